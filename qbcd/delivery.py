@@ -85,7 +85,8 @@ def _publish(stream: Stream, held: LeasedStream, sink: Sink, name: str, header: 
     except OSError as error:
         raise DeliveryError(f"sink {name}: {error.strerror}: {error.filename}", remedy="see the sink's path") from error
     except Exception as error:  # a sink may be anybody's code; what it raises ends its own deliveries, not the poll
-        raise DeliveryError(f"sink {name}: {_first_line(error)}", remedy="the batch is kept for it") from error
+        said = stream.source.masking.foreign(_first_line(error))
+        raise DeliveryError(f"sink {name}: {said}", remedy="the batch is kept for it") from error
     hooks.reach("after_publish")
     held.keeper.check()
     stream.project.acknowledge(stream.name, name, header)

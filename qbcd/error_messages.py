@@ -28,7 +28,9 @@ def explain(error: Exception, stream: Stream) -> QbcdError:
     died = stream.site.context.spark.failure() if is_of_java(error) else None
     if died is not None:
         return died
+    masked = stream.source.masking.foreign
     said = spark_failure(error)
+    said = None if said is None else masked(said)
     if said is not None and is_of_files(said):
         return SparkFailed(
             f"Spark failed: {said}",
@@ -44,5 +46,5 @@ def explain(error: Exception, stream: Stream) -> QbcdError:
             f"{error.filename}: {error.strerror}",
             remedy="check the workdir's owner, rights and free space; the next run goes on from what was committed",
         )
-    first = (str(error).strip().splitlines() or [""])[0]
+    first = masked((str(error).strip().splitlines() or [""])[0])
     return QbcdError(f"unexpected {type(error).__name__}: {first}", remedy="run with -v for the traceback")

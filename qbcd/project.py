@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from qbcd.catalog.resolve import requested
 from qbcd.catalog.source import SessionOptions, Source
 from qbcd.config import ProjectConfig, StreamConfig
+from qbcd.config.masking import masking_of
 from qbcd.connectors import Connector, JdbcDriver, connector_for
 from qbcd.delivery import PYTHON_SINK
 from qbcd.errors import ConfigError, Refused, StateMissing
@@ -43,13 +44,14 @@ class Assembly:
 
     def __init__(self, config: ProjectConfig, spark: SparkSession | None = None) -> None:
         self.config = config
+        self.masking = masking_of(config)
         self._sources: dict[str, Source] = {}
         self._sinks: dict[str, Sink] = {}
         self._empty = self._closed = False
         self.progress: Callable[[str, str], None] = lambda stream, what: None  # called with what a long step does
         self.stopping: Callable[[], bool] = lambda: False  # checked between the steps of a long poll
         drivers = sorted({wanted.driver.driver_class for wanted in self.drivers()})
-        self._spark = SparkProvider(config.spark, self._jars, drivers, session=spark)
+        self._spark = SparkProvider(config.spark, self._jars, drivers, spark, self.masking.foreign)
 
     def close(self) -> None:
         """Close connections, and the Spark session if this project started it; all later work is refused."""
@@ -79,7 +81,7 @@ class Assembly:
         """The project's state database, created on first use."""
         self.refuse_closed()
         with self._placed("state"):
-            return ProjectState(self.config.state_url())
+            return ProjectState(self.config.state_url(), masking=self.masking)
 
     @property
     def spark(self) -> SparkProvider:
@@ -105,6 +107,7 @@ class Assembly:
                 ),
                 place=self.config.where("sources", name),
             )
+            self._sources[name].masking = self.masking
         return self._sources[name]
 
     def sink(self, name: str) -> Sink:
@@ -112,7 +115,7 @@ class Assembly:
         if name not in self._sinks:
             config = self.config.sinks[name]
             with self._placed("sinks", name):
-                self._sinks[name] = make_sink(name, config.type, config.options)
+                self._sinks[name] = make_sink(name, config.type, config.options, masked=self.masking.foreign)
         return self._sinks[name]
 
     def open_stream(
@@ -182,7 +185,7 @@ class Assembly:
             return
         try:
             with self._placed("state"):
-                self.__dict__["state"] = ProjectState(self.config.state_url(), create=False)
+                self.__dict__["state"] = ProjectState(self.config.state_url(), create=False, masking=self.masking)
         except StateMissing:
             with tempfile.TemporaryDirectory(prefix="qbcd-") as folder:
                 empty = self.__dict__["state"] = ProjectState(f"sqlite:///{folder}/state.db")
@@ -263,7 +266,7 @@ class Assembly:
         """
         for name, value in self.config.spark.conf.items():
             with self._placed("spark", "conf", name):
-                check_setting(name, value)
+                check_setting(name, value, self.config.shown(value, "spark", "conf", name))
 
     def _jars(self) -> list[Path]:
         """Return the driver jars of all configured sources, for a new session."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -39,7 +39,8 @@ def status(output: Output, streams: StreamNames = None) -> int:
     if output.as_json:
         listed = [status_data(one) for one in found]
         for data in listed:
-            data["error"] = output.masked(data["error"])
+            for holder, name in _messages(data):
+                holder[name] = output.foreign(holder[name])
         output.data({"streams": listed, "left": [one.data() for one in left]})
         return worst(codes)
     table = Table()
@@ -52,10 +53,18 @@ def status(output: Output, streams: StreamNames = None) -> int:
     output.show(table)
     for one in found:
         for text in _errors(one):
-            output.say(f"[bold red]error:[/] {escape(output.masked(text))}")
+            output.say(f"[bold red]error:[/] {escape(output.foreign(text))}")
     for one_left in left:
         output.warn(one_left.told())
     return worst(codes)
+
+
+def _messages(data: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield where a stream's status holds stored messages, which repeat the words of others."""
+    yield data, "error"
+    for holder in (data["last_poll"], *data["failures"].values()):
+        if holder:
+            yield holder, "message"
 
 
 def _left(output: Output, project: Project) -> list[LeftStream]:

@@ -1,14 +1,17 @@
-"""The output of commands: results on stdout, everything else on stderr, secrets masked; errors as exit codes."""
+"""The output of commands: results on stdout, everything else on stderr, secrets masked; errors as exit codes.
+
+Messages are qbcd's own and hold no secrets (`qbcd.config.masking`): :meth:`Output.masked` masks what looks like a
+credential. Tracebacks, logs and stored messages repeat the words of others: :meth:`Output.foreign` masks all secrets.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
 import os
-import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,15 +22,13 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from qbcd.errors import QbcdError
-from qbcd.spark.session import REDACTED
 
 if TYPE_CHECKING:
     from qbcd.api import Project
-    from qbcd.config import ProjectConfig
+    from qbcd.config.masking import Masking
 
 INTERRUPTED = 130
 PLAIN_WIDTH = 160  # columns of a table that goes into a file or a pipe
-_IN_URL = re.compile(r"(://[^\s:/@]*:)[^\s/@]+(@)")
 
 
 class Output:
@@ -47,7 +48,7 @@ class Output:
         self.out = _console(stderr=False)
         self.err = _console(stderr=True)
         self._progress = progress and self.err.is_terminal
-        self._secrets: list[str] = []
+        self._masking: Masking | None = None  # until the configuration is known
 
     # -- results -----------------------------------------------------------------------------------------------------
     def show(self, *things: RenderableType) -> None:
@@ -87,7 +88,7 @@ class Output:
     def trace(self, error: Exception) -> None:
         """Print the traceback of an error on stderr if `verbose`."""
         if self.verbose:
-            self.err.print(self.masked("".join(traceback.format_exception(error))), markup=False, soft_wrap=True)
+            self.err.print(self.foreign("".join(traceback.format_exception(error))), markup=False, soft_wrap=True)
 
     def as_data(self, error: QbcdError) -> dict[str, Any]:
         """Return an error as JSON-ready data."""
@@ -138,21 +139,26 @@ class Output:
         """
         from qbcd.api import Project
         from qbcd.config import load_config
+        from qbcd.config.masking import masking_of
 
         config = load_config(self.config)
-        self._secrets = _secrets(config)
+        self._masking = masking_of(config)
         with Project(config) as project:
             yield project
 
     def masked(self, text: str) -> str:
-        """Return `text` without the configuration's passwords and without a password in a URL."""
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return _IN_URL.sub(r"\1***\2", text)
+        """Return a message of qbcd's own without what looks like a credential."""
+        from qbcd.config.masking import credentials_masked
+
+        return credentials_masked(text)
+
+    def foreign(self, text: str) -> str:
+        """Return text that others wrote, or that an earlier version stored, without the configuration's secrets."""
+        return self.masked(text) if self._masking is None else self._masking.foreign(text)
 
     def _bug(self, error: Exception) -> int:
         first = (str(error).strip().splitlines() or [""])[0]
-        what = f"{type(error).__name__}: {first}" if first else type(error).__name__
+        what = self.foreign(f"{type(error).__name__}: {first}" if first else type(error).__name__)
         hint = "" if self.verbose else "run with -v for the traceback"
         self.trace(error)
         self.error(QbcdError(f"unexpected {what}", remedy=hint))
@@ -175,7 +181,10 @@ class Output:
             logger.propagate = before[1]
 
     def _mask_record(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = self.masked(record.getMessage()), None
+        record.msg, record.args = self.foreign(record.getMessage()), None
+        if record.exc_info:  # a formatter takes the text, where there is one
+            record.exc_text = self.foreign(logging.Formatter().formatException(record.exc_info))
+            record.exc_info = None
         return True
 
 
@@ -204,24 +213,3 @@ def _console(*, stderr: bool) -> Console:
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = PLAIN_WIDTH
     return console
-
-
-def _secrets(config: ProjectConfig) -> list[str]:
-    """Return passwords of databases, and settings that are named like a secret; the longest first."""
-    urls = [source.sqlalchemy_url() for source in config.sources.values()] + [config.state_url()]
-    settings = [config.spark.conf, *(sink.options for sink in config.sinks.values())]
-    named = [text for some in settings for text in _called_secrets(some)]
-    found = {text for text in [*(str(url.password or "") for url in urls), *named] if len(text) > 3}
-    return sorted(found - {"true", "false"}, key=len, reverse=True)
-
-
-def _called_secrets(settings: Any, called: bool = False) -> Iterator[str]:
-    """Yield the strings of settings that are named like a secret, or are inside one."""
-    if isinstance(settings, Mapping):
-        for name, value in settings.items():
-            yield from _called_secrets(value, called or re.search(REDACTED, str(name)) is not None)
-    elif isinstance(settings, (list, tuple)):
-        for value in settings:
-            yield from _called_secrets(value, called)
-    elif called and isinstance(settings, str):
-        yield settings

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from qbcd.config.masking import credentials_masked
 from qbcd.errors import Refused, SparkFailed
 from qbcd.spark import class_data_sharing
 from qbcd.spark.drivers import user_cache
@@ -64,6 +65,7 @@ class SparkProvider:
         drivers: Finds the driver jars; called only when a session is started.
         driver_classes: What a session made by others must be able to load.
         session: A session handed in by the user.
+        masked: Takes secrets out of Spark's words.
     """
 
     def __init__(
@@ -72,11 +74,13 @@ class SparkProvider:
         drivers: Callable[[], Sequence[Path]],
         driver_classes: Sequence[str] = (),
         session: SparkSession | None = None,
+        masked: Callable[[str], str] = credentials_masked,
     ) -> None:
         self._settings = settings
         self._drivers = drivers
         self._classes = tuple(driver_classes)
         self._handed_in = session
+        self._masked = masked
         self._session: SparkSession | None = None
         self._ours = False
         self._siblings: dict[int, SparkSession] = {}
@@ -116,7 +120,9 @@ class SparkProvider:
             if self._session is None:
                 self._session, self._ours = self._of_others(), False
                 if self._session is None:
-                    self._session = create_session(self._settings, self._drivers(), cache=user_cache())
+                    self._session = create_session(
+                        self._settings, self._drivers(), cache=user_cache(), masked=self._masked
+                    )
                     self._ours = True
             for most, settings in _SIZES:
                 if self._rows is not None and self._rows <= most:

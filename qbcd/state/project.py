@@ -15,6 +15,7 @@ from sqlalchemy import delete, insert, select, update
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import IntegrityError
 
+from qbcd.config.masking import Masking
 from qbcd.errors import StateConflict
 from qbcd.model import BatchHeader, Cost
 from qbcd.state.bootstrap import create_missing, insert_once
@@ -87,10 +88,10 @@ class ProjectState(StateDatabase):
         QbcdError: As :class:`~qbcd.state.database.StateDatabase`.
     """
 
-    def __init__(self, url: str | URL, *, create: bool = True) -> None:
+    def __init__(self, url: str | URL, *, create: bool = True, masking: Masking | None = None) -> None:
         self.store = StreamStore(None)
         names = frozenset(table for part in (METADATA, self.store.tables.metadata) for table in part.tables)
-        super().__init__(url, self._create_tables, names, create=create)
+        super().__init__(url, self._create_tables, names, create=create, masking=masking)
 
     def _create_tables(self, conn: Connection) -> None:
         create_missing(conn, METADATA.sorted_tables)

@@ -261,6 +261,10 @@ def test_logs_go_to_stderr_masked(cli: Cli, project: Path, monkeypatch: pytest.M
     def chatty(self: object, streams: object) -> list[object]:
         logging.getLogger("qbcd.test").warning("warned with %s", "hunter22")
         logging.getLogger("qbcd.test").info("said aside")
+        try:
+            raise ValueError("of hunter22")
+        except ValueError:
+            logging.getLogger("qbcd.test").debug("failed aside", exc_info=True)
         return []
 
     monkeypatch.setattr("qbcd.api.Project.status", chatty)
@@ -269,6 +273,7 @@ def test_logs_go_to_stderr_masked(cli: Cli, project: Path, monkeypatch: pytest.M
     assert "warned with ***" in quiet.err
     assert "said aside" not in quiet.err
     assert "said aside" in loud.err
+    assert "ValueError: of ***" in loud.err
     assert "hunter22" not in quiet.err + loud.err
 
 
@@ -303,8 +308,8 @@ def test_reset_without_an_answer_changes_nothing(project: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "place"),
     [
-        ("postgresql://reader", "postgres://reader", "qbcd.yaml:3: sources.shop.url: no connector for database"),
-        ("sinks:\n", "state: oracle://u@h/x\nsinks:\n", "qbcd.yaml:4: state: qbcd cannot keep state in 'oracle'"),
+        ("postgresql://reader", "postgrsql://reader", 'qbcd.yaml:3: sources.shop.url: no connector for database "po'),
+        ("sinks:\n", "state: oracle://u@h/x\nsinks:\n", 'qbcd.yaml:4: state: qbcd cannot keep state in "oracle"'),
         (
             "sinks:\n",
             "state: postgresql://u@h/x?sslmod=verify-full\nsinks:\n",

@@ -55,7 +55,9 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def stream(strategy: Any, **keys: Any) -> StreamConfig:
     table = {"source": "shop", "table": "t", "strategy": strategy, **keys}
-    return config_from_dict({"version": 1, "sources": {"shop": {"url": "anydb://h/d"}}, "tables": [table]}).streams[0]
+    return config_from_dict(
+        {"version": 1, "sources": {"shop": {"url": "postgresql://h/d"}}, "tables": [table]}
+    ).streams[0]
 
 
 @pytest.mark.parametrize(

@@ -256,6 +256,29 @@ def test_a_wrong_password_is_said_and_never_shown(server: object, database: str)
 
 
 @pytest.mark.parametrize(
+    ("password", "statement", "said"),
+    [
+        ("hunter2", "SELECT 'hunter2'::int", 'invalid input syntax for type integer: "***"'),
+        ("secret", "SELECT 'secret'::int", 'invalid input syntax for type integer: "***"'),
+        ("secret", "SELECT secret", 'column "secret" does not exist'),
+        ("shop", "SELECT * FROM shop", 'relation "shop" does not exist'),
+        ("orders", "SELECT * FROM ordersz", 'relation "ordersz" does not exist'),
+        ("a", "SELECT a", 'column "a" does not exist'),
+    ],
+)
+def test_of_the_servers_words_only_the_password_is_masked(
+    database: str, password: str, statement: str, said: str
+) -> None:
+    """The server of the tests asks for no password, and takes any."""
+    url = make_url(database).set(password=password)
+    source = Source("shop", url, connector_for(url), "qbcd")
+    with pytest.raises(QbcdError) as raised, source.read("s") as session:
+        session.rows(statement)
+    source.close()
+    assert f": {said}" in raised.value.what
+
+
+@pytest.mark.parametrize(
     ("text", "kind", "what"),
     [
         (
