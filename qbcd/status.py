@@ -181,7 +181,7 @@ def _last_lines(stream: Stream, header: BatchHeader, n: int) -> list[str] | None
     if (header.epoch, header.seq) not in {(h.epoch, h.seq) for h in stream.site.context.batches()}:
         return None
     raise StateConflict(
-        f"batch {header.epoch}/{header.seq} has lost events: {len(rows):,} of {header.size - first:,} were found",
+        f"batch {header.number} has lost events: {len(rows):,} of {header.size - first:,} were found",
         stream=stream.name,
         remedy=f"were qbcd's own tables edited? restore them, or qbcd reset {stream.name} --discard",
     )
