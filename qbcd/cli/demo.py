@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from qbcd.cli.app import switch
 from qbcd.cli.output import Output
 
 Directory = Annotated[Path, typer.Option("--directory", metavar="DIR", help="Where configuration and event files go.")]
-Keep = Annotated[bool, typer.Option("--keep", help="Leave the server running until Ctrl-C, to look around.")]
+Keep = Annotated[bool, switch("--keep", help="Leave the server running until Ctrl-C, to look around.")]
 
 
 def demo(output: Output, directory: Directory = Path("qbcd-demo"), keep: Keep = False) -> int:

@@ -17,8 +17,12 @@ from rich.console import Console, RenderableType
 from rich.logging import RichHandler
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
 
+from qbcd.cli.log_lines import Level, LogLines
 from qbcd.errors import QbcdError
+from qbcd.spark.jvm_start import java_messages_to
 from qbcd.spark.session import REDACTED
 
 if TYPE_CHECKING:
@@ -27,6 +31,8 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 PLAIN_WIDTH = 160  # columns of a table that goes into a file or a pipe
+_OF_SPARK = re.compile(r"\d\d:\d\d:\d\d (DEBUG|INFO|WARN|ERROR|FATAL) (spark .*)")  # see log4j2.properties
+_LEVELS: Mapping[str, Level] = {"DEBUG": "debug", "INFO": "info", "WARN": "warning", "WARNING": "warning"}
 _IN_URL = re.compile(r"(://[^\s:/@]*:)[^\s/@]+(@)")
 
 
@@ -38,6 +44,9 @@ class Output:
         verbose: Log more; show tracebacks.
         as_json: Print results and errors as JSON on stdout.
         progress: Show progress if stderr is a terminal.
+
+    Attributes:
+        log: Takes everything that goes to stderr, once :meth:`log_lines` was called.
     """
 
     def __init__(self, *, config: Path, verbose: bool, as_json: bool, progress: bool) -> None:
@@ -48,12 +57,29 @@ class Output:
         self.err = _console(stderr=True)
         self._progress = progress and self.err.is_terminal
         self._secrets: list[str] = []
+        self.log: LogLines | None = None
+
+    def log_lines(self, *, as_json: bool) -> None:
+        """From now on write log lines to stderr, and show no progress."""
+        self._progress = False
+        self.log = LogLines(lambda line: print(line, file=self.err.file, flush=True), as_json=as_json)
 
     # -- results -----------------------------------------------------------------------------------------------------
     def show(self, *things: RenderableType) -> None:
         """Print results for people; text is Rich markup."""
         for thing in things:
             self.out.print(thing, soft_wrap=isinstance(thing, str))
+
+    def item(self, name: str, text: str) -> None:
+        """Print an entry of a list, both Rich markup; on a terminal its further lines are indented."""
+        if not self.out.is_terminal:
+            self.show(f"  {name}  {text}")
+            return
+        grid = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+        grid.add_column(no_wrap=True)
+        grid.add_column(overflow="fold")
+        grid.add_row(f"  {name}", text)
+        self.out.print(grid)
 
     def text(self, text: str) -> None:
         """Print a result unchanged; Rich would change some characters, such as tabs."""
@@ -65,8 +91,11 @@ class Output:
 
     # -- messages ----------------------------------------------------------------------------------------------------
     def say(self, text: str) -> None:
-        """Print a remark, Rich markup, on stderr."""
-        self.err.print(text, soft_wrap=True)
+        """Print a remark, Rich markup, on stderr; a terminal gets lines that break at words."""
+        if self.log is not None:
+            self.log.add("info", Text.from_markup(text).plain)
+        else:
+            self.err.print(text, soft_wrap=not self.err.is_terminal)
 
     def ask(self, question: str) -> None:
         """Print a question on stderr; the answer is typed on the same line."""
@@ -74,6 +103,9 @@ class Output:
 
     def warn(self, text: str, stream: str = "") -> None:
         """Print a warning on stderr."""
+        if self.log is not None:
+            self.log.add("warning", self.masked(text), stream)
+            return
         place = f"stream {stream}: " if stream else ""
         self.say(f"[bold yellow]warning:[/] {escape(self.masked(place + text))}")
 
@@ -81,13 +113,26 @@ class Output:
         """Print an error as a message on stderr, and with `as_json` as an object on stdout."""
         if self.as_json:
             self.data(self.as_data(error))
-        for line in (str(one) for one in problems(error)):
-            self.say(f"[bold red]error:[/] {escape(self.masked(line))}")
+        self.complain(error)
+
+    def complain(self, error: QbcdError, **values: Any) -> None:
+        """Print an error as a message on stderr; `values` are further fields of a log line."""
+        for one in problems(error):
+            if self.log is not None:
+                data = self.as_data(one)
+                more = {name: data[name] for name in ("remedy", "where", "exit_code") if data[name]}
+                self.log.add("error", self.masked(str(one)), one.stream, **more, **values)
+            else:
+                self.say(f"[bold red]error:[/] {escape(self.masked(str(one)))}")
 
     def trace(self, error: Exception) -> None:
         """Print the traceback of an error on stderr if `verbose`."""
         if self.verbose:
-            self.err.print(self.masked("".join(traceback.format_exception(error))), markup=False, soft_wrap=True)
+            text = self.masked("".join(traceback.format_exception(error)))
+            if self.log is not None:
+                self.log.add_trace(text)
+            else:
+                self.err.print(text, markup=False, soft_wrap=True)
 
     def as_data(self, error: QbcdError) -> dict[str, Any]:
         """Return an error as JSON-ready data."""
@@ -112,7 +157,7 @@ class Output:
     # -- the frame of a command --------------------------------------------------------------------------------------
     def run(self, command: Callable[[], int]) -> int:
         """Run `command`; turn every exception into a message and an exit code."""
-        with self._logging():
+        with self._logging(), java_messages_to(self._from_java):
             try:
                 return command()
             except QbcdError as error:
@@ -160,7 +205,7 @@ class Output:
 
     @contextmanager
     def _logging(self) -> Iterator[None]:
-        handler = RichHandler(console=self.err, show_path=False, markup=False, omit_repeated_times=False)
+        handler = _Records(self)
         handler.addFilter(self._mask_record)
         logger = logging.getLogger("qbcd")
         before = logger.level, logger.propagate
@@ -178,12 +223,38 @@ class Output:
         record.msg, record.args = self.masked(record.getMessage()), None
         return True
 
+    def _from_java(self, line: str) -> None:
+        """Print a line of Java's stderr."""
+        if self.log is None:
+            self.err.print(self.masked(line), markup=False, soft_wrap=True)
+            return
+        found = _OF_SPARK.match(line)
+        level = _LEVELS.get(found[1], "error") if found else "warning"
+        self.log.add(level, self.masked(found[2] if found else line))
+
+
+class _Records(RichHandler):
+    """Prints records of Python's logging, as a table or as log lines."""
+
+    def __init__(self, output: Output) -> None:
+        super().__init__(console=output.err, show_path=False, markup=False, omit_repeated_times=False)
+        self._output = output
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """See :meth:`logging.Handler.emit`."""
+        if self._output.log is None:
+            super().emit(record)
+            return
+        self._output.log.add(_LEVELS.get(record.levelname, "error"), record.getMessage())
+        if record.exc_info:
+            self._output.log.add_trace(self._output.masked(logging.Formatter().formatException(record.exc_info)))
+
 
 def show_progress(project: Project, now: Callable[[str], None]) -> None:
     """Report by `now` what a long step of the project is working on."""
     from qbcd.api import assembly_of
 
-    assembly_of(project).progress = lambda stream, what: now(f"{stream}: {what}")
+    assembly_of(project).progress = lambda stream, what: now(f"{stream}: {what}" if stream else what)
 
 
 def problems(error: QbcdError) -> tuple[QbcdError, ...]:

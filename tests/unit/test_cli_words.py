@@ -12,8 +12,8 @@ from pydantic import SecretStr
 from rich.markup import escape
 
 from qbcd.cli import formatting
-from qbcd.cli.inspect import _errors
 from qbcd.cli.output import Output, _called_secrets, _secrets, worst
+from qbcd.cli.status import _errors
 from qbcd.config import config_from_dict
 from qbcd.model import Cost
 from qbcd.state import DeliveryFailure
