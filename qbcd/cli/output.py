@@ -66,9 +66,13 @@ class Output:
 
     # -- results -----------------------------------------------------------------------------------------------------
     def show(self, *things: RenderableType) -> None:
-        """Print results for people; text is Rich markup."""
+        """Print results for people; text is Rich markup, whose lines break at words on a terminal."""
         for thing in things:
-            self.out.print(thing, soft_wrap=isinstance(thing, str))
+            self.out.print(thing, soft_wrap=isinstance(thing, str) and not self.out.is_terminal)
+
+    def comment(self, text: str, style: str = "dim") -> None:
+        """Print a comment among SQL statements, which has to stay on one line."""
+        self.out.print(f"[{style}]-- {escape(text)}[/]", soft_wrap=True)
 
     def item(self, name: str, text: str) -> None:
         """Print an entry of a list, both Rich markup; on a terminal its further lines are indented."""
@@ -96,6 +100,13 @@ class Output:
             self.log.add("info", Text.from_markup(text).plain)
         else:
             self.err.print(text, soft_wrap=not self.err.is_terminal)
+
+    def remark(self, stream: str, text: str, **values: Any) -> None:
+        """Print a remark about a stream, Rich markup, on stderr; `values` are further fields of a log line."""
+        if self.log is not None:
+            self.log.add("info", Text.from_markup(text).plain, stream, **values)
+        else:
+            self.say(f"[bold]{escape(stream)}[/]: {text}")
 
     def ask(self, question: str) -> None:
         """Print a question on stderr; the answer is typed on the same line."""

@@ -132,7 +132,7 @@ class Job:
             self.output.trace(error)
             self.output.error(error)
             return error.exit_code
-        return show_prepared(self.output, name, report, self.output.say)
+        return show_prepared(self.output, name, report, self.output.remark)
 
     def _prepare_later(self, outcome: Outcome) -> None:
         """Prepare a stream whose source could not be reached when the job began."""

@@ -52,9 +52,9 @@ def _ddl(output: Output, project: Project, name: str) -> int:
         output.data({"stream": name, "ddl": statements})
         return 0
     if not statements:
-        output.show(f"[dim]-- {escape(name)}: the source is only read, nothing is created there[/]")
+        output.comment(f"{name}: the source is only read, nothing is created there")
         return 0
-    output.show(f"[dim]-- {escape(name)}[/]")
+    output.comment(name)
     for statement in statements:
         sql(output, Statement(statement))
     return 0
@@ -64,11 +64,18 @@ def _prepare(output: Output, project: Project, name: str) -> int:
     with output.working(f"{name}: preparing") as now:
         show_progress(project, now)
         report = project.stream(name).prepare()
-    return show_prepared(output, name, report, output.show)
+    return show_prepared(output, name, report, lambda stream, text: output.show(f"[bold]{escape(stream)}[/]: {text}"))
 
 
-def show_prepared(output: Output, name: str, report: Report, show: Callable[[str], None]) -> int:
-    """Print by `show` what `prepare` did, and return its exit code."""
+def show_prepared(output: Output, name: str, report: Report, show: Callable[[str, str], None]) -> int:
+    """Print what `prepare` did, and return its exit code.
+
+    Args:
+        output: For JSON, warnings and errors.
+        name: The stream.
+        report: What was done.
+        show: Prints a line for people: stream and text.
+    """
     header, cost = report.header, report.cost
     for warning in report.warnings:
         output.warn(warning, name)
@@ -81,10 +88,8 @@ def show_prepared(output: Output, name: str, report: Report, show: Callable[[str
         output.data({"stream": name, "prepared": True, "counts": counts, "cost": asdict(cost)})
     elif not already:
         baseline = f", {formatting.events(header.counts)} delivered" if header else ""
-        show(
-            f"[bold]{escape(name)}[/]: baseline of {formatting.counted(cost.rows_scanned, 'row')} taken{baseline} "
-            f"[dim]({formatting.duration(cost.seconds)})[/]"
-        )
+        rows = formatting.counted(cost.rows_scanned, "row")
+        show(name, f"baseline of {rows} taken{baseline} [dim]({formatting.duration(cost.seconds)})[/]")
     return 1 if report.failures else 0
 
 

@@ -6,8 +6,7 @@ import time
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
-from rich.text import Text
+from rich.cells import cell_len
 
 from qbcd.cli import formatting
 from qbcd.cli.output import Output
@@ -32,8 +31,8 @@ class Failing:
 class Quiet:
     """Polls without a line of their own, since the last line or the start."""
 
-    since: float = field(default_factory=time.time)
-    began: float = field(default_factory=time.monotonic)
+    since: float
+    began: float
     polls: int = 0
     streams: set[str] = field(default_factory=set)
 
@@ -55,7 +54,7 @@ class RunLines:
         self._every_poll = once or watched or output.verbose
         self._heartbeat = heartbeat
         self._failing: dict[str, Failing] = {}
-        self._quiet = Quiet()
+        self._quiet = _quiet()
 
     def add(self, outcome: Outcome) -> None:
         """Print what there is to say about a poll."""
@@ -68,7 +67,7 @@ class RunLines:
             said = True
         said = self._recovery(outcome) or said
         if said:
-            self._quiet = Quiet()
+            self._quiet = _quiet()
         elif self._polls_too:
             self._count(outcome.stream)
 
@@ -85,16 +84,13 @@ class RunLines:
         return shows or bool(report.warnings or report.failures)
 
     def _line(self, outcome: Outcome, report: Report) -> None:
-        found, costs, log = _found(report), formatting.costs(report.cost), self._output.log
-        if log is not None:
-            log.add("info", f"{found} ({' · '.join(costs)})", report.stream, **self._numbers(outcome))
+        found, costs = _found(report), formatting.costs(report.cost)
+        line, err = f"{found} ({' · '.join(costs)})", self._output.err
+        fits = not err.is_terminal or cell_len(f"{report.stream}: {line}") <= err.width
+        if fits or self._output.log is not None:
+            self._output.remark(report.stream, f"{found} [dim]({' · '.join(costs)})[/]", **self._numbers(outcome))
             return
-        head, err = f"[bold]{escape(report.stream)}[/]: {found}", self._output.err
-        line = f"{head} [dim]({' · '.join(costs)})[/]"
-        if not err.is_terminal or Text.from_markup(line).cell_len <= err.width:
-            self._output.say(line)
-            return
-        self._output.say(head)
+        self._output.remark(report.stream, found)
         for part in formatting.packed(costs, err.width - 2):
             self._output.say(f"  [dim]{part}[/]")
 
@@ -108,11 +104,8 @@ class RunLines:
             return False
         seconds, polls = time.time() - failing.since, formatting.counted(failing.attempts, "failed poll")
         text = f"recovered after {formatting.age(seconds)} and {polls}"
-        if self._output.log is not None:
-            values = {"failing_seconds": round(seconds, 1), "failed_polls": failing.attempts}
-            self._output.log.add("info", text, outcome.stream, **values)
-        else:
-            self._output.say(f"[bold]{escape(outcome.stream)}[/]: {text}")
+        values = {"failing_seconds": round(seconds, 1), "failed_polls": failing.attempts}
+        self._output.remark(outcome.stream, text, **values)
         return True
 
     def _count(self, stream: str) -> None:
@@ -128,13 +121,17 @@ class RunLines:
             self._output.log.add("info", text, polls=quiet.polls, streams=len(quiet.streams))
         else:
             self._output.say(text)
-        self._quiet = Quiet()
+        self._quiet = _quiet()
 
     def _numbers(self, outcome: Outcome) -> dict[str, Any]:
         """Return the numbers of a poll for a log line."""
         data = outcome_data(self._output, outcome)
         named = ("outcome", "epoch", "batch_seq", "counts", "delivered", "cost")
         return {name: data[name] for name in named if name in data}
+
+
+def _quiet() -> Quiet:
+    return Quiet(time.time(), time.monotonic())
 
 
 def _found(report: Report) -> str:
