@@ -1,4 +1,4 @@
-"""What `qbcd check` shows: what is not ok, each error once, and a sum line."""
+"""The output of `qbcd check`: what is not ok, each error once, and a sum line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people read fits a terminal of 80 columns; only messages of errors and warnings may be longer than a line."""
+"""A terminal of 80 columns: no line is wider, messages break at words."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, wor
 
 
 def lines(cli: Cli, *arguments: str) -> list[str]:
-    """What is shown on both streams, without frames of the spinner."""
+    """Lines of both streams, without frames of the spinner."""
     ran = cli(*arguments, "--no-progress")
     assert ran.code == 0, ran.err
     found = [*ran.out.splitlines(), *ran.err.splitlines()]

@@ -48,6 +48,15 @@ def test_what_is_not_prepared_is_prepared_first(cli: Cli) -> None:
     assert (again.code, again.err, [line["outcome"] for line in again.lines]) == (0, "", ["empty"])
 
 
+def test_after_the_last_result_nothing_is_waited_for(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cli("prepare", "customers", "orders").code == 0
+    monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal, with progress
+    ran = cli("run", "--once", "customers", "orders")
+    assert ran.code == 0
+    assert "polling" in ran.err
+    assert "waiting for the next poll" not in ran.err
+
+
 @pytest.mark.campaign
 def test_a_source_that_is_away_at_the_start(cli: Cli, workspace: Path, database: str) -> None:
     """The process goes on, prepares the stream once it can, and says what happened in log lines."""
