@@ -64,7 +64,7 @@ class Batch:
 
             if (column := unfit_column(self._batch.staged, header)) is not None:
                 raise UnsupportedType(
-                    f"batch {header.epoch}/{header.seq}, which was found before this consumer began, holds a value of "
+                    f"batch {header.number}, which was found before this consumer began, holds a value of "
                     f"column {column!r} that a typed sink cannot hold",
                     stream=header.stream,
                     remedy=f"pass it over; or set  types: {{{column}: text}}  for this table, then qbcd reset "

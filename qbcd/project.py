@@ -48,10 +48,13 @@ class Assembly:
         self._sources: dict[str, Source] = {}
         self._sinks: dict[str, Sink] = {}
         self._empty = self._closed = False
-        self.progress: Callable[[str, str], None] = lambda stream, what: None  # called with what a long step does
+        # Called with stream and step when a long step begins; the stream is empty for what is nobody's alone.
+        self.progress: Callable[[str, str], None] = lambda stream, what: None
         self.stopping: Callable[[], bool] = lambda: False  # checked between the steps of a long poll
         drivers = sorted({wanted.driver.driver_class for wanted in self.drivers()})
         self._spark = SparkProvider(config.spark, self._jars, drivers, spark, self.masking.foreign)
+        self._spark.starting = self._starting_spark
+        self._step = ("", "")  # what was reported last
 
     def close(self) -> None:
         """Close connections, and the Spark session if this project started it; all later work is refused."""
@@ -149,10 +152,22 @@ class Assembly:
             accept_source=accept_source,
         )
         site = self._site(config)
-        site.context.progress = lambda what: self.progress(name, what)
+        site.context.progress = lambda what: self._report(name, what)
         site.context.stopping = self.stopping
         stream = Stream(config, self.source(config.source), site, self.state, sinks, settings, guessed)
         return self._with_consumer(stream, python)
+
+    def _report(self, stream: str, what: str) -> None:
+        self._step = stream, what
+        self.progress(stream, what)
+
+    @contextmanager
+    def _starting_spark(self) -> Iterator[None]:
+        before = self._step
+        self.progress("", "starting Spark")
+        yield
+        if any(before):
+            self.progress(*before)
 
     def refresh(self, stream: Stream) -> Stream:
         """Update a stream of a job before its next poll: its variant, and whether a Python consumer has enrolled."""

@@ -23,6 +23,7 @@ from qbcd.planning import option_place, plan_of
 from qbcd.sites import Differences, LeasedStream, Site, check_key, not_prepared, refuse_prepared_elsewhere
 from qbcd.state import StreamRow
 from qbcd.stream import Report, Stream
+from qbcd.wording import counted
 
 log = logging.getLogger("qbcd")
 
@@ -117,7 +118,7 @@ def reset_stream(site: Site, *, discard: bool) -> None:
         waiting = max(pending(site).values(), default=0) + (1 if site.open_events(held.row) else 0)
         if waiting and not discard:
             raise Refused(
-                f"{'1 batch is' if waiting == 1 else f'{waiting} batches are'} not delivered to every sink",
+                f"{counted(waiting, 'batch is', 'batches are')} not delivered to every sink",
                 stream=stream,
                 remedy=f"qbcd run {stream} --once delivers them; qbcd reset {stream} --discard drops them",
             )

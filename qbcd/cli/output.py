@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,12 @@ from rich.console import Console, RenderableType
 from rich.logging import RichHandler
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
 
+from qbcd.cli.log_lines import Level, LogLines
 from qbcd.errors import QbcdError
+from qbcd.spark.jvm_start import java_messages_to
 
 if TYPE_CHECKING:
     from qbcd.api import Project
@@ -29,6 +34,8 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 PLAIN_WIDTH = 160  # columns of a table that goes into a file or a pipe
+_OF_SPARK = re.compile(r"\d\d:\d\d:\d\d (DEBUG|INFO|WARN|ERROR|FATAL) (spark .*)")  # see log4j2.properties
+_LEVELS: Mapping[str, Level] = {"DEBUG": "debug", "INFO": "info", "WARN": "warning", "WARNING": "warning"}
 
 
 class Output:
@@ -39,6 +46,9 @@ class Output:
         verbose: Log more; show tracebacks.
         as_json: Print results and errors as JSON on stdout.
         progress: Show progress if stderr is a terminal.
+
+    Attributes:
+        log: Takes everything that goes to stderr, once :meth:`log_lines` was called.
     """
 
     def __init__(self, *, config: Path, verbose: bool, as_json: bool, progress: bool) -> None:
@@ -49,12 +59,33 @@ class Output:
         self.err = _console(stderr=True)
         self._progress = progress and self.err.is_terminal
         self._masking: Masking | None = None  # until the configuration is known
+        self.log: LogLines | None = None
+
+    def log_lines(self, *, as_json: bool) -> None:
+        """From now on write log lines to stderr, and show no progress."""
+        self._progress = False
+        self.log = LogLines(lambda line: print(line, file=self.err.file, flush=True), as_json=as_json)
 
     # -- results -----------------------------------------------------------------------------------------------------
     def show(self, *things: RenderableType) -> None:
-        """Print results for people; text is Rich markup."""
+        """Print results for people; text is Rich markup, whose lines break at words on a terminal."""
         for thing in things:
-            self.out.print(thing, soft_wrap=isinstance(thing, str))
+            self.out.print(thing, soft_wrap=isinstance(thing, str) and not self.out.is_terminal)
+
+    def comment(self, text: str, style: str = "dim") -> None:
+        """Print a comment among SQL statements, which has to stay on one line."""
+        self.out.print(f"[{style}]-- {escape(text)}[/]", soft_wrap=True)
+
+    def item(self, name: str, text: str) -> None:
+        """Print an entry of a list, both Rich markup; on a terminal its further lines are indented."""
+        if not self.out.is_terminal:
+            self.show(f"  {name}  {text}")
+            return
+        grid = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+        grid.add_column(no_wrap=True)
+        grid.add_column(overflow="fold")
+        grid.add_row(f"  {name}", text)
+        self.out.print(grid)
 
     def text(self, text: str) -> None:
         """Print a result unchanged; Rich would change some characters, such as tabs."""
@@ -66,8 +97,18 @@ class Output:
 
     # -- messages ----------------------------------------------------------------------------------------------------
     def say(self, text: str) -> None:
-        """Print a remark, Rich markup, on stderr."""
-        self.err.print(text, soft_wrap=True)
+        """Print a remark, Rich markup, on stderr; a terminal gets lines that break at words."""
+        if self.log is not None:
+            self.log.add("info", Text.from_markup(text).plain)
+        else:
+            self.err.print(text, soft_wrap=not self.err.is_terminal)
+
+    def remark(self, stream: str, text: str, **values: Any) -> None:
+        """Print a remark about a stream, Rich markup, on stderr; `values` are further fields of a log line."""
+        if self.log is not None:
+            self.log.add("info", Text.from_markup(text).plain, stream, **values)
+        else:
+            self.say(f"[bold]{escape(stream)}[/]: {text}")
 
     def ask(self, question: str) -> None:
         """Print a question on stderr; the answer is typed on the same line."""
@@ -75,6 +116,9 @@ class Output:
 
     def warn(self, text: str, stream: str = "") -> None:
         """Print a warning on stderr."""
+        if self.log is not None:
+            self.log.add("warning", self.masked(text), stream)
+            return
         place = f"stream {stream}: " if stream else ""
         self.say(f"[bold yellow]warning:[/] {escape(self.masked(place + text))}")
 
@@ -82,13 +126,26 @@ class Output:
         """Print an error as a message on stderr, and with `as_json` as an object on stdout."""
         if self.as_json:
             self.data(self.as_data(error))
-        for line in (str(one) for one in problems(error)):
-            self.say(f"[bold red]error:[/] {escape(self.masked(line))}")
+        self.complain(error)
+
+    def complain(self, error: QbcdError, **values: Any) -> None:
+        """Print an error as a message on stderr; `values` are further fields of a log line."""
+        for one in problems(error):
+            if self.log is not None:
+                data = self.as_data(one)
+                more = {name: data[name] for name in ("remedy", "where", "exit_code") if data[name]}
+                self.log.add("error", self.masked(str(one)), one.stream, **more, **values)
+            else:
+                self.say(f"[bold red]error:[/] {escape(self.masked(str(one)))}")
 
     def trace(self, error: Exception) -> None:
         """Print the traceback of an error on stderr if `verbose`."""
         if self.verbose:
-            self.err.print(self.foreign("".join(traceback.format_exception(error))), markup=False, soft_wrap=True)
+            text = self.foreign("".join(traceback.format_exception(error)))
+            if self.log is not None:
+                self.log.add_trace(text)
+            else:
+                self.err.print(text, markup=False, soft_wrap=True)
 
     def as_data(self, error: QbcdError) -> dict[str, Any]:
         """Return an error as JSON-ready data."""
@@ -113,7 +170,7 @@ class Output:
     # -- the frame of a command --------------------------------------------------------------------------------------
     def run(self, command: Callable[[], int]) -> int:
         """Run `command`; turn every exception into a message and an exit code."""
-        with self._logging():
+        with self._logging(), java_messages_to(self._from_java):
             try:
                 return command()
             except QbcdError as error:
@@ -166,7 +223,7 @@ class Output:
 
     @contextmanager
     def _logging(self) -> Iterator[None]:
-        handler = RichHandler(console=self.err, show_path=False, markup=False, omit_repeated_times=False)
+        handler = _Records(self)
         handler.addFilter(self._mask_record)
         logger = logging.getLogger("qbcd")
         before = logger.level, logger.propagate
@@ -187,12 +244,38 @@ class Output:
             record.exc_info = None
         return True
 
+    def _from_java(self, line: str) -> None:
+        """Print a line of Java's stderr."""
+        if self.log is None:
+            self.err.print(self.foreign(line), markup=False, soft_wrap=True)
+            return
+        found = _OF_SPARK.match(line)
+        level = _LEVELS.get(found[1], "error") if found else "warning"
+        self.log.add(level, self.foreign(found[2] if found else line))
+
+
+class _Records(RichHandler):
+    """Prints records of Python's logging, as a table or as log lines."""
+
+    def __init__(self, output: Output) -> None:
+        super().__init__(console=output.err, show_path=False, markup=False, omit_repeated_times=False)
+        self._output = output
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """See :meth:`logging.Handler.emit`."""
+        if self._output.log is None:
+            super().emit(record)
+            return
+        self._output.log.add(_LEVELS.get(record.levelname, "error"), record.getMessage())
+        if record.exc_text:  # with secrets masked; see Output._mask_record
+            self._output.log.add_trace(record.exc_text)
+
 
 def show_progress(project: Project, now: Callable[[str], None]) -> None:
     """Report by `now` what a long step of the project is working on."""
     from qbcd.api import assembly_of
 
-    assembly_of(project).progress = lambda stream, what: now(f"{stream}: {what}")
+    assembly_of(project).progress = lambda stream, what: now(f"{stream}: {what}" if stream else what)
 
 
 def problems(error: QbcdError) -> tuple[QbcdError, ...]:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from qbcd.model.columns import Travel
+from qbcd.wording import batch_number
 
 Consistency = Literal["snapshot", "statement", "range"]
 
@@ -44,6 +45,11 @@ class BatchHeader:
     location: Mapping[str, Any] = field(default_factory=dict)
     before: bool = True
     one_row: bool = False
+
+    @property
+    def number(self) -> str:
+        """The batch as messages name it: ``1795706452/17``."""
+        return batch_number(self.epoch, self.seq)
 
     @property
     def size(self) -> int:

@@ -9,7 +9,7 @@ import logging
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,6 +66,9 @@ class SparkProvider:
         driver_classes: What a session made by others must be able to load.
         session: A session handed in by the user.
         masked: Takes secrets out of Spark's words.
+
+    Attributes:
+        starting: Makes the context in which a session is started, which takes seconds.
     """
 
     def __init__(
@@ -86,6 +89,7 @@ class SparkProvider:
         self._siblings: dict[int, SparkSession] = {}
         self._rows: int | None = None
         self._lock = threading.Lock()
+        self.starting: Callable[[], AbstractContextManager[None]] = nullcontext
 
     @property
     def started(self) -> bool:
@@ -120,9 +124,10 @@ class SparkProvider:
             if self._session is None:
                 self._session, self._ours = self._of_others(), False
                 if self._session is None:
-                    self._session = create_session(
-                        self._settings, self._drivers(), cache=user_cache(), masked=self._masked
-                    )
+                    with self.starting():
+                        self._session = create_session(
+                            self._settings, self._drivers(), cache=user_cache(), masked=self._masked
+                        )
                     self._ours = True
             for most, settings in _SIZES:
                 if self._rows is not None and self._rows <= most:

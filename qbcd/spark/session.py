@@ -18,7 +18,7 @@ from qbcd.spark import class_data_sharing
 from qbcd.spark.hadoop import leave_out_yarn
 from qbcd.spark.java import require_java
 from qbcd.spark.jdbc import spark_failure
-from qbcd.spark.jvm_start import can_hand_over, handed_over, uninterrupted
+from qbcd.spark.jvm_start import can_hand_over, handed_over, start_java, uninterrupted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -170,7 +170,7 @@ def create_session(
         shared = class_data_sharing.options(class_data_sharing.archive_of(java, cache), _said_of_java(settings.conf))
         wanted[_OPTIONS[0]] = f"{shared} {wanted[_OPTIONS[0]]}".strip()
     with _quiet_pyspark(), uninterrupted():
-        from pyspark import SparkConf
+        from pyspark import SparkConf, SparkContext
         from pyspark.sql import SparkSession
 
         plain = [n for n in settings.conf if n.startswith("spark.") and wanted[n] == settings.conf[n]]
@@ -180,6 +180,8 @@ def create_session(
             conf.set(name, value)
         try:
             with handed_over(own):
+                if (gateway := start_java(conf)) is not None:
+                    SparkContext(conf=conf, gateway=gateway)
                 session = SparkSession.builder.config(conf=conf).getOrCreate()
             if settings.master.startswith("local"):
                 leave_out_yarn(session)

@@ -24,6 +24,7 @@ from qbcd.state.project_tables import ACK, DELIVERY_ERROR, HISTORY, METADATA, RE
 from qbcd.state.rows import StreamRow, dump
 from qbcd.state.store import StreamStore
 from qbcd.state.tables import seal, unseal
+from qbcd.wording import batch_number
 
 Outcome = Literal["ok", "empty", "failed", "refused"]
 
@@ -138,7 +139,7 @@ class ProjectState(StateDatabase):
         else:
             old = _acknowledged(unseal(ACK, dict(found)))
             if old[:2] > new[:2] or (old[:2] == new[:2] and old != new):
-                raise _went_back(stream, sink, old, f"{new.epoch}-{new.seq} ({new.fingerprint})")
+                raise _went_back(stream, sink, old, f"{batch_number(new.epoch, new.seq)} ({new.fingerprint})")
             if old != new:
                 conn.execute(update(ACK).where(here).values(**values))
         conn.execute(delete(DELIVERY_ERROR).where(_failure_of(stream, sink)))
@@ -169,7 +170,7 @@ class ProjectState(StateDatabase):
             shown = prints.get(done[:2], done.fingerprint) if done.fingerprint else ""
             if last < done[:2] or shown != done.fingerprint:
                 seen = min(last, done[:2])
-                raise _went_back(stream, sink, done, f"{seen[0]}-{seen[1]} ({prints.get(seen) or 'no fingerprint'})")
+                raise _went_back(stream, sink, done, f"{batch_number(*seen)} ({prints.get(seen) or 'no fingerprint'})")
 
     def retire_sink(self, stream: str, sink: str) -> None:
         """Forgets a sink that was taken out of the stream's configuration."""
@@ -280,7 +281,7 @@ def _plain(message: str) -> str:
 
 def _went_back(stream: str, sink: str, done: Acknowledged, found: str) -> StateConflict:
     return StateConflict(
-        f"the site has gone back: sink {sink!r} holds batch {done.epoch}-{done.seq} "
+        f"the site has gone back: sink {sink!r} holds batch {batch_number(done.epoch, done.seq)} "
         f"({done.fingerprint or 'no fingerprint'}), "
         f"the site shows {found}",
         remedy="restore the newest copy of the site, or `qbcd reset` the stream and reload its consumers",

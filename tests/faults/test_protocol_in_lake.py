@@ -66,7 +66,7 @@ def test_writes_between_digests_and_rows(
         if pinned:
             scene.poll()
         else:
-            with pytest.raises(TornRead, match="1 rows were asked for by their keys and 0 came"):
+            with pytest.raises(TornRead, match="1 row requested by key, 0 received"):
                 scene.poll()
             assert scene.mark() == mark
         monkeypatch.setattr(two_phase, "_rows", rows)

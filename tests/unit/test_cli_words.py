@@ -11,8 +11,8 @@ import pytest
 from rich.markup import escape
 
 from qbcd.cli import formatting
-from qbcd.cli.inspect import _errors, _messages
 from qbcd.cli.output import Output, worst
+from qbcd.cli.status import _errors, _messages
 from qbcd.model import Cost
 from qbcd.state import DeliveryFailure, Run
 from qbcd.status import StreamStatus, status_data

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -138,3 +140,13 @@ def test_nor_for_one_whose_commit_was_answered_by_nobody(state: ProjectState) ->
         LeaseKeeper(state.store, STREAM, mute).__enter__()
     with LeaseKeeper(state.store, STREAM, state.write) as keeper:
         assert keeper.token == 2
+
+
+def test_an_owner_knows_since_when_it_works() -> None:
+    before, mine, after = time.time(), Owner.mine(), time.time()
+    assert mine.since is not None
+    assert before - 0.001 <= mine.since <= after + 0.001
+    assert Owner.parse(str(mine)).since == mine.since
+    assert len({Owner.mine().uuid for _ in range(1000)}) == 1000
+    for earlier in (uuid.uuid4().hex, "x"):  # what earlier versions wrote, and what is none
+        assert Owner("h", 1, "2", earlier).since is None

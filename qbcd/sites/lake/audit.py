@@ -30,6 +30,7 @@ from qbcd.sites.refusals import check_key
 from qbcd.sites.values import Detection
 from qbcd.state import StoredRange
 from qbcd.watermark import Window
+from qbcd.wording import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -47,7 +48,7 @@ def suspects(poll: TablePoll) -> list[StoredRange]:
 
 def fetch_settled(poll: TablePoll, asked: Sequence[StoredRange], before: Window) -> FileSet:
     """Fetch the rows of `asked`; each shows whether it is before the watermark."""
-    poll.context.progress(f"fetching {len(asked):,} ranges that differ")
+    poll.context.progress(f"fetching {counted(len(asked), 'dirty range')}")
     strategy, typed = poll.timestamps, poll.settings.typed
     rows = range_frame(poll, asked, lambda some, part: strategy.settled_images(some, before, typed=typed))
     return write_stage(poll, rows, _fields(poll))

@@ -26,6 +26,7 @@ from qbcd.sites.lake.replica.replica import NewSegment
 from qbcd.sites.lake.stage import range_frame, replica_rows, stored_fields, write_stage
 from qbcd.sites.values import Detection
 from qbcd.state import StoredRange
+from qbcd.wording import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -56,7 +57,7 @@ def sweep(poll: LakePoll, began: float) -> Detection:
 
 
 def _fetch(poll: TablePoll, plan: FetchPlan) -> FileSet:
-    poll.context.progress(f"fetching the keys of {len(plan.asked):,} ranges")
+    poll.context.progress(f"fetching the keys of {counted(len(plan.asked), 'range')}")
     return write_stage(poll, range_frame(poll, plan.asked, poll.timestamps.keys), FIELDS)
 
 

@@ -20,6 +20,7 @@ from qbcd.strategies.partitions.hash import HashPartitioning
 from qbcd.strategies.partitions.key import KeyPartitioning
 from qbcd.strategies.partitions.page import PagePartitioning
 from qbcd.watermark import Window
+from qbcd.wording import counted
 
 _READ: Mapping[Consistency, str] = {
     "snapshot": "pinned to the same snapshot",
@@ -104,7 +105,7 @@ def _checksums(
     title += " of rows, for an audit" if not isinstance(strategy, LakeTs) and strategy.plan.strategy == "ts" else ""
     title += " of ranges and of their leaves" if with_leaves else ""
     if strategy.plan.option("per_poll"):
-        title = f"checksums of the {len(known):,} ranges whose turn it is"
+        title = f"checksums of the {counted(len(known), 'range')} whose turn it is"
     if strategy.plan.option("target"):
         title += ", in shorter statements, as the pace wants them"
     return _by_connection(title, place, shares)

@@ -10,6 +10,7 @@ from qbcd.ranges.leaves import are_some
 from qbcd.ranges.row_selection import is_by_key
 from qbcd.sites.values import LeasedStream
 from qbcd.state import StoredRange
+from qbcd.wording import counted
 
 NO_SNAPSHOT = "poll again; where it stays, `consistency: range` asks no snapshot of those who read"
 SPLIT_AT = 2  # times `rows_per_range`: a dirty range with more rows is split
@@ -147,11 +148,11 @@ def check_torn(stream: str, plan: FetchPlan, rows: int, checksum: int | None) ->
     Raises:
         TornRead: They are other rows, or a row has no digest.
     """
-    counted = plan.dirty
-    if (rows, checksum) != (sum(r.asked[0] for r in counted), sum(r.asked[1] for r in counted)):
+    wanted = sum(r.asked[0] for r in plan.dirty)
+    if (rows, checksum) != (wanted, sum(r.asked[1] for r in plan.dirty)):
         raise TornRead(
-            f"{len(plan.asked)} ranges from {plan.asked[0].range_id} on brought {rows} rows where the checksums "
-            f"counted {sum(r.asked[0] for r in counted)}, or others: the readers did not see one snapshot",
+            f"{counted(len(plan.asked), 'range')} from {plan.asked[0].range_id} on brought {counted(rows, 'row')} "
+            f"where the checksums counted {wanted:,}, or others: the readers did not see one snapshot",
             stream=stream,
             remedy=NO_SNAPSHOT,
         )

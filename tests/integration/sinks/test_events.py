@@ -464,6 +464,5 @@ def test_a_session_of_our_own_is_quiet_and_stopped() -> None:
     done = subprocess.run([sys.executable, "-c", OWN_SESSION], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert re.fullmatch(r"Spark did not start on master bogus: .*bogus.* \(see the lines above.*\)\n", done.stdout)
-    # The JVM itself says one line, about a module that Spark asks for.
-    noise = [line for line in done.stderr.splitlines() if "incubator" not in line and "bogus" not in line]
+    noise = [line for line in done.stderr.splitlines() if "bogus" not in line]
     assert [line for line in noise if "Setting default log level" in line or "WARN" in line] == []
