@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from qbcd.errors import ConfigError, EnvironmentMissing, Refused
+from qbcd.errors import ConfigError, Refused, SparkFailed
 from qbcd.spark import class_data_sharing
 from qbcd.spark.hadoop import leave_out_yarn
 from qbcd.spark.java import require_java
@@ -140,7 +140,8 @@ def create_session(settings: SparkSettings, drivers: Sequence[Path], *, cache: P
         cache: The user's cache, in which a local session looks for Java's archive of classes; None for none.
 
     Raises:
-        EnvironmentMissing: There is no Java, or the JVM did not start.
+        EnvironmentMissing: There is no Java.
+        SparkFailed: Spark did not start: its master cannot be reached, for instance.
         Refused: This process already runs a Spark context, whose settings could not be changed any more.
         ConfigError: See :func:`session_settings`.
     """
@@ -177,7 +178,7 @@ def create_session(settings: SparkSettings, drivers: Sequence[Path], *, cache: P
             said = spark_failure(error)
             if said is None:
                 raise
-            raise EnvironmentMissing(
+            raise SparkFailed(
                 f"Spark did not start on master {settings.master}: {said}",
                 remedy="see the lines above; check Java, spark.master and spark.conf",
             ) from error
