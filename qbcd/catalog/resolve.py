@@ -113,6 +113,14 @@ def _table(config: StreamConfig, source: Source, session: Session, frozen: Froze
     if table is not None:
         return table
     wanted = ".".join(p for p in (schema, name) if p)
+    other, of_table = source.connector.catalog.other_relation(session.connection, schema, name)
+    if other:
+        raise ConfigError(
+            f"{wanted} is {other}{f' of {of_table}' if of_table else ''}, which has no rows to capture",
+            remedy=f"name the table: {of_table}" if of_table else "name a table or a view",
+            where=config.place("table"),
+            stream=config.name,
+        )
     known = source.connector.catalog.table_names(session.connection)
     raise ConfigError(
         f"table {wanted} does not exist in source {config.source}, or the role may not see it",
