@@ -83,7 +83,10 @@ def _publish(stream: Stream, held: LeasedStream, sink: Sink, name: str, header: 
     except QbcdError:
         raise
     except OSError as error:
-        raise DeliveryError(f"sink {name}: {error.strerror}: {error.filename}", remedy="see the sink's path") from error
+        place = f": {error.filename}" if error.filename else ""
+        raise DeliveryError(
+            f"sink {name}: {error.strerror or error}{place}", remedy="check the sink's path; the batch is kept for it"
+        ) from error
     except Exception as error:  # a sink may be anybody's code; what it raises ends its own deliveries, not the poll
         raise DeliveryError(f"sink {name}: {_first_line(error)}", remedy="the batch is kept for it") from error
     hooks.reach("after_publish")

@@ -6,7 +6,9 @@ A session costs seconds, so it is started only when rows must travel.
 from __future__ import annotations
 
 import logging
+import os
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
@@ -64,6 +66,9 @@ class SparkProvider:
         drivers: Finds the driver jars; called only when a session is started.
         driver_classes: What a session made by others must be able to load.
         session: A session handed in by the user.
+
+    Attributes:
+        uses: How often :meth:`get` has returned a session.
     """
 
     def __init__(
@@ -82,6 +87,13 @@ class SparkProvider:
         self._siblings: dict[int, SparkSession] = {}
         self._rows: int | None = None
         self._lock = threading.Lock()
+        self.uses = 0
+
+    @property
+    def local_folder(self) -> str:
+        """The folder in which Spark keeps what does not fit into memory."""
+        named = os.environ.get("SPARK_LOCAL_DIRS") or self._settings.conf.get("spark.local.dir")
+        return named or tempfile.gettempdir()
 
     @property
     def started(self) -> bool:
@@ -118,6 +130,7 @@ class SparkProvider:
                 if self._session is None:
                     self._session = create_session(self._settings, self._drivers(), cache=user_cache())
                     self._ours = True
+            self.uses += 1
             for most, settings in _SIZES:
                 if self._rows is not None and self._rows <= most:
                     if most not in self._siblings:
