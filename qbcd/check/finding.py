@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from qbcd.errors import QbcdError
@@ -19,6 +20,7 @@ class Finding:
         message: The result.
         stream: The stream, or empty for the project.
         error: The error, if the level is ``error``.
+        folder: The folder that cannot be written, if that is the error.
     """
 
     subject: str
@@ -26,17 +28,25 @@ class Finding:
     message: str
     stream: str = ""
     error: QbcdError | None = None
+    folder: Path | None = None
 
 
-def tried(subject: str, action: Callable[[], object], message: str, stream: str = "") -> Finding:
-    """Run `action` and return `message` as a finding, or the error that it raises."""
+def tried(
+    subject: str, action: Callable[[], object], message: str, stream: str = "", *, folder: Path | None = None
+) -> Finding:
+    """Run `action` and return `message` as a finding, or the error that it raises.
+
+    Args:
+        folder: The folder that `action` tries to write.
+    """
     try:
         action()
     except QbcdError as error:
-        return failed(subject, error, stream)
+        return failed(subject, error, stream, folder=folder)
     return Finding(subject, "ok", message, stream)
 
 
-def failed(subject: str, error: QbcdError, stream: str = "") -> Finding:
+def failed(subject: str, error: QbcdError, stream: str = "", *, folder: Path | None = None) -> Finding:
     """Return an error as a finding."""
-    return Finding(subject, "error", error.what.removeprefix(f"{subject}: "), stream, error)
+    error.stream = error.stream or stream
+    return Finding(subject, "error", error.what.removeprefix(f"{subject}: "), stream, error, folder)

@@ -33,7 +33,7 @@ def key_error(plan: StreamPlan) -> UnsafeKey:
     return UnsafeKey(
         f"key ({', '.join(c.name for c in plan.key)}) has duplicate or NULL values in {plan.table.label}",
         stream=plan.stream,
-        remedy="choose a key that is unique and never NULL, or mend the rows",
+        remedy="choose a key that is unique and never NULL, or fix the rows",
     )
 
 

@@ -123,6 +123,7 @@ class Ts(Watermarked):
         super().__init__(connector, plan, schema)
         self.keeps = KEPT[str(plan.option("replica") or "source")]
         self.deletes: Any = plan.option("deletes")
+        self.blind_to_deletes = self.deletes != "only"
         if self.deletes == "only":
             self.poll_mode, self.keeps, self.consistency = "ranges", "keys", "range"
         self.needs = (

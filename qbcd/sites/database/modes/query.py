@@ -14,7 +14,7 @@ from qbcd.sites.database import query_poll
 from qbcd.sites.database.commit import StepResult
 from qbcd.sites.database.eligibility import refuse_other_columns
 from qbcd.sites.database.explain import apply_statements, next_slice
-from qbcd.sites.database.modes.base import AuditedMode, detection_of
+from qbcd.sites.database.modes.base import AuditedMode, detection_of, shipped
 from qbcd.sites.database.poll import DatabasePoll
 from qbcd.sites.database.poll_start import PollStart
 from qbcd.sites.eligibility import Place, refuse_unsafe_watermark, watermark_remarks
@@ -69,7 +69,7 @@ class QueryMode(AuditedMode[VbdDelta]):
     def _poll(self, poll: DatabasePoll, start: PollStart) -> Iterator[Detection]:
         look = query_poll.poll_whole if start.compare_all else query_poll.poll_affected
         result = look(poll, self.strategy)
-        cost = Cost(result.found, result.found, seconds=start.seconds, spark=result.found > 0)
+        cost = Cost(result.found, shipped(poll, result.found), seconds=start.seconds)
         yield detection_of(poll, result, cost)
         yield from self._audit_if_due(poll)
 

@@ -27,7 +27,7 @@ from qbcd.sites.database import range_sizes
 from qbcd.sites.database.commit import Counts, Find, StepRequest, StepResult, run_step
 from qbcd.sites.database.eligibility import refuse_unordered_key
 from qbcd.sites.database.explain import apply_statements, next_slice, range_statements
-from qbcd.sites.database.modes.base import AuditedMode, detection_of
+from qbcd.sites.database.modes.base import AuditedMode, detection_of, shipped
 from qbcd.sites.database.poll import DatabasePoll
 from qbcd.sites.database.poll_start import PollStart
 from qbcd.sites.database.range_poll import RangePoll
@@ -88,7 +88,7 @@ class WindowMode(AuditedMode[W]):
     def _poll(self, poll: DatabasePoll, start: PollStart) -> Iterator[Detection]:
         for result in self._steps(poll, start):
             found = result.found
-            cost = Cost(self.strategy.rows_read(found), found, seconds=start.seconds, spark=found > 0)
+            cost = Cost(self.strategy.rows_read(found), shipped(poll, found), seconds=start.seconds)
             yield detection_of(poll, result, cost)
             start = replace(start, began=time.monotonic())
         yield from self._audit_if_due(poll)
@@ -219,7 +219,11 @@ class WindowMode(AuditedMode[W]):
         return [lambda part: self.strategy.look(part, window, repeats=False)] if window else []
 
     def _missing_keys(self) -> list[Find]:
-        return [self.strategy.sweep]
+        return [] if self.strategy.blind_to_deletes else [self.strategy.sweep]
+
+    def unseen_deletes(self) -> list[Find]:
+        """Return the search for missing keys, of a strategy whose windows do not show deletes."""
+        return [self.strategy.sweep] if self.strategy.blind_to_deletes else []
 
     # -- explain -----------------------------------------------------------------------------------------------------
     def explain(self, row: StreamRow | None) -> list[ExplainedStatement]:
