@@ -63,11 +63,11 @@ def waiting_batches(site: Site, sink: str, done: Acknowledged, row: StreamRow) -
     missing = [number for number in range(done.seq + 1, row.last_batch_seq + 1) if number not in there]
     if missing and done.epoch == row.epoch:  # else those of before a reset, which was killed half-way
         raise StateConflict(
-            f"batches {missing[0]} to {missing[-1]} are gone, and sink {sink} has them not by this state: a copy of "
-            "the project polls the stream too, and delivered them elsewhere, or the state was restored",
+            f"batches {missing[0]} to {missing[-1]} are missing, but sink {sink} never acknowledged them: another copy "
+            "of this project polls the stream, or the state was restored",
             stream=site.context.stream,
-            remedy="bring the newer state back, or let one of the two poll it; "
-            f"qbcd reset {site.context.stream} --discard begins anew, and consumers reload",
+            remedy="restore the newer state, or let one of the two poll it; or qbcd reset "
+            f"{site.context.stream} --discard, then prepare it again, and consumers reload",
         )
     return waiting
 

@@ -179,7 +179,7 @@ def _other_meaning(label: str, then: Mapping[str, Any], now: Mapping[str, Any]) 
     """
     was, collated = (means.get("collated") or "another one" for means in (then, now))
     if was != collated:
-        return f"the collation of {label} was made anew under its name: it was {was} and is {collated}"
+        return f"the collation of {label} was recreated under its name: it was {was} and is {collated}"
     labels = iter(now.get("labels", ()))
     gone = next((one for one in then.get("labels", ()) if one not in labels), None)
     if gone is not None:

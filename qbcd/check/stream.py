@@ -62,7 +62,7 @@ def _stream_findings(stream: Stream, sites: Iterable[Site]) -> _Found:
     _refuse_edited_plan(stream, row, sites)
     plan, warnings = plan_of(stream, row)
     table = plan.table
-    yield stream.config.subject, "ok", f"{_told(table)}, {len(plan.captured)} columns captured"
+    yield stream.config.subject, "ok", f"{_described(table)}, {len(plan.captured)} columns captured"
     for warning in warnings:
         yield "columns", "warning", warning
     strategy = stream.site.strategy(plan)
@@ -114,7 +114,7 @@ def _refuse_edited_plan(stream: Stream, row: StreamRow | None, sites: Iterable[S
             raise prepared_elsewhere(stream.name, "source", f"it was {context.source.name}, where its replica is")
 
 
-def _told(table: Table) -> str:
+def _described(table: Table) -> str:
     rows = f"about {table.rows:,} rows" if table.rows >= 0 else "rows unknown (never analyzed)"
     if not table.query:
         return f"{table.label}, {table.kind}, {rows}"
@@ -129,7 +129,7 @@ def _read(base: Table) -> str:
 
 def _key(stream: Stream, session: Session, plan: StreamPlan) -> str:
     if plan.counted:
-        return "none: rows are told by all their values, and counted"
+        return "none: all its values identify a row, and equal rows are counted"
     if not plan.key:
         return "(), since the query gives one row at most"
     named = ", ".join(c.name for c in plan.key)

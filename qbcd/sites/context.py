@@ -102,7 +102,11 @@ class StreamContext(ABC):
             with self.reading() as conn:
                 row, batches = self.store.read(conn, self.stream), self._batches_since_acknowledged(conn, acks)
             if row is None:
-                raise StateConflict("its state row is gone", stream=self.stream, remedy="qbcd prepare")
+                raise StateConflict(
+                    "its row in the state does not exist any more",
+                    stream=self.stream,
+                    remedy=f"qbcd prepare {self.stream}",
+                )
             if row.fencing_token != keeper.token:  # this process paused for longer than its lease
                 raise LeaseHeld("another poller has taken the stream over", stream=self.stream, remedy="poll again")
             if not reset:

@@ -28,7 +28,7 @@ from qbcd.state.tables import PREFIX, make_table
 _WRITES = "qbcd_writes"
 # EXTRA flushes the folder too, once the journal is gone from it: else a power failure may bring back what it undoes.
 _PRAGMAS = ("busy_timeout = 30000", "journal_mode = DELETE", "synchronous = EXTRA")
-_DAMAGED = "restore it from a backup; qbcd never replaces a state by an empty one"
+_DAMAGED = "restore it from a backup; qbcd never makes an empty state over an old one"
 
 META = make_table(
     MetaData(),

@@ -149,7 +149,7 @@ class Watermarked(ByRanges):
             raise self._wrong(
                 "timestamp",
                 place,
-                f"timestamp {self.names[0]!r} may be NULL, and rows without one would be told anew at each poll",
+                f"timestamp {self.names[0]!r} may be NULL, and rows without one would be delivered again at each poll",
                 "keep a replica of the rows (replica: source), or add a column that is never NULL: [a, b]",
             )
 

@@ -47,7 +47,7 @@ def _refuse_overtaken(poll: LakePoll, error: Exception | None = None) -> None:
         row = context.store.read(conn, context.stream)
     if row is None or (row.version, row.fencing_token) != (leased.row.version, leased.row.fencing_token):
         raise StateConflict(
-            "another process has gone on with the stream while it was compared",
+            "another process continued with the stream while it was compared",
             stream=context.stream,
             remedy="verify it again",
         ) from error

@@ -243,7 +243,7 @@ def test_an_outbox_that_somebody_dropped(cli: Cli, workspace: Path, database: st
     ran = cli("run", "--once", "customers")
     assert ran.code == 3
     remedy = "restore it, or qbcd reset customers --discard and prepare it again"
-    assert f"its outbox qbcd.{outbox} is gone ({remedy})" in ran.err
+    assert f"its outbox qbcd.{outbox} does not exist any more ({remedy})" in ran.err
     assert cli("reset", "customers", "-y", "--discard").code == 0
     assert cli("prepare", "customers").code == 0
     assert cli("run", "--once", "customers").code == 0

@@ -103,7 +103,7 @@ class QueryMode(AuditedMode[VbdDelta]):
                 how, due = "read what was written since", ", when that is due"
             yield ExplainedStatement(f"{lineage.name}: {how}", place, lineage.find(since))
             if lineage.marked is None or self.strategy.deletes:
-                title = f"{lineage.name}: look for rows that are gone{due}"
+                title = f"{lineage.name}: find deleted rows{due}"
                 yield ExplainedStatement(title, place, lineage.find_gone())
 
     def explain_audit(self, row: StreamRow | None) -> list[ExplainedStatement]:
@@ -113,7 +113,7 @@ class QueryMode(AuditedMode[VbdDelta]):
         return [
             ExplainedStatement("audit: compare the whole query with the replica, into the outbox", place, whole),
             *(
-                ExplainedStatement(f"audit: take {of.name} into its lineage anew", "the same transaction", statement)
+                ExplainedStatement(f"audit: fill the lineage of {of.name} again", "the same transaction", statement)
                 for of in self.strategy.lineages
                 for statement in (of.empty(), of.fill())
             ),

@@ -67,5 +67,5 @@ class RangeMode(DatabaseMode[ByRanges]):
 
     def explain(self, row: StreamRow | None) -> list[ExplainedStatement]:
         """Return the statements of one range."""
-        title = "look for keys that are gone" if self.strategy.sweeps else "find the changes"
+        title = "find deleted keys" if self.strategy.sweeps else "find the changes"
         return range_statements(self.context, self.strategy, title, row)

@@ -97,7 +97,7 @@ class WindowMode(AuditedMode[W]):
         """Read the window, find deleted keys if all rows were compared, sweep if due."""
         yield self._read_window(poll, start)
         if Entry.MISSING_KEYS in poll.leased.checkpoint and not poll.context.stopping():
-            poll.context.progress("looking for keys that are gone")
+            poll.context.progress("looking for deleted keys")
             earlier = Deletes.from_checkpoint(poll.leased, Entry.MISSING_KEYS)
             request = StepRequest([self.strategy.sweep], guarded=earlier, drop=(Entry.MISSING_KEYS,))
             yield run_step(poll, request)
@@ -193,7 +193,7 @@ class WindowMode(AuditedMode[W]):
             context.progress("audit: comparing rows with the replica")
             yield run_step(poll, self._audit_rows(poll, window))
         if not context.stopping():
-            context.progress("audit: looking for keys that are gone")
+            context.progress("audit: looking for deleted keys")
             request = StepRequest(
                 [lambda part: strategy.sweep(part, reason=AUDIT)],
                 finish=lambda *step: {Entry.AUDITED: began},
@@ -230,7 +230,7 @@ class WindowMode(AuditedMode[W]):
         """Return the statements of a window, and of a sweep in one range."""
         statements = self._explain_window(row)
         if self.strategy.by_ranges:
-            title = "look for keys that are gone"
+            title = "find deleted keys"
             statements += range_statements(self.context, self.strategy, title, row)
         return statements
 
@@ -249,5 +249,5 @@ class WindowMode(AuditedMode[W]):
         compare = "audit: compare all rows before the watermark with the replica, into the outbox"
         return [
             ExplainedStatement(compare, place, rows),
-            ExplainedStatement("audit: look for keys that are gone, into the outbox", place, keys),
+            ExplainedStatement("audit: find deleted keys, into the outbox", place, keys),
         ]
