@@ -103,7 +103,7 @@ def test_control_without_the_lock_rows_seem_gone(
 
 # By name: the DDL and what is said of it.
 DDL: dict[str, tuple[Callable[[Place], str], str]] = {
-    "drop": (lambda place: "ALTER TABLE t DROP COLUMN n", "'n' of .* does not exist any more"),
+    "drop": (lambda place: "ALTER TABLE t DROP COLUMN n", "'n' of {table} does not exist any more"),
     "retype": (lambda place: place.retype("t", "v", "varchar(99)"), "'v' of {table} is"),
     "swap": (lambda place: "ALTER TABLE t RENAME COLUMN v TO w; ALTER TABLE t ADD v integer", "'v' of {table} is"),
     "gone": (lambda place: "DROP TABLE t", "{table}"),
