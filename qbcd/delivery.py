@@ -64,11 +64,11 @@ def waiting_batches(site: Site, sink: str, done: Acknowledged, row: StreamRow) -
     missing = [number for number in range(done.seq + 1, row.last_batch_seq + 1) if number not in there]
     if missing and done.epoch == row.epoch:  # else those of before a reset, which was killed half-way
         raise StateConflict(
-            f"{batch_numbers(row.epoch, missing)} missing, but sink {sink} has not acknowledged them: a copy of the "
-            "project polls the stream too and delivered them elsewhere, or the state was restored",
+            f"{batch_numbers(row.epoch, missing)} missing, but sink {sink} never acknowledged them: another copy of "
+            "this project polls the stream, or the state was restored",
             stream=site.context.stream,
-            remedy="bring the newer state back, or let one of the two poll it; "
-            f"qbcd reset {site.context.stream} --discard begins anew, and consumers reload",
+            remedy="restore the newer state, or let one of the two poll it; or qbcd reset "
+            f"{site.context.stream} --discard, then prepare it again, and consumers reload",
         )
     return waiting
 
@@ -84,7 +84,10 @@ def _publish(stream: Stream, held: LeasedStream, sink: Sink, name: str, header: 
     except QbcdError:
         raise
     except OSError as error:
-        raise DeliveryError(f"sink {name}: {error.strerror}: {error.filename}", remedy="see the sink's path") from error
+        place = f": {error.filename}" if error.filename else ""
+        raise DeliveryError(
+            f"sink {name}: {error.strerror or error}{place}", remedy="check the sink's path; the batch is kept for it"
+        ) from error
     except Exception as error:  # a sink may be anybody's code; what it raises ends its own deliveries, not the poll
         said = stream.source.masking.foreign(_first_line(error))
         raise DeliveryError(f"sink {name}: {said}", remedy="the batch is kept for it") from error

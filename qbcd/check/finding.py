@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from qbcd.errors import QbcdError
@@ -23,6 +24,7 @@ class Finding:
         message: The result.
         stream: The stream, or empty for the project.
         error: The error, if the level is ``error``.
+        folder: The folder that cannot be written, if that is the error.
     """
 
     subject: str
@@ -30,20 +32,28 @@ class Finding:
     message: str
     stream: str = ""
     error: QbcdError | None = None
+    folder: Path | None = None
 
 
-def tried(subject: str, action: Callable[[], object], message: str, stream: str = "") -> Finding:
-    """Run `action` and return `message` as a finding, or the error that it raises."""
+def tried(
+    subject: str, action: Callable[[], object], message: str, stream: str = "", *, folder: Path | None = None
+) -> Finding:
+    """Run `action` and return `message` as a finding, or the error that it raises.
+
+    Args:
+        folder: The folder that `action` tries to write.
+    """
     try:
         action()
     except QbcdError as error:
-        return failed(subject, error, stream)
+        return failed(subject, error, stream, folder=folder)
     return Finding(subject, "ok", message, stream)
 
 
-def failed(subject: str, error: QbcdError, stream: str = "") -> Finding:
+def failed(subject: str, error: QbcdError, stream: str = "", *, folder: Path | None = None) -> Finding:
     """Return an error as a finding."""
-    return Finding(subject, "error", error.what.removeprefix(f"{subject}: "), stream, error)
+    error.stream = error.stream or stream
+    return Finding(subject, "error", error.what.removeprefix(f"{subject}: "), stream, error, folder)
 
 
 def summary(found: Sequence[Finding]) -> str:
@@ -66,16 +76,11 @@ def _levels(numbers: Counter[str]) -> str:
 
 
 def distinct_errors(found: Sequence[Finding]) -> list[QbcdError]:
-    """Return each error once.
-
-    What several streams have in common names them all, and what the whole project lacks, such as a writable workdir,
-    is not repeated for its streams.
-    """
+    """Return each error once; one that several streams have names them all."""
     alike: dict[tuple[str, str, str], list[QbcdError]] = {}
-    of_project = {finding.subject for finding in found if finding.error is not None and not finding.stream}
     for finding in found:
         error = finding.error
-        if error is not None and not (finding.stream and finding.subject in of_project):
+        if error is not None:
             alike.setdefault((error.what, error.remedy, error.where), []).append(error)
     return [_together(errors) for errors in alike.values()]
 

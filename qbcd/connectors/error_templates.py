@@ -98,7 +98,7 @@ def schema(message: str, stream: str, source: str) -> QbcdError:
 
 def timed_out(message: str, stream: str, source: str) -> QbcdError:
     """The server ended a statement, by its time or because somebody said so."""
-    remedy = "raise the source's statement time-out, or look for who cancelled it"
+    remedy = "raise the source's statement time-out (`statement_timeout`), or find out who canceled it"
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 

@@ -66,7 +66,7 @@ class Cost:
         rows_shipped: Rows that left the source.
         bytes_shipped: Bytes of the rows' files in the stage, or of the control results; of keys and digests, 40 a row.
         ranges: Ranges compared; `dirty` of them differed.
-        spark: Whether Spark was used at all.
+        spark: Spark was used, by detection or by a delivery; known once a poll has ended.
     """
 
     rows_scanned: int = 0

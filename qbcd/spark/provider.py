@@ -6,7 +6,9 @@ A session costs seconds, so it is started only when rows must travel.
 from __future__ import annotations
 
 import logging
+import os
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -69,6 +71,7 @@ class SparkProvider:
 
     Attributes:
         starting: Makes the context in which a session is started, which takes seconds.
+        uses: How often :meth:`get` has returned a session.
     """
 
     def __init__(
@@ -90,6 +93,13 @@ class SparkProvider:
         self._rows: int | None = None
         self._lock = threading.Lock()
         self.starting: Callable[[], AbstractContextManager[None]] = nullcontext
+        self.uses = 0
+
+    @property
+    def local_folder(self) -> str:
+        """The folder in which Spark keeps what does not fit into memory."""
+        named = os.environ.get("SPARK_LOCAL_DIRS") or self._settings.conf.get("spark.local.dir")
+        return named or tempfile.gettempdir()
 
     @property
     def started(self) -> bool:
@@ -129,6 +139,7 @@ class SparkProvider:
                             self._settings, self._drivers(), cache=user_cache(), masked=self._masked
                         )
                     self._ours = True
+            self.uses += 1
             for most, settings in _SIZES:
                 if self._rows is not None and self._rows <= most:
                     if most not in self._siblings:

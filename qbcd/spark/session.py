@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from qbcd.config.masking import REDACTED, credentials_masked
-from qbcd.errors import ConfigError, EnvironmentMissing, Refused
+from qbcd.errors import ConfigError, Refused, SparkFailed
 from qbcd.spark import class_data_sharing
 from qbcd.spark.hadoop import leave_out_yarn
 from qbcd.spark.java import require_java
@@ -154,7 +154,8 @@ def create_session(
         masked: Takes secrets out of Spark's words.
 
     Raises:
-        EnvironmentMissing: There is no Java, or the JVM did not start.
+        EnvironmentMissing: There is no Java.
+        SparkFailed: Spark did not start: its master cannot be reached, for instance.
         Refused: This process already runs a Spark context, whose settings could not be changed any more.
         ConfigError: See :func:`session_settings`.
     """
@@ -193,7 +194,7 @@ def create_session(
             said = spark_failure(error)
             if said is None:
                 raise
-            raise EnvironmentMissing(
+            raise SparkFailed(
                 f"Spark did not start on master {settings.master}: {masked(said)}",
                 remedy="see the lines above; check Java, spark.master and spark.conf",
             ) from error

@@ -29,7 +29,7 @@ from qbcd.state.tables import PREFIX, make_table
 _WRITES = "qbcd_writes"
 # EXTRA flushes the folder too, once the journal is gone from it: else a power failure may bring back what it undoes.
 _PRAGMAS = ("busy_timeout = 30000", "journal_mode = DELETE", "synchronous = EXTRA")
-_DAMAGED = "restore it from a backup; qbcd never makes a state anew over an old one"
+_DAMAGED = "restore it from a backup; qbcd never makes an empty state over an old one"
 
 META = make_table(
     MetaData(),
@@ -135,6 +135,8 @@ class StateDatabase:
             return Refused(f"{self.name} is damaged or no state of qbcd: {text}", remedy=_DAMAGED)
         if self.facts.is_contention(error):
             return SourceError(f"{self.name} is busy: {text}", remedy="end the process that holds it, or try again")
+        if self.facts.is_full(error):
+            return SourceError(f"{self.name} cannot be written: {text}", remedy="make room on its disk, and try again")
         return SourceError(f"{self.name} failed: {text}", remedy="check that it can be reached and written")
 
     # -- opening -----------------------------------------------------------------------------------------------------

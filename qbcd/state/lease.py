@@ -236,6 +236,13 @@ def _lost(stream: str) -> LeaseLost:
     )
 
 
+def _in_words(error: Exception) -> str:
+    """Return what an error says: of one that is not qbcd's its first line, since further ones quote the statement."""
+    if isinstance(error, QbcdError):
+        return error.what
+    return (str(getattr(error, "orig", None) or error).strip().splitlines() or [type(error).__name__])[0]
+
+
 class LeaseKeeper:
     """Holds a stream's lease while a ``with`` block runs, renewing it from a thread of its own.
 
@@ -307,7 +314,7 @@ class LeaseKeeper:
 
     def _gave_up(self, error: Exception, now: float) -> bool:
         """Record a failed renewal; return True once the lease is lost, so that a retry is pointless."""
-        log.warning("stream %s: the lease could not be renewed: %s", self.stream, type(error).__name__)
+        log.warning("stream %s: the lease could not be renewed: %s", self.stream, _in_words(error))
         if isinstance(error, LeaseLost):
             self._lost = error
         elif now - self._renewed > self.ttl:
@@ -328,4 +335,4 @@ class LeaseKeeper:
                 release(conn, self.store, self.stream, self.owner, self.token)
         except (SQLAlchemyError, QbcdError) as failure:
             # what the block did is done; a lease that cannot be given back ends by itself, or when this process polls
-            log.warning("stream %s: the lease could not be released: %s", self.stream, type(failure).__name__)
+            log.warning("stream %s: the lease could not be released: %s", self.stream, _in_words(failure))

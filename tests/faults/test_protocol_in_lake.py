@@ -171,7 +171,7 @@ def test_a_look_that_was_overtaken(database: str, workspace: Path, spark: SparkS
             poll(project, STREAM)
 
         mark = scene.mark()
-        with at("after_snapshot", overtaken), pytest.raises(StateConflict, match="has gone on with the stream"):
+        with at("after_snapshot", overtaken), pytest.raises(StateConflict, match="continued with the stream"):
             scene.project.stream(STREAM).verify()
         assert scene.mark() != mark
         assert scene.project.stream(STREAM).verify() == []

@@ -53,7 +53,7 @@ def _login(message: str, stream: str, source: str) -> QbcdError:
 def _snapshot(message: str, stream: str, source: str) -> QbcdError:
     remedy = (
         "the session that held the snapshot ended, as a standby ends those that its replay waits for, by its "
-        "max_standby_streaming_delay; the next poll begins anew"
+        "max_standby_streaming_delay; the next poll starts again"
     )
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 

@@ -80,11 +80,11 @@ def audit(poll: LakePoll, began: float) -> Detection:
     base = {**leased.row.checkpoint, Entry.AUDITED: began}
     if fetched is None:
         commit_step(poll, None, base)
-        return Detection(None, Cost(before, 0, 0, len(known), 0, time.monotonic() - started, spark=True))
+        return Detection(None, Cost(before, 0, 0, len(known), 0, time.monotonic() - started))
     step = AuditStep(of_table, dirty, fetched)
     header = step.run(lambda found: {**base, **renewed_entries(of_table, found)})
     rows, spent = sum(r.rows for r in dirty), time.monotonic() - started
-    cost = Cost(before, rows, fetched.size, len(known), len(dirty), spent, spark=True)
+    cost = Cost(before, rows, fetched.size, len(known), len(dirty), spent)
     return Detection(header, cost, tuple(leased.notes))
 
 

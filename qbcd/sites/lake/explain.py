@@ -67,7 +67,7 @@ def _by_checksums(
     steps += _checksums(strategy, known, settings, place, with_leaves=with_leaves)
     written = recent_writes.statement(strategy, row.checkpoint, known[:1]) if row and row.prepared else None
     if written:
-        title = "keys of rows written since the last look, in ranges that differ (here: the first), where large"
+        title = "keys of rows written since the last poll, in dirty ranges (here: the first), where large"
         steps.append(ExplainedStatement(title, place, written))
     steps.append(_fetch(strategy, "rows", fetched, place))
     if settings.audit and strategy.keeps == "rows":

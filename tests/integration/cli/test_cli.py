@@ -154,6 +154,7 @@ def test_the_life_of_a_project(cli: Cli, workspace: Path, database: str) -> None
         ("customers", {"d": 1, "u": 1, "c": 1}),
     ]
     assert polled.lines[0]["cost"]["dirty"] == 1
+    assert [(p["cost"]["rows_shipped"] > 0, p["cost"]["spark"]) for p in polled.lines] == [(True, True)] * 2
 
     unchanged = cli("run", "--once")
     assert unchanged.code == 0
@@ -248,7 +249,7 @@ def test_an_outbox_that_somebody_dropped(cli: Cli, workspace: Path, database: st
     ran = cli("run", "--once", "customers")
     assert ran.code == 3
     remedy = "restore it, or qbcd reset customers --discard and prepare it again"
-    assert f"its outbox qbcd.{outbox} is gone ({remedy})" in ran.err
+    assert f"its outbox qbcd.{outbox} does not exist any more ({remedy})" in ran.err
     assert cli("reset", "customers", "-y", "--discard").code == 0
     assert cli("prepare", "customers").code == 0
     assert cli("run", "--once", "customers").code == 0

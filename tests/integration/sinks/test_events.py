@@ -434,7 +434,7 @@ def test_second_session_in_a_process_is_refused(spark: SparkSession) -> None:
 
 
 OWN_SESSION = """
-from qbcd.errors import EnvironmentMissing
+from qbcd.errors import SparkFailed
 from qbcd.spark.provider import SparkProvider
 from qbcd.spark.session import create_session
 
@@ -454,7 +454,7 @@ provider.stop()
 assert spark.sparkContext._jsc is None
 try:
     create_session(Settings("bogus"), [])
-except EnvironmentMissing as error:
+except SparkFailed as error:
     print(error)
 """
 

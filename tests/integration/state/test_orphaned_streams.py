@@ -56,7 +56,7 @@ def test_renamed_streams_are_told_and_can_be_reset(cli: Cli, workspace: Path, da
 
     configure(workspace, database, orders="bestellungen", customers="kunden")
     status = cli("status")
-    assert "stream orders is prepared, and not in the configuration any more" in status.err
+    assert "stream orders is prepared, but no longer configured" in status.err
     assert [(one["stream"], one["place"]) for one in cli("status", "--json").data["left"]] == [
         ("customers", "schema 'qbcd' of source shop"),
         ("orders", "the workdir"),

@@ -93,7 +93,7 @@ def _leaves_of_dirty(poll: TablePoll, plan: FetchPlan) -> dict[int, RangeLeaves]
     texts: dict[int, str] = {}
     now = checksums(poll, plan.asked, texts)
     if [(r.rows, r.checksum) for r in now] != [(r.rows, r.checksum) for r in plan.asked]:
-        raise TornRead("two looks at the same ranges differ", stream=poll.context.stream, remedy=NO_SNAPSHOT)
+        raise TornRead("two reads of the same ranges differ", stream=poll.context.stream, remedy=NO_SNAPSHOT)
     return range_leaves(now, texts)
 
 

@@ -41,7 +41,7 @@ class StreamedKeys(RowsPath):
         try:
             found = compare(poll, plan.traced)
         except TornRead:  # several changes looked like one of another row, or deleted rows left no trace
-            poll.context.progress("the rows that were looked up are not all that changed; more are read")
+            poll.context.progress("more rows changed than were selected; fetching the others")
             return None
         return StreamedStep(poll, plan, plan.traced, found)
 
