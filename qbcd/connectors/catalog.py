@@ -33,6 +33,13 @@ class Catalog(Collaborator, ABC):
     def table_names(self, conn: Connection) -> list[str]:
         """Return qualified names of the readable tables, for "did you mean"."""
 
+    def other_relation(self, conn: Connection, schema: str, name: str) -> tuple[str, str]:
+        """Return the kind of an object that is no table, such as ``an index``, and its table.
+
+        Both are empty if there is nothing of that name. The table is empty if the object has none.
+        """
+        return "", ""
+
     @abstractmethod
     def privileges(self, conn: Connection, table: Table, columns: Sequence[str], schema: str) -> Privileges:
         """Return the role's rights on `columns` of `table` and on qbcd's own `schema`."""

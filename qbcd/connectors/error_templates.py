@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, NotSupportedError, ProgrammingError
 
+from qbcd.config.masking import credentials_masked
 from qbcd.errors import ConfigError, QbcdError, SchemaChanged, SourceError
 
 Maker = Callable[[str, str, str], QbcdError]  # from message, stream and source
@@ -36,21 +37,24 @@ class Errors(ABC):
     def read(self, error: BaseException) -> tuple[str, str]:
         """Return the server's code of a driver's error, and the first line of its message.
 
-        The code may be empty. The line contains no password and no value of a row.
+        The code may be empty. The line contains no value of a row; :meth:`explain_error` masks passwords.
         """
 
-    def explain_error(self, error: BaseException, *, stream: str, source: str) -> QbcdError:
+    def explain_error(
+        self, error: BaseException, *, stream: str, source: str, masked: Callable[[str], str] = credentials_masked
+    ) -> QbcdError:
         """Return the one message for a driver's error.
 
         Args:
             error: From SQLAlchemy, the driver, or Spark (its text is used). A :class:`QbcdError` is returned unchanged.
             stream: The stream concerned, or empty.
             source: Name, host and port of the source, for the message.
+            masked: Masks the project's secrets in the driver's message.
         """
         if isinstance(error, QbcdError):
             return error
         code, message = self.read(getattr(error, "orig", None) or error)
-        return self.maker(code, message)(message, stream, source)
+        return self.maker(code, message)(masked(message), stream, source)
 
     def is_statement_error(self, error: DBAPIError) -> bool:
         """Return True if a statement's text is the cause, not the connection, a lock or a right."""
@@ -93,8 +97,8 @@ def schema(message: str, stream: str, source: str) -> QbcdError:
 
 
 def timed_out(message: str, stream: str, source: str) -> QbcdError:
-    """The server ended a statement, by its time or because somebody said so."""
-    remedy = "raise the source's statement time-out, or look for who cancelled it"
+    """Error: the server canceled a statement, by its time limit or on request."""
+    remedy = "raise `statement_timeout` of the source, or find out who canceled the statement"
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 

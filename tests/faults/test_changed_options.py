@@ -1,4 +1,4 @@
-"""Options that are changed after prepare: what may change takes effect, what is settled is refused."""
+"""Options that are changed after prepare: what may change takes effect, what is fixed at prepare is refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def test_deletes_and_nothing_else_is_settled(place: Place, workspace: Path) -> N
         seen.reconfigure("s", deletes="only")
         seen.reconfigure("only", deletes={"every": "1h"})
         for name in ways:
-            with pytest.raises(QbcdError, match=r"strategy\.deletes changed in the configuration since prepare"):
+            with pytest.raises(
+                QbcdError, match=r"strategy\.deletes is fixed at prepare, and was changed in the configuration since"
+            ):
                 seen.poll(name)
 
 

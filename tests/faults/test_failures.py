@@ -77,7 +77,9 @@ def test_files_and_spark_are_told_in_one_message(database: str, workspace: Path,
         with pytest.raises(SparkFailed) as told, error_messages.one_message(work):
             spark.range(1).write.parquet(to_write(root / "below"))
         assert str(told.value).startswith(f"stream {STREAM}: Spark failed: ")
-        assert "check free space and rights of the workdir" in str(told.value)
+        assert f"check owner, rights and free space of the workdir {root} and of Spark's local folder /" in str(
+            told.value
+        )
         root.unlink()
         scene.prepare()
         scene.change()

@@ -1,4 +1,4 @@
-"""No module but connectors, demo and the state's dialects names a database: what differs is a fact or a primitive."""
+"""Few modules name a database: what differs between databases is a fact or a primitive of a connector."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 import qbcd
 
 PACKAGE = Path(qbcd.__file__).parent
-KNOW_THEM = ("connectors/", "demo/", "state/dialects.py")  # the last: databases as places of qbcd's own tables
+# The last two: databases as places of qbcd's own tables, and the names that a URL may have, which decide nothing else.
+KNOW_THEM = ("connectors/", "demo/", "state/dialects.py", "config/databases.py")
 NAMES = re.compile("mariadb|mysql|postgres")
 
 

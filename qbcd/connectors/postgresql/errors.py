@@ -1,7 +1,7 @@
 """One message for each error of a PostgreSQL driver.
 
 A server's message may contain rows in its detail, and a driver's may contain the connection string. So only the first
-line of the primary message is shown, and everything that may be a password is masked.
+line of the primary message is shown.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from qbcd.connectors.facts import quoted
 from qbcd.connectors.postgresql.expressions import DIALECT
 from qbcd.errors import MissingPrivilege, QbcdError, Refused, SourceError
 
-_SECRET = re.compile(r"(?i)(password\s*=\s*)('[^']*'|\S+)|(://[^\s:/@]*:)[^\s@]*(@)")
 _JDBC = re.compile(r"PSQLException: (?:ERROR|FATAL|PANIC): ([^\n]*)|PSQLException: ([^\n]*)")
 _DENIED = re.compile(
     r"permission denied for (?:(?P<schema>schema)|table|view|relation|materialized view|foreign table) (?P<name>.+)"
@@ -60,7 +59,7 @@ def _login(message: str, stream: str, source: str) -> QbcdError:
 def _snapshot(message: str, stream: str, source: str) -> QbcdError:
     remedy = (
         "the session that held the snapshot ended, as a standby ends those that its replay waits for, by its "
-        "max_standby_streaming_delay; the next poll begins anew"
+        "max_standby_streaming_delay; the next poll starts again"
     )
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
@@ -109,14 +108,13 @@ _WORDS: tuple[tuple[str, Maker], ...] = (
 
 
 def primary_message(error: BaseException) -> str:
-    """Return the first line of an error's message, without secrets, detail and severity."""
+    """Return the first line of an error's message, without detail and severity."""
     primary = getattr(getattr(error, "diag", None), "message_primary", None)
     text = str(primary or error).strip()
     found = _JDBC.search(text)
     if found and not primary:
         text = found.group(1) or found.group(2)
-    line = _LEVEL.sub("", text.splitlines()[0]) if text else type(error).__name__
-    return _SECRET.sub(r"\1\3***\4", line)
+    return _LEVEL.sub("", text.splitlines()[0]) if text else type(error).__name__
 
 
 class PostgresErrors(Errors):

@@ -21,6 +21,7 @@ class PostgresQueries(Queries, SupportsIncrementalQueries, SupportsQueryColumns,
     """Queries of the user on PostgreSQL."""
 
     moments = volatility.MOMENTS
+    steady_arguments = volatility.STEADY_ARGUMENTS
     query_trial = "try it in a session with search_path = pg_catalog: names of your own need their schema"
     plain_functions = functions.PLAIN
     written_again = functions.WRITTEN_AGAIN

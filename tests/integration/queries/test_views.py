@@ -252,7 +252,7 @@ def test_the_role_needs_what_stands_behind_a_view(views: Place, workspace: Path)
             return caught.value
 
         error = refused(MissingPrivilege)
-        assert "may not read kept.lines, which stands behind view public.many" in error.what
+        assert "may not read kept.lines, which is behind view public.many" in error.what
         grants = error.remedy.partition("; or ")[0]
         assert grants == f'GRANT USAGE ON SCHEMA "kept" TO "{role}"; GRANT SELECT ON "kept"."lines" TO "{role}"'
         data["tables"][0]["strategy"]["variant"] = "auto"

@@ -28,7 +28,7 @@ def test_a_strategy_of_the_other_site(then: str, now: str, place: Place, workspa
         project.stream("s").prepare()
     place.sql("UPDATE t SET a = 3 WHERE id = 1")
     with opened(config(place.url, stream(place, now)), workspace, spark) as project:
-        told = f"strategy changed in the configuration since prepare: it was {then}"
+        told = f"strategy is fixed at prepare, and was changed in the configuration since: it was {then}"
         for action in (project.stream("s").prepare, project.stream("s").verify, lambda: poll(project, "s")):
             with pytest.raises(SchemaChanged, match=told):
                 action()
