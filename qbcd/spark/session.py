@@ -186,10 +186,7 @@ def create_session(
                 session = SparkSession.builder.config(conf=conf).getOrCreate()
             if settings.master.startswith("local"):
                 leave_out_yarn(session)
-            # Where an earlier session of this process left its JVM, SQL settings still have to be made ours.
-            for name in FIXED:
-                if name.startswith("spark.sql."):
-                    session.conf.set(name, FIXED[name])
+            _fix_sql_settings(session)
         except Exception as error:
             said = spark_failure(error)
             if said is None:
@@ -199,6 +196,13 @@ def create_session(
                 remedy="see the lines above; check Java, spark.master and spark.conf",
             ) from error
     return session
+
+
+def _fix_sql_settings(session: SparkSession) -> None:
+    """Set SQL settings again, since an earlier session of this process may have left its JVM."""
+    for name in FIXED:
+        if name.startswith("spark.sql."):
+            session.conf.set(name, FIXED[name])
 
 
 def sibling(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:

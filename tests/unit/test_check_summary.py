@@ -39,7 +39,6 @@ def test_the_sum_counts_streams_by_their_worst(found: list[Finding], said: str) 
         ([error("a"), error("b")], ["streams a, b: is full (free it)"]),
         ([error(s) for s in "abcde"], ["streams a, b, c and 2 more: is full (free it)"]),
         ([error("a"), error("b", "is slow")], ["stream a: is full (free it)", "stream b: is slow (free it)"]),
-        ([error("", "no /w", "workdir"), error("a", "no /w/a", "workdir")], ["no /w (free it)"]),
         (
             [error("", "no /w", "workdir"), error("a", "no /w/a", "sink x")],
             ["no /w (free it)", "stream a: no /w/a (free it)"],

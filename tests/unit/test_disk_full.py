@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from qbcd.config.masking import Masking
 from qbcd.error_messages import explain
 from qbcd.errors import DeliveryError, SourceError
 from qbcd.model import Cost
@@ -43,7 +44,7 @@ def test_a_sink(tmp_path: Path) -> None:
 
 def test_the_workdir(tmp_path: Path) -> None:
     site: Any = SimpleNamespace(context=SimpleNamespace(folder=tmp_path))
-    stream: Any = SimpleNamespace(name="s", site=site)
+    stream: Any = SimpleNamespace(name="s", site=site, source=SimpleNamespace(masking=Masking()))
     assert str(explain(FULL, stream)) == (
         f"{tmp_path}: No space left on device "
         "(check the workdir's owner, rights and free space; the next run goes on from what was committed)"

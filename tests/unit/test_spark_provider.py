@@ -54,7 +54,7 @@ def test_progress_names_the_start_of_spark_and_then_the_step_again(
     with qbcd.Project.from_dict(config, base_dir=tmp_path) as project:
         parts = assembly_of(project)
 
-        def start(settings: object, drivers: object, cache: object) -> Any:
+        def start(settings: object, drivers: object, **more: object) -> Any:
             assert shown[-1] == ("", "starting Spark")
             return Session()
 
