@@ -1,4 +1,4 @@
-"""Indexes that make polls cheap, proof that they do, and rights on the source's own tables, judged by its server."""
+"""Indexes for polls, proof that a plan uses them, and rights on the source's own tables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def indexes(place: Place, name: str) -> dict[str, Index]:
 
 @over()
 def test_an_index_that_was_asked_for_is_found_again(place: Place) -> None:
-    """Whatever it and the columns are called; a second time nothing happens where the server can be told so."""
+    """An index and its columns may have any name.
+
+    A second creation is a no-op on servers that can do that.
+    """
     place.sql(
         f"CREATE TABLE {place.quote(NAME)} (k integer, {place.quote('k%')} integer, {place.quote(NAME)} integer, "
         f"flag integer, extra varchar(20), PRIMARY KEY (k, {place.quote('k%')}))"
@@ -71,7 +74,7 @@ def test_indexes_that_answer_no_interval_or_not_for_every_row(place: Place) -> N
         Index("computed", ("a", "", "c"), (), True, False, False),
         Index("sole", ("c",), ("b",), True, True, False),
     ]
-    assert list(indexes(place, "p")) == ["whole"]  # the other one answers for no partition yet
+    assert list(indexes(place, "p")) == ["whole"]  # the other index has no valid part on every partition yet
 
 
 @FAMILY
@@ -97,7 +100,7 @@ def test_an_index_over_beginnings_or_out_of_sight_vouches_for_nothing(place: Pla
         )
 
 
-# -- what a plan reads -------------------------------------------------------------------------------------------------
+# -- cost of a plan ---------------------------------------------------------------------------------------------------
 def spoiled(place: Place, sql: str, name: str = "t") -> str:
     table = probed(place, name)
     with session(place) as reading:
@@ -179,7 +182,7 @@ def test_an_estimate_goes_by_the_indexes_that_are_there(place: Place, workspace:
     with opened(config(place.url, *tables), workspace) as project:
 
         def estimated() -> list[tuple[str, bool]]:
-            """Of each strategy the formula, and whether it reads less than the table."""
+            """Return by strategy the formula, and True if it reads less than the table."""
             found = [project.stream(name).estimate() for name in flag]
             return [(e.formula.partition(",")[0], e.pages < 20 and e.rows == 40) for e in found]
 

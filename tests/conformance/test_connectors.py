@@ -145,7 +145,7 @@ NAMES = [
 
 @contextmanager
 def reading(place: Place) -> Iterator[Any]:
-    """A session of qbcd's on the place."""
+    """Yield a session of qbcd on the place."""
     source = Source("shop", make_url(place.url), connector_for(place.url), place.own_schema)
     with source.read("s") as session:
         yield session
@@ -246,7 +246,7 @@ HOSTILE = {
     ),
 }
 MARIADB_ONLY = ("tx_isolation = 'SERIALIZABLE'", "tx_read_only = 1")
-# A limit of the server's, and a statement that takes longer: what limits qbcd's statements is its own configuration.
+# A limit of the server, and a statement that takes longer: only its own configuration limits qbcd's statements.
 LIMITED = {
     "postgresql": ("statement_timeout = '100ms'", "SELECT pg_sleep(0.3)::text"),
     "mariadb": ("max_statement_time = 0.1", "SELECT sleep(0.3)"),
@@ -281,7 +281,7 @@ def make_values(place: Place) -> None:
 
 @contextmanager
 def hostile(place: Place, user: str, settings: Sequence[str]) -> Iterator[None]:
-    """New sessions of `user` start with `settings`, or those of the whole server for that while."""
+    """Start new sessions of `user`, or of the whole server, with `settings` during the block."""
     if place.kind == "postgresql":
         place.sql("; ".join(f"ALTER ROLE {user} SET {setting}" for setting in settings))
         yield
@@ -312,7 +312,7 @@ def test_hostile_settings_make_no_event_and_hide_none(place: Place, workspace: P
         with opened(data, workspace, spark) as project:
             for name in STRATEGIES:
                 project.stream(name).prepare()
-        # a setting stands once in each part
+        # a setting occurs once in each part
         parts = (settings,) if place.kind == FIRST else (settings[::2], settings[1::2])
         for number, part in enumerate(parts):
             with hostile(place, user, part), opened(data, workspace, spark) as project:

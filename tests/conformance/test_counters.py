@@ -1,4 +1,4 @@
-"""Columns that grow over a whole table: what the catalog vouches for, judged by its server."""
+"""Counter columns, whose values grow over a whole table, as proven by each catalog."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def test_what_vouches_for_a_counter(place: Place) -> None:
               GENERATED ALWAYS AS IDENTITY, serial serial, same bigint DEFAULT nextval('plain'),
               bare bigint, computed bigint DEFAULT nextval('plain') % 10, constant bigint DEFAULT 7)"""
         )
-        vouched = ['de%f"ault', "identity", "serial", "same"]
+        proven = ['de%f"ault', "identity", "serial", "same"]
     else:
         place.sql("CREATE TABLE t (k bigint PRIMARY KEY AUTO_INCREMENT, bare bigint, constant bigint DEFAULT 7)")
-        vouched = ["k"]
+        proven = ["k"]
     found = counters(place)
-    assert [name for name, (yes, _) in found.items() if yes] == vouched
+    assert [name for name, (yes, _) in found.items() if yes] == proven
     assert {why for _, why in found.values()} == {""}
 
 
@@ -62,7 +62,7 @@ def test_what_speaks_against_a_counter(place: Place) -> None:
             "sequence cached, which numbers column cached, caches 20 numbers a session, which then come late",
         )
     else:
-        assert found["cached"] == (True, "")  # all sessions take from what the server cached
+        assert found["cached"] == (True, "")  # all sessions use the values that the server cached
     assert not found["round"][0]
     assert "begins again at its end" in found["round"][1]
     assert not found["down"][0]

@@ -1,4 +1,4 @@
-"""The oracle of each database sees what there is to see: values that differ, rows that are missing, images that lie."""
+"""The oracle of each database finds differing values, missing rows and wrong images."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.support.oracle import copy_of
 from tests.support.places import Place, over
 
-# Type in PostgreSQL and in the family, and two values that are near each other.
+# Type in PostgreSQL and in the family, and two values that are close to each other.
 NEAR: list[tuple[str, str, str, str]] = [
     ("text", "text", "a", "A"),
     ("text", "text", "a", "a "),

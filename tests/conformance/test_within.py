@@ -1,4 +1,4 @@
-"""Conditions over key ranges, ranges by pages, and how canonical SQL takes in what is not to be parsed again."""
+"""Conditions over key ranges, ranges of pages, and texts inserted into canonical SQL."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOSTILE = [
 
 
 def filled(place: Place) -> None:
-    """Table t with key (number, text, number) in three columns, two of which have names that hurt."""
+    """Make table t with a key of three columns (number, text, number), two with awkward names."""
     text = "varchar(40)" if place.kind == "postgresql" else "varchar(40) COLLATE utf8mb4_bin"
     a, b, c = (place.quote(name) for name in (A, B, C))
     place.sql(f"CREATE TABLE t ({a} integer, {b} {text}, {c} integer, PRIMARY KEY ({a}, {b}, {c}))")
@@ -42,7 +42,7 @@ def ranges_of(bounds: list[tuple[str, ...]]) -> list[KeyRange]:
 
 @over()
 def test_ranges_share_out_the_rows_in_key_order(place: Place) -> None:
-    """Each row is in one range, the one in which the statement over many ranges has it; whatever its key says."""
+    """Each row is in exactly one range, the same as in the statement over many ranges."""
     filled(place)
     table, connector = probed(place), connector_of(place)
     for names in ([A, B, C], [B], [C, A]):
@@ -118,14 +118,14 @@ def pages(place: Place, names: list[str], per_range: int, where: str = "", name:
 
 
 def switches(place: Place, order: str, per_range: int, where: str = "TRUE", name: str = "t") -> list[str]:
-    """By hand: the first k of every range but the first, as rows in the order of `order` come to pages."""
+    """Compute the first k of every range but the first, from the pages of rows in `order`."""
     found = []
-    turns, before = 0, None
+    switches_seen, before = 0, None
     for k, *page in place.sql(
         f"SELECT k, tableoid::text, (ctid::text::point)[0] FROM {name} WHERE {where} ORDER BY {order}"
     ):
-        turns += page != before
-        if page != before and turns > 1 and (turns - 1) % per_range == 0:
+        switches_seen += page != before
+        if page != before and switches_seen > 1 and (switches_seen - 1) % per_range == 0:
             found.append(str(k))
         before = page
     return found
@@ -141,7 +141,7 @@ def test_a_range_is_so_many_pages(place: Place) -> None:
     for per_range in (1, 7, 10_000):
         assert [k for (k,) in pages(place, ["k"], per_range)] == switches(place, "k", per_range)
     assert len(pages(place, ["k"], 7)) == 12
-    # Rows in no order of the table's come to another page each.
+    # Rows in an order other than the table's are on another page each.
     by_random = [r for (r,) in pages(place, ["r"], 10)]
     assert len(by_random) == 299
     where = f"k % 2 = 0 AND {place.quote(B)} <> '%s'"

@@ -1,4 +1,4 @@
-"""Options that are changed after prepare: what may change takes effect, what is settled is refused."""
+"""Options changed after prepare: some take effect, fixed ones are refused."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_deletes_and_nothing_else_is_settled(place: Place, workspace: Path) -> N
 
 @over(elsewhere=[])
 def test_a_purge_begun_later(place: Place, workspace: Path) -> None:
-    """Rows that were reported before it began stay; those of later polls go."""
+    """Rows that were reported before the purge began stay; those of later polls are purged."""
     with Watched(place, workspace, {"s": stamped(place, "tdi")}).fill() as seen:
         seen.flag(5)
         assert seen.ops() == [[(5, "d")]]

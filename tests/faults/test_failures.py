@@ -29,9 +29,9 @@ def test_a_snapshot_whose_session_has_ended_is_told(database: str, workspace: Pa
         scene.begin()
         scene.change()
         end = f"SELECT pg_terminate_backend(pid, 5000) {IDLE}"
-        with at("after_checksums", lambda: sql(database, end)), pytest.raises(QbcdError, match="snapshot") as told:
+        with at("after_checksums", lambda: sql(database, end)), pytest.raises(QbcdError, match="snapshot") as caught:
             scene.poll()
-        assert "the session that held the snapshot ended" in str(told.value)
+        assert "the session that held the snapshot ended" in str(caught.value)
         scene.poll()
         scene.check()
 
@@ -74,10 +74,10 @@ def test_files_and_spark_are_told_in_one_message(database: str, workspace: Path,
         root.write_text("in the way")
         with pytest.raises(QbcdError, match=re.escape(f"stream {STREAM}: {root}: File exists (check the workdir's")):
             scene.prepare()
-        with pytest.raises(SparkFailed) as told, error_messages.one_message(work):
+        with pytest.raises(SparkFailed) as caught, error_messages.one_message(work):
             spark.range(1).write.parquet(to_write(root / "below"))
-        assert str(told.value).startswith(f"stream {STREAM}: Spark failed: ")
-        assert "check free space and rights of the workdir" in str(told.value)
+        assert str(caught.value).startswith(f"stream {STREAM}: Spark failed: ")
+        assert "check free space and rights of the workdir" in str(caught.value)
         root.unlink()
         scene.prepare()
         scene.change()

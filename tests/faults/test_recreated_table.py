@@ -1,4 +1,4 @@
-"""Tables and columns that others took the names of: all rows are compared then, or it is refused."""
+"""Tables and columns whose name another one took: all rows are compared, or it is refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MARK = (
     "ALTER TABLE t ADD at {stamp} NOT NULL DEFAULT '2024-01-01 00:00:00'",
 )
 HOW = {"column": COLUMN, "table": TABLE, "mark": MARK}
-SETTLED = 1.1  # longer than what a server's own clock of definitions rounds to
+SETTLED = 1.1  # longer than the resolution of a server's own clock of definitions
 
 
 def altered(seen: Watched, statements: tuple[str, ...]) -> None:
@@ -177,12 +177,12 @@ def test_a_view_that_shows_something_else(place: Place, workspace: Path) -> None
 
 @over(elsewhere=[])
 def test_rows_that_left_before_an_altered_table_was_polled_are_missed_by_name(place: Place, workspace: Path) -> None:
-    """A flagged row is told from its flag; polled later than it stays, a stream refuses, whatever was altered."""
+    """A stream polled after the retention of flagged rows is refused, whatever was altered."""
     with Watched(place, workspace, {"s": stamped(place, "tdi", retention="1h")}, every="1s").fill() as seen:
         seen.poll()
         seen.flag(3)
         seen.delete(3)
-        seen.reconfigure("s", retention="3s")  # in which a slow machine may not come so far
+        seen.reconfigure("s", retention="3s")  # a slow machine may take longer than this
         time.sleep(3.1)
         altered(seen, COLUMN)
         with pytest.raises(Refused, match="some may be gone unseen"):
@@ -211,7 +211,7 @@ def test_a_watermark_that_cannot_move_stays(place: Place, workspace: Path) -> No
 
 @over(elsewhere=[])
 def test_a_source_whose_rows_are_all_others_is_not_empty(place: Place, workspace: Path) -> None:
-    """Though the replica is, while an open transaction holds what came behind the watermark."""
+    """Though the replica is empty while an open transaction holds back new rows."""
     guards = {"max_delete_fraction": 0.5, "allow_empty": True}
     streams = {"s": stamped(place, "ts", deletes={"every": "1ms"})}
     with Watched(place, workspace, streams, guards=guards).fill() as seen:

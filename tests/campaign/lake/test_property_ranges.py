@@ -15,7 +15,7 @@ from qbcd.api import assembly_of
 from qbcd.errors import Refused
 from qbcd.sites.database import range_poll
 from qbcd.state import StoredRange
-from tests.support.captured_tables import Captured, prepare, told
+from tests.support.captured_tables import Captured, prepare, reproducible
 from tests.support.drawn_tables import draw_tables
 from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
@@ -119,7 +119,7 @@ def run(seed: int, place: Place, folder: Path, spark: SparkSession, rounds: int,
     rng = Random(seed)
     tables = draw_tables(rng, place, TABLES)[:tables_used]
     at: list[str] = []
-    with told(seed, tables, at, folder):
+    with reproducible(seed, tables, at, folder):
         changes = folder / "out" / "changes"
         captured = [
             # a poll that was stopped tells of ranges as they were at different times

@@ -21,7 +21,7 @@ from tests.support.value_shapes import SHAPES, Service
 _WHEN = "timestamp(6) NOT NULL"
 UPDATED = Service("timestamptz NOT NULL", _WHEN, "{clock}", "{clock}")
 SERVICES = {"updated": UPDATED, "row_sum": Service("bigint", "bigint", "NULL")}
-FLAGGED = {"updated": UPDATED, "gone": Service("boolean", "boolean", "{gone}", "{gone}")}
+FLAGGED = {"updated": UPDATED, "gone": Service("boolean", "boolean", "{flagged}", "{flagged}")}
 NUMBERED = {"number": Service("bigint NOT NULL", "bigint NOT NULL", "{number}")}
 COLUMNS = {"id": "whole", "part": "word", **{shape: shape for shape in SHAPES}}
 FEW = {"id": "whole", "part": "word", "money": "money", "instant": "instant"}

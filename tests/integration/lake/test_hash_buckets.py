@@ -18,7 +18,7 @@ from qbcd.sites.lake.fetch import two_phase
 from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs
 from tests.support import batch_layers, sql
-from tests.support.captured_tables import Captured, prepare, told
+from tests.support.captured_tables import Captured, prepare, reproducible
 from tests.support.drawn_tables import draw_tables
 from tests.support.oracle import batches, copy_of, events
 from tests.support.places import Place, over
@@ -161,7 +161,7 @@ def run(seed: int, place: Place, folder: Path, spark: SparkSession, rounds: int,
     """One project over freshly drawn tables; ops found, and how often ranges were cut anew and joined."""
     rng, at = Random(seed), list[str]()
     tables = draw_tables(rng, place, TABLES)
-    with told(seed, tables, at, folder):
+    with reproducible(seed, tables, at, folder):
         captured = [
             Captured(rng, t, i, folder / "out" / "changes", {kind: {**OF[kind], "rows_per_range": (1, 3, 5)[i]}})
             for i, t in enumerate(tables)

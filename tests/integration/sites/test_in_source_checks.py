@@ -39,12 +39,12 @@ def test_an_engine_without_transactions(place: Place, workspace: Path, spark: Sp
         scene.begin()
         scene.change()
         place.sql("ALTER TABLE t ENGINE = MyISAM")
-        mark = scene.mark()
+        before = scene.fingerprint()
         with pytest.raises(Refused, match=ENGINE):
             scene.poll()
         with pytest.raises(Refused, match=ENGINE):
             scene.project.stream(STREAM).verify()
-        assert scene.mark() == mark
+        assert scene.fingerprint() == before
         place.sql("ALTER TABLE t ENGINE = InnoDB")
         scene.poll()
         assert len(scene.check()) == 2

@@ -11,7 +11,7 @@ import pytest
 
 from qbcd.errors import UnsupportedType
 from qbcd.sites.lake.fetch import two_phase
-from tests.support.captured_tables import Captured, prepare, told
+from tests.support.captured_tables import Captured, prepare, reproducible
 from tests.support.drawn_tables import draw_tables
 from tests.support.forced_leaves import force
 from tests.support.histories import EVERY_STEP, History
@@ -33,7 +33,7 @@ def run(
     tables = draw_tables(rng, place, count)
     assert {t for table in tables for _, t in table.columns} >= set(tables[0].pool.values)
     at: list[str] = []
-    with told(seed, tables, at, folder):
+    with reproducible(seed, tables, at, folder):
         captured = []
         for number, table in enumerate(tables):
             at[:] = [table.quoted]

@@ -44,15 +44,15 @@ def test_an_unchanged_poll_asks_so_often(place: Place, workspace: Path, spark: S
         behind = make_url(place.url).set(port=proxy.port).render_as_string()
         kept = [stream for stream in streams if stream["name"] in most]
         with opened(config(behind, *kept), workspace, spark) as project:
-            turns = {}
+            round_trips = {}
             for name in most:
                 project.stream(name).prepare()
                 poll(project, name)  # what a first session alone asks
-                before = proxy.turns
+                before = proxy.round_trips
                 (outcome,) = poll(project, name)
-                turns[name] = proxy.turns - before
+                round_trips[name] = proxy.round_trips - before
                 assert outcome.report is not None
                 assert outcome.report.header is None
-        assert [name for name, found in turns.items() if not most[name] / 2 < found <= most[name]] == [], list(
-            turns.items()
+        assert [name for name, found in round_trips.items() if not most[name] / 2 < found <= most[name]] == [], list(
+            round_trips.items()
         )
