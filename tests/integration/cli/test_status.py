@@ -16,7 +16,7 @@ from qbcd.status import stream_status
 from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
 
-AHEAD = 3600.0  # seconds by which the clock that `prepare` went by is ahead of ours
+AHEAD = 3600.0  # seconds by which the clock of `prepare` is ahead of this one
 
 
 @over(elsewhere=[])
@@ -37,4 +37,4 @@ def test_the_lag_grows_though_the_stream_was_prepared_in_the_future(
         now = clock() - AHEAD + 60
         status = stream_status(assembly_of(project).open_stream("s"), now)
         assert status.epoch > now
-        assert status.lag == pytest.approx(60, abs=30)  # since the poll that found nothing
+        assert status.lag == pytest.approx(60, abs=30)  # since the poll without changes

@@ -1,4 +1,4 @@
-"""Functions that variant delta follows on MariaDB: what qbcd writes for them gives what the user's text gave."""
+"""Functions that variant delta follows on MariaDB: rewriting keeps their values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INSERT INTO v VALUES
   (3, 2, 99999999.9999, 2, ' 42abc ', x'0a', '2023-07-04', '2023-07-04 12:30', '23:59:59', '"x"', NULL),
   (4, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)
 """
-# Of one row each.
+# Each has a value for one row.
 SCALARS = r"""
 abs(n);; yes AND n > 1;; yes OR n > 1;; n && yes;; n || yes;; ascii(s);; bit_length(s)
 CASE WHEN n > 1 THEN 'x' ELSE s END;; CASE n WHEN 7 THEN 'a' END;; CAST(n AS CHAR);; CAST(n AS CHAR(2))

@@ -1,4 +1,4 @@
-"""Functions that variant delta follows on PostgreSQL: what qbcd writes for them gives what the user's text gave."""
+"""Functions that variant delta follows on PostgreSQL: rewriting keeps their values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INSERT INTO v VALUES
    '90 min', '{3,NULL}', '{NULL,z}', '"x"', '"y"', 'é', NULL),
   (4, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)
 """
-# Of one row each.
+# Each has a value for one row.
 SCALARS = r"""
 abs(n);; yes AND n > 1;; yes OR n > 1;; ARRAY[n, 2];; array_append(a, n);; array_cat(a, a);; a <@ ARRAY[1, 2, 3]
 a @> ARRAY[1];; a && ARRAY[3];; array_position(a, 3);; array_remove(a, 2);; array_length(a, 1);; array_to_string(w, '-')
