@@ -48,7 +48,7 @@ def test_a_large_table_is_cut_into_few(
     database: str, spark: SparkSession, workspace: Path, buckets: str, analyzed: bool
 ) -> None:
     made(database, 1000)
-    if analyzed:  # else nobody knows how many rows there are
+    if analyzed:  # otherwise the number of rows is unknown
         sql(database, "ANALYZE log")
     with opened(config(database, log(buckets=buckets)), workspace, spark) as project:
         project.stream("log").prepare()
@@ -98,7 +98,7 @@ def test_what_grows_has_larger_ones_and_few(
             cost_of(project)
             sizes.append([r.rows for r in ranges_of(workspace)])
         assert min(map(len, sizes)) >= MOST / 2
-        assert max(map(len, sizes)) <= compaction.TOO_MANY * MOST + 4  # those of a poll since
+        assert max(map(len, sizes)) <= compaction.TOO_MANY * MOST + 4  # with the ranges that polls added since
         assert max(sizes[-1]) > 4 * 10, "they have not grown with the table"
         copy.replay(batches(workspace / "out/changes", "log"))
         assert copy.differences() == []
