@@ -1,4 +1,4 @@
-"""Refusals of a query before anything is made, or once the source or the configuration has changed."""
+"""Refusals of a query, before anything is made and after source or configuration changed."""
 
 from __future__ import annotations
 

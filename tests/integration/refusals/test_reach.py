@@ -1,4 +1,4 @@
-"""Sources that cannot be reached, or not this way: one line that says which source, where, and what to look at."""
+"""Unreachable sources: one line that names source, address and what to check."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.pg_source import PG
 from tests.support.project import config
 from tests.support.refusals import STRATEGIES, Place, new_place, polled
 
-# put together, so that no traceback shows a line of this file that holds it
+# put together here, so that no traceback shows a line of this file with it
 SECRET = "".join(["c4n", "4ry-", "p@ss:w/rd", "%"])
 LISTED = "(there are cancelSignalTimeout, .. TLS settings belong in the source's url)"
 NETWORK = "(check host, port, network and TLS settings of the source's url)"
@@ -139,7 +139,7 @@ def test_tls_is_the_same_on_both_urls_and_full_off_this_machine(url: str, mode: 
 # -- the password ----------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A server of its own that asks role `reader` for its password."""
+    """A server of its own that requires a password of role `reader`."""
     with EmbeddedPostgres.start() as own:
         rules = own.directory / "data" / "pg_hba.conf"
         rules.write_text(f"host all reader {own.host}/32 scram-sha-256\n{rules.read_text()}")
@@ -153,7 +153,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 
 
 def everywhere(folder: Path) -> bytes:
-    """The bytes of all files under `folder`."""
+    """Return the bytes of all files under `folder`."""
     return b"\n".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
@@ -206,7 +206,10 @@ with qbcd.open("qbcd.yaml") as project:
 
 @pytest.mark.campaign
 def test_the_right_password_is_shown_nowhere_either(guarded: Place, tmp_path: Path) -> None:
-    """A whole run of id_rcs at DEBUG, with Spark's event log on: what its pages would show."""
+    """Run id_rcs at DEBUG, with Spark's event log.
+
+    The log has all that Spark's pages would show.
+    """
     (tmp_path / "log").mkdir()
     settings = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": (tmp_path / "log").as_uri()}
     settings |= {"spark.eventLog.compress": "false"}
@@ -228,6 +231,6 @@ def test_the_right_password_is_shown_nowhere_either(guarded: Place, tmp_path: Pa
     )
     assert done.returncode == 0, done.stderr[-2000:]
     seen = (done.stdout + done.stderr).encode() + everywhere(tmp_path)
-    assert b"JDBCRelation" in seen  # Spark's event log is there and tells of the reads
+    assert b"JDBCRelation" in seen  # Spark's event log exists and has the reads
     for secret in (SECRET, "c4n4ry", "p%40ss"):
         assert secret.encode() not in seen

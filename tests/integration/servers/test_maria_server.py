@@ -1,4 +1,4 @@
-"""The throw-away MariaDB: what it promises to the tests, and that it never outlives its owner."""
+"""The temporary MariaDB of the tests: its settings, and its end with its owner."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except ProcessLookupError:
         return False
-    except FileNotFoundError:  # gone meanwhile, or this system has no /proc
+    except FileNotFoundError:  # it has ended meanwhile, or this system has no /proc
         return not Path("/proc/self").exists()
 
 
@@ -181,7 +181,10 @@ def test_a_used_directory_is_left_alone(mariadb: MariaServer, tmp_path: Path) ->
 
 
 def test_programs_of_an_installation_elsewhere(mariadb: MariaServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As an unpacked package: a root of its own, found through the variable, with its own texts and tables."""
+    """As of an unpacked package.
+
+    With a root of its own, named by the variable, and its own texts.
+    """
     system = find_programs().server.resolve().parents[1]
     files = ("sbin/mariadbd", "bin/mariadb-install-db", "bin/my_print_defaults", "bin/resolveip", "share/mysql")
     if not all((system / name).exists() for name in files):

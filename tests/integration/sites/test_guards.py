@@ -1,4 +1,4 @@
-"""An emptied source that the user has allowed is believed by every strategy, whatever part of the rows that is."""
+"""An emptied source is accepted by every strategy if the user has allowed it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STREAMS: dict[str, dict[str, Any]] = {
     "ids": {"strategy": {"type": "id_rcs", "rows_per_range": SIZE}},
     "turns": {"strategy": {"type": "id_rcs", "rows_per_range": SIZE, "per_poll": 3}},
 }
-POLLS = 3  # until all ranges have had their turn
+POLLS = 3  # until all ranges were visited
 
 
 def data(place: Place, **guards: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A comparison in the source asks the server whether it can bear one; and what its driver widens comes back narrow."""
+"""Checks of a server before a source replica is made, and types that its driver widens."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def test_an_engine_without_transactions(place: Place, workspace: Path, spark: Sp
             scene.prepare()
         made = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s"
         assert place.sql(made, [place.own_schema]) == [], "something was made"
-        told = [f for f in check_stream(scene.work()) if f.level == "error"]
-        assert [f.error.what for f in told if f.error] == [
+        findings = [f for f in check_stream(scene.work()) if f.level == "error"]
+        assert [f.error.what for f in findings if f.error] == [
             f"{place.table('t')} is stored by engine MyISAM; a comparison in the source needs InnoDB"
         ]
 

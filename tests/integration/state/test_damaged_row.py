@@ -1,4 +1,7 @@
-"""The row of a stream, damaged: refused by all that rests on it, and reset begins again past all numbers that were."""
+"""A damaged row of a stream: every command refuses it.
+
+Reset begins after all earlier numbers.
+"""
 
 from __future__ import annotations
 

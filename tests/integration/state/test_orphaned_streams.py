@@ -1,4 +1,4 @@
-"""Parts of renamed or removed streams, and `check` on files and state that were lost."""
+"""State of renamed or removed streams, and `check` on lost files and state."""
 
 from __future__ import annotations
 
@@ -100,9 +100,9 @@ def test_check_misses_files_and_state(cli: Cli, workspace: Path, database: str) 
     file.write_bytes(kept)
     assert cli("check", "orders").code == 0
     shutil.move(workspace / ".qbcd" / "state.db", workspace / "elsewhere.db")
-    told = cli("check", "orders")
-    assert told.code == 0
-    assert "there is no state database, but workdir" in told.out
+    checked = cli("check", "orders")
+    assert checked.code == 0
+    assert "there is no state database, but workdir" in checked.out
 
 
 def test_a_mistake_is_told_once(cli: Cli, workspace: Path, database: str) -> None:

@@ -1,4 +1,4 @@
-"""State on MariaDB and MySQL: the project's state database, and a database of qbcd's own in a source."""
+"""State on MariaDB and MySQL: the project's state database, and qbcd's database in a source."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class TestMaking(MakingSuite):
 
 @contextmanager
 def setting(base: places.Place, name: str, value: str) -> Iterator[None]:
-    """A setting of the server for the sessions that begin in the block."""
+    """Set a server variable for the sessions that begin in the block."""
     [(before,)] = base.sql(f"SELECT @@global.{name}")
     base.sql(f"SET GLOBAL {name} = %s", [value])
     try:
@@ -92,7 +92,7 @@ def setting(base: places.Place, name: str, value: str) -> Iterator[None]:
         base.sql(f"SET GLOBAL {name} = %s", [before])
 
 
-def told(conn: Connection, *names: str) -> list[object]:
+def variables_of(conn: Connection, *names: str) -> list[object]:
     return [conn.exec_driver_sql(f"SELECT @@{name}").scalar() for name in names]
 
 
@@ -145,20 +145,20 @@ def test_a_session_waits_for_locks_thirty_seconds_also_after_one_that_took_a_lea
     with state.write() as conn:
         state.store.register(conn, PROJECT, STREAM)
         acquire(conn, state.store, STREAM, Owner.mine(), 30.0)
-        assert told(conn, *waits) == [5, 30]
-        session = told(conn, "pseudo_thread_id")
+        assert variables_of(conn, *waits) == [5, 30]
+        session = variables_of(conn, "pseudo_thread_id")
     with state.write() as conn:
-        assert told(conn, *waits) == [30, 30]
-        assert told(conn, "pseudo_thread_id") == session  # of the pool
+        assert variables_of(conn, *waits) == [30, 30]
+        assert variables_of(conn, "pseudo_thread_id") == session  # of the pool
 
 
 def test_writers_read_what_is_committed_and_readers_one_state(state: ProjectState) -> None:
     level = "tx_isolation" if state.facts.drivername.startswith("mariadb") else "transaction_isolation"
     for _ in range(2):
         with state.write() as conn:
-            assert told(conn, level) == ["READ-COMMITTED"]
+            assert variables_of(conn, level) == ["READ-COMMITTED"]
         with state.read() as conn:
-            assert told(conn, level) == ["REPEATABLE-READ"]
+            assert variables_of(conn, level) == ["REPEATABLE-READ"]
 
 
 def test_a_lock_finds_the_newest_row_whatever_the_transaction_has_read(base: places.Place) -> None:
@@ -210,7 +210,7 @@ def test_what_the_url_sets_stands(base: places.Place) -> None:
     query = {"init_command": "SET @mine = 7", "program_name": "mine", "read_timeout": "20"}
     with ProjectState(make_url(base.url).update_query_dict(query)) as state, state.write() as conn:
         assert conn.exec_driver_sql("SELECT @mine").scalar() == 7
-        assert "STRICT_ALL_TABLES" in str(told(conn, "sql_mode"))
+        assert "STRICT_ALL_TABLES" in str(variables_of(conn, "sql_mode"))
 
 
 def test_a_url_must_name_a_database(base: places.Place) -> None:

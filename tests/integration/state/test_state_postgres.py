@@ -1,4 +1,4 @@
-"""State on a server: the project's state database, and schema `qbcd` of a source."""
+"""State on PostgreSQL: the project's state database, and schema `qbcd` of a source."""
 
 from __future__ import annotations
 
