@@ -1,4 +1,4 @@
-"""Buckets of a key's hash: how they divide, what statements ask of them, and when they are taken."""
+"""Hash buckets of a key: how they divide, their statements, and the tables that use them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WORDS = Words(
 
 
 def bounds(one: KeyRange) -> tuple[int, int]:
-    """The least and the greatest hash of a range."""
+    """Return the least and the greatest hash of a range."""
     return LOWEST if one.lo is None else int(one.lo[0]), HIGHEST if one.hi is None else int(one.hi[0]) - 1
 
 
@@ -94,10 +94,12 @@ def test_one_choice_is_made_by_halves() -> None:
 )
 def test_a_scan_keeps_no_more_than_what_is_asked_for(picked: Any, where: str) -> None:
     every = hash_buckets.divided(3, first_id=0)
-    asked = [every[i] for i in reversed(picked)]  # in whatever order
-    text = bucket_sums(WORDS, {"n": "COUNT(*)"}, "rel", "h", asked)
+    requested = [every[i] for i in reversed(picked)]  # in any order
+    text = bucket_sums(WORDS, {"n": "COUNT(*)"}, "rel", "h", requested)
     assert f"FROM (SELECT r.* FROM rel AS r{where} ONCE) AS t" in text
-    assert bucket_rows(WORDS, ["t.a AS a"], "rel", "h", asked).endswith(f"FROM rel AS t{where.replace('r.h', 't.h')}")
+    assert bucket_rows(WORDS, ["t.a AS a"], "rel", "h", requested).endswith(
+        f"FROM rel AS t{where.replace('r.h', 't.h')}"
+    )
 
 
 def test_a_coarse_bucket_is_named_by_all_of_its_fine_ones() -> None:
@@ -108,9 +110,9 @@ def test_a_coarse_bucket_is_named_by_all_of_its_fine_ones() -> None:
 
 def test_what_cannot_be_asked_for_is_an_error() -> None:
     (half, other), (quarter, *_) = hash_buckets.divided(1, first_id=1), hash_buckets.divided(2, first_id=8)
-    for asked, what in (([], "no ranges"), ([half, half], "occurs twice"), ([quarter, other, half], "overlap")):
+    for requested, what in (([], "no ranges"), ([half, half], "occurs twice"), ([quarter, other, half], "overlap")):
         with pytest.raises(ValueError, match=what):
-            bucket_sums(WORDS, {"n": "COUNT(*)"}, "rel", "h", asked)
+            bucket_sums(WORDS, {"n": "COUNT(*)"}, "rel", "h", requested)
 
 
 # -- the strategy ------------------------------------------------------------------------------------------------------
@@ -130,7 +132,7 @@ def plan(kind: str, correlation: float | None, primary: tuple[str, ...] = ("k",)
         (plan("text", None), "key"),
         (plan("uuid", None), "hash"),
         (plan("uuid", 1.0), "key"),  # of a kind that grows
-        (plan("text", 0.1, ("other",)), "key"),  # nothing is known of this one
+        (plan("text", 0.1, ("other",)), "key"),  # nothing is known of this key
         (plan("uuid", 1.0, ("other",)), "hash"),
         (plan("text", 0.9, buckets="hash"), "hash"),
         (plan("uuid", 0.0, buckets="key"), "key"),
@@ -161,7 +163,7 @@ def on_pages(made: StreamPlan) -> StreamPlan:
         (plan("uuid", None), "page"),
         (plan("text", 0.1), "page"),
         (plan("text", 0.9), "key"),
-        (plan("uuid", 1.0, ("other",)), "hash"),  # nothing vouches for the key
+        (plan("uuid", 1.0, ("other",)), "hash"),  # nothing proves the key
         (plan("uuid", None, consistency="range"), "hash"),
         (plan("uuid", None, per_poll=3), "hash"),
         (plan("uuid", None, buckets="hash"), "hash"),

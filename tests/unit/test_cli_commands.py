@@ -1,4 +1,7 @@
-"""The command line without a server: help, usage, errors and exit codes, and what looks create."""
+"""The command line without a server: help, usage, errors, exit codes.
+
+Reports create nothing.
+"""
 
 from __future__ import annotations
 

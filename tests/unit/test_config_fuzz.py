@@ -1,4 +1,4 @@
-"""Whatever is in a configuration: a ConfigError or nothing, and no secret in any message."""
+"""Any configuration gives a ConfigError or loads, and no message shows a secret."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ TEXTS = [
     f"anydb://u:{CANARY}@h/d",
     f"anydb://h/d?password={SECRET}",
 ]
-# hypothesis draws from this module's own constants too; what the file holds in plain, and is no secret, may be shown
+# Hypothesis draws from this module's own constants too; plain texts of the file that are no secret may be shown.
 PLAIN_TEXT = st.text(max_size=8).filter(lambda text: TAIL not in text)
 PLAIN_BYTES = st.binary(max_size=60).filter(lambda data: TAIL.encode() not in data)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | PLAIN_TEXT | st.sampled_from(TEXTS)

@@ -164,7 +164,7 @@ def test_a_section_without_content_counts_as_absent(tmp_path: Path) -> None:
     ("written", "seconds"), [("500ms", 1), ("1500ms", 2), ("30s", 30), ("0", 0), ("24d", 24 * 86_400)]
 )
 def test_a_limit_of_statements_is_of_whole_seconds(written: str, seconds: int, tmp_path: Path) -> None:
-    """Servers and drivers know none of less, and take 0 for no limit."""
+    """Servers and drivers have no smaller unit, and treat 0 as no limit."""
     text = GOOD.replace("    jdbc:", f"    statement_timeout: {written}\n    jdbc:")
     assert load(tmp_path, text).sources["shop"].statement_timeout == timedelta(seconds=seconds)
 
@@ -175,5 +175,5 @@ def test_a_limit_of_statements_is_one_that_servers_take(tmp_path: Path) -> None:
 
 
 def test_a_tab_is_called_one(tmp_path: Path) -> None:
-    told = failure(tmp_path, "version: 1\nsources:\n\tshop: 1\n").what
-    assert told == "not valid YAML: found character a tab that cannot start any token"
+    what = failure(tmp_path, "version: 1\nsources:\n\tshop: 1\n").what
+    assert what == "not valid YAML: found character a tab that cannot start any token"

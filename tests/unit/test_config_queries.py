@@ -1,4 +1,4 @@
-"""Queries in a configuration: what goes with them and what does not."""
+"""Queries in a configuration: keys that are allowed together with `query`."""
 
 from __future__ import annotations
 

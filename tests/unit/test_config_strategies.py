@@ -1,4 +1,4 @@
-"""The options of strategies: what streams get, and what is settled at prepare."""
+"""The options of strategies: defaults, and options that are fixed at prepare."""
 
 from __future__ import annotations
 

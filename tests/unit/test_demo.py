@@ -1,4 +1,4 @@
-"""The demonstration says so where what it found is not what was applied, and empties only folders of its own."""
+"""The demonstration reports differences from its changes, and empties only its folders."""
 
 from __future__ import annotations
 

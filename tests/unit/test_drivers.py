@@ -1,4 +1,4 @@
-"""The search for a JDBC driver and for Java: each step alone, and the one error when none works."""
+"""The search for a JDBC driver and for Java: each step alone, and the one error if all fail."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Answer = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
 
 @dataclass
 class Machine:
-    """A machine made of directories; its commands answer as the test says and are remembered."""
+    """A machine made of folders; its commands answer as the test says and are recorded."""
 
     root: Path
     answers: dict[str, Answer] = field(default_factory=dict)
@@ -92,7 +92,7 @@ def make_jar(path: Path, *, version: str = "", driver_class: str = DRIVER.driver
 
 
 def offer_maven(machine: Machine, **jar: str) -> None:
-    """A resolver that leaves the artifact, and something it depends on, where Spark's does."""
+    """Make a resolver that leaves the artifact, and a dependency of it, where Spark's does."""
 
     def submit(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
         settings = dict(text.split("=", 1) for text in command if text.startswith("spark."))

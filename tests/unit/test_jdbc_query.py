@@ -1,4 +1,7 @@
-"""Question marks: the JDBC driver takes one outside quotes for a parameter; PostgreSQL has operators of that name."""
+"""Question marks in JDBC: a parameter outside quotes to the driver.
+
+Also PostgreSQL operators.
+"""
 
 from __future__ import annotations
 

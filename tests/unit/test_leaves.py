@@ -1,4 +1,4 @@
-"""Leaves of ranges: which of them differ, and what several scans say of one range."""
+"""Leaves of ranges: dirty leaves, and sums of several scans over one range."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _in(found: RowSelection) -> list[int]:
 
 
 def _differing(before: str, now: str) -> tuple[RowSelection, RowSelection]:
-    """The leaves that add up to something else now, as they were and as they are."""
+    """Return the leaves whose sums differ, before and after."""
     was, new = leaves.diff(before, now)
     return leaves.select(was, {*was, *new}), leaves.select(new, {*was, *new})
 
@@ -76,7 +76,7 @@ def test_the_share_of_leaves_that_changes_are_in() -> None:
 
 
 def test_a_database_without_leaves_refuses_them() -> None:
-    """Nothing is asked of all leaves instead: the replica's rows would be those of some."""
+    """Requesting all leaves instead would return the replica's rows of all leaves."""
     words = FamilyRanges.bucket_words
     whole, some = KeyRange(1, None, None), KeyRange(1, None, None, only=RowSelection(bytes(32), 0, 0))
     assert "FROM" in bucket_rows(words, ["1 AS one"], "(t)", "h", [whole])

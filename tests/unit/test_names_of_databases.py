@@ -1,4 +1,7 @@
-"""No module but connectors, demo and the state's dialects names a database: what differs is a fact or a primitive."""
+"""Only connectors, demo and the state's dialects name a database; the rest uses facts.
+
+A difference between databases is a fact or a primitive of a connector.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,12 @@ from pathlib import Path
 import qbcd
 
 PACKAGE = Path(qbcd.__file__).parent
-KNOW_THEM = ("connectors/", "demo/", "state/dialects.py")  # the last: databases as places of qbcd's own tables
+KNOW_THEM = ("connectors/", "demo/", "state/dialects.py")  # the last: databases with qbcd's own tables
 NAMES = re.compile("mariadb|mysql|postgres")
 
 
 def naming(folder: Path) -> list[str]:
-    """``path:line`` of every line that names a database."""
+    """Return ``path:line`` of every line that names a database."""
     return [
         f"{path.relative_to(folder)}:{number}"
         for path in sorted(folder.rglob("*.py"))

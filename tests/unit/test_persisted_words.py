@@ -1,4 +1,4 @@
-"""Words of stored state: a project that an earlier version left is read by them, so none may be renamed.
+"""Words of stored state: later versions read projects by them, so none may be renamed.
 
 They are literals here. A new word is added here; a changed one needs an upgrade step (`qbcd.state.upgrades`) first.
 """

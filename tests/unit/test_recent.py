@@ -11,18 +11,18 @@ FOUND = [NamedKey(b"\x00\x07", ("7",)), NamedKey(b"\x01\x07", ("263",)), NamedKe
 
 
 def test_rows_are_looked_up_unless_some_must_have_gone() -> None:
-    asked = [recent_keys.rows_to_look_up(grown, 99, FOUND) for grown in range(-1, 5)]
-    assert [one is not None for one in asked] == [False, True, True, True, True, False]
-    assert {one for one in asked if one} == {RowSelection(leaves.as_bits([0, 7]), 3, 0, named=tuple(FOUND))}
+    selections = [recent_keys.rows_to_look_up(grown, 99, FOUND) for grown in range(-1, 5)]
+    assert [one is not None for one in selections] == [False, True, True, True, True, False]
+    assert {one for one in selections if one} == {RowSelection(leaves.as_bits([0, 7]), 3, 0, named=tuple(FOUND))}
     assert recent_keys.rows_to_look_up(0, 99, []) is None, "it differs, and no row of it was written"
 
 
 def test_the_one_row_that_is_gone_is_told_by_its_digest() -> None:
-    lost = recent_keys.rows_to_look_up(-1, 2**63, [])
-    assert lost == RowSelection(leaves.EVERY, 0, 0, lost=-(2**63))
+    by_digest = recent_keys.rows_to_look_up(-1, 2**63, [])
+    assert by_digest == RowSelection(leaves.EVERY, 0, 0, lost=-(2**63))
     assert recent_keys.rows_to_look_up(-1, -(2**63), []) is None, "no row has such a digest"
     assert recent_keys.rows_to_look_up(-2, 99, []) is None
-    assert row_selection.of_source([KeyRange(1, None, None), KeyRange(2, None, None, only=lost)]) == [
+    assert row_selection.of_source([KeyRange(1, None, None), KeyRange(2, None, None, only=by_digest)]) == [
         KeyRange(1, None, None)
     ]
 

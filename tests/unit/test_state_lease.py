@@ -54,7 +54,7 @@ def test_without_proc_the_kernel_is_asked(monkeypatch: pytest.MonkeyPatch) -> No
     assert mine.start == "-"
     assert not mine.is_dead()
     assert replace(mine, pid=process.pid).is_dead()
-    assert not replace(mine, pid=1).is_dead()  # also where it is not ours to signal
+    assert not replace(mine, pid=1).is_dead()  # also if this process may not signal it
 
 
 @pytest.fixture

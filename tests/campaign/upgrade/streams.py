@@ -188,7 +188,7 @@ class Consumer:
 
     Args:
         place: The source.
-        folder: Of the sink.
+        folder: Folder of the sink.
         stream: The stream's configuration.
     """
 
