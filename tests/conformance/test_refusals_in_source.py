@@ -105,7 +105,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], type[QbcdError], tuple[st
         ConfigError,
         ("strategy.purge: ", "is a counter"),
     ),
-    "a restriction that tells the time": (
+    "a restriction with the present time": (
         {"type": "ts", "timestamp": "at"},
         {"where": "at < current_timestamp"},
         ConfigError,
@@ -117,7 +117,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], type[QbcdError], tuple[st
         ConfigError,
         ("tables[0].where: ", "the restriction uses now, whose value"),
     ),
-    "a restriction that looks elsewhere": (
+    "a restriction over another table": (
         {"type": "ts", "timestamp": "at"},
         {"where": "id IN (SELECT k FROM {schema}.loose)"},
         ConfigError,

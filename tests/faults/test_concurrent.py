@@ -137,7 +137,7 @@ def test_polls_among_writers(
         started = time.monotonic()
         with writers(server_of(request, place.kind), place, Work(SCRIPT, act), workspace):
             while time.monotonic() - started < SECONDS or min(found[n] for n in streams) < ROUNDS:
-                assert time.monotonic() - started < PATIENCE, f"too little was found among so many writes: {found}"
+                assert time.monotonic() - started < PATIENCE, f"too few changes were found among many writes: {found}"
                 for outcome in poll(project):
                     assert outcome.report is not None
                     found[outcome.stream] += outcome.report.header is not None  # the first poll may be before any write

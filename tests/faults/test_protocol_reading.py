@@ -106,7 +106,7 @@ DDL: dict[str, tuple[Callable[[Place], str], str]] = {
     "drop": (lambda place: "ALTER TABLE t DROP COLUMN n", "'n' is gone"),
     "retype": (lambda place: place.retype("t", "v", "varchar(99)"), "'v' of {table} is"),
     "swap": (lambda place: "ALTER TABLE t RENAME COLUMN v TO w; ALTER TABLE t ADD v integer", "'v' of {table} is"),
-    "gone": (lambda place: "DROP TABLE t", "{table}"),
+    "drop table": (lambda place: "DROP TABLE t", "{table}"),
 }
 
 
@@ -115,12 +115,12 @@ DDL: dict[str, tuple[Callable[[Place], str], str]] = {
     "strategy, ddl",
     [
         ("mds", "drop"),
-        ("mds", "gone"),
+        ("mds", "drop table"),
         ("id_rcs", "retype"),
         ("id_rcs", "swap"),
         *(
             pytest.param(*case, marks=pytest.mark.campaign)
-            for case in (("mds", "retype"), ("mds", "swap"), ("id_rcs", "drop"), ("id_rcs", "gone"))
+            for case in (("mds", "retype"), ("mds", "swap"), ("id_rcs", "drop"), ("id_rcs", "drop table"))
         ),
     ],
     elsewhere=[("mds", "drop")],

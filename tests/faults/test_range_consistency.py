@@ -178,7 +178,7 @@ def test_children_are_fetched_in_another_state(gated: str, workspace: Path, spar
         assert after[0].range_id == before[0].range_id
         children = [r for r in after if r.range_id > before[-1].range_id]
         assert [(r.rows, r.checksum) for r in children] == [(0, 0)] * len(children)
-        assert sum(r.rows for r in after) == 8, "the middle range, which no checksum told of, is as it was"
+        assert sum(r.rows for r in after) == 8, "the middle range, whose checksum was unchanged, is not read"
         scene.poll()
         assert sum(r.rows for r in ranges_of(workspace)) == 4
         scene.check()

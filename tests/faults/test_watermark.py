@@ -1,4 +1,4 @@
-"""Watermarks under load of late commits, rollbacks and savepoints: no event is lost or early.
+"""Watermarks under load of late commits, rollbacks, savepoints: no event is lost or early.
 
 *Lost* is a key whose row, after replay of the events, is not that of the source, once all writers have ended and the
 watermark has passed. *Early* is an event in a committed batch whose content was not in the writers' log, which every

@@ -62,7 +62,7 @@ def statements(which: str, name: str) -> Iterator[tuple[str, Statement]]:
 
 
 def in_source(strategy: InSource) -> Iterator[tuple[str, Statement]]:
-    """Yield the statements that all strategies of the database site run."""
+    """Yield the statements that all strategies of the database wing run."""
     first, part = OutboxSlice(5, 1), OutboxSlice(5, 2)
     for i, ddl in enumerate(strategy.ddl(), 1):
         yield f"ddl {i}", Statement(ddl)
@@ -240,7 +240,9 @@ def test_statements_are_as_recorded(connector: str, name: str) -> None:
     if UPDATE:
         path.parent.mkdir(exist_ok=True)
         path.write_text(made, "utf-8")
-    assert made.split("\n") == path.read_text("utf-8").split("\n"), f"{path.name}: QBCD_UPDATE_GOLDEN=1 records it anew"
+    assert made.split("\n") == path.read_text("utf-8").split("\n"), (
+        f"{path.name}: QBCD_UPDATE_GOLDEN=1 records it again"
+    )
 
 
 def test_no_file_is_left_over() -> None:

@@ -236,7 +236,7 @@ NEEDS_CAMPAIGN = ("mysql",)  # Debian has no such server; its cases run in the c
 def over(
     names: str = "", cases: Iterable[Any] = (), *, elsewhere: Collection[Any] | None = None, new: bool = True
 ) -> pytest.MarkDecorator:
-    """Run a test over its cases on every kind of database; a `pytest.mark.parametrize` for both.
+    """Parametrize a test by its cases and by the kinds of databases.
 
     Args:
         names: Names of parameters, as for parametrize; empty for a test without.

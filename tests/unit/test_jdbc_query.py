@@ -1,6 +1,6 @@
-"""Question marks in JDBC: a parameter outside quotes to the driver.
+"""Question marks for JDBC: the driver reads one outside quotes as a parameter.
 
-Also PostgreSQL operators.
+PostgreSQL has operators with that character.
 """
 
 from __future__ import annotations

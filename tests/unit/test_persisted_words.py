@@ -187,7 +187,7 @@ def test_what_checkpoints_hold() -> None:
     assert RecentNote().as_entry("7") == {"recent": {"since": "7", "share": 0.0, "pause": 0}}
     held: Any = SimpleNamespace(confirmed=None)
     assert guards.Deletes(1, 0, 9).after(held, {"d": 1}) == {"deletes": 2, "accepted": 0, "rows": 9}
-    assert watermark.READ == "read"  # next to `at`, `next` and `seen` of a mark
+    assert watermark.READ == "read"  # next to `at`, `next` and `seen` of a watermark
 
 
 def test_rows_as_text() -> None:

@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def obey(project: Any, command: dict[str, Any]) -> dict[str, Any]:
-    """Prepare or poll the named streams once; return their errors and the failures of their sinks."""
+    """Prepare or poll the named streams once; return their errors and failures of sinks."""
     if command["do"] == "prepare":
         reports = {name: project.stream(name).prepare() for name in command["streams"]}
         return {"errors": {}, "failures": {n: failures_of(r) for n, r in reports.items() if r.failures}}

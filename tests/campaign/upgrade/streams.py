@@ -64,7 +64,7 @@ IN_TURNS = ("ranges_turns", "steps_turns")
 
 
 class FlaggedRows(FlaggedModel):
-    """A table from which only qbcd deletes rows, because a timestamp does not show other deletes."""
+    """A table from which only qbcd deletes rows, since a timestamp shows no other deletes."""
 
     steps_known = Model.steps_known
 

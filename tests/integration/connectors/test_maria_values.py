@@ -185,7 +185,10 @@ def test_wire_form(values: Values, sql_type: str, fitting: dict[str, bool], wire
 
 
 def test_copies_in_tables_of_our_own_are_the_same_values(values: Values) -> None:
-    """A replica and an outbox take every value unchanged, zero dates and error values too, in a strict session."""
+    """A replica and an outbox store every value unchanged in a strict session.
+
+    Zero dates and error values are among them.
+    """
     place, tables = values
     connector, source = connector_of(place), source_of(place)
     for sql_type, name in tables.items():

@@ -1,4 +1,4 @@
-"""Foreign tables: this server's snapshot does not cover them, so each range has its own state."""
+"""Foreign tables, which no snapshot of this server covers: each range has its own state."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def _table(database: str, kind: str, key: str) -> None:
 
 
 def _fetch_plans(monkeypatch: pytest.MonkeyPatch) -> list[FetchPlan]:
-    """Return a list to which polls append the fetch plans whose rows are compared as they arrive."""
+    """Return a list to which polls append the fetch plans of streamed rows."""
     plans: list[FetchPlan] = []
     compare = streamed.compare
 

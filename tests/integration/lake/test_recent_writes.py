@@ -57,7 +57,7 @@ def _table(database: str, kind: str, key: str, columns: tuple[str, ...] = ("k",)
 
 @pytest.fixture
 def plans(monkeypatch: pytest.MonkeyPatch) -> list[FetchPlan]:
-    """Return a list to which polls of tables of any size append the fetch plans of streamed rows."""
+    """Return a list of the fetch plans of streamed rows, for tables of any size."""
     for name, value in FORCED.items():
         monkeypatch.setattr(recent_writes, name, value)
     found: list[FetchPlan] = []
@@ -248,9 +248,9 @@ def test_the_source_is_not_asked_on_where_too_many_were_written(
 def test_what_few_rows_hold_and_many_that_changed_are_read_whole(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Small tables are not asked.
+    """Small tables have no read of recent writes.
 
-    After a poll with most rows changed, the source is not asked any more.
+    After a poll with most rows changed, there is none either.
     """
     asked: list[Statement] = []
     statement = IdRcs.recent_keys

@@ -27,7 +27,7 @@ OWN: dict[str, Any] = {"type": "id_rcs", "rows_per_range": 50}
 
 
 class Log:
-    """A table of 1,000 rows in 20 ranges of the key, or in buckets, and the state of its replica."""
+    """A table of 1,000 rows in 20 ranges or in buckets, and the state of its replica."""
 
     def __init__(self, url: str, folder: Path, **options: Any) -> None:
         self.url, self.folder = url, folder

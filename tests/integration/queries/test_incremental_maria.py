@@ -109,7 +109,7 @@ def test_a_poll_sees_one_state_and_nobody_waits(
 def test_what_is_read_at_prepare_is_one_state_too(
     tables: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A row comes and goes after the replica was filled, and before the lineages are."""
+    """A row is inserted and deleted after the replica was filled, before the lineages are."""
     query, fill = by_region(tables), query_poll.fill
 
     def late(*args: Any) -> float:

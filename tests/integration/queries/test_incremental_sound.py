@@ -75,13 +75,13 @@ CASES: dict[str, tuple[str, str, dict[str, int]]] = {
         LOST,
         {"d": 1},
     ),
-    "a right join lost beside a derived table": (
+    "a right join lost next to a derived table": (
         f"SELECT z.id FROM (SELECT y.xid FROM public.y) d RIGHT JOIN public.z ON d.xid = z.id "
         f"JOIN ({V2}) v2 ON v2.id = z.id WHERE d.xid IS NULL AND v2.wid IS NULL",
         LOST,
         {"d": 1},
     ),
-    "a full join lost beside a derived table": (
+    "a full join lost next to a derived table": (
         f"SELECT z.id FROM (SELECT y.xid FROM public.y) d FULL JOIN public.z ON d.xid = z.id "
         f"JOIN ({V2}) v2 ON v2.id = z.id WHERE d.xid IS NULL AND v2.wid IS NULL",
         LOST,

@@ -442,7 +442,7 @@ def test_parquet_stale_publisher_takes_nothing_away(spark: SparkSession, parquet
     assert len(read_batch(spark, parquet, batch.header)) == 5
 
 
-@pytest.mark.parametrize("when", ["after the count", "after the last look"])
+@pytest.mark.parametrize("when", ["after the count", "after the last check"])
 def test_parquet_half_swept_attempt_never_becomes_a_batch(
     spark: SparkSession, parquet: ParquetSink, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
@@ -460,7 +460,7 @@ def test_parquet_half_swept_attempt_never_becomes_a_batch(
 
     def write(path: Path, note: dict[str, Any]) -> None:
         write_json(path, note)
-        if when == "after the last look":
+        if when == "after the last check":
             sweep_half()
 
     if when == "after the count":

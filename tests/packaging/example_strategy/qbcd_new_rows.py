@@ -68,7 +68,7 @@ class NewRows(InSource):
         return self._scan_and_copy("N + M, M the pages of the keys")
 
     def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:
-        """Write rows with new keys into the outbox, and keys without rows where deletes are reported."""
+        """Write rows with new keys into the outbox, and on request keys without rows."""
         return self._part("changes", part, within)
 
     def _context(self) -> dict[str, Any]:
