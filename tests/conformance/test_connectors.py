@@ -38,7 +38,7 @@ def test_every_connector_has_golden_statements() -> None:
     assert [name for name in EVERY if not list((golden / name).glob("*.sql"))] == []
 
 
-def test_names_and_drivers_are_told_apart() -> None:
+def test_names_and_drivers_are_distinct() -> None:
     made = [CONNECTORS[name]() for name in EVERY]
     assert len({c.name for c in made}) == len(made)
     assert len({c.sqlalchemy_driver for c in made}) == len(made)
@@ -100,7 +100,7 @@ def test_urls_hide_no_password_and_keep_tls(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_what_is_not_offered_is_refused_by_name(name: str) -> None:
+def test_missing_abilities_are_refused_by_name(name: str) -> None:
     made = CONNECTORS[name]()
     if made.supports(SupportsSnapshots):
         assert made.require(SupportsSnapshots).snapshot_pins("1-1")[: len(made.sessions.pins())] == made.sessions.pins()
@@ -184,7 +184,7 @@ def test_hostile_names_of_tables_and_schemas_are_found(place: Place) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("bad", ["", "a\0b", "\0"])
-def test_what_can_be_no_name_is_refused(name: str, bad: str) -> None:
+def test_invalid_names_are_refused(name: str, bad: str) -> None:
     with pytest.raises(ValueError, match="cannot be an identifier"):
         CONNECTORS[name]().quote(bad)
     with pytest.raises(ValueError, match="cannot be an identifier"):

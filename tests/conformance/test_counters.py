@@ -26,7 +26,7 @@ CREATE SEQUENCE "do""wn" INCREMENT -1;
 
 
 @over()
-def test_what_vouches_for_a_counter(place: Place) -> None:
+def test_proofs_of_a_counter(place: Place) -> None:
     if place.kind == "postgresql":
         place.sql(
             SEQUENCES
@@ -45,7 +45,7 @@ def test_what_vouches_for_a_counter(place: Place) -> None:
 
 
 @over(elsewhere=[])
-def test_what_speaks_against_a_counter(place: Place) -> None:
+def test_reasons_against_a_counter(place: Place) -> None:
     if place.kind == "mysql":
         pytest.skip("it has no sequences")
     place.sql(SEQUENCES.replace('"', "`").replace("``", "") if place.kind == "mariadb" else SEQUENCES)
@@ -84,7 +84,7 @@ def test_a_partition_may_not_number_by_itself(place: Place) -> None:
     assert counters(place, "v")["n"] == (False, "")
 
 
-def test_a_partition_that_is_split_itself_speaks_for_its_own(place: Place) -> None:
+def test_a_partitioned_partition_proves_for_its_own(place: Place) -> None:
     place.sql("""CREATE SEQUENCE s; CREATE TABLE leaf (k integer, n bigint);
         CREATE TABLE middle (k integer, n bigint DEFAULT nextval('s')) PARTITION BY LIST (k);
         CREATE TABLE top (k integer, n bigint) PARTITION BY LIST (k);

@@ -61,7 +61,7 @@ def test_the_clock_is_a_text_of_the_source_in_utc(place: Place) -> None:
 
 
 @over(elsewhere=[])
-def test_a_transaction_open_at_the_look_is_not_younger_than_its_own_clock(place: Place) -> None:
+def test_an_open_transaction_is_not_younger_than_its_own_clock(place: Place) -> None:
     place.sql("CREATE TABLE t (k integer PRIMARY KEY)")
     with place.connect() as writer:
         place.run(writer, "INSERT INTO t VALUES (1)")
@@ -100,7 +100,7 @@ def test_a_statement_that_runs_is_open_too(place: Place) -> None:
 
 
 @over(elsewhere=[])
-def test_a_prepared_transaction_holds_the_mark_when_its_session_is_gone(place: Place) -> None:
+def test_a_prepared_transaction_holds_the_watermark_after_its_session(place: Place) -> None:
     place.sql("CREATE TABLE t (k integer PRIMARY KEY)")
     name = place.name
     if place.kind == "postgresql":
@@ -142,7 +142,7 @@ def test_an_idle_session_and_those_of_other_databases_hold_nothing(place: Place)
         assert read_high_water(other).oldest is not None
 
 
-def test_a_second_look_in_one_transaction_is_fresh(place: Place) -> None:
+def test_a_second_read_in_one_transaction_is_fresh(place: Place) -> None:
     with session(place) as reading, place.connect() as writer:
         connector = connector_of(place)
         assert connector.require(SupportsWatermarks).high_water(reading.connection).oldest is None
@@ -150,7 +150,7 @@ def test_a_second_look_in_one_transaction_is_fresh(place: Place) -> None:
         assert connector.require(SupportsWatermarks).high_water(reading.connection).oldest is not None
 
 
-def test_a_session_that_speaks_the_protocol_of_replication_is_said_as_it_writes(place: Place) -> None:
+def test_a_session_of_the_replication_protocol_is_reported_once_it_writes(place: Place) -> None:
     place.sql("CREATE TABLE t (k integer PRIMARY KEY)")
     conn = psycopg2.connect(place.url, replication="database")
     try:
@@ -164,7 +164,7 @@ def test_a_session_that_speaks_the_protocol_of_replication_is_said_as_it_writes(
         conn.close()
 
 
-def test_what_a_role_may_not_see_is_said(place: Place) -> None:
+def test_sessions_that_a_role_may_not_see_are_reported(place: Place) -> None:
     with place.user() as user:
         own = place.url_as(user)
         with place.at(place.name).connect() as writer:
@@ -183,7 +183,7 @@ def test_what_a_role_may_not_see_is_said(place: Place) -> None:
         until(lambda: read_high_water(place, own).blind == "")
 
 
-def test_a_session_that_does_not_report_is_said(place: Place) -> None:
+def test_a_session_that_hides_its_activity_is_reported(place: Place) -> None:
     with place.connect() as writer:
         place.run(writer, "SET track_activities = off")
         place.run(writer, "SELECT 1")
@@ -234,7 +234,7 @@ def test_foreign_tables_and_stored_queries_are_written_elsewhere(place: Place) -
     assert "foreign table" in other_writer(place, "r")
 
 
-def test_another_servers_log_written_by_a_tool_is_said(place: Place) -> None:
+def test_another_servers_log_written_by_a_tool_is_reported(place: Place) -> None:
     place.sql("CREATE TABLE t (k integer PRIMARY KEY)")
     place.sql("SELECT pg_replication_origin_create('tool_1')")
     try:
@@ -263,7 +263,7 @@ def subscribed(url: Callable[[str], str]) -> Iterator[tuple[Place, Place]]:
 
 
 @pytest.mark.campaign
-def test_replication_and_standbys_are_said() -> None:
+def test_replication_and_standbys_are_reported() -> None:
     with EmbeddedPostgres.start(settings={"wal_level": "logical", "fsync": False}) as server:
         with subscribed(server.url_of) as (first, second):
             first.sql("INSERT INTO p VALUES (1)")
@@ -292,7 +292,7 @@ def test_replication_and_standbys_are_said() -> None:
 
 @pytest.mark.usefixtures("mariadb")  # skips if none is installed
 @pytest.mark.campaign
-def test_replicas_of_these_servers_are_said() -> None:
+def test_replicas_of_these_servers_are_reported() -> None:
     with MariaServer.start(settings={"server_id": 2}) as server, new_place(server, "mariadb") as place:
         place.sql("CREATE TABLE t (k integer PRIMARY KEY)")
         assert other_writer(place) == ""

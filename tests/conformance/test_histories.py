@@ -206,7 +206,7 @@ def test_events_are_those_of_the_model(seed: int, place: Place, workspace: Path,
 
 
 @over("seed", [1, *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(2, 5))], elsewhere=[])
-def test_every_variant_tells_what_it_can_see(seed: int, place: Place, workspace: Path, spark: SparkSession) -> None:
+def test_every_variant_reports_what_it_can_see(seed: int, place: Place, workspace: Path, spark: SparkSession) -> None:
     first = seed == 1
     wheres = {
         v: where for v, where in of(place, both=not first).items() if not first or v.name not in (*BY_KEY, *TWINNED)

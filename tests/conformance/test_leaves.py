@@ -26,7 +26,7 @@ SPARK = [v for v in VARIANTS if v.name in ("id_rcs", *BY_KEY)]
     [(1, True), *(pytest.param(seed, seed % 2 == 0, marks=pytest.mark.campaign) for seed in range(2, 8))],
     elsewhere=[],
 )
-def test_single_leaves_are_asked_for(
+def test_single_leaves_are_read(
     seed: int, two_rounds: bool, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With `two_rounds`, keys and digests of dirty leaves are fetched first.

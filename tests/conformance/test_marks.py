@@ -59,7 +59,7 @@ def made(place: Place, types: list[str]) -> list[str]:
 
 
 @over()
-def test_which_types_are_watermarks(place: Place) -> None:
+def test_types_that_are_watermarks(place: Place) -> None:
     clocks, counters, neither = CLOCKS[family(place)], COUNTERS[family(place)], NEITHER[family(place)]
     names = made(place, [*clocks, *counters, *neither])
     table, connector = probed(place), connector_of(place)
@@ -144,7 +144,7 @@ def test_no_session_zone_moves_a_watermark(place: Place) -> None:
 
 
 @over(elsewhere=[])
-def test_values_no_calendar_knows_are_texts_and_values_again(place: Place) -> None:
+def test_values_outside_of_calendars_convert_to_texts_and_back(place: Place) -> None:
     """NULL too; and a purge by such a text finds its row."""
     if place.kind == "postgresql":
         types, odd = ["timestamptz", "timestamp", "date"], ["infinity", "-infinity", "0044-03-15 BC", "20000-01-01"]

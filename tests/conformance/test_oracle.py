@@ -39,7 +39,7 @@ def stored(place: Place, sql_type: str, text: str) -> str:
 
 
 @over()
-def test_values_that_differ_are_told_apart(place: Place) -> None:
+def test_values_that_differ_are_distinguished(place: Place) -> None:
     if place.kind == "postgresql":
         place.sql("CREATE EXTENSION citext")
     kinds = [near[0] if place.kind == "postgresql" else near[1] for near in NEAR]
@@ -63,7 +63,7 @@ def event(before: dict[str, Any] | None, after: dict[str, Any] | None) -> dict[s
 
 
 @over()
-def test_rows_and_images_are_held_against_each_other(place: Place) -> None:
+def test_rows_and_images_are_compared(place: Place) -> None:
     place.sql("CREATE TABLE v (id integer PRIMARY KEY, a varchar(9)); INSERT INTO v VALUES (1, 'x'), (2, 'y')")
     copy = copy_of(place.url, place.table("v"), ["id"])
     assert [op for op, *_ in copy.differences()] == ["c", "c"]

@@ -157,7 +157,7 @@ UNPLANNED: dict[str, tuple[dict[str, Any], type[QbcdError], tuple[str, ...]]] = 
 
 
 @over("case", UNPLANNED, new=False)
-def test_what_cannot_be_planned(kind: str, case: str, stage: Stage) -> None:
+def test_tables_that_cannot_be_planned(kind: str, case: str, stage: Stage) -> None:
     place = stage.place(kind)
     table, error, parts = UNPLANNED[case]
     schema, name = table.get("schema", place.there.schema), table.get("table", "orders")
@@ -248,7 +248,7 @@ def closed_port() -> int:
 
 
 @over("case", UNREACHED, new=False)
-def test_what_cannot_be_reached(kind: str, case: str, stage: Stage) -> None:
+def test_sources_that_cannot_be_reached(kind: str, case: str, stage: Stage) -> None:
     place = stage.place(kind)
     made, error, parts = UNREACHED[case]
     table = {"table": "orders"}
@@ -313,7 +313,7 @@ def ddl(place: Place, text: str) -> str:
 
 
 @over("row", [(3, 3, "again"), (3, None, "again"), (None, None, "again")], new=False, elsewhere=[])
-def test_keys_that_went_bad(kind: str, row: tuple[Any, ...], stage: Stage, spark: SparkSession) -> None:
+def test_keys_that_became_invalid(kind: str, row: tuple[Any, ...], stage: Stage, spark: SparkSession) -> None:
     place, project = stage.place(kind), stage.project(kind, spark)
     place.there.insert("loose", [row])
     try:

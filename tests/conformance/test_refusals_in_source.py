@@ -188,7 +188,7 @@ def refused(place: Place, folder: Path, action: Callable[[], object], kind: type
 
 
 @over()
-def test_what_cannot_work_is_refused(there: Place, workspace: Path) -> None:
+def test_options_that_cannot_work_are_refused(there: Place, workspace: Path) -> None:
     cases = CASES if there.kind == FIRST else {**CASES, **OF_THE_FAMILY}
     for name, (strategy, more, kind, parts) in cases.items():
         where = {key: v.format(schema=there.schema) if key == "where" else v for key, v in more.items()}
@@ -246,7 +246,7 @@ def test_writers_that_nobody_sees(there: Place, workspace: Path) -> None:
                 refused(there, workspace, work, MissingPrivilege, "PROCESS")
 
 
-def test_a_right_that_is_missed_only_while_others_are_there(there: Place, workspace: Path) -> None:
+def test_a_right_that_is_missed_only_while_other_sessions_exist(there: Place, workspace: Path) -> None:
     """The remark comes at any time, also if no other session exists."""
     table = {"name": "s", "table": there.table("t"), "strategy": {"type": "ts", "timestamp": "at"}}
     with there.user() as user:
@@ -267,7 +267,7 @@ def test_a_right_that_is_missed_only_while_others_are_there(there: Place, worksp
 
 
 @over(elsewhere=[])
-def test_what_is_dearer_is_told_by_check(there: Place, workspace: Path) -> None:
+def test_expensive_options_are_reported_by_check(there: Place, workspace: Path) -> None:
     lag = {} if there.kind == FIRST else {"lag": "1h"}
     table = {"name": "s", "table": there.table("t"), "strategy": {"type": "ts", "timestamp": "at", **lag}}
     with qbcd.Project.from_dict(config(there.url, table), base_dir=workspace) as project:

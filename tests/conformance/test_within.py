@@ -99,7 +99,7 @@ def test_a_range_of_keys_is_found_by_its_index(place: Place) -> None:
 
 # -- compiling ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", sorted(CONNECTORS))
-def test_what_goes_in_last_is_not_looked_at_again(name: str) -> None:
+def test_inserted_texts_are_not_parsed_again(name: str) -> None:
     where = "a = '%s QBCD_PLACE_VERBATIM_0_END QBCD_PLACE_BOUND_x_END :x'"
     plan = StreamPlan("s", "shop", Table("s", "t", "table", (), ()), (), (), where, "ts")
     canonical = "SELECT 1 FROM t WHERE QBCD_RESTRICTION() AND a = :a"
@@ -131,7 +131,7 @@ def switches(place: Place, order: str, per_range: int, where: str = "TRUE", name
     return found
 
 
-def test_a_range_is_so_many_pages(place: Place) -> None:
+def test_a_range_has_the_configured_number_of_pages(place: Place) -> None:
     place.sql(
         f"""CREATE TABLE t (k integer PRIMARY KEY, {place.quote(B)} text, r integer);
         INSERT INTO t SELECT g, repeat('x', 200), (g * 7919) %% 3001 FROM generate_series(1, 3000) g""".replace(
@@ -151,7 +151,7 @@ def test_a_range_is_so_many_pages(place: Place) -> None:
         pages(place, ["k"], 0)
 
 
-def test_pages_of_partitions_are_told_apart_and_texts_are_bounds(place: Place) -> None:
+def test_pages_of_partitions_are_distinct_and_texts_are_bounds(place: Place) -> None:
     place.sql(f"""CREATE TABLE t (k integer, {place.quote(B)} text) PARTITION BY LIST (k);
         CREATE TABLE t1 PARTITION OF t FOR VALUES IN (1); CREATE TABLE t2 PARTITION OF t FOR VALUES IN (2);
         INSERT INTO t SELECT 1 + g % 2, lpad(g::text, 5, '0') FROM generate_series(1, 100) g""")

@@ -39,7 +39,7 @@ def unseen(seen: Watched) -> None:
 
 # Rules 14 and 19: rows at or past the watermark belong to the window; deleted keys are a batch of their own.
 @over("name", ["ts", "tdi"], elsewhere=["ts"])
-def test_what_no_window_tells(name: str, place: Place, workspace: Path) -> None:
+def test_changes_that_no_window_shows(name: str, place: Place, workspace: Path) -> None:
     with Watched(place, workspace, {"s": stamped(place, name)}, where="n < 5", audit=AUDIT) as seen:
         seen.fill()
         unseen(seen)
@@ -96,7 +96,7 @@ def test_it_comes_at_its_interval(place: Place, workspace: Path) -> None:
 
 # Rule 17: rows that a sweep finds outside `where` do not count as deleted; the audit after it counts them.
 @pytest.mark.parametrize("way", ["ts", pytest.param("ts_spark", marks=pytest.mark.campaign)])
-def test_the_guards_of_a_sweep_count_no_rows_that_only_left(
+def test_the_guards_of_a_sweep_count_no_rows_that_left_the_restriction(
     way: str, database: str, workspace: Path, spark: SparkSession
 ) -> None:
     guards = {"max_delete_fraction": 0.2}
@@ -134,7 +134,7 @@ def test_guards_count_both_steps(place: Place, workspace: Path) -> None:
 
 @pytest.mark.campaign
 @over(elsewhere=[])
-def test_a_replica_under_spark(place: Place, workspace: Path, spark: SparkSession) -> None:
+def test_a_lake_replica(place: Place, workspace: Path, spark: SparkSession) -> None:
     with StampedScene(place.url, workspace, "ts_spark", spark, where="n < 5", audit=AUDIT) as scene:
         scene.begin()
         scene.change()

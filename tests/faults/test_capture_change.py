@@ -132,7 +132,7 @@ def test_rows_without_a_key(name: str, place: Place, workspace: Path, spark: Spa
 
 
 @over("name", ["mds", "id_rcs", *REST], elsewhere=[])
-def test_a_column_that_is_gone_is_left_out(name: str, place: Place, workspace: Path, spark: SparkSession) -> None:
+def test_a_dropped_column_is_left_out(name: str, place: Place, workspace: Path, spark: SparkSession) -> None:
     with Captured(place, workspace, name, spark, columns=None, exclude=["at", "gone", "region"]) as seen:
         if name == "mds":  # a batch that has the column
             seen.set("a", "'first'", 9)
@@ -196,7 +196,7 @@ def test_killed_in_the_middle(name: str, point: str, place: Place, workspace: Pa
 
 
 @over("name", ["mds", pytest.param("id_rcs", marks=LATER)], elsewhere=[])
-def test_a_typed_sink_gets_batches_of_both_meanings(
+def test_a_typed_sink_gets_batches_of_both_definitions(
     name: str, place: Place, workspace: Path, spark: SparkSession
 ) -> None:
     lake = {"lake": {"type": "parquet", "path": "out/lake"}}

@@ -13,7 +13,7 @@ from tests.support.watched_polls import Watched, stamped
 
 
 @over(elsewhere=[])
-def test_a_sweep_begun_later_finds_what_is_gone(place: Place, workspace: Path) -> None:
+def test_a_sweep_begun_later_finds_deleted_rows(place: Place, workspace: Path) -> None:
     with Watched(place, workspace, {"s": stamped(place, "ts")}).fill() as seen:
         seen.delete(5)
         assert seen.poll() == []
@@ -26,7 +26,7 @@ def test_a_sweep_begun_later_finds_what_is_gone(place: Place, workspace: Path) -
         assert 6 in seen.copies["s"]
 
 
-def test_deletes_and_nothing_else_is_settled(place: Place, workspace: Path) -> None:
+def test_only_the_option_deletes_is_fixed(place: Place, workspace: Path) -> None:
     ways = {"s": stamped(place, "ts"), "only": stamped(place, "ts", deletes="only")}
     with Watched(place, workspace, ways).fill() as seen:
         seen.reconfigure("s", deletes="only")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 IDLE = "FROM pg_stat_activity WHERE application_name = 'qbcd/s' AND state = 'idle in transaction'"
 
 
-def test_a_snapshot_whose_session_has_ended_is_told(database: str, workspace: Path, spark: SparkSession) -> None:
+def test_a_snapshot_whose_session_has_ended_is_reported(database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.begin()
         scene.change()
@@ -36,7 +36,7 @@ def test_a_snapshot_whose_session_has_ended_is_told(database: str, workspace: Pa
         scene.check()
 
 
-def test_upkeep_that_fails_hides_no_batch(
+def test_failed_compaction_hides_no_batch(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Scene(database, workspace, "id_rcs", spark) as scene:
@@ -64,7 +64,7 @@ def test_upkeep_that_fails_hides_no_batch(
         scene.check()
 
 
-def test_files_and_spark_are_told_in_one_message(database: str, workspace: Path, spark: SparkSession) -> None:
+def test_failures_of_files_and_spark_are_one_message(database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.make_table()
         work = assembly_of(scene.project).open_stream(STREAM)

@@ -176,7 +176,7 @@ def net(old: list[tuple[object, ...]], new: list[tuple[object, ...]]) -> list[tu
 
 
 @over("strategy, point", [pytest.param(s, p, marks=pytest.mark.campaign) for s, p in CUT_LATER])
-def test_kill_while_ranges_are_cut(
+def test_kill_while_ranges_are_split(
     strategy: str, point: str, database: str, workspace: Path, spark: SparkSession
 ) -> None:
     """All ranges are new or none; the open batch loses nothing."""

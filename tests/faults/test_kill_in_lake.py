@@ -49,7 +49,7 @@ def test_kill(kind: str, point: str, way: str, reverted: bool, stage: Stage) -> 
 
 @pytest.mark.campaign
 @over("way, point", COMMITS)
-def test_kill_while_ranges_are_cut(way: str, point: str, database: str, workspace: Path, spark: SparkSession) -> None:
+def test_kill_while_ranges_are_split(way: str, point: str, database: str, workspace: Path, spark: SparkSession) -> None:
     """All ranges are new or none, and every row is delivered once."""
     with scene_of(database, workspace, way, spark) as scene:
         scene.begin()
@@ -70,7 +70,7 @@ def test_kill_while_ranges_are_cut(way: str, point: str, database: str, workspac
 
 @pytest.mark.campaign
 @over("way, point", COMMITS)
-def test_kill_while_batches_are_folded_in(
+def test_kill_while_batches_are_compacted(
     way: str, point: str, database: str, workspace: Path, spark: SparkSession
 ) -> None:
     """The replica is the old segment with its batches, or the new one; its rows are the same."""

@@ -102,7 +102,7 @@ HARMS = [
 
 
 @pytest.mark.parametrize("harm", HARMS)
-def test_what_cannot_be_relied_on_is_not_used(
+def test_unreliable_leaves_are_not_used(
     harm: Callable[[Path], None], database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_leaves = force(monkeypatch)
@@ -155,7 +155,7 @@ class _Writing:
         hooks.reach(point)
 
 
-def test_a_key_that_stands_twice_is_found_in_its_leaf(
+def test_a_duplicate_key_is_found_in_its_leaf(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_leaves = force(monkeypatch)
@@ -168,7 +168,7 @@ def test_a_key_that_stands_twice_is_found_in_its_leaf(
 
 
 @pytest.mark.parametrize("way", ["id_rcs", pytest.param("id_rcs_hash", marks=pytest.mark.campaign)])
-def test_ranges_that_are_cut_are_read_whole(
+def test_ranges_that_are_split_are_read_whole(
     way: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Check that grown ranges are split and read whole, while other ranges are read by leaf.
@@ -191,7 +191,7 @@ def test_ranges_that_are_cut_are_read_whole(
         assert rubbish(scene) == []
 
 
-def test_a_changed_meaning_ends_what_is_remembered(
+def test_a_changed_definition_discards_stored_leaves(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     force(monkeypatch)

@@ -286,7 +286,7 @@ def test_a_reader_whose_pin_has_ended(
 
 # Rules 15, 23: a source replica has no pins; a batch removed while it is read is left out as a whole.
 @over("strategy", ["mds"], elsewhere=[])
-def test_a_batch_goes_while_it_is_read(
+def test_a_batch_is_removed_while_it_is_read(
     strategy: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Scene(database, workspace, strategy, spark) as scene:
@@ -321,7 +321,7 @@ def polled(stream: Stream) -> None:
 
 
 # Rule 23: files released while a pin existed are removed by a later poll of the same process that releases nothing.
-def test_what_is_let_go_under_a_pin_is_swept_without_it(
+def test_files_released_under_a_pin_are_removed_after_it(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compaction, "COMPACT_BATCHES", 1)
@@ -348,7 +348,7 @@ def test_what_is_let_go_under_a_pin_is_swept_without_it(
 
 
 # Rule 23: so are those of a poll that splits all ranges and so replaces the segment.
-def test_a_segment_that_is_let_go_by_cuts_is_swept(database: str, workspace: Path, spark: SparkSession) -> None:
+def test_a_segment_replaced_by_splits_is_removed(database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.make_table()
         sql(database, "UPDATE t SET id = id * 100")

@@ -171,7 +171,7 @@ def test_a_table_that_changes_when_its_checksum_is_written(place: Place, workspa
 
 # With a lake replica of checksums and without deletes, deleted keys stay in the replica, and `verify` does not list
 # them. Other differences are listed.
-def test_verify_lists_no_deletes_that_are_not_told(place: Place, workspace: Path, spark: SparkSession) -> None:
+def test_verify_lists_no_deletes_that_are_not_reported(place: Place, workspace: Path, spark: SparkSession) -> None:
     remote = {"type": "tlcs", "checksums": "remote", "deletes": False, "rows_per_range": 4}
     with Scene(place.url, workspace, remote, spark) as scene:
         scene.begin()

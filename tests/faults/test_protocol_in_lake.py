@@ -159,7 +159,7 @@ def test_a_compaction_that_was_overtaken(
 
 
 # Rules 1 and 23: a poller that was paused past its lease compares with the replica of another one and finds nothing.
-def test_a_look_that_was_overtaken(database: str, workspace: Path, spark: SparkSession) -> None:
+def test_a_poll_that_was_overtaken(database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, "id_rcs", spark) as scene, scene.again() as project:
         scene.begin()
 

@@ -68,7 +68,9 @@ def unbound(high_water: HighWater, margin: timedelta, lag: timedelta | None) -> 
 
 # Rule 6: T writes an early time, the clock is read, T commits before or after the rows are read.
 @over("how", ["written", "savepoint", "idle"], elsewhere=["written"])
-def test_a_transaction_that_commits_around_the_look_is_not_lost(how: str, place: Place, workspace: Path) -> None:
+def test_a_transaction_that_commits_around_the_read_of_the_clock_is_not_lost(
+    how: str, place: Place, workspace: Path
+) -> None:
     with Watched(place, workspace, {"s": ts(place)}).fill() as seen:
         for key, moment in enumerate(MOMENTS, 50):
             with place.connect() as conn:
@@ -136,7 +138,7 @@ def test_a_prepared_transaction_holds_the_watermark(place: Place, workspace: Pat
 
 
 # Rule 6: open transactions are read before prepared ones, so that none changes from one to the other unseen.
-def test_a_transaction_that_is_prepared_between_the_looks(place: Place, workspace: Path) -> None:
+def test_a_transaction_that_is_prepared_between_the_reads(place: Place, workspace: Path) -> None:
     with Watched(place, workspace, {"s": ts(place)}).fill() as seen, place.connect(autocommit=True) as conn:
         begun(seen, conn, 50, "written")
         before, statements = seen.watermark(), ("FROM pg_stat_activity a JOIN", "FROM pg_prepared_xacts")
@@ -169,7 +171,7 @@ def before_second(statements: tuple[str, ...], action: Callable[[], None]) -> It
 
 # Rule 7: T has a lower number of a sequence, and is still open when larger ones exist.
 @over()
-def test_a_lower_number_that_comes_late(place: Place, workspace: Path) -> None:
+def test_a_lower_number_that_is_committed_late(place: Place, workspace: Path) -> None:
     key = NUMBERED.get(place.kind, NUMBERED[""])
     with Watched(place, workspace, {"s": ts(place, timestamp="id")}, key=key).fill() as seen:
         grow_old(place)
@@ -227,7 +229,7 @@ def test_numbers_that_are_no_watermark(key: str, name: str, said: str, place: Pl
         seen.fill()
 
 
-def test_a_number_that_the_user_vouches_for(place: Place, workspace: Path) -> None:
+def test_a_number_that_the_user_declares_a_counter(place: Place, workspace: Path) -> None:
     with Watched(place, workspace, {"s": ts(place, timestamp="n", counter="table")}).fill() as seen:
         seen.poll()
         seen.run("UPDATE t SET v = 'changed', n = 1 WHERE id = 4")

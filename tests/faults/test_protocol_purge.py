@@ -65,7 +65,7 @@ def test_a_restriction_that_flagged_rows_do_not_meet(place: Place, workspace: Pa
 
 # A row stays until the batch that reports it is committed, whatever ends a poll; then it is purged.
 @over()
-def test_flagged_rows_go_after_their_batch(place: Place, workspace: Path) -> None:
+def test_flagged_rows_are_purged_after_their_batch(place: Place, workspace: Path) -> None:
     with purging(place, workspace).fill() as seen:
         seen.flag(5)
         with at_nth("before_commit", 1, stop), pytest.raises(Stop):
@@ -308,7 +308,7 @@ def test_a_purge_whose_session_is_ended_fails(place: Place, workspace: Path) -> 
 
 
 @over(elsewhere=[])
-def test_a_life_before_lists_nothing(place: Place, workspace: Path) -> None:
+def test_a_row_of_an_earlier_life_is_not_purged(place: Place, workspace: Path) -> None:
     """A row revived outside of the restriction and flagged again is not purged."""
     with Watched(place, workspace, {"s": stamped(place, "tdi", purge=True)}, where="n = 0").fill() as seen:
         seen.run("CREATE TABLE child (id integer, FOREIGN KEY (id) REFERENCES t (id)); INSERT INTO child VALUES (2)")
@@ -327,7 +327,7 @@ def test_a_life_before_lists_nothing(place: Place, workspace: Path) -> None:
 
 
 @over(elsewhere=[])
-def test_what_was_flagged_while_nothing_was_purged_stays(place: Place, workspace: Path) -> None:
+def test_rows_flagged_while_nothing_was_purged_stay(place: Place, workspace: Path) -> None:
     """Even if the table is altered and all rows are compared.
 
     Rows reported by that comparison are purged.
@@ -361,7 +361,7 @@ def recreate(seen: Watched) -> None:
 
 
 @over(elsewhere=[])
-def test_rows_that_an_audit_told_are_purged(place: Place, workspace: Path) -> None:
+def test_rows_that_an_audit_reported_are_purged(place: Place, workspace: Path) -> None:
     with Watched(place, workspace, {"s": stamped(place, "tdi", purge=True)}, audit={"every": "1ms"}).fill() as seen:
         seen.run("UPDATE t SET gone = true WHERE id = 5")
         assert seen.ops() == [[(5, "d")]]
@@ -372,7 +372,7 @@ def test_rows_that_an_audit_told_are_purged(place: Place, workspace: Path) -> No
 
 # The table is another one, so rows are compared and then deleted keys are searched, whatever happens in between.
 @over("point", ["before_commit", "after_commit"], elsewhere=["after_commit"])
-def test_a_row_that_goes_while_all_rows_are_compared(place: Place, workspace: Path, point: str) -> None:
+def test_a_row_deleted_while_all_rows_are_compared(place: Place, workspace: Path, point: str) -> None:
     with Watched(place, workspace, {"s": stamped(place, "ts", deletes={"every": "1h"})}).fill() as seen:
         recreate(seen)
         seen.update(5, "changed")
@@ -397,7 +397,7 @@ def halfway(place: Place, folder: Path) -> Watched:
 
 
 @over(elsewhere=[])
-def test_keys_that_are_gone_are_looked_for_after_a_kill(place: Place, workspace: Path) -> None:
+def test_deleted_keys_are_searched_after_a_kill(place: Place, workspace: Path) -> None:
     """The rows were compared already; the deletes of both steps count together."""
     with halfway(place, workspace) as seen:
         with at_nth("after_commit", 1, stop), pytest.raises(Stop):
@@ -410,7 +410,7 @@ def test_keys_that_are_gone_are_looked_for_after_a_kill(place: Place, workspace:
 
 
 @over(elsewhere=[])
-def test_what_a_poll_told_before_it_was_refused(
+def test_changes_that_a_poll_reported_before_it_was_refused(
     place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with halfway(place, workspace) as seen:

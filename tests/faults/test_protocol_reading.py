@@ -88,7 +88,7 @@ def test_a_rewrite_that_waits_does_not_hang_the_poll(
         assert len(scene.check()) == 2
 
 
-def test_control_without_the_lock_rows_seem_gone(
+def test_control_without_the_lock_rows_seem_deleted(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postgresql.session.PostgresSessions, "lock_against_rewrite", lambda self, table: None)

@@ -20,7 +20,7 @@ SWEEP = {"deletes": {"every": "1ms"}}
 
 # Rule 2: the sweep has read that the key is missing; it comes back before the sweep's commit, and others want to poll.
 @over()
-def test_a_row_that_returns_while_the_sweep_takes_it_away(place: Place, workspace: Path) -> None:
+def test_a_row_that_returns_during_its_sweep(place: Place, workspace: Path) -> None:
     with Watched(place, workspace, {"s": stamped(place, "ts", **SWEEP)}) as seen:
         seen.fill()
         seen.delete(5)
@@ -80,7 +80,7 @@ def test_the_sweep_is_a_batch_of_its_own_and_only_deletes(place: Place, workspac
 
 # Rule 14: a window has one event per key, whatever happened to it meanwhile.
 @over(elsewhere=[])
-def test_a_key_stands_once_in_a_batch(place: Place, workspace: Path) -> None:
+def test_a_key_occurs_once_in_a_batch(place: Place, workspace: Path) -> None:
     where, ways = "n < 5", {name: stamped(place, name) for name in ("ts", "tdi")}
     with Watched(place, workspace, ways, where=where) as seen:
         seen.fill()
@@ -99,7 +99,7 @@ def test_a_key_stands_once_in_a_batch(place: Place, workspace: Path) -> None:
 
 
 # Rule 14: a row that leaves the restriction between window and sweep is not deleted.
-def test_a_row_out_of_sight_is_not_swept_as_gone(place: Place, workspace: Path) -> None:
+def test_a_row_outside_of_the_restriction_is_not_swept(place: Place, workspace: Path) -> None:
     with Watched(place, workspace, {"s": stamped(place, "ts", **SWEEP)}, where="n < 5") as seen:
         seen.fill()
 

@@ -76,7 +76,7 @@ def test_writes_during_a_poll(points: tuple[str, ...], database: str, workspace:
         assert scene.project.stream(STREAM).verify() == []
 
 
-def test_what_is_remembered_is_what_was_fetched(database: str, workspace: Path, spark: SparkSession) -> None:
+def test_stored_checksums_are_those_of_the_fetched_rows(database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.make_table()
         scene.prepare()
@@ -222,7 +222,7 @@ def test_verify_reads_again(waits: int, gated: str, workspace: Path, spark: Spar
         assert [(d.op, d.key) for d in found] == [("u", "4")]
 
 
-def test_what_users_are_told(database: str, workspace: Path, spark: SparkSession) -> None:
+def test_reports_of_the_consistency(database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.begin()
         steps = scene.project.stream(STREAM).explain()

@@ -74,7 +74,7 @@ def edited(seen: Watched, **keys: object) -> None:
 
 
 @over(elsewhere=[])
-def test_an_edit_beside_does_not_hide_it(place: Place, workspace: Path) -> None:
+def test_another_edit_does_not_hide_it(place: Place, workspace: Path) -> None:
     strategies = {"s": stamped(place, "ts", deletes={"every": "1h"})}
     guards = {"max_delete_fraction": 0.3, "allow_empty": False}
     with Watched(place, workspace, strategies, guards=guards).fill() as seen:
@@ -116,7 +116,7 @@ def test_a_column_of_the_restriction(place: Place, workspace: Path) -> None:
 
 
 @over(elsewhere=[])
-def test_a_stream_without_deletes_tells_none(place: Place, workspace: Path) -> None:
+def test_a_stream_without_deletes_reports_none(place: Place, workspace: Path) -> None:
     with Watched(place, workspace, {"s": stamped(place, "ts")}).fill() as seen:
         seen.poll()
         seen.delete(2)
@@ -133,7 +133,7 @@ def test_one_that_keeps_no_values_is_refused(place: Place, workspace: Path) -> N
             seen.poll()
 
 
-def test_under_spark_too(database: str, workspace: Path, spark: SparkSession) -> None:
+def test_with_a_lake_replica_too(database: str, workspace: Path, spark: SparkSession) -> None:
     sql(database, "CREATE TABLE t (id int PRIMARY KEY, v text, at timestamptz DEFAULT clock_timestamp())")
     sql(database, "INSERT INTO t SELECT i, 'old' FROM generate_series(1, 20) AS i")
     strategy = {"type": "ts", "timestamp": "at", "replica": "spark", "margin": "1ms"}
@@ -176,7 +176,7 @@ def test_a_view_that_shows_something_else(place: Place, workspace: Path) -> None
 
 
 @over(elsewhere=[])
-def test_rows_that_left_before_an_altered_table_was_polled_are_missed_by_name(place: Place, workspace: Path) -> None:
+def test_rows_deleted_before_an_altered_table_was_polled_are_reported(place: Place, workspace: Path) -> None:
     """A stream polled after the retention of flagged rows is refused, whatever was altered."""
     with Watched(place, workspace, {"s": stamped(place, "tdi", retention="1h")}, every="1s").fill() as seen:
         seen.poll()

@@ -25,7 +25,7 @@ def polled_ops(scene: StampedScene) -> list[list[tuple[str, int, str | None]]]:
 
 
 @over(elsewhere=[])
-def test_a_row_that_returns_while_the_sweep_takes_it_away(database: str, workspace: Path, spark: SparkSession) -> None:
+def test_a_row_that_returns_during_its_sweep(database: str, workspace: Path, spark: SparkSession) -> None:
     with StampedScene(database, workspace, "ts_spark", spark) as scene:
         scene.begin()
         rows = scene.source()
@@ -40,7 +40,7 @@ def test_a_row_that_returns_while_the_sweep_takes_it_away(database: str, workspa
 
 
 @over(elsewhere=[])
-def test_a_row_out_of_sight_is_not_swept_as_gone(database: str, workspace: Path, spark: SparkSession) -> None:
+def test_a_row_outside_of_the_restriction_is_not_swept(database: str, workspace: Path, spark: SparkSession) -> None:
     with StampedScene(database, workspace, "ts_spark", spark, where="n < 5") as scene:
         scene.begin()
 

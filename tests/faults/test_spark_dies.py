@@ -88,7 +88,7 @@ for Files.write in (dying, write):
 """
 
 
-def test_one_that_dies_within_a_poll_is_told_in_one_message(place: Place, workspace: Path, spark: SparkSession) -> None:
+def test_a_session_that_dies_within_a_poll_is_one_message(place: Place, workspace: Path, spark: SparkSession) -> None:
     place.sql("CREATE TABLE t (id integer PRIMARY KEY, v text); INSERT INTO t VALUES (1, 'a'), (2, 'b')")
     data = config(place.url, {"name": "s", "table": place.table("t"), "strategy": "id_rcs", "baseline": "silent"})
     (workspace / "qbcd.yaml").write_text(json.dumps(data))

@@ -155,7 +155,7 @@ def test_a_clock_that_was_set_back(place: Place, workspace: Path, monkeypatch: p
 
 @pytest.mark.campaign
 @over(elsewhere=[])
-def test_a_clock_that_was_set_back_under_spark(
+def test_a_clock_that_was_set_back_with_a_lake_replica(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with StampedScene(database, workspace, "ts_spark", spark) as scene:
@@ -194,7 +194,7 @@ def hours_ahead(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 # Rows without timestamp are read at each poll, even if the watermark does not move.
 @over(elsewhere=[])
-def test_rows_without_a_time_stamp(place: Place, workspace: Path) -> None:
+def test_rows_without_a_timestamp(place: Place, workspace: Path) -> None:
     at = dict.fromkeys(("at", "made"), f"{'timestamptz' if place.kind == 'postgresql' else 'timestamp(6)'} NULL")
     both = stamped(place, "ts", timestamp=["at", "made"])
     ways = {"s": stamped(place, "ts"), "tdi": stamped(place, "tdi"), "both": both}
@@ -217,7 +217,7 @@ def test_rows_without_a_time_stamp(place: Place, workspace: Path) -> None:
         assert [seen.poll(name) for name in ways] == [[], [], []]
 
 
-def test_rows_without_a_time_stamp_while_the_watermark_stands(place: Place, workspace: Path) -> None:
+def test_rows_without_a_timestamp_while_the_watermark_does_not_move(place: Place, workspace: Path) -> None:
     with (
         Watched(place, workspace, {"s": stamped(place, "ts")}, columns=columns(at="timestamptz")) as seen,
         place.connect(autocommit=True) as conn,
@@ -300,7 +300,7 @@ def test_a_poll_by_numbers_after_the_retention_of_flagged_rows(
             assert seen.ops("kept") == [[(2, "c")]]
 
 
-def test_a_quiet_table_of_numbers_on_a_busy_server_keeps_to_retention(place: Place, workspace: Path) -> None:
+def test_an_unchanged_table_of_numbers_on_a_busy_server_keeps_to_retention(place: Place, workspace: Path) -> None:
     """Each poll sees an open transaction and no new number: the existing ones count as read."""
     how = stamped(place, "tdi", timestamp="ver", retention="121m")
     made = columns(ver="bigint GENERATED ALWAYS AS IDENTITY", gone="boolean DEFAULT false")

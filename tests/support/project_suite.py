@@ -26,7 +26,7 @@ class ProjectSuite:
             assert state.project_id == first
         assert len(first) == 32
 
-    def test_nothing_is_created_where_that_is_not_asked(self, url: str) -> None:
+    def test_nothing_is_created_unless_requested(self, url: str) -> None:
         for _ in range(2):
             with pytest.raises(StateConflict, match=r"does not exist \(run `qbcd prepare` first\)"):
                 ProjectState(url, create=False)

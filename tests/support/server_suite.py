@@ -78,7 +78,7 @@ class StepSuite:
             place.store.check_pin(step, pin)
         assert current(place).last_batch_seq == 1
 
-    def test_a_reader_sees_nothing_that_a_collector_in_hand_lets_go(self, place: Place) -> None:
+    def test_a_reader_sees_nothing_that_a_running_collector_deletes(self, place: Place) -> None:
         """A pin is added before the collector reads pins, or the manifest is read after its commit."""
         registered(place)
         with place.write() as conn:

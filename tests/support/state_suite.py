@@ -267,7 +267,7 @@ class OutboxSuite:
         with pytest.raises(StateConflict, match="batch 100-1 is there already"), place.write() as conn:
             place.store.add_batch(conn, header(1, fingerprint="x"), 1)
 
-    def test_only_old_folded_acknowledged_batches_expire_without_a_hole(self, place: Place) -> None:
+    def test_only_old_compacted_acknowledged_batches_expire_without_a_gap(self, place: Place) -> None:
         registered(place)
         with place.write() as conn:
             for seq in (1, 2, 3, 4):
@@ -396,7 +396,7 @@ class LeaseSuite:
             assert holder(conn, place.store, STREAM) is None
         assert take(place)[1] == 2
 
-    def test_an_expired_lease_is_taken_over_and_its_owner_told(self, place: Place) -> None:
+    def test_an_expired_lease_is_taken_over_and_its_owner_is_refused(self, place: Place) -> None:
         registered(place)
         owner, token = take(place)
         with pytest.raises(LeaseHeld):
@@ -468,7 +468,7 @@ class LeaseSuite:
         with place.write() as conn:
             assert holder(conn, place.store, STREAM) is None  # released at the end
 
-    def test_a_keeper_that_lost_its_lease_says_so_and_leaves_the_new_owner_alone(self, place: Place) -> None:
+    def test_a_keeper_that_lost_its_lease_reports_it_and_spares_the_new_owner(self, place: Place) -> None:
         registered(place)
         with LeaseKeeper(place.store, STREAM, place.write, ttl=0.6) as keeper:
             keeper.check()

@@ -69,7 +69,7 @@ def test_the_number_of_a_bucket_is_that_of_its_hashes() -> None:
             assert (hashed - LOWEST) >> (64 - 6) == hash_buckets.numbers(one, 6).start == one.range_id
 
 
-def test_one_choice_is_made_by_halves() -> None:
+def test_one_bucket_is_chosen_by_halves() -> None:
     ranges = [KeyRange(i + 1, (str(10 * i),), None) for i in range(5)]
     text = range_case(ranges, lambda lo: f"v < {lo[0]}")
     python = (
@@ -92,7 +92,7 @@ def test_one_choice_is_made_by_halves() -> None:
         ([1, 2, 6], " WHERE b(r.h, 3) IN (1, 2, 6)"),
     ],
 )
-def test_a_scan_keeps_no_more_than_what_is_asked_for(picked: Any, where: str) -> None:
+def test_a_scan_keeps_only_requested_buckets(picked: Any, where: str) -> None:
     every = hash_buckets.divided(3, first_id=0)
     requested = [every[i] for i in reversed(picked)]  # in any order
     text = bucket_sums(WORDS, {"n": "COUNT(*)"}, "rel", "h", requested)
@@ -108,7 +108,7 @@ def test_a_coarse_bucket_is_named_by_all_of_its_fine_ones() -> None:
     assert "b(t.h, 4) IN (1, 4, 5, 6, 7)" in bucket_rows(WORDS, ["1 AS a"], "rel", "h", [fine[1], second])
 
 
-def test_what_cannot_be_asked_for_is_an_error() -> None:
+def test_invalid_requests_of_buckets_are_an_error() -> None:
     (half, other), (quarter, *_) = hash_buckets.divided(1, first_id=1), hash_buckets.divided(2, first_id=8)
     for requested, what in (([], "no ranges"), ([half, half], "occurs twice"), ([quarter, other, half], "overlap")):
         with pytest.raises(ValueError, match=what):
@@ -138,7 +138,7 @@ def plan(kind: str, correlation: float | None, primary: tuple[str, ...] = ("k",)
         (plan("uuid", 0.0, buckets="key"), "key"),
     ],
 )
-def test_what_ranges_are_of_is_settled_once(made: StreamPlan, kind: str, database: str) -> None:
+def test_the_kind_of_ranges_is_fixed_once(made: StreamPlan, kind: str, database: str) -> None:
     connector = connector_for(f"{database}://localhost/any")
     settled = IdRcs(connector, made).freeze_options(None)
     assert settled.option("buckets") == kind
@@ -186,7 +186,7 @@ def test_ranges_are_of_pages_where_rows_have_some(made: StreamPlan, kind: str) -
         (plan("uuid", None, buckets="page", buckets_fixed=True), "t is no table whose rows are looked up by pages, or"),
     ],
 )
-def test_ranges_of_pages_need_rows_that_are_told_apart(made: StreamPlan, expected: str) -> None:
+def test_ranges_of_pages_need_a_key(made: StreamPlan, expected: str) -> None:
     with pytest.raises(ConfigError) as found:
         IdRcs(connector_for("postgresql://localhost/any"), made).check()
     assert str(found.value).startswith(f"stream s: {expected}")
@@ -237,7 +237,7 @@ def test_a_scan_is_parted_where_connections_see_one_snapshot() -> None:
     assert not made["parted"].connector.ranges.has_shares(replace(stored.table, columns=(child,)))
 
 
-def test_a_range_is_cut_by_its_rows_and_not_for_ever() -> None:
+def test_a_range_is_split_by_its_rows_and_not_for_ever() -> None:
     cut = IdRcs(connector_for("postgresql://localhost/any"), plan("uuid", None, buckets="hash")).partitioning
     (whole,) = hash_buckets.divided(0, first_id=1)
     large = KeyRange(1, whole.lo, whole.hi, rows=950)
@@ -252,7 +252,7 @@ def test_a_range_is_cut_by_its_rows_and_not_for_ever() -> None:
     assert (seen, hash_buckets.depth_of([alike])) == (1, 7)
 
 
-def test_only_halves_of_one_bucket_are_joined() -> None:
+def test_only_halves_of_one_bucket_are_merged() -> None:
     def shape(rows: list[int]) -> list[int]:
         depth = (len(rows) - 1).bit_length()
         known = [replace(r, rows=n) for r, n in zip(hash_buckets.divided(depth, first_id=1), rows, strict=True)]

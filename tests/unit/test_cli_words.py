@@ -41,7 +41,7 @@ def test_age(seconds: float, text: str) -> None:
     assert formatting.age(seconds) == text
 
 
-def test_what_is_wrong_with_a_stream_is_told_once() -> None:
+def test_the_problem_of_a_stream_is_reported_once() -> None:
     ago = time.time() - 65
     full = DeliveryFailure(ago, "sink changes: No space left on device: /out", 3)
     down = DeliveryFailure(ago, "sink lake: it is down", 1)

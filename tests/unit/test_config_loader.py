@@ -125,7 +125,7 @@ DICT: dict[str, Any] = {
 }
 
 
-def test_a_dict_is_as_good_as_a_file(tmp_path: Path) -> None:
+def test_a_dict_works_as_a_file(tmp_path: Path) -> None:
     config = config_from_dict(DICT, tmp_path)
     stream = config.stream("orders")
     assert (stream.table_schema, stream.strategy, stream.options, stream.sinks) == ("", "mds", {}, ())

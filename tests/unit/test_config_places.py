@@ -121,7 +121,7 @@ def test_wrong_settings_of_a_packages_sink_have_their_place(package: Path, sink:
         ('/shop"}', '/shop", jdbc: {driver_jar: none.jar}}', "3: sources.shop.jdbc.driver_jar"),
     ],
 )
-def test_a_driver_that_is_not_there_has_its_place(
+def test_a_missing_driver_has_its_place(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, old: str, new: str, place: str
 ) -> None:
     file = tmp_path / "qbcd.yaml"

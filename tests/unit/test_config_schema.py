@@ -256,7 +256,7 @@ def changed(path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
         (("tables", 1, "guards", "max_delete_fraction"), 1.1),
     ],
 )
-def test_what_the_schema_refuses_the_loader_refuses_too(path: tuple[str | int, ...], value: Any) -> None:
+def test_the_loader_refuses_all_that_the_schema_refuses(path: tuple[str | int, ...], value: Any) -> None:
     schema = json_schema()
     assert not fits(schema, schema, changed(path, value))
     with pytest.raises(ConfigError):

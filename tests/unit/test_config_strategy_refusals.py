@@ -196,7 +196,7 @@ def test_refusals_say_where_and_what_helps(tmp_path: Path, written: str, expecte
         ),
     ],
 )
-def test_what_a_replica_under_spark_cannot_do(tmp_path: Path, written: str, expected: str) -> None:
+def test_options_that_a_lake_replica_refuses(tmp_path: Path, written: str, expected: str) -> None:
     assert message(tmp_path, "strategy: id_rcs", f"strategy: {written}") == expected
 
 
@@ -242,7 +242,7 @@ def test_flagged_rows_must_stay_longer_than_a_poll_may_take(
         assert load(tmp_path, text).streams[0].options["retention"] is not None
 
 
-def test_a_retention_that_all_tables_inherit_is_told_once(tmp_path: Path) -> None:
+def test_a_retention_that_all_tables_inherit_is_reported_once(tmp_path: Path) -> None:
     strategy = TDI.replace("}", ", retention: 1m}")
     text = GOOD.replace("    strategy: id_rcs\n", "").replace("    every: 5m\n", "")
     text = text.replace("    strategy: {type: id_rcs, rows_per_range: 10}\n", "").replace(

@@ -168,17 +168,17 @@ def test_unsafe_and_torn_jars_are_passed_over_and_named(machine: Machine) -> Non
         ("43.0", True),
     ],
 )
-def test_which_versions_are_safe(tmp_path: Path, version: str, safe: bool) -> None:
+def test_safe_versions(tmp_path: Path, version: str, safe: bool) -> None:
     by_name = make_jar(tmp_path / f"exdb-{version}.jar")
     by_manifest = make_jar(tmp_path / "exdb.jar", version=version)
     assert [not jar_problem(jar, DRIVER) for jar in (by_name, by_manifest)] == [safe, safe]
 
 
-def test_version_that_nothing_tells_is_accepted(tmp_path: Path) -> None:
+def test_unknown_version_is_accepted(tmp_path: Path) -> None:
     assert jar_problem(make_jar(tmp_path / "exdb.jar"), DRIVER) == ""
 
 
-def test_what_maven_brings_is_kept_for_the_next_run(machine: Machine) -> None:
+def test_jars_of_maven_are_kept_for_the_next_run(machine: Machine) -> None:
     offer_maven(machine)
     assert machine.find() == ("exdb-42.7.7.jar", "maven")
     machine.answers.clear()  # no network, no Java

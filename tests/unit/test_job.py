@@ -104,7 +104,7 @@ def test_a_stream_that_fails_for_weeks_is_still_tried(monkeypatch: pytest.Monkey
     assert waited[-1] == pytest.approx(job.MAX_BACKOFF_S, abs=1)
 
 
-def test_a_stream_is_made_anew_before_each_poll(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_is_rebuilt_before_each_poll(monkeypatch: pytest.MonkeyPatch) -> None:
     """Check that a lifted guard stays lifted while the stream is rebuilt before each poll.
 
     A state database that fails once does not end the job.
@@ -136,7 +136,7 @@ def test_a_sink_that_fails_slows_nobody(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("judged", [None, GuardTripped("too many deletes")])
-def test_what_the_user_lifts_holds_for_the_first_poll_that_comes_about(
+def test_a_lifted_guard_holds_for_the_first_poll_that_completes(
     judged: QbcdError | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A refused poll counts too: the user has not seen its changes when lifting the guard."""

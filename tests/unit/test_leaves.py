@@ -26,7 +26,7 @@ def _differing(before: str, now: str) -> tuple[RowSelection, RowSelection]:
     return leaves.select(was, {*was, *new}), leaves.select(new, {*was, *new})
 
 
-def test_leaves_that_moved_came_and_went() -> None:
+def test_leaves_that_changed_appeared_and_disappeared() -> None:
     before = {0: (2, 30), 7: (1, -5), 9: (4, 2**70), 255: (1, 1)}
     now = {9: (4, 2**70), 255: (1, 2), 0: (3, 30), 8: (1, 0)}
     old, new = _differing(_text(before), _text(now))
@@ -52,7 +52,7 @@ def test_all_leaves_where_none_are_named() -> None:
     assert list(leaves.tails(KeyRange(1, None, None))) == list(range(leaves.NUMBER))
 
 
-def test_what_several_scans_say_adds_up() -> None:
+def test_sums_of_several_scans_add_up() -> None:
     rng = Random(5)
     parts = [
         {leaf: (rng.randrange(9), rng.randrange(-(2**63), 2**63)) for leaf in rng.sample(range(256), 40)}

@@ -48,7 +48,7 @@ def test_tests_and_parts_of_the_campaign_are_handed_to_pytest(tmp_path: Path) ->
     assert make("test", *there).returncode == 2
 
 
-def test_what_venv_lacks_is_installed_where_that_may_be(tmp_path: Path) -> None:
+def test_packages_that_venv_needs_are_installed_where_allowed(tmp_path: Path) -> None:
     """A python without venv, sudo without a password, and an apt-get that records its arguments."""
     noted, there = tmp_path / "noted", tmp_path / "there"
     program(tmp_path / "bin", "id", "echo 1000")

@@ -34,7 +34,7 @@ def at(text: str) -> str:
         ("11:59:00.000000", SECOND, timedelta(minutes=5), "11:55:00.500000"),
     ],
 )
-def test_the_horizon(oldest: str | None, margin: timedelta, lag: timedelta | None, expected: str) -> None:
+def test_the_safe_high_watermark(oldest: str | None, margin: timedelta, lag: timedelta | None, expected: str) -> None:
     high_water = HighWater(clock=CLOCK, oldest=at(oldest) if oldest else None, held="", blind="")
     assert watermark.safe_high_watermark(high_water, margin, lag) == at(expected)
 
@@ -102,7 +102,7 @@ def test_no_instant_falls_between_windows(unit: timedelta, how: str) -> None:
 @pytest.mark.parametrize(
     ("zone", "expected"), [(None, 0), ("UTC", 0), ("+02:00", 7200), ("-09:30", -34200), ("+14:00", 50400)]
 )
-def test_what_a_zone_adds(zone: str | None, expected: int) -> None:
+def test_offsets_of_zones(zone: str | None, expected: int) -> None:
     assert watermark.offset(zone) == timedelta(seconds=expected)
 
 

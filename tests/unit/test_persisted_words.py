@@ -175,7 +175,7 @@ def test_keys_of_a_checkpoint() -> None:
     assert set(literal_keys()) <= OF_SOME_CHECKPOINTS | OF_EVERY_CHECKPOINT
 
 
-def test_what_checkpoints_hold() -> None:
+def test_entries_of_checkpoints() -> None:
     assert Pass(1.0, 2, 3, 4, {5: 0.5}).as_json() == {
         "began": 1.0,
         "rows": 2,

@@ -63,7 +63,7 @@ def test_the_text_runs_as_written(text: str, runs: str) -> None:
         ("SELECT /*+ x */ id FROM s.a", "holds a comment that the database may run"),
     ],
 )
-def test_what_cannot_be_captured_is_refused(text: str, why: str) -> None:
+def test_queries_that_cannot_be_captured_are_refused(text: str, why: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parsed(text)
     assert f"the query {why}" in caught.value.what
@@ -83,7 +83,7 @@ def test_refusals_of_another_dialect(text: str, why: str) -> None:
         parsed(text, "mysql")
 
 
-def test_what_it_is_made_of() -> None:
+def test_parts_of_a_query() -> None:
     query = parsed(
         "WITH t AS (SELECT * FROM T), u AS (SELECT DISTINCT ON (v) * FROM t) SELECT u.Id, "
         'string_agg(x."V", \',\') AS vs FROM u JOIN "S"."X" AS x USING (id) GROUP BY u.id ORDER BY 1'
@@ -106,7 +106,7 @@ def test_what_it_is_made_of() -> None:
         ("w", ("w",)),
     ],
 )
-def test_what_a_limit_goes_by(order: str, by: tuple[str, ...]) -> None:
+def test_the_order_that_a_limit_follows(order: str, by: tuple[str, ...]) -> None:
     assert parsed(f"SELECT a.id, a.v, a.x AS w, a.w AS x FROM s.a ORDER BY {order} LIMIT 3").order == by
 
 
@@ -247,7 +247,7 @@ def test_only_names_that_are_nobodys_own_prove_one_row() -> None:
         assert known(text).one_row
 
 
-def test_what_may_be_null() -> None:
+def test_columns_that_may_be_null() -> None:
     found = known("SELECT a.id, a.v, b.name, 1 AS one FROM s.a LEFT JOIN s.b ON b.id = a.b_id")
     assert [c.nullable for c in found.columns or ()] == [False, True, True, True]
     found = known("SELECT c_code, count(*) AS n FROM s.a GROUP BY CUBE (c_code)")

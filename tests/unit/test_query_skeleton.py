@@ -261,7 +261,7 @@ def test_names_for_the_columns_of_a_table(query: str, made: str) -> None:
         ),
     ],
 )
-def test_columns_that_nothing_speaks_of_are_left_out(query: str, made: str) -> None:
+def test_unused_columns_are_left_out(query: str, made: str) -> None:
     """So that other columns may be added or dropped.
 
     Columns that identify rows and aggregates stay.
@@ -354,7 +354,7 @@ def test_joins_that_only_look_a_row_up_are_left_out(query: str, mention: str, re
     assert set(itertools.chain(*made.kept.values())) >= {"id", "f"}  # old rows lead to the same keys
 
 
-def test_a_condition_of_a_later_join_keeps_what_it_speaks_of() -> None:
+def test_a_condition_of_a_later_join_keeps_its_columns() -> None:
     query = "SELECT a.id, c.id AS cid FROM public.a LEFT JOIN public.b ON b.id = a.f JOIN public.c ON b.g > 5"
     made = skeleton(query, "id", "cid")
     for mention in ("q0", "q1", "q2"):
@@ -383,7 +383,7 @@ def test_a_condition_of_a_later_join_keeps_what_it_speaks_of() -> None:
         ("SELECT id FROM s.a WHERE n NOT BETWEEN 1 AND 2 <> f", "postgres", "compares NOT n BETWEEN 1 AND 2 with"),
     ],
 )
-def test_what_would_be_written_as_something_else(text: str, dialect: str, reason: str) -> None:
+def test_texts_that_would_be_rewritten_differently(text: str, dialect: str, reason: str) -> None:
     known = CONNECTORS["postgresql"].require(SupportsIncrementalQueries).written_again
     with pytest.raises(NotIncremental) as caught:
         check_written_again(text, dialect, known)
@@ -405,12 +405,12 @@ def test_what_would_be_written_as_something_else(text: str, dialect: str, reason
         ("SELECT v LIKE 'a' AS x, v ~~ 'a' AS y, b'11' AS z FROM s.a WHERE NOT EXISTS (SELECT 1 FROM s.b)", "postgres"),
     ],
 )
-def test_what_is_written_as_it_was(text: str, dialect: str) -> None:
+def test_texts_that_are_rewritten_unchanged(text: str, dialect: str) -> None:
     known = CONNECTORS["postgresql"].require(SupportsIncrementalQueries).written_again
     check_written_again(text, dialect, known)
 
 
-def test_beyond_a_look_up_that_is_left_out_nobody_is_surely_without_a_partner() -> None:
+def test_after_an_omitted_lookup_no_row_surely_lacks_a_partner() -> None:
     query = (
         "SELECT c.id FROM public.a JOIN public.b ON b.id = a.f RIGHT JOIN public.c ON c.id = a.id "
         "WHERE a.g IS NULL AND EXISTS (SELECT 1 FROM public.b AS x WHERE x.f = c.id)"
@@ -427,7 +427,7 @@ class Uncertain(Whole):
 
 
 @pytest.mark.parametrize(("left", "arms"), [("a{}", 10), ("a0", 0)])
-def test_many_outer_joins_that_are_spoken_of(left: str, arms: int) -> None:
+def test_many_outer_joins_whose_columns_are_used(left: str, arms: int) -> None:
     """Each of them occurs twice: with its partners and without.
 
     It is not without if another one has a partner.

@@ -28,20 +28,20 @@ def ranges(*visited: float, rows: int = 2) -> list[StoredRange]:
 
 
 # -- merged ------------------------------------------------------------------------------------------------------------
-def test_a_joined_range_has_the_older_visit_whoever_comes_first() -> None:
+def test_a_merged_range_has_the_older_visit_in_any_order() -> None:
     for older, newer in ((3.0, 8.0), (8.0, 3.0)):
         (one,) = merge_ranges([ranges(older, newer)], 7)
         assert one == StoredRange(7, None, None, 4, 110, last_visited=3.0)
 
 
-def test_who_is_not_joined_stays_as_he_is() -> None:
+def test_other_ranges_stay_unchanged() -> None:
     first, second, third, fourth = ranges(5.0, 6.0, 4.0, 0.0)
     after = merge_ranges([[first], [second, third], [fourth]], 9)
     assert after == [first, StoredRange(9, ("1",), ("3",), 4, 1100, last_visited=4.0), fourth]
     assert [r.range_id for r in merge_ranges([[first, second], [third, fourth]], 9)] == [9, 10], "an id is used twice"
 
 
-def test_a_pass_sees_what_was_joined_to_a_range_that_it_saw_before() -> None:
+def test_a_pass_visits_rows_merged_into_a_visited_range() -> None:
     """The pass began at 5, visited the first range at 6, and must still visit the second."""
     known, state = ranges(6.0, 4.0), Pass(began=5.0)
     (one,) = merge_ranges([known], 3)
@@ -71,13 +71,13 @@ def test_parts_inherit_the_visit_of_their_range() -> None:
     assert schedule.chosen(visits, Pass(began=5.0), now=9, per_poll=None, overdue=None) == [8, 9, 10]
 
 
-def test_a_range_that_cannot_be_cut_keeps_id_and_visit() -> None:
+def test_a_range_that_cannot_be_split_keeps_id_and_visit() -> None:
     known = ranges(6.0, rows=90)
     assert split(known, 30.0) == (known, 8)
 
 
 # -- read and split in the lake wing -----------------------------------------------------------------------------------
-def test_a_turn_leaves_its_visit_with_all_that_it_saw() -> None:
+def test_a_poll_marks_all_ranges_that_it_read() -> None:
     """Dirty ranges, clean ones, and the parts of one that was split: it has read all of them."""
     first, second, third = ranges(6.0, 4.0, 5.0)
     turn = DueRanges([first, second, third], [first, second, third], state=Pass(began=5.0), now=NOW)
@@ -87,7 +87,7 @@ def test_a_turn_leaves_its_visit_with_all_that_it_saw() -> None:
     assert [r.last_visited for r in turn.mark_visited(ranges(0.0, 0.0))] == [NOW, NOW]
 
 
-def test_without_a_pass_nobody_notes_visits() -> None:
+def test_without_a_pass_no_visits_are_recorded() -> None:
     first, second = ranges(6.0, 4.0)
     turn = DueRanges([first, second], [first, second])
     assert turn.visited([second]) == [second]

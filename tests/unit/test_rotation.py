@@ -39,7 +39,7 @@ def test_a_pass_is_finished_when_every_range_was_seen_since_it_began() -> None:
     assert not schedule.finished({1: 0.0}, Pass(began=100.0))
 
 
-def test_a_pass_that_was_stopped_goes_on_where_it_was() -> None:
+def test_a_stopped_pass_continues() -> None:
     state, visits = Pass(began=100.0), dict.fromkeys(range(1, 8), 50.0)
     seen: list[int] = []
     for now in (100.0, 110.0, 120.0):  # three processes, each killed after some steps
@@ -96,7 +96,7 @@ def test_hot_ranges_take_their_share_and_no_more() -> None:
     assert schedule.chosen(visits, state, now=100, per_poll=1, overdue=None) == [1], "the rotation stands still"
 
 
-def test_heat_of_a_range_that_is_gone_takes_no_place() -> None:
+def test_heat_of_a_removed_range_uses_no_space() -> None:
     taken = schedule.chosen({1: 1.0, 2: 2.0, 3: 3.0}, Pass(heat={77: 9.0, 3: 1.0}), now=9, per_poll=2, overdue=None)
     assert taken == [1, 3]
 
@@ -157,7 +157,7 @@ def test_half_the_ranges_find_four_fifths_of_skewed_changes_at_once(per_range: f
         ((5,), 1, 1),
     ],
 )
-def test_a_step_holds_about_the_rows_that_were_asked_for(rows: tuple[int, ...], wanted: float, expected: int) -> None:
+def test_a_step_has_about_the_requested_rows(rows: tuple[int, ...], wanted: float, expected: int) -> None:
     assert [r.range_id for r in schedule.next_step(ranges(*rows), wanted)] == list(range(1, expected + 1))
 
 
@@ -168,7 +168,7 @@ def test_a_step_is_of_adjoining_ranges_only() -> None:
     assert schedule.next_step([], 100) == []
 
 
-def test_adjoining_ranges_are_one_together() -> None:
+def test_adjoining_ranges_are_read_as_one() -> None:
     step = ranges(3, 4, 5, 6)
     assert schedule.as_one(step) == KeyRange(1, None, None, 18)
     assert schedule.as_one(step[1:3]) == KeyRange(2, ("1",), ("3",), 9)
@@ -217,7 +217,7 @@ def test_a_clock_that_goes_back_stops_no_visits(per_poll: int | None) -> None:
         assert len(counted) <= 6
 
 
-def test_what_is_due_stays_due_when_the_clock_goes_back() -> None:
+def test_due_ranges_stay_due_when_the_clock_goes_back() -> None:
     hour = timedelta(hours=1)
     assert [schedule.is_due(7200.0, hour, now) for now in (7200.0, 10799.0, 10800.0, 7199.0, 0.0)] == [
         False,

@@ -25,7 +25,7 @@ class Session:
         self.sparkContext = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: context))
 
 
-def test_one_that_was_handed_in_is_nobodys_to_replace() -> None:
+def test_a_given_session_is_never_replaced() -> None:
     session = Session()
     handed_in: Any = session
     provider = SparkProvider(SparkConfig(), list, session=handed_in)

@@ -20,7 +20,7 @@ from tests.support.state_place import PROJECT, STREAM
 from tests.support.state_suite import is_lost
 
 
-def test_an_owner_is_told_by_its_text() -> None:
+def test_an_owner_is_identified_by_its_text() -> None:
     owner = Owner.mine()
     assert Owner.parse(str(owner)) == owner
     assert owner.pid == os.getpid()
@@ -104,7 +104,7 @@ def test_a_long_outage_stops_the_holder_before_anybody_else_may_begin(state: Pro
         assert lease.holder(conn, state.store, STREAM) is None
 
 
-def test_a_release_that_fails_is_told_and_does_not_hide_what_the_block_did(
+def test_a_failed_release_is_reported_and_hides_nothing_of_the_block(
     state: ProjectState, caplog: pytest.LogCaptureFixture
 ) -> None:
     line = Line(state)
@@ -127,7 +127,7 @@ def test_a_process_does_not_wait_for_a_lease_that_it_could_not_give_back(state: 
         assert lease.holder(conn, state.store, STREAM) is None
 
 
-def test_nor_for_one_whose_commit_was_answered_by_nobody(state: ProjectState) -> None:
+def test_a_process_does_not_wait_for_a_lease_whose_commit_was_unanswered(state: ProjectState) -> None:
     @contextmanager
     def mute() -> Iterator[Connection]:
         with state.write() as conn:

@@ -94,7 +94,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"SQLite format 3\0", b"\0" * 8192])
-def test_what_is_no_database_is_refused_and_left_alone(url: str, content: bytes) -> None:
+def test_a_file_that_is_no_database_is_refused_and_left_alone(url: str, content: bytes) -> None:
     path = file_of(url)
     path.parent.mkdir(parents=True)
     path.write_bytes(content)

@@ -61,7 +61,7 @@ def _range(lo: int | None, hi: int | None, rows: int) -> KeyRange:
 
 
 @pytest.mark.parametrize("lo", [0, 1, -1000, 10**9, 2**31 - 1000, 2**62 + 7, LEAST, MOST - 2600])
-def test_one_change_is_traced(lo: int) -> None:
+def test_the_key_of_one_change_is_recovered(lo: int) -> None:
     rng, hi = Random(lo), lo + 2600
     before = {key: _digest(rng) for key in rng.sample(range(lo, hi), 2000)}
     for _ in range(20):
@@ -85,7 +85,7 @@ def test_a_key_is_none_of_another_range_or_leaf() -> None:
 
 
 @pytest.mark.parametrize("grown", [(2, 7, 7 * 512), (-2, 7, 7 * 512), (0, 2**31, 512), (0, 0, 512), (1, 7, 513)])
-def test_what_no_single_change_is(grown: tuple[int, int, int]) -> None:
+def test_sums_that_no_single_change_explains(grown: tuple[int, int, int]) -> None:
     assert key_recovery.changed_key(0, *grown, 0, 1000) is None
 
 
@@ -108,7 +108,7 @@ def test_keys_to_look_up_are_those_of_every_row_that_changed(lo: int) -> None:
         assert {k for k in range(lo, hi) if k & 255 in whole} <= {*keys}, "of other leaves every key"
 
 
-def test_ranges_that_are_not_traced() -> None:
+def test_ranges_without_key_recovery() -> None:
     rng = Random(1)
     before = {key: _digest(rng) for key in range(2000)}
     now, _ = _changed(rng, before, 0, 2000, 20)
@@ -129,7 +129,7 @@ def test_ranges_that_are_not_traced() -> None:
     )
 
 
-def test_a_range_without_traces() -> None:
+def test_a_range_without_recovered_keys() -> None:
     one = _range(0, 10, 5)
     with pytest.raises(ValueError, match="range 3 is not traced"):
         list(key_recovery.keys(one))

@@ -144,7 +144,7 @@ def run(seed: int, place: Place, folder: Path, spark: SparkSession, rounds: int,
 
 @pytest.mark.campaign
 @over("seed", [1, *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(2, 12))], elsewhere=[])
-def test_ranges_may_be_cut_and_joined_at_any_time(
+def test_ranges_may_be_split_and_merged_at_any_time(
     seed: int, place: Place, workspace: Path, spark: SparkSession
 ) -> None:
     rounds, tables = (3, 2) if seed == 1 else (10, TABLES)

@@ -22,7 +22,7 @@ NARROW = [v for v in VARIANTS if v.name in ("id_rcs", *BY_KEY)]
 
 @pytest.mark.campaign
 @over("seed", range(1, 6), elsewhere=[])
-def test_rows_that_changed_are_asked_for_by_key(
+def test_changed_rows_are_fetched_by_key(
     seed: int, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every poll fetches in two phases, in several tasks.

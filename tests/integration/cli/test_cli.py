@@ -75,7 +75,7 @@ def names_in(workspace: Path) -> list[str]:
     return sorted(path.name for path in workspace.iterdir())
 
 
-def test_looks_change_nothing(cli: Cli, workspace: Path, database: str) -> None:
+def test_commands_that_only_read_change_nothing(cli: Cli, workspace: Path, database: str) -> None:
     checked = cli("check")
     assert checked.code == 0, checked.err
     for said in (
@@ -210,7 +210,7 @@ def test_status_says_how_far_a_table_is_read(cli: Cli, workspace: Path, database
 
 
 @pytest.mark.usefixtures("spark")
-def test_what_a_sink_does_not_take_waits(cli: Cli, workspace: Path, database: str) -> None:
+def test_a_batch_that_a_sink_refuses_waits(cli: Cli, workspace: Path, database: str) -> None:
     assert cli("prepare", "customers").code == 0
     sql(database, "UPDATE customers SET name = 'x' WHERE id = 1")
     (workspace / "out").write_text("in the way")
@@ -386,7 +386,7 @@ def test_the_demo_leaves_other_folders_alone(workspace: Path, capsys: pytest.Cap
     assert names_in(workspace) == ["mine.txt"]
 
 
-def test_executors_are_asked_for_the_workdir(workspace: Path, spark: SparkSession) -> None:
+def test_executors_are_checked_for_the_workdir(workspace: Path, spark: SparkSession) -> None:
     config = SparkConfig(master="spark://cluster:7077")
     provider = SparkProvider(config, list, session=spark)
     for workdir in (workspace, workspace / "new", workspace / "far" / "below" / "new"):

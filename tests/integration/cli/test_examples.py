@@ -43,7 +43,7 @@ def row(order: int, customer: str, status: str, amount: str | None) -> dict[str,
     return {"order_id": order, "customer": customer, "status": status, "amount": amount}
 
 
-def test_first_stream_needs_select_alone(
+def test_first_stream_needs_only_select(
     shop: str, spark: SparkSession, workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The role has the grants of docs/how-to/grant-rights.md, and no others."""

@@ -70,7 +70,7 @@ def test_the_step_in_hand_is_finished_and_the_rest_left_out(
     assert ran.code == 0, ran.err
 
 
-def test_what_was_refused_before_still_counts(cli: Cli, workspace: Path, database: str) -> None:
+def test_an_earlier_refusal_still_counts(cli: Cli, workspace: Path, database: str) -> None:
     assert cli("prepare", "b", "c").code == 0
     ran = stopped(workspace, database, signal.SIGTERM)
     assert [(line["stream"], line["outcome"]) for line in ran.lines] == [("a", "refused"), ("b", "empty")]

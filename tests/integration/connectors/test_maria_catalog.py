@@ -19,7 +19,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
 
 
 # -- tables and keys -------------------------------------------------------------------------------------------------
-def test_keys_that_the_catalog_vouches_for(place: Place) -> None:
+def test_keys_that_the_catalog_proves(place: Place) -> None:
     place.sql("""
         CREATE TABLE k (
           id int PRIMARY KEY, u int NOT NULL, nullable int, part varchar(40) NOT NULL, body text NOT NULL,
@@ -95,7 +95,7 @@ def test_kinds_and_sizes(place: Place) -> None:
     assert connector.sessions.lock_against_rewrite(t) == f"SELECT 1 FROM `{place.schema}`.`t` LIMIT 0"
 
 
-def test_what_is_no_table(place: Place) -> None:
+def test_objects_that_are_no_tables(place: Place) -> None:
     place.sql("CREATE PROCEDURE routine() SELECT 1")
     names = ["routine"]
     if place.kind == "mariadb":

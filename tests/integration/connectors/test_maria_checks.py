@@ -255,7 +255,7 @@ def sleeping(place: Place) -> Iterator[None]:
             thread.join()
 
 
-def test_high_water(place: Place) -> None:
+def test_safe_high_watermark(place: Place) -> None:
     """The clock is the source's, in UTC; any open transaction of another session is before it."""
     place.sql("CREATE TABLE t (k int PRIMARY KEY)")
     connector = connector_of(place)
@@ -294,7 +294,7 @@ def seconds(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def test_high_water_needs_process(place: Place) -> None:
+def test_safe_high_watermark_needs_process(place: Place) -> None:
     place.sql("CREATE TABLE t (k int PRIMARY KEY)")
     with place.user() as user:
         place.grant("SELECT", "t", user)

@@ -274,7 +274,7 @@ def test_values_above_max_allowed_packet(place: Place) -> None:
     assert images[2][1] == images[2][0] == "ab" * 1_500_000 + "X"
 
 
-def test_what_no_packet_holds_stops_the_statement(place: Place) -> None:
+def test_values_larger_than_a_packet_stop_the_statement(place: Place) -> None:
     """The text of a geometry or a blob is longer than its bytes.
 
     If it exceeds a packet, nothing is sent.

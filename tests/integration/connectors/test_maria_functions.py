@@ -70,7 +70,7 @@ std(n);; sum(d);; stddev(n);; stddev_pop(n);; stddev_samp(n);; variance(n);; var
 """
 
 
-def test_what_is_written_again_means_the_same(place: Place) -> None:
+def test_rewritten_expressions_mean_the_same(place: Place) -> None:
     place.sql(TABLE)
     scalars = listed(SCALARS)
     for text in (*scalars, *listed(GROUPED)):
@@ -92,7 +92,7 @@ OTHERWISE = [
 
 
 @pytest.mark.parametrize("text", OTHERWISE)
-def test_what_would_be_another_value_is_refused(text: str, place: Place) -> None:
+def test_expressions_that_change_their_value_are_refused(text: str, place: Place) -> None:
     place.sql(f"{TABLE}; UPDATE v SET yes = 5 WHERE id = 1")
     assert is_another_value(text, place, "mysql") and misread(f"SELECT {text} AS x FROM v", [])
 
@@ -101,5 +101,5 @@ def test_what_would_be_another_value_is_refused(text: str, place: Place) -> None
     "text",
     ["CAST(s AS NCHAR(9)) = 'x'", "N'x' = s", "s LIKE 'a\\\\_b'", "len(s)", "n = 1 = yes", "n = id >= 1", "chr(n)"],
 )
-def test_what_may_be_another_value_is_refused(text: str, place: Place) -> None:
+def test_expressions_that_may_change_their_value_are_refused(text: str, place: Place) -> None:
     assert misread(f"SELECT {text} AS x FROM v", [])

@@ -87,7 +87,7 @@ def test_nothing_of_the_servers_defaults_reaches_a_session(maria: Place, spark: 
     source.close()
 
 
-def test_a_statement_that_takes_too_long_is_cancelled_and_told(maria: Place) -> None:
+def test_a_statement_that_takes_too_long_is_cancelled_and_reported(maria: Place) -> None:
     source = source_of(maria.url, statement_timeout=1)
     with (
         pytest.raises(SourceError, match=r"stream s: source shop .*max_statement_time.*raise the source's statement"),
@@ -97,7 +97,7 @@ def test_a_statement_that_takes_too_long_is_cancelled_and_told(maria: Place) -> 
     source.close()
 
 
-def test_a_server_of_the_other_family_is_told_by_name(maria: Place) -> None:
+def test_a_server_of_the_other_family_is_refused_by_name(maria: Place) -> None:
     source = source_of(maria.url.replace("mariadb:", "mysql:", 1))
     message = r"another kind of server.*begin the source's url with mariadb://"
     with pytest.raises(ConfigError, match=message), source.read("s"):

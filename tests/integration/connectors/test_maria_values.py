@@ -68,7 +68,7 @@ def test_there_are_many_values() -> None:
 
 
 # -- travel and back ---------------------------------------------------------------------------------------------------
-def test_what_travels_comes_back_as_the_very_same_value(values: Values) -> None:
+def test_wire_values_come_back_as_the_very_same_value(values: Values) -> None:
     place, tables = values
     with reading(place) as session, place.connect() as conn:
         for sql_type, name in tables.items():
@@ -239,7 +239,7 @@ def test_generated_and_invisible_columns(values: Values) -> None:
 
 
 # -- equality ---------------------------------------------------------------------------------------------------------
-def test_digest_and_comparison_tell_exactly_the_values_apart(values: Values) -> None:
+def test_digest_and_comparison_distinguish_exactly_the_values(values: Values) -> None:
     """Two inputs of a type are one value only if `EQUAL` says so; NULL equals none."""
     place, tables = values
     pairs = 0
@@ -261,7 +261,7 @@ def test_digest_and_comparison_tell_exactly_the_values_apart(values: Values) -> 
     assert pairs >= 15_000
 
 
-def test_a_row_of_all_types_has_one_digest_however_it_is_read(values: Values) -> None:
+def test_a_row_of_all_types_has_one_digest_by_every_read(values: Values) -> None:
     """From the table, a copy of another format, a materialized view, and behind an outer join."""
     place, tables = values
     shown = {t: n for t, n in tables.items() if not t.startswith(("long", "medium")) and "INVISIBLE" not in t}

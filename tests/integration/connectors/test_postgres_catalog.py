@@ -38,7 +38,7 @@ def role(database: str, rights: str) -> Iterator[str]:
         sql(database, f"DROP OWNED BY {name}; DROP ROLE {name}")
 
 
-def test_keys_that_the_catalog_vouches_for(database: str) -> None:
+def test_keys_that_the_catalog_proves(database: str) -> None:
     sql(database, KEYS)
     with reading(database) as session:
         table = probe(session, "k")

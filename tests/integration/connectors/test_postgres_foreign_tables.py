@@ -56,7 +56,7 @@ def consistency(project: qbcd.Project, stream: str) -> str:
     return work.site.strategy(project.stream(stream).plan()).consistency
 
 
-def test_what_is_read_from_elsewhere_is_known(project: qbcd.Project) -> None:
+def test_foreign_reads_are_known(project: qbcd.Project) -> None:
     found = {name: consistency(project, name) for name in ("s", "shown", "local", "parts")}
     assert found == {"s": "range", "shown": "range", "local": "snapshot", "parts": "range"}
     with pytest.raises(ConfigError, match="rows of it stand on another server"):

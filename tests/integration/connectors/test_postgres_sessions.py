@@ -48,7 +48,7 @@ def test_a_reader_cannot_write_and_sees_one_state(shop: Source, database: str) -
 
 
 @pytest.mark.parametrize("error", [Refused("by itself"), ValueError("by itself")])
-def test_what_went_wrong_is_told_though_the_session_has_ended(error: Exception, shop: Source, database: str) -> None:
+def test_an_error_is_reported_though_the_session_has_ended(error: Exception, shop: Source, database: str) -> None:
     """Otherwise a refusal would look like an unreachable source, which is retried."""
     with pytest.raises(type(error), match="by itself") as caught, shop.read("orders") as session:
         sql(database, f"SELECT pg_terminate_backend({session.one('SELECT pg_backend_pid()')[0]}, 5000)")
@@ -240,7 +240,7 @@ def test_servers_that_do_not_answer(database: str) -> None:
     assert "check the user and the password" in str(role)
 
 
-def test_a_wrong_password_is_said_and_never_shown(server: object, database: str) -> None:
+def test_a_wrong_password_is_reported_and_never_shown(server: object, database: str) -> None:
     """The test server needs no password, so the message of one that does is written out here."""
     wrong = 'connection to server at "h", port 5432 failed: FATAL:  password authentication failed for user "u"'
     error = PG.errors.explain_error(Exception(wrong + "\npassword=CANARY"), stream="s", source="shop (h:5432)")

@@ -68,7 +68,7 @@ def test_rows_of_finished_transactions_are_candidates_once(place: Place) -> None
     assert poller.problem() == ""
 
 
-def test_what_an_open_transaction_wrote_is_a_candidate_when_it_ends(place: Place) -> None:
+def test_rows_of_an_open_transaction_are_candidates_when_it_ends(place: Place) -> None:
     """Savepoints have ids of their own.
 
     A newer transaction that ends first moves no watermark past an older one.
@@ -112,7 +112,7 @@ def test_a_snapshot_behind_many_open_transactions_loses_none_of_them(place: Plac
     assert set(range(1, 20)) <= poller.poll()
 
 
-def test_a_prepared_transaction_keeps_the_mark(place: Place) -> None:
+def test_a_prepared_transaction_keeps_the_watermark_of_transaction_ids(place: Place) -> None:
     place.sql(TABLE)
     with place.connect(autocommit=True) as conn:
         place.run(conn, "BEGIN; INSERT INTO t VALUES (1, 0); SAVEPOINT s; INSERT INTO t VALUES (2, 0)")
@@ -127,7 +127,7 @@ def test_a_prepared_transaction_keeps_the_mark(place: Place) -> None:
     assert poller.poll() == {1, 2, 10, 11, 12, 13, 14}
 
 
-def test_frozen_and_moved_rows_keep_what_they_were_written_by(place: Place) -> None:
+def test_frozen_and_moved_rows_keep_the_transaction_that_wrote_them(place: Place) -> None:
     place.sql(f"{TABLE}; INSERT INTO t SELECT g, 0 FROM generate_series(1, 9) g")
     poller = Poller(place)
     place.sql("UPDATE t SET v = 1 WHERE k = 1")
@@ -146,7 +146,7 @@ def test_frozen_and_moved_rows_keep_what_they_were_written_by(place: Place) -> N
     assert poller.poll() == {21, 22}
 
 
-def test_rows_of_every_partition_are_told(place: Place) -> None:
+def test_rows_of_every_partition_are_candidates(place: Place) -> None:
     place.sql("""CREATE TABLE p (k integer, v integer, PRIMARY KEY (k)) PARTITION BY RANGE (k);
         CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10);
         CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (10) TO (20); CREATE VIEW w AS SELECT * FROM p""")
@@ -237,7 +237,7 @@ def before_the_wrap(left: int) -> Iterator[Place]:
 
 
 @pytest.mark.campaign
-def test_ids_that_begin_again_are_told_apart() -> None:
+def test_ids_after_the_wraparound_are_distinguished() -> None:
     with before_the_wrap(60) as place:
         place.sql(f"{TABLE}; INSERT INTO t SELECT g, 0 FROM generate_series(0, 9) g")
         poller = Poller(place)

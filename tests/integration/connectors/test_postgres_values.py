@@ -37,7 +37,7 @@ def test_there_are_many_values() -> None:
     assert sum(map(len, VALUES.values())) >= 400
 
 
-def test_what_travels_casts_back_to_the_very_same_value(database: str, tables: dict[str, str]) -> None:
+def test_wire_values_cast_back_to_the_very_same_value(database: str, tables: dict[str, str]) -> None:
     with reading(database) as session:
         for sql_type, name in tables.items():
             column = probe(session, name).column("x")

@@ -120,7 +120,7 @@ def test_keys_of_every_kind(kind: str, place: Place, workspace: Path, spark: Spa
 
 
 @pytest.mark.parametrize("chosen", ["page", "hash"])
-def test_what_prepare_chose_stays(
+def test_the_choice_of_prepare_stays(
     chosen: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(two_phase, "SAVED_BYTES", -(10**9))  # keys and digests of buckets first, then the rows by key

@@ -114,7 +114,7 @@ def test_rows_are_looked_up(
 
 
 @pytest.mark.parametrize("wrong", ["another row's", pytest.param("none's", marks=pytest.mark.campaign)])
-def test_rows_that_were_traced_wrongly(
+def test_keys_that_were_recovered_wrongly(
     wrong: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Their sums differ from the source's counts: the rows of all dirty leaves are read instead."""
@@ -139,7 +139,7 @@ def test_rows_that_were_traced_wrongly(
     assert [plan.is_traced for plan in plans] == [True, False]
 
 
-def test_what_the_source_is_asked(
+def test_statements_to_the_source(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Recovered keys are looked up by the index of the key: nothing scans the table."""

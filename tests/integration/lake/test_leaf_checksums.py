@@ -143,7 +143,7 @@ def _kept(folder: Path) -> list[str]:
     [WAYS[0], *(pytest.param(way, marks=pytest.mark.campaign) for way in WAYS[1:])],
     ids=["key", "hash", "pace"],
 )
-def test_what_is_asked_follows_what_polls_find(
+def test_reads_of_leaves_follow_the_changes_of_polls(
     strategy: dict[str, Any], database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A scattered poll enables leaf checksums; some polls without use disable them."""
@@ -176,7 +176,7 @@ def test_what_is_asked_follows_what_polls_find(
         assert project.stream("s").verify() == []
 
 
-def test_quiet_polls_remember_and_keys_that_end_alike_are_left_alone(
+def test_leaves_after_unchanged_polls_and_with_equal_key_ends(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every id ends with the byte 0: all rows of a range are in one leaf, which disables leaves."""

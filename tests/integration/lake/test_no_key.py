@@ -93,7 +93,7 @@ def test_copies_are_counted(place: Place, workspace: Path, spark: SparkSession) 
 
 @pytest.mark.campaign
 @over()
-def test_a_changed_meaning_of_digests_is_no_change_of_rows(
+def test_another_digest_is_no_change_of_rows(
     place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = Copy(place, workspace)

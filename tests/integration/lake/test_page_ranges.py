@@ -109,7 +109,7 @@ def project_of(url: str, strategy: Any, **more: Any) -> dict[str, Any]:
     return config(url, {"name": "s", "table": "public.t", "strategy": strategy, "exclude": ["pad"], **more})
 
 
-def test_changes_that_keep_together_read_few_pages(
+def test_changes_that_are_close_together_read_few_pages(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A key that does not follow the pages does not matter, since checksums are per page.
@@ -157,7 +157,7 @@ def test_rows_that_only_moved_are_not_lost(database: str, workspace: Path, spark
 
 
 @pytest.mark.campaign
-def test_files_hold_few_rows_that_are_read_no_more(database: str, workspace: Path, spark: SparkSession) -> None:
+def test_files_have_few_obsolete_rows(database: str, workspace: Path, spark: SparkSession) -> None:
     orders(database)
     copy = copy_of(database, "public.t", ["k"], columns=["k", "a"])
     with opened(project_of(database, {**PAGES, "rows_per_range": 20}), workspace, spark) as project:
@@ -225,7 +225,7 @@ IN_ONE_PLACE = "UPDATE t SET a = -a WHERE abs(a) <= 12"
     ],
     ids=["anywhere", "of digests", "as named", "not captured", "in one place"],
 )
-def test_pages_that_are_of_no_use_give_way_to_buckets(
+def test_pages_that_do_not_help_are_replaced_by_buckets(
     strategy: dict[str, Any],
     change: str,
     ends: str,
@@ -257,7 +257,7 @@ def test_pages_that_are_of_no_use_give_way_to_buckets(
         assert ops.keys() <= {"r", "u"}
 
 
-def test_a_key_that_is_vouched_for_no_more(database: str, workspace: Path, spark: SparkSession) -> None:
+def test_a_key_that_is_no_longer_proven(database: str, workspace: Path, spark: SparkSession) -> None:
     """Rows with one key may be on dirty and on clean pages; a hash bucket has them all."""
     orders(database)
     with opened(project_of(database, {"type": "id_rcs", "rows_per_range": 20}, key=["k"]), workspace, spark) as project:
@@ -286,7 +286,7 @@ def test_a_key_that_is_vouched_for_no_more(database: str, workspace: Path, spark
         ("CREATE TABLE t (k bigint PRIMARY KEY, a int)", {"buckets": "page"}, "page"),
     ],
 )
-def test_which_tables_take_them(
+def test_tables_that_use_pages(
     made: str, options: dict[str, Any], kind: str, database: str, workspace: Path, spark: SparkSession
 ) -> None:
     for statement in made.split("; "):

@@ -62,7 +62,7 @@ def poll_once(project: qbcd.Project, **options: Any) -> tuple[Cost, dict[str, in
 
 
 @over(elsewhere=["mariadb"])
-def test_ranges_in_their_turn(place: Place, workspace: Path, spark: SparkSession) -> None:
+def test_ranges_in_rotation(place: Place, workspace: Path, spark: SparkSession) -> None:
     with opened(data(place), workspace, spark) as project:
         copy = copy_of(place.url, place.quote("t"), ["id"])
         project.stream("s").prepare()
@@ -114,7 +114,7 @@ def test_deletes_of_a_pass_count_together(place: Place, workspace: Path, spark: 
 
 
 @over(elsewhere=[])
-def test_a_scan_answers_for_all_buckets(place: Place, workspace: Path, spark: SparkSession) -> None:
+def test_a_scan_reads_all_buckets(place: Place, workspace: Path, spark: SparkSession) -> None:
     made = data(place, pace={})
     place.sql("CREATE TABLE u (id integer, n integer)")
     made["tables"][0] |= {"table": place.table("u"), "key": "none"}

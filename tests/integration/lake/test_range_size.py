@@ -44,7 +44,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param("hash", True, marks=pytest.mark.campaign),
     ],
 )
-def test_a_large_table_is_cut_into_few(
+def test_a_large_table_has_few_ranges(
     database: str, spark: SparkSession, workspace: Path, buckets: str, analyzed: bool
 ) -> None:
     made(database, 1000)
@@ -80,7 +80,7 @@ def test_a_size_that_the_user_names_holds(database: str, spark: SparkSession, wo
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("taken", [True, False])
-def test_what_grows_has_larger_ones_and_few(
+def test_growing_tables_have_larger_ranges_and_few(
     database: str, spark: SparkSession, workspace: Path, taken: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not taken:
@@ -115,7 +115,7 @@ def test_a_table_that_was_empty_at_prepare(database: str, spark: SparkSession, w
 
 
 @pytest.mark.parametrize("buckets", ["key", pytest.param("hash", marks=pytest.mark.campaign)])
-def test_too_many_are_joined_though_none_is_small(
+def test_too_many_are_merged_though_none_is_small(
     database: str, spark: SparkSession, workspace: Path, buckets: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compaction, "COMPACT_BATCHES", 1)

@@ -124,7 +124,7 @@ def test_rows_are_looked_up(
 
 
 @pytest.mark.parametrize("name", ["uuid", "bigint"])
-def test_rows_that_are_gone_are_told_by_their_digests(
+def test_deleted_rows_are_recognized_by_their_digests(
     name: str, database: str, workspace: Path, spark: SparkSession, plans: list[FetchPlan]
 ) -> None:
     """Ranges that lost one row each are not read, except one of them if no other range is read."""
@@ -151,7 +151,7 @@ def test_many_ranges_that_lost_a_row_are_read_whole(
         assert [r.only is not None and r.only.lost is not None for r in plan.asked] == [True, True, False, False]
 
 
-def test_leaves_are_not_asked_for_where_rows_are_looked_up(
+def test_leaves_are_not_read_where_rows_are_looked_up(
     database: str, workspace: Path, spark: SparkSession, plans: list[FetchPlan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Leaves would be read after such changes if whole ranges were fetched."""
@@ -167,7 +167,7 @@ def test_leaves_are_not_asked_for_where_rows_are_looked_up(
         assert len(plans) == 1
 
 
-def test_a_row_that_goes_while_another_comes(
+def test_a_row_deleted_while_another_is_inserted(
     database: str, workspace: Path, spark: SparkSession, plans: list[FetchPlan]
 ) -> None:
     """The source lists the new row, and the range has not shrunk.
@@ -224,7 +224,7 @@ def test_a_transaction_that_commits_late(
         assert outcome.report.cost.rows_shipped == plans[1].fetched >= 22
 
 
-def test_the_source_is_not_asked_on_where_too_many_were_written(
+def test_the_read_of_recent_writes_stops_at_too_many_rows(
     database: str, workspace: Path, spark: SparkSession, plans: list[FetchPlan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The read of recent rows stops as soon as they are too many, even with short statements."""
@@ -245,7 +245,7 @@ def test_the_source_is_not_asked_on_where_too_many_were_written(
         assert plans == []
 
 
-def test_what_few_rows_hold_and_many_that_changed_are_read_whole(
+def test_small_tables_and_ranges_with_many_changes_are_read_whole(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Small tables have no read of recent writes.
@@ -271,7 +271,7 @@ def test_what_few_rows_hold_and_many_that_changed_are_read_whole(
         assert len(asked) == 1
 
 
-def test_what_the_source_is_asked(database: str, workspace: Path, spark: SparkSession) -> None:
+def test_statements_to_the_source(database: str, workspace: Path, spark: SparkSession) -> None:
     """`explain` has the statement once there is a watermark."""
     _table(database, "uuid", "md5(i::text)::uuid")
     with _prepared(database, workspace, spark, "hash") as project:

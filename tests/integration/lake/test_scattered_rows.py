@@ -78,7 +78,7 @@ def _pass(project: Project, *, of_leaves: bool) -> tuple[list[str], dict[int, tu
 
 
 @pytest.mark.parametrize("name", KEYS)
-def test_a_scan_says_what_the_index_says(
+def test_a_scan_gives_what_the_index_gives(
     name: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _table(database, *KEYS[name])
@@ -132,7 +132,7 @@ def test_statistics_decide(database: str, workspace: Path, spark: SparkSession) 
 
 
 @pytest.mark.parametrize("option", [{"per_poll": 3}, {"pace": {"target": "100ms"}}, {"consistency": "range"}], ids=str)
-def test_some_ranges_at_a_time_are_looked_up(
+def test_some_ranges_at_a_time_are_read_by_index(
     option: dict[str, Any], database: str, workspace: Path, spark: SparkSession
 ) -> None:
     _table(database, *KEYS["int"])
@@ -150,7 +150,7 @@ def test_ranges_that_do_not_adjoin_are_an_error() -> None:
 
 
 @pytest.mark.parametrize("key", ["composite", "text"])
-def test_other_keys_are_looked_up(key: str, database: str, workspace: Path, spark: SparkSession) -> None:
+def test_other_keys_are_read_by_index(key: str, database: str, workspace: Path, spark: SparkSession) -> None:
     _table(database, *(("text", "md5(i::text)", "") if key == "text" else (*COMPOSITE, ", n")))
     with _opened(database, workspace, spark) as project:
         project.stream("s").prepare()
@@ -159,7 +159,7 @@ def test_other_keys_are_looked_up(key: str, database: str, workspace: Path, spar
 
 @pytest.mark.parametrize("connections", [1, 3])
 @pytest.mark.parametrize("in_leaves", [False, True])
-def test_what_changed_is_found_by_scans(
+def test_scans_find_the_changes(
     connections: int,
     in_leaves: bool,
     database: str,

@@ -59,7 +59,7 @@ def levels(segments: list[Segment]) -> list[int]:
 
 
 @pytest.mark.parametrize("how", [{"replica": "digest"}, {}, {"type": "tlcs", "checksums": "remote"}], ids=str)
-def test_prepare_leaves_the_replica_alone(
+def test_prepare_leaves_only_the_replica(
     how: dict[str, Any], database: str, spark: SparkSession, workspace: Path
 ) -> None:
     """A replica of digests stores no values.
@@ -78,7 +78,7 @@ def test_prepare_leaves_the_replica_alone(
         assert [path.name for path in site.context.files.root.iterdir()] == [segment.segment_id]
 
 
-def test_no_batch_lies_on_what_was_fetched(database: str, spark: SparkSession, workspace: Path) -> None:
+def test_no_batch_lies_on_a_fetched_segment(database: str, spark: SparkSession, workspace: Path) -> None:
     log = Log(database, workspace)
     with opened(log.config, workspace, spark) as project:
         project.stream(STREAM).prepare()
@@ -97,7 +97,7 @@ def test_no_batch_lies_on_what_was_fetched(database: str, spark: SparkSession, w
 
 
 @pytest.mark.campaign
-def test_too_many_rows_that_are_read_no_more(database: str, spark: SparkSession, workspace: Path) -> None:
+def test_too_many_obsolete_rows(database: str, spark: SparkSession, workspace: Path) -> None:
     """Files grow to 1.5 times the rows; then batches lie on them, until all is fetched again."""
     log = Log(database, workspace)
     with opened(log.config, workspace, spark) as project:
@@ -174,7 +174,7 @@ def test_small_neighbors_are_fetched_as_one(
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("number", [0, 1])
-def test_batches_lie_on_it_at_times(
+def test_batches_lie_on_the_replica_at_times(
     number: int, database: str, spark: SparkSession, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batch_layers.at_times(monkeypatch)
@@ -207,7 +207,7 @@ def test_a_replica_of_digests_is_not_written_for_it(database: str, spark: SparkS
         assert project.stream(STREAM).verify() == []
 
 
-def test_parts_of_a_range_beside_one_on_which_a_batch_lies(
+def test_parts_of_a_range_next_to_one_with_a_batch(
     database: str, spark: SparkSession, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batch_layers.always(monkeypatch)

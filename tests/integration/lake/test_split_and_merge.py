@@ -75,7 +75,7 @@ def test_a_table_that_was_empty_at_prepare(database: str, spark: SparkSession, w
         assert project.stream("log").verify() == []
 
 
-def test_compaction_after_many_cuts(database: str, spark: SparkSession, workspace: Path, monkeypatch: Any) -> None:
+def test_compaction_after_many_splits(database: str, spark: SparkSession, workspace: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(compaction, "COMPACT_SEGMENTS", 2)
     batch_layers.always(monkeypatch)
     sql(database, "CREATE TABLE log (id bigint PRIMARY KEY, line text)")
@@ -95,7 +95,7 @@ def test_compaction_after_many_cuts(database: str, spark: SparkSession, workspac
 
 
 @pytest.mark.campaign
-def test_only_ranges_with_changes_are_written_anew(
+def test_only_ranges_with_changes_are_rewritten(
     database: str, spark: SparkSession, workspace: Path, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(compaction, "COMPACT_BATCHES", 1)
@@ -140,7 +140,7 @@ KINDS: dict[str, dict[str, str]] = {"key": {}, "hash": {"buckets": "hash"}, "dig
 
 
 @pytest.mark.parametrize("names", [("key",), pytest.param(tuple(KINDS), marks=pytest.mark.campaign)])
-def test_small_ranges_are_joined_when_batches_are_folded(
+def test_small_ranges_are_merged_when_batches_are_compacted(
     names: tuple[str, ...], database: str, spark: SparkSession, workspace: Path, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(compaction, "COMPACT_BATCHES", 2)

@@ -74,7 +74,7 @@ STREAMED, STAGED = ["batch"], ["passing", "batch"]  # kinds of files of a poll
         pytest.param("parquet", "key", FEW, STREAMED, marks=pytest.mark.campaign),  # a typed sink
     ],
 )
-def test_what_comes_is_compared_at_once_where_it_is_little(
+def test_few_rows_are_compared_as_they_arrive(
     sink: str,
     buckets: str,
     few: int,

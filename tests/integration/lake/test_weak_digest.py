@@ -71,7 +71,7 @@ def alike(database: str, *names: str) -> list[int]:
     return [row.id for row in found]
 
 
-def test_counts_tell_and_what_is_missed_is_found_by_its_values(
+def test_counts_find_changes_and_values_find_the_missed_ones(
     database: str, workspace: Path, spark: SparkSession, cut: Callable[[int], None]
 ) -> None:
     sql(database, f"CREATE TABLE t AS SELECT i AS id, 'v' || i AS v FROM generate_series(1, {ROWS}) AS i")
@@ -116,7 +116,7 @@ WAYS = [
 
 
 @pytest.mark.parametrize("more", WAYS, ids=str)
-def test_an_audit_by_values_tells_what_digests_hide(
+def test_an_audit_by_values_finds_changes_that_digests_hide(
     more: dict[str, Any],
     database: str,
     workspace: Path,
@@ -165,7 +165,7 @@ def test_an_audit_by_values_tells_what_digests_hide(
         assert later.audited_ago > status.audited_ago, "polls remember when the last audit was"
 
 
-def test_counts_alone_tell_inserts_and_deletes(
+def test_counts_alone_show_inserts_and_deletes(
     database: str, workspace: Path, spark: SparkSession, cut: Callable[[int], None]
 ) -> None:
     """Without any digest bits all sums are 0.
@@ -223,7 +223,7 @@ def test_an_audit_in_the_source_needs_no_digest(place: Place, workspace: Path, c
 
 
 @pytest.mark.campaign
-def test_an_audit_under_spark_has_counts_and_the_digest_that_there_is(
+def test_an_audit_of_a_lake_replica_has_counts_and_the_existing_digest(
     place: Place, workspace: Path, spark: SparkSession, cut: Callable[[int], None]
 ) -> None:
     """Of updates that no timestamp shows it finds exactly those whose eight-bit digest differs."""

@@ -92,7 +92,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("cut", CUTS)
-def test_what_changes_after_a_quiet_time_is_found(
+def test_changes_after_polls_without_changes_are_found(
     cut: str, database: str, workspace: Path, spark: SparkSession, reads: list[str]
 ) -> None:
     _table(database)
@@ -124,7 +124,7 @@ def test_what_changes_after_a_quiet_time_is_found(
 
 
 @pytest.mark.parametrize("other", OTHERWISE)
-def test_ranges_are_asked_for_at_once_where_one_sum_would_not_do(
+def test_ranges_are_read_at_once_where_one_checksum_is_not_enough(
     other: str, database: str, workspace: Path, spark: SparkSession, reads: list[str]
 ) -> None:
     _table(database)
@@ -136,7 +136,7 @@ def test_ranges_are_asked_for_at_once_where_one_sum_would_not_do(
     assert "sum" not in reads
 
 
-def test_polls_that_read_ranges_for_nothing_are_no_quiet_time(
+def test_polls_that_read_ranges_in_vain_do_not_count_as_unchanged(
     database: str, workspace: Path, spark: SparkSession, reads: list[str]
 ) -> None:
     """Nor are failed polls or those with changes.

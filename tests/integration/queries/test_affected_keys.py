@@ -92,7 +92,7 @@ def _keys(drawn: DrawnQuery, place: Place, rows: Rows) -> set[Any]:
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.campaign) for n in (1, 2))])
-def test_what_changed_is_among_the_affected_keys(seed: int, place: Place) -> None:
+def test_changed_keys_are_among_the_affected_keys(seed: int, place: Place) -> None:
     assert _seed(seed, place, 12)
 
 

@@ -208,7 +208,7 @@ def test_a_row_deleted_unseen_that_comes_back_as_it_was(tables: Place, workspace
         assert not replica_differs(tables, "q", BY_REGION)
 
 
-def test_a_row_seen_to_be_gone_that_comes_back_as_it_was(tables: Place, workspace: Path) -> None:
+def test_a_row_found_deleted_that_comes_back_as_it_was(tables: Place, workspace: Path) -> None:
     """Its table has no timestamp, and its lineage must forget it.
 
     Otherwise it would look unchanged.
@@ -236,9 +236,7 @@ def test_a_number_that_is_written_otherwise(place: Place, workspace: Path) -> No
             assert found(project) == {"u": 1}, change
 
 
-def test_another_meaning_of_digests_takes_all_anew(
-    tables: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_digest_recomputes_all_rows(tables: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check that a new encoder version recomputes all rows and rewrites the lineage.
 
     The recomputation also finds a change that no timestamp showed.
@@ -406,7 +404,7 @@ def test_refused_by_name(tables: Place, workspace: Path) -> None:
     assert tables.sql("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'qbcd'") == [(0,)]
 
 
-def test_auto_takes_delta_where_time_stamps_are_named_and_says_why_not(tables: Place, workspace: Path) -> None:
+def test_auto_chooses_delta_with_timestamps_and_explains_other_choices(tables: Place, workspace: Path) -> None:
     window = "SELECT id, rank() OVER (ORDER BY amount) AS r FROM public.orders"
     data = configured(tables, BY_REGION, variant="auto")
     other = configured(tables, window, variant="auto")["tables"][0] | {"name": "w", "key": ["id"]}
@@ -454,7 +452,7 @@ def own(place: Place) -> list[Any]:
     )
 
 
-def test_a_row_that_was_away_unseen_by_the_systems_mark(tables: Place, workspace: Path) -> None:
+def test_a_row_that_was_missing_unseen_by_transaction_ids(tables: Place, workspace: Path) -> None:
     """Its values do not show that it was missing when the result was computed."""
     query = """SELECT o.id, l.kind FROM public.orders o LEFT JOIN public.lines l ON l.id = o.customer"""
     data = configured(tables, query)
@@ -473,7 +471,7 @@ def test_a_row_that_was_away_unseen_by_the_systems_mark(tables: Place, workspace
 
 # A row written without its timestamp is not found; the audit finds it.
 @pytest.mark.parametrize("variant", ["delta", "auto"])
-def test_an_audit_tells_what_no_time_stamp_told(variant: str, tables: Place, workspace: Path) -> None:
+def test_an_audit_finds_changes_without_a_timestamp(variant: str, tables: Place, workspace: Path) -> None:
     data = configured(tables, BY_REGION, variant=variant)
     data["tables"][0] |= {"audit": {"every": "1ms"}}
     tables.sql("UPDATE orders SET at = '2001-01-01'; UPDATE lines SET at = '2001-01-01'")  # before any window

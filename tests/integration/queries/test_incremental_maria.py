@@ -106,9 +106,7 @@ def test_a_poll_sees_one_state_and_nobody_waits(
         assert not replica_differs(tables, "q", query)
 
 
-def test_what_is_read_at_prepare_is_one_state_too(
-    tables: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_prepare_reads_one_state_too(tables: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row is inserted and deleted after the replica was filled, before the lineages are."""
     query, fill = by_region(tables), query_poll.fill
 
@@ -125,7 +123,7 @@ def test_what_is_read_at_prepare_is_one_state_too(
         assert not replica_differs(tables, "q", query)
 
 
-def test_an_audit_computes_the_whole_and_takes_the_lineages_anew(tables: Place, workspace: Path) -> None:
+def test_an_audit_computes_the_whole_and_rebuilds_the_lineages(tables: Place, workspace: Path) -> None:
     query = by_region(tables)
     data = config(tables.url, stream(tables, query, "region", stamped=("orders", "more"), audit={"every": "1ms"}))
     with opened(data, workspace) as project:
@@ -137,7 +135,7 @@ def test_an_audit_computes_the_whole_and_takes_the_lineages_anew(tables: Place, 
         assert not replica_differs(tables, "q", query)
 
 
-def test_the_rights_that_time_stamps_and_lineages_need_are_printed(tables: Place, workspace: Path) -> None:
+def test_the_rights_that_timestamps_and_lineages_need_are_printed(tables: Place, workspace: Path) -> None:
     """The right to see other sessions is printed once, and not at all without a timestamp."""
     for stamped, times in ((("orders", "more"), 1), ((), 0)):
         data = config(tables.url, stream(tables, by_region(tables), "region", stamped=stamped))

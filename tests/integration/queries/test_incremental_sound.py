@@ -199,7 +199,7 @@ FLOATS: dict[str, tuple[str, dict[str, int]]] = {  # the query, the events
 }
 
 
-def test_whole_numbers_beside_floating_point_numbers(place: Place, workspace: Path) -> None:
+def test_whole_numbers_next_to_floating_point_numbers(place: Place, workspace: Path) -> None:
     """Equality between kinds of numbers is not transitive."""
     place.sql(
         "CREATE TABLE p (id integer PRIMARY KEY, big bigint NOT NULL UNIQUE);"
@@ -400,7 +400,7 @@ def test_a_name_that_is_another_columns_now(place: Place, workspace: Path) -> No
         assert found(project) == {}
 
 
-def test_what_a_query_does_not_read_may_be_altered(
+def test_columns_that_a_query_does_not_read_may_be_altered(
     place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A stream prepared before base tables were stored adds them."""

@@ -150,7 +150,7 @@ def test_without_a_key_it_is_counted(place: Place, workspace: Path, spark: Spark
 
 
 @over(elsewhere=[])
-def test_what_is_no_single_row(place: Place, workspace: Path) -> None:
+def test_results_that_are_not_one_row(place: Place, workspace: Path) -> None:
     place.sql(TABLES)
     data = streams(place, "sum.checksum")
     data["tables"][0]["strategy"]["buckets"] = "key"

@@ -47,7 +47,7 @@ CREATE OPERATOR public.## (LEFTARG = integer, RIGHTARG = integer, FUNCTION = pub
 
 
 @pytest.mark.parametrize(("kind", "operator"), [("stable", "operator(public.##)"), ("immutable", "")])
-def test_an_operator_of_one_s_own(place: Place, workspace: Path, kind: str, operator: str) -> None:
+def test_an_operator_of_the_users_own(place: Place, workspace: Path, kind: str, operator: str) -> None:
     """As with a function of the user's own.
 
     If it is not declared immutable, its value may change.

@@ -225,7 +225,7 @@ def test_a_view_that_changes_by_itself_is_refused_by_every_variant(views: Place,
             assert f"the query reads view {name}, which uses {what}" in caught.value.what
 
 
-def test_what_may_change_by_itself_in_a_view_is_told(views: Place, workspace: Path) -> None:
+def test_unstable_parts_of_a_view_are_reported(views: Place, workspace: Path) -> None:
     views.sql(
         "CREATE VIEW v AS SELECT id, string_agg(region, ',') OVER (ORDER BY id) AS region FROM kept.orders; "
         "CREATE VIEW w AS SELECT id, @ customer AS region FROM kept.orders"
@@ -238,7 +238,7 @@ def test_what_may_change_by_itself_in_a_view_is_told(views: Place, workspace: Pa
     assert any("view public.w holds a placeholder or a variable" in text for text in findings)
 
 
-def test_the_role_needs_what_stands_behind_a_view(views: Place, workspace: Path) -> None:
+def test_the_role_needs_rights_on_tables_behind_a_view(views: Place, workspace: Path) -> None:
     with views.user() as role:
         views.sql(
             f"GRANT USAGE ON SCHEMA public TO {role}; GRANT CREATE ON DATABASE {views.name} TO {role}; "
@@ -277,7 +277,7 @@ def test_the_role_needs_what_stands_behind_a_view(views: Place, workspace: Path)
 
 
 @pytest.mark.campaign
-def test_a_replaced_view_stops_a_stream_under_spark(views: Place, workspace: Path, spark: SparkSession) -> None:
+def test_a_replaced_view_stops_a_stream_with_a_lake_replica(views: Place, workspace: Path, spark: SparkSession) -> None:
     with opened(configured(views, "plain", variant="checksum"), workspace, spark) as project:
         project.stream("plain").prepare()
         work = assembly_of(project).open_stream("plain")

@@ -73,7 +73,7 @@ def test_no_driver_jar_anywhere(place: Place, tmp_path: Path, monkeypatch: pytes
     )
 
 
-def test_a_configured_jar_that_is_none(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_configured_jar_that_is_not_a_jar(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     no_session(monkeypatch)
     jar = tmp_path / "driver.jar"
     jar.write_text("no jar")

@@ -97,7 +97,7 @@ def refused(place: Place, kind: type[QbcdError], code: int, **table: Any) -> str
         ),
     ],
 )
-def test_what_the_catalog_does_not_know(place: Place, table: dict[str, Any], message: str) -> None:
+def test_names_that_the_catalog_does_not_have(place: Place, table: dict[str, Any], message: str) -> None:
     assert refused(place, ConfigError, 2, **table) == message
 
 
@@ -245,7 +245,9 @@ def test_a_restriction_that_only_looks_odd_is_taken(place: Place, where: str) ->
         ),
     ],
 )
-def test_what_the_file_may_not_say(place: Place, old: str, new: str, kind: type[ConfigError], message: str) -> None:
+def test_configurations_that_are_refused(
+    place: Place, old: str, new: str, kind: type[ConfigError], message: str
+) -> None:
     path = Path(place.folder, "qbcd.yaml")
     table = {"name": "s", "table": "public.orders", "strategy": "mds"}
     path.write_text(yaml.safe_dump(config(place.admin, table), sort_keys=False).replace(old, new))

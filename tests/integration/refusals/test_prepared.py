@@ -163,7 +163,7 @@ def test_a_key_that_lost_its_constraint_is_counted_from_then_on(
         ),
     ],
 )
-def test_a_table_that_was_made_anew_around_the_same_columns_is_no_change(
+def test_a_recreated_table_with_the_same_columns_is_no_change(
     place: Place, project: qbcd.Project, stream: str, do: str, undo: str
 ) -> None:
     place.sql(do)
@@ -257,7 +257,9 @@ def test_another_project(place: Place, project: qbcd.Project, stream: str) -> No
         ("INSERT INTO loose VALUES (NULL, NULL, 'null')", "DELETE FROM loose WHERE x = 'null'"),
     ],
 )
-def test_keys_that_went_bad_after_prepare(place: Place, project: qbcd.Project, stream: str, do: str, undo: str) -> None:
+def test_keys_that_became_invalid_after_prepare(
+    place: Place, project: qbcd.Project, stream: str, do: str, undo: str
+) -> None:
     assert refused_while(place, project, f"{stream}_loose", UnsafeKey, do, undo) == (
         "stream STREAM: key (k, part) has duplicate or NULL values in public.loose "
         "(choose a key that is unique and never NULL, or mend the rows)"

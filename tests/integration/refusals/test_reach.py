@@ -68,7 +68,7 @@ def test_a_host_that_nobody_knows(place: Place) -> None:
     assert message.endswith(NETWORK)
 
 
-def test_a_role_a_database_and_tls_that_are_not_there(place: Place) -> None:
+def test_a_missing_role_a_missing_database_and_missing_tls(place: Place) -> None:
     role = place.url_as("nobody_here")
     assert refused(place, SourceError, role) == (
         'stream s: source shop (HOST): role "nobody_here" does not exist '

@@ -81,7 +81,7 @@ def test_a_taken_port_is_tried_elsewhere(server: EmbeddedPostgres, monkeypatch: 
         assert second.port == free
 
 
-def test_a_wrong_setting_tells_the_servers_words() -> None:
+def test_a_wrong_setting_shows_the_servers_message() -> None:
     with pytest.raises(SourceError, match="no_such_parameter"):
         EmbeddedPostgres.start(settings={"no_such_parameter": "x"})
 

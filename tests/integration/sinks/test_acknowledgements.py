@@ -255,7 +255,7 @@ def test_a_consumer_that_is_retired_in_its_own_loop_stays_so(shop: Shop) -> None
         assert acks(project) == {}
 
 
-def test_python_begins_with_what_is_still_there(shop: Shop) -> None:
+def test_python_begins_with_the_stored_batches(shop: Shop) -> None:
     shop.table["baseline"] = "events"
     with shop.open("a") as project:
         project.stream("s").prepare()
@@ -281,7 +281,7 @@ def test_an_empty_poll_registers_python_which_keeps_batches_until_retired(shop: 
         assert (kept(project), set(acks(project))) == ([], {"a"})
 
 
-def test_python_gets_what_was_staged_before_a_refusal_is_raised(shop: Shop) -> None:
+def test_python_gets_staged_batches_before_a_refusal_is_raised(shop: Shop) -> None:
     shop.table["guards"] = {"max_delete_fraction": 0.1}
     with shop.open("a") as project:
         project.stream("s").prepare()
@@ -348,7 +348,7 @@ def test_a_sink_that_raises_anything_stops_only_itself(shop: Shop) -> None:
         assert shop.a.seen == [1]
 
 
-def test_what_the_user_let_pass_stands_in_the_history(shop: Shop) -> None:
+def test_confirmed_refusals_are_in_the_history(shop: Shop) -> None:
     shop.table["guards"] = {"max_delete_fraction": 0.1}
     with shop.open("a") as project:
         project.stream("s").prepare()

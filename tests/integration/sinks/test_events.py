@@ -168,7 +168,7 @@ def test_floats_come_back_and_are_short(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64"])
-def test_what_no_json_number_can_be_is_a_string(spark: SparkSession, kind: Any) -> None:
+def test_values_without_a_json_number_are_strings(spark: SparkSession, kind: Any) -> None:
     values = [math.nan, math.inf, -math.inf, None]
     assert inserted(spark, Travel(kind), values) == ["NaN", "Infinity", "-Infinity", None]
 

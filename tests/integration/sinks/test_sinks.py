@@ -132,7 +132,7 @@ def test_jsonl_refuses_another_batch_of_the_same_number(spark: SparkSession, jso
 
 
 @pytest.mark.parametrize("left", ["torn", "torn with sidecar", "sidecar only", "torn sidecar", "temporary"])
-def test_jsonl_writes_an_incomplete_attempt_anew(spark: SparkSession, jsonl: JsonlSink, left: str) -> None:
+def test_jsonl_writes_an_incomplete_attempt_again(spark: SparkSession, jsonl: JsonlSink, left: str) -> None:
     batch = batch_of(spark, seq=7)
     jsonl.write(batch)
     folder = jsonl.path / "orders"
@@ -168,7 +168,7 @@ def test_jsonl_attempt_that_stops_half_way_shows_nothing(spark: SparkSession, js
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
-def test_what_a_dying_attempt_still_writes_to_is_swept_later(kind: str, spark: SparkSession, tmp_path: Path) -> None:
+def test_files_of_a_dying_attempt_are_removed_later(kind: str, spark: SparkSession, tmp_path: Path) -> None:
     """The Java process of a killed Python process goes on for a moment."""
     sink = make_sink("s", kind, {"path": tmp_path})
     root = tmp_path / "orders"
@@ -263,7 +263,7 @@ def test_the_lock_excludes_other_processes_and_dies_with_them(tmp_path: Path) ->
     assert got.is_set()
 
 
-def test_path_that_is_a_file_is_told(tmp_path: Path) -> None:
+def test_path_that_is_a_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
     for kind in ("jsonl", "parquet"):
         sink = make_sink("out", kind, {"path": tmp_path / "taken"})
@@ -396,7 +396,7 @@ def test_parquet_refuses_another_batch_of_the_same_number(spark: SparkSession, p
 
 
 @pytest.mark.parametrize("left", ["no marker", "empty marker", "file missing", "file torn", "temporary"])
-def test_parquet_writes_an_incomplete_attempt_anew(spark: SparkSession, parquet: ParquetSink, left: str) -> None:
+def test_parquet_writes_an_incomplete_attempt_again(spark: SparkSession, parquet: ParquetSink, left: str) -> None:
     batch = batch_of(spark, seq=7)
     parquet.write(batch)
     folder = parquet.target_of(batch.header)

@@ -68,7 +68,7 @@ def test_one_row_that_is_left_makes_it_a_part_of_the_rows(place: Place, workspac
 
 
 @over("more", [{}, {"checksums": "remote"}], elsewhere=[{}])
-def test_deletes_that_are_not_told_trip_no_guard(
+def test_deletes_that_are_not_reported_trip_no_guard(
     more: dict[str, Any], place: Place, workspace: Path, spark: SparkSession
 ) -> None:
     made = data(place)

@@ -51,7 +51,7 @@ def test_an_engine_without_transactions(place: Place, workspace: Path, spark: Sp
 
 
 @pytest.mark.parametrize("strategy", ["mds", "id_rcs"])
-def test_what_the_driver_widens(strategy: str, place: Place, workspace: Path, spark: SparkSession) -> None:
+def test_values_that_the_driver_widens(strategy: str, place: Place, workspace: Path, spark: SparkSession) -> None:
     place.sql("CREATE TABLE t (id bigint unsigned PRIMARY KEY, f float, u bigint unsigned, s smallint)")
     rows: list[tuple[Any, ...]] = [(0, 0.1, 2**64 - 1, 1), (2**64 - 1, 16777216.0, 0, None), (7, None, None, -2)]
     place.insert("t", rows)

@@ -22,7 +22,7 @@ def stream(place: Place, strategy: str) -> dict[str, Any]:
 
 
 @over("then, now", [("mds", "id_rcs"), ("id_rcs", "mds")], elsewhere=[("mds", "id_rcs")])
-def test_a_strategy_of_the_other_site(then: str, now: str, place: Place, workspace: Path, spark: SparkSession) -> None:
+def test_a_strategy_of_the_other_wing(then: str, now: str, place: Place, workspace: Path, spark: SparkSession) -> None:
     place.sql("CREATE TABLE t (id integer PRIMARY KEY, a integer); INSERT INTO t VALUES (1, 1), (2, 2)")
     with opened(config(place.url, stream(place, then)), workspace, spark) as project:
         project.stream("s").prepare()

@@ -61,9 +61,7 @@ def _polled_ops(project: Project, name: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("how", ["in another order", "renamed", pytest.param("deleted", marks=pytest.mark.campaign)])
-def test_labels_of_a_key_that_stand_for_something_else(
-    how: str, database: str, workspace: Path, spark: SparkSession
-) -> None:
+def test_labels_of_a_key_that_mean_another_value(how: str, database: str, workspace: Path, spark: SparkSession) -> None:
     """Bounds of ranges are then in no order, or are no values any more."""
     other, undo, label = OTHER_LABELS[how]
     sql(database, MOODS)
@@ -98,7 +96,7 @@ def test_labels_that_come_anywhere(database: str, workspace: Path, spark: SparkS
                 poll(project, name)
 
 
-def test_a_collation_made_anew_of_a_key(database: str, workspace: Path, spark: SparkSession) -> None:
+def test_a_recreated_collation_of_a_key(database: str, workspace: Path, spark: SparkSession) -> None:
     """Its name is unchanged. The order of a column outside of the key does not matter."""
     sql(database, TEXTS)
     with _opened(database, workspace, spark) as project:

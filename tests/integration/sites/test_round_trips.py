@@ -29,7 +29,7 @@ QUERY = "SELECT t.id, t.a, d.a AS b, e.a AS c FROM {} AS t JOIN {} AS d ON d.id 
 
 
 @over()
-def test_an_unchanged_poll_asks_so_often(place: Place, workspace: Path, spark: SparkSession) -> None:
+def test_an_unchanged_poll_has_few_round_trips(place: Place, workspace: Path, spark: SparkSession) -> None:
     names = ["t", "d", "e"]
     for name in names:
         stamp = f"seen {STAMPS[place.kind]} NOT NULL DEFAULT '2024-01-01 00:00:00'"

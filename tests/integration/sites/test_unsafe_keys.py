@@ -106,7 +106,7 @@ COUNTED = """CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 INSERT INTO t (a) SELECT 'old' FROM generate_series(1, 9)"""
 
 
-def test_a_counter_that_begins_anew(place: Place, workspace: Path, spark: SparkSession) -> None:
+def test_a_counter_that_is_reset(place: Place, workspace: Path, spark: SparkSession) -> None:
     """All rows are read then; but not if only its newest rows were deleted."""
     place.sql(COUNTED)
     kept = {**KEPT, "none": {"replica": "none"}}
@@ -134,7 +134,7 @@ def test_a_counter_that_begins_anew(place: Place, workspace: Path, spark: SparkS
 
 # -- the table ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("strategy", ["mds", "id", "id_rcs"])
-def test_a_table_that_stands_before_the_one_that_was_prepared(
+def test_a_table_that_hides_the_one_that_was_prepared(
     strategy: str, place: Place, workspace: Path, spark: SparkSession
 ) -> None:
     """`prepare` fixes a name without a schema, whatever the search path finds by it later."""

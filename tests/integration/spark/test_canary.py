@@ -62,7 +62,7 @@ def test_column_names_for_values_are_refused(
         assert len(list((workspace / "out").rglob("*.jsonl"))) == 1
 
 
-def test_one_look_for_a_source(
+def test_one_check_per_source(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads_checked, check = [], reads.check_canary

@@ -40,7 +40,7 @@ with qbcd.open() as project:
 
 
 @pytest.mark.parametrize("keeps", [False, pytest.param(True, marks=pytest.mark.campaign)])
-def test_what_java_is_told_and_what_it_remembers(keeps: bool, database: str, workspace: Path) -> None:
+def test_arguments_and_archive_of_java(keeps: bool, database: str, workspace: Path) -> None:
     """Making the archive takes as long as all the rest; on a path with a blank there is none."""
     sql(database, "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 0)")
     conf = {"spark.hadoop.own.secret.key": "${env:SECRET}", "spark.driver.extraJavaOptions": "-Down=1"}
