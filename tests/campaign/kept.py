@@ -57,7 +57,7 @@ KEPT: dict[str, tuple[str, ...]] = {
     "tests/faults/test_protocol_delivery.py::test_a_sink_that_fails_half_way": ("changes-mds",),
     "tests/faults/test_protocol_delivery.py::test_a_stale_publisher": ("postgresql-mds-jsonl-before_publish",),
     "tests/faults/test_protocol_files.py::test_a_turned_bit_in_the_end_is_seen_before_spark_reads": ("262143",),
-    "tests/faults/test_protocol_marks.py::test_a_transaction_that_commits_around_the_read_of_the_clock_is_not_lost": (
+    "tests/faults/test_protocol_watermarks.py::test_a_transaction_that_commits_around_the_clock_read_is_not_lost": (
         "mariadb-written",
         "postgresql-written",
     ),
@@ -88,7 +88,7 @@ KEPT: dict[str, tuple[str, ...]] = {
     ),
     "tests/faults/test_purge_readers.py::test_another_column_of_the_same_table": ("mariadb-seen", "postgresql-xmin"),
     "tests/faults/test_recreated_table.py::test_all_rows_are_compared": ("mariadb-table", "postgresql-mark"),
-    "tests/faults/test_time_stamps.py::test_rows_before_the_first_number": ("mariadb-source", "postgresql-source"),
+    "tests/faults/test_timestamps.py::test_rows_before_the_first_number": ("mariadb-source", "postgresql-source"),
     "tests/integration/lake/test_key_kinds.py::test_replay_equals_the_source": ("postgresql-mixed-key",),
     "tests/integration/lake/test_range_size.py::test_a_large_table_has_few_ranges": ("key-True",),
     "tests/integration/lake/test_recent_writes.py::test_rows_are_looked_up": ("bigint",),
@@ -102,7 +102,7 @@ KEPT: dict[str, tuple[str, ...]] = {
     "tests/integration/lake/test_segment_reuse.py::test_prepare_leaves_only_the_replica": (
         "{'type': 'tlcs', 'checksums': 'remote'}",
     ),
-    "tests/integration/lake/test_whole_table_sum.py::test_changes_after_polls_without_changes_are_found": (
+    "tests/integration/lake/test_whole_table_checksum.py::test_changes_after_polls_without_changes_are_found": (
         "key",
         "tlcs",
     ),
@@ -146,8 +146,8 @@ KEPT: dict[str, tuple[str, ...]] = {
     "tests/faults/test_protocol_in_lake.py::test_digests_of_another_state_than_the_checksums": (),
     "tests/faults/test_range_consistency.py::test_children_are_fetched_in_another_state": (),
     "tests/faults/test_range_consistency.py::test_keys_that_move_between_ranges_mid_read": (),
-    "tests/faults/test_remote_sweep.py::test_a_row_that_returns_during_its_sweep": (),
-    "tests/faults/test_remote_sweep.py::test_ranges_are_those_of_the_replica": (),
+    "tests/faults/test_lake_sweep.py::test_a_row_that_returns_during_its_sweep": (),
+    "tests/faults/test_lake_sweep.py::test_ranges_are_those_of_the_replica": (),
     "tests/integration/connectors/test_postgres_digest.py::test_a_million_rows_have_a_million_digests": (),
     "tests/integration/lake/test_key_recovery.py::test_keys_that_were_recovered_wrongly": (),
     "tests/integration/lake/test_leaf_checksums.py::test_leaves_after_unchanged_polls_and_with_equal_key_ends": (),

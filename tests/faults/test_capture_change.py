@@ -16,7 +16,7 @@ import pytest
 from qbcd.api import assembly_of
 from qbcd.errors import DeliveryError, GuardTripped, SchemaChanged, SourceChanged
 from tests.faults.child import kill_at
-from tests.support.changed_meanings import Captured, brief
+from tests.support.changed_definitions import Captured, brief
 from tests.support.places import Place, over
 
 if TYPE_CHECKING:
