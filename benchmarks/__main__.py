@@ -23,6 +23,7 @@ COMPARISONS = {
     "moved_rows": "ID/RCS polls of a table whose rows have moved: by the index of its key, by a scan, and as one sum",
     "growth": "ID/RCS polls of five times the rows, and of a table with thirty unread columns",
     "many_rows": "ID/RCS polls of unchanged tables up to a large size: bytes and memory",
+    "volume": "ID/RCS polls by size of the table and share of changed rows: pages read, rows and bytes shipped",
     "paper_view": "The paper's view of four relations: pages and bytes of copying, and of VBD",
     "result_poll": "VBD delta polls of a query against running it anew and comparing under Spark",
     "id_locks": "An ID pass beside writers: length of transactions, latency of writers",
@@ -36,7 +37,7 @@ def main() -> int:
     parser.add_argument("--database", choices=sorted(PLACES), default="postgresql")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--polls", type=int, default=20, help="peers, growth: polls whose mean is taken")
+    parser.add_argument("--polls", type=int, default=20, help="peers, growth, volume: polls whose mean is taken")
     parser.add_argument("--keys", choices=("bigint", "bigint,uuid"), default="bigint", help="peers: of qbcd's tables")
     parser.add_argument("--changes", default="none,newest,random", help="peers: the kinds of change, in turn")
     parser.add_argument("--warm", type=int, default=2, help="result_poll: rounds before those that count")

@@ -9,17 +9,17 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qbcd.check import Finding, check_left, check_machine, check_stream
+from qbcd.check import Finding, check_left, check_machine, check_state_folder, check_stream, one_per_folder
 from qbcd.config import ProjectConfig, StreamConfig, config_from_dict, load_config
 from qbcd.delivery import PYTHON_SINK, doubts_batches, enroll_python, retire_sink, waiting, waiting_for
 from qbcd.error_messages import one_message
-from qbcd.errors import UnsupportedType
+from qbcd.errors import QbcdError, UnsupportedType
 from qbcd.job import JobReport, Outcome, poll, run_always, run_once
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.orphans import LeftStream, left_streams
 from qbcd.planning import plan_of
 from qbcd.project import Assembly
-from qbcd.run import prepare_stream, reset_stream, verify_stream
+from qbcd.run import Verification, prepare_stream, reset_stream, verify_stream
 from qbcd.sinks import SinkBatch
 from qbcd.sites import Differences, ExplainedStatement
 from qbcd.status import StreamStatus, latest_events, stream_status
@@ -64,7 +64,7 @@ class Batch:
 
             if (column := unfit_column(self._batch.staged, header)) is not None:
                 raise UnsupportedType(
-                    f"batch {header.epoch}/{header.seq}, which was found before this consumer began, holds a value of "
+                    f"batch {header.number}, which was found before this consumer began, holds a value of "
                     f"column {column!r} that a typed sink cannot hold",
                     stream=header.stream,
                     remedy=f"pass it over; or set  types: {{{column}: text}}  for this table, then qbcd reset "
@@ -118,7 +118,10 @@ class StreamHandle:
             raise error
 
     def verify(self) -> Differences:
-        """Compare replica and source in full. The list is `truncated` if there are more differences."""
+        """Compare replica and source in full. The list is `truncated` if there are more differences.
+
+        Deletes that polls have not looked for yet, or never look for, are in `unseen` and are no differences.
+        """
         stream = self._assembly.open_stream(self.name)
         with one_message(stream):
             return verify_stream(stream)
@@ -254,9 +257,24 @@ class Project:
         parts.refuse_closed()
         found = check_machine(parts.drivers(), config.workdir, config.spark, parts.spark, parts.check_settings)
         with parts.read_only():
+            found += check_state_folder(config.state_url()) if parts.state_is_new else []
             for name in parts.select_streams(streams):
-                found += check_stream(parts.open_stream(name))
-            return found + check_left(parts, state_is_new=parts.state_is_new)
+                found += check_stream(parts.open_stream(name), parts.all_sites(name))
+            return one_per_folder([*found, *check_left(parts, state_is_new=parts.state_is_new)])
+
+    def verify(self, streams: str | Iterable[str] = ()) -> list[Verification]:
+        """Compare replica and source of each stream in full, as ``qbcd verify``.
+
+        An error ends the comparison of its stream alone, and is in that stream's result.
+
+        Args:
+            streams: Names, or one name; none means all.
+
+        Raises:
+            ConfigError: There is no stream of a name.
+        """
+        handles = [self.stream(name) for name in self._assembly.select_streams(streams)]
+        return [_verified(handle) for handle in handles]
 
     def status(self, streams: str | Iterable[str] = ()) -> list[StreamStatus]:
         """Return the state of the named streams, or of all; create nothing and start no Spark."""
@@ -292,6 +310,14 @@ class Project:
             return run_once(work, told, stop) if once else run_always(work, told, stop, parts.refresh)
         finally:
             parts.stopping = lambda: False  # a later poll is another job
+
+
+def _verified(handle: StreamHandle) -> Verification:
+    try:
+        return Verification(handle.name, handle.verify())
+    except QbcdError as error:
+        error.stream = error.stream or handle.name
+        return Verification(handle.name, error=error)
 
 
 def assembly_of(project: Project) -> Assembly:

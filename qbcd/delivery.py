@@ -17,6 +17,7 @@ from qbcd.sites import LeasedStream, Site
 from qbcd.spark.jdbc import explained, spark_failure
 from qbcd.state import Acknowledged, StreamRow
 from qbcd.stream import Report, Stream
+from qbcd.wording import batch_numbers, counted
 
 PYTHON_SINK = "python"
 log = logging.getLogger("qbcd")
@@ -41,7 +42,7 @@ def deliver(stream: Stream, held: LeasedStream, report: Report) -> None:
         # numbers go on over epochs, so the last one tells that nothing waits
         waiting = acknowledged.seq < held.row.last_batch_seq
         for header in waiting_batches(stream.site, name, acknowledged, held.row) if waiting else ():
-            stream.site.context.progress(f"delivering {header.size:,} events to {name}")
+            stream.site.context.progress(f"delivering {counted(header.size, 'event')} to {name}")
             try:
                 _publish(stream, held, sink, name, header)
                 report.delivered += 1
@@ -63,11 +64,11 @@ def waiting_batches(site: Site, sink: str, done: Acknowledged, row: StreamRow) -
     missing = [number for number in range(done.seq + 1, row.last_batch_seq + 1) if number not in there]
     if missing and done.epoch == row.epoch:  # else those of before a reset, which was killed half-way
         raise StateConflict(
-            f"batches {missing[0]} to {missing[-1]} are gone, and sink {sink} has them not by this state: a copy of "
-            "the project polls the stream too, and delivered them elsewhere, or the state was restored",
+            f"{batch_numbers(row.epoch, missing)} missing, but sink {sink} never acknowledged them: another copy of "
+            "this project polls the stream, or the state was restored",
             stream=site.context.stream,
-            remedy="bring the newer state back, or let one of the two poll it; "
-            f"qbcd reset {site.context.stream} --discard begins anew, and consumers reload",
+            remedy="restore the newer state, or let one of the two poll it; or qbcd reset "
+            f"{site.context.stream} --discard, then prepare it again, and consumers reload",
         )
     return waiting
 
@@ -83,9 +84,13 @@ def _publish(stream: Stream, held: LeasedStream, sink: Sink, name: str, header: 
     except QbcdError:
         raise
     except OSError as error:
-        raise DeliveryError(f"sink {name}: {error.strerror}: {error.filename}", remedy="see the sink's path") from error
+        place = f": {error.filename}" if error.filename else ""
+        raise DeliveryError(
+            f"sink {name}: {error.strerror or error}{place}", remedy="check the sink's path; the batch is kept for it"
+        ) from error
     except Exception as error:  # a sink may be anybody's code; what it raises ends its own deliveries, not the poll
-        raise DeliveryError(f"sink {name}: {_first_line(error)}", remedy="the batch is kept for it") from error
+        said = stream.source.masking.foreign(_first_line(error))
+        raise DeliveryError(f"sink {name}: {said}", remedy="the batch is kept for it") from error
     hooks.reach("after_publish")
     held.keeper.check()
     stream.project.acknowledge(stream.name, name, header)
@@ -110,7 +115,7 @@ def removed_sinks(stream: Stream) -> list[str]:
     removed = sorted(stream.project.acknowledged(stream.name).keys() - set(stream.settings.sinks))
     waiting = pending(stream.site) if removed else {}
     return [
-        f"sink {sink} is no longer configured; {'1 batch waits' if n == 1 else f'{n} batches wait'} for it: put it "
+        f"sink {sink} is no longer configured; {counted(n, 'batch waits', 'batches wait')} for it: put it "
         f"back, or qbcd retire {stream.name} {sink}"
         for sink, n in ((sink, waiting.get(sink, 0)) for sink in removed)
     ]

@@ -1,4 +1,4 @@
-"""One message for whatever goes wrong in a run that no room below had a word for: Spark, its Java, files, a bug."""
+"""One message for each error of a run that no lower layer explains: of Spark, its Java, files, or a bug."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from qbcd.errors import QbcdError, SparkFailed
 from qbcd.spark.jdbc import is_of_files, is_of_java, spark_failure
 from qbcd.stream import Stream
 
+_GOES_ON = "the next run goes on from what was committed"
+
 
 @contextmanager
 def one_message(stream: Stream) -> Iterator[None]:
-    """Turns errors that are not qbcd's own into one that is, and names the stream."""
+    """Turn errors that are not qbcd's own into one that is, and name the stream."""
     try:
         yield
     except QbcdError:
         raise
     except Exception as error:
-        told = explain(error, stream)
-        told.stream = stream.name
-        raise told from error
+        explained = explain(error, stream)
+        explained.stream = stream.name
+        raise explained from error
 
 
 def explain(error: Exception, stream: Stream) -> QbcdError:
@@ -28,21 +30,27 @@ def explain(error: Exception, stream: Stream) -> QbcdError:
     died = stream.site.context.spark.failure() if is_of_java(error) else None
     if died is not None:
         return died
+    masked = stream.source.masking.foreign
     said = spark_failure(error)
+    said = None if said is None else masked(said)
     if said is not None and is_of_files(said):
         return SparkFailed(
-            f"Spark failed: {said}",
-            remedy="check free space and rights of the workdir, which qbcd check tries, and of Spark's local folder; "
-            "the next run goes on from what was committed. What killed runs left there goes once a poll has succeeded",
+            f"Spark failed: {said}", remedy=f"check owner, rights and free space of {_folders(stream)}; {_GOES_ON}"
         )
     if said is not None:
-        return SparkFailed(
-            f"Spark failed: {said}", remedy="the next run goes on from what was committed; -v shows more"
-        )
-    if isinstance(error, OSError) and error.filename is not None:
+        return SparkFailed(f"Spark failed: {said}", remedy=f"{_GOES_ON}; -v shows more")
+    if isinstance(error, OSError) and error.strerror:
+        place = error.filename or stream.site.context.folder
         return QbcdError(
-            f"{error.filename}: {error.strerror}",
-            remedy="check the workdir's owner, rights and free space; the next run goes on from what was committed",
+            f"{place}: {error.strerror}" if place else error.strerror,
+            remedy=f"check the workdir's owner, rights and free space; {_GOES_ON}",
         )
-    first = (str(error).strip().splitlines() or [""])[0]
+    first = masked((str(error).strip().splitlines() or [""])[0])
     return QbcdError(f"unexpected {type(error).__name__}: {first}", remedy="run with -v for the traceback")
+
+
+def _folders(stream: Stream) -> str:
+    """Return the folders that Spark writes for a stream; a sink names its own."""
+    context = stream.site.context
+    own = [f"the workdir {context.folder}"] if context.folder is not None else []
+    return " and of ".join([*own, f"Spark's local folder {context.spark.local_folder}"])

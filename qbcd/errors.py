@@ -51,7 +51,9 @@ class SparkFailed(QbcdError):
 
 
 class EnvironmentMissing(QbcdError):
-    """Java, a JDBC driver or a Python package that is needed is not there (exit code 1)."""
+    """Java, a JDBC driver or a Python package that is needed is missing; waiting does not help (exit code 2)."""
+
+    exit_code = 2
 
 
 class DeliveryError(QbcdError):

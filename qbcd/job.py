@@ -66,8 +66,13 @@ def poll(stream: Stream) -> Outcome:
 
 
 def _record(stream: Stream, outcome: Outcome, report: Report, started: float) -> None:
-    """Add the poll to the history. A failure is only logged, since polls do not need the history."""
+    """Add the poll to the history. A failure is only logged, since polls do not need the history.
+
+    An attempt while another process works on the stream is no poll: it says nothing about the stream.
+    """
     header, error = report.header, outcome.error
+    if isinstance(error, LeaseHeld) and outcome.report is None:
+        return
     how: Literal["ok", "empty", "failed", "refused"] = "ok" if header else "empty"
     if error or report.failures:
         how = "refused" if isinstance(error, Refused) else "failed"

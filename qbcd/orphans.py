@@ -43,7 +43,7 @@ class LeftStream:
     def told(self) -> str:
         """Return a warning that says what to do about the stream."""
         return (
-            f"stream {self.name} is prepared, and not in the configuration any more; its replica stays in {self.place} "
+            f"stream {self.name} is prepared, but no longer configured; its replica stays in {self.place} "
             f"(put the name back, or qbcd reset {self.name})"
         )
 

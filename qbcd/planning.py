@@ -106,5 +106,7 @@ def probe_restriction(stream: Stream, session: Session, plan: StreamPlan) -> Non
             f"the restriction is refused: {said.what}",
             stream=stream.name,
             where=said.where,
-            remedy=restriction_remedy(plan, stream.source.connector.dialect),
+            remedy=restriction_remedy(
+                plan, stream.source.connector.dialect, column_missing=isinstance(said, SchemaChanged)
+            ),
         ) from error

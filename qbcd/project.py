@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from qbcd.catalog.resolve import requested
 from qbcd.catalog.source import SessionOptions, Source
 from qbcd.config import ProjectConfig, StreamConfig
+from qbcd.config.masking import masking_of
 from qbcd.connectors import Connector, JdbcDriver, connector_for
 from qbcd.delivery import PYTHON_SINK
 from qbcd.errors import ConfigError, Refused, StateMissing
@@ -43,13 +44,17 @@ class Assembly:
 
     def __init__(self, config: ProjectConfig, spark: SparkSession | None = None) -> None:
         self.config = config
+        self.masking = masking_of(config)
         self._sources: dict[str, Source] = {}
         self._sinks: dict[str, Sink] = {}
         self._empty = self._closed = False
-        self.progress: Callable[[str, str], None] = lambda stream, what: None  # called with what a long step does
+        # Called with stream and step when a long step begins; the stream is empty for what is nobody's alone.
+        self.progress: Callable[[str, str], None] = lambda stream, what: None
         self.stopping: Callable[[], bool] = lambda: False  # checked between the steps of a long poll
         drivers = sorted({wanted.driver.driver_class for wanted in self.drivers()})
-        self._spark = SparkProvider(config.spark, self._jars, drivers, session=spark)
+        self._spark = SparkProvider(config.spark, self._jars, drivers, spark, self.masking.foreign)
+        self._spark.starting = self._starting_spark
+        self._step = ("", "")  # what was reported last
 
     def close(self) -> None:
         """Close connections, and the Spark session if this project started it; all later work is refused."""
@@ -79,7 +84,7 @@ class Assembly:
         """The project's state database, created on first use."""
         self.refuse_closed()
         with self._placed("state"):
-            return ProjectState(self.config.state_url())
+            return ProjectState(self.config.state_url(), masking=self.masking)
 
     @property
     def spark(self) -> SparkProvider:
@@ -105,6 +110,7 @@ class Assembly:
                 ),
                 place=self.config.where("sources", name),
             )
+            self._sources[name].masking = self.masking
         return self._sources[name]
 
     def sink(self, name: str) -> Sink:
@@ -112,7 +118,7 @@ class Assembly:
         if name not in self._sinks:
             config = self.config.sinks[name]
             with self._placed("sinks", name):
-                self._sinks[name] = make_sink(name, config.type, config.options)
+                self._sinks[name] = make_sink(name, config.type, config.options, masked=self.masking.foreign)
         return self._sinks[name]
 
     def open_stream(
@@ -146,10 +152,22 @@ class Assembly:
             accept_source=accept_source,
         )
         site = self._site(config)
-        site.context.progress = lambda what: self.progress(name, what)
+        site.context.progress = lambda what: self._report(name, what)
         site.context.stopping = self.stopping
         stream = Stream(config, self.source(config.source), site, self.state, sinks, settings, guessed)
         return self._with_consumer(stream, python)
+
+    def _report(self, stream: str, what: str) -> None:
+        self._step = stream, what
+        self.progress(stream, what)
+
+    @contextmanager
+    def _starting_spark(self) -> Iterator[None]:
+        before = self._step
+        self.progress("", "starting Spark")
+        yield
+        if any(before):
+            self.progress(*before)
 
     def refresh(self, stream: Stream) -> Stream:
         """Update a stream of a job before its next poll: its variant, and whether a Python consumer has enrolled."""
@@ -182,7 +200,7 @@ class Assembly:
             return
         try:
             with self._placed("state"):
-                self.__dict__["state"] = ProjectState(self.config.state_url(), create=False)
+                self.__dict__["state"] = ProjectState(self.config.state_url(), create=False, masking=self.masking)
         except StateMissing:
             with tempfile.TemporaryDirectory(prefix="qbcd-") as folder:
                 empty = self.__dict__["state"] = ProjectState(f"sqlite:///{folder}/state.db")
@@ -263,7 +281,7 @@ class Assembly:
         """
         for name, value in self.config.spark.conf.items():
             with self._placed("spark", "conf", name):
-                check_setting(name, value)
+                check_setting(name, value, self.config.shown(value, "spark", "conf", name))
 
     def _jars(self) -> list[Path]:
         """Return the driver jars of all configured sources, for a new session."""

@@ -10,7 +10,9 @@ die in between.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 from qbcd.catalog.capture_change import change_of
@@ -21,8 +23,10 @@ from qbcd.errors import QbcdError, Refused, SchemaChanged, SinkConflict
 from qbcd.model import StreamPlan
 from qbcd.planning import option_place, plan_of
 from qbcd.sites import Differences, LeasedStream, Site, check_key, not_prepared, refuse_prepared_elsewhere
+from qbcd.sql import restriction_remarks
 from qbcd.state import StreamRow
 from qbcd.stream import Report, Stream
+from qbcd.wording import counted
 
 log = logging.getLogger("qbcd")
 
@@ -34,7 +38,7 @@ def run_stream(stream: Stream, report: Report) -> None:
         Refused: The poll stopped; source and state are unchanged (earlier batches may have been delivered).
         SourceError: The source failed; the next poll starts from what was committed.
     """
-    with stream.source.pooled(stream.name), stream.site.context.hold() as held:
+    with _noting_spark(stream, report), stream.source.pooled(stream.name), stream.site.context.hold() as held:
         check_requested(stream.name, stream.settings.requested, _prepared(held.row))
         enroll(stream, held.row)
         deliver(stream, held, report)
@@ -66,6 +70,17 @@ def _tidy(stream: Stream, plan: StreamPlan, held: LeasedStream, report: Report) 
         report.warnings.append(f"upkeep failed, and is tried again after the next poll: {error}")
 
 
+@contextmanager
+def _noting_spark(stream: Stream, report: Report) -> Iterator[None]:
+    """Add to the report's cost if Spark was used within the block: to fetch rows, to compare them, or by a sink."""
+    spark = stream.site.context.spark
+    before = spark.uses
+    try:
+        yield
+    finally:
+        report.cost = replace(report.cost, spark=spark.uses > before)
+
+
 def prepare_stream(stream: Stream) -> Report:
     """Create what the site needs and take the baseline; leave a prepared stream as it is."""
     report = Report(stream.name)
@@ -80,9 +95,10 @@ def prepare_stream(stream: Stream) -> Report:
     with stream.source.read(stream.name) as session:  # checked again under the baseline's lock
         check_key(session, stream.site.strategy(plan))
         stream.site.refuse_unfit(session, plan, option_place(stream))
+        report.warnings += restriction_remarks(session.connection, stream.source.connector, plan)
         report.warnings += stream.site.remarks(session, plan) + stream.site.strategy(plan).warnings()
     stream.site.create(plan)
-    with stream.site.context.hold(register=True) as held:
+    with _noting_spark(stream, report), stream.site.context.hold(register=True) as held:
         if held.row.prepared:
             raise Refused("another process has just prepared it", stream=stream.name, remedy="qbcd status")
         enroll(stream, held.row)
@@ -92,6 +108,22 @@ def prepare_stream(stream: Stream) -> Report:
     return report
 
 
+@dataclass(frozen=True)
+class Verification:
+    """The outcome of the comparison of one stream: differences, or the error that prevented it."""
+
+    stream: str
+    differences: Differences | None = None
+    error: QbcdError | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """0 no differences, 4 differences; otherwise the error's."""
+        if self.error is not None:
+            return self.error.exit_code
+        return 4 if self.differences else 0
+
+
 def verify_stream(stream: Stream) -> Differences:
     """Compare replica and source in full, under the lease; change nothing."""
     with stream.site.context.hold() as held:
@@ -99,11 +131,11 @@ def verify_stream(stream: Stream) -> Differences:
         plan, _ = plan_of(stream, held.row)
         if change := change_of(held.row.checkpoint, plan):
             raise SchemaChanged(
-                f"{change.told()}: the replica is still of what was captured before",
+                f"{change.told()}: the replica has what was captured before",
                 stream=stream.name,
-                remedy=f"qbcd run {stream.name} --once takes that up; verify it then",
+                remedy=f"qbcd run {stream.name} --once applies the change; then verify it",
             )
-        return stream.site.verify(plan, held)
+        return stream.site.verify(plan, stream.settings, held)
 
 
 def reset_stream(site: Site, *, discard: bool) -> None:
@@ -117,7 +149,7 @@ def reset_stream(site: Site, *, discard: bool) -> None:
         waiting = max(pending(site).values(), default=0) + (1 if site.open_events(held.row) else 0)
         if waiting and not discard:
             raise Refused(
-                f"{'1 batch is' if waiting == 1 else f'{waiting} batches are'} not delivered to every sink",
+                f"{counted(waiting, 'batch is', 'batches are')} not delivered to every sink",
                 stream=stream,
                 remedy=f"qbcd run {stream} --once delivers them; qbcd reset {stream} --discard drops them",
             )

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 from qbcd import watermark as watermarks
 from qbcd.delivery import pending
@@ -18,11 +18,15 @@ from qbcd.model import BatchHeader
 from qbcd.model.checkpoint import Checkpoint
 from qbcd.ranges.schedule import Pass
 from qbcd.sinks import SinkBatch
-from qbcd.state import DeliveryFailure, Run, StreamRow, Visits
+from qbcd.sites import Site
+from qbcd.state import DeliveryFailure, Owner, Run, StreamRow, Visits, holder
 from qbcd.stream import Stream
 
 HISTORY = 1000  # polls of a stream that the history keeps
 PIN_SECONDS = 600.0  # time limit of a reader of batches
+LATE_INTERVALS = 3  # a stream is late if no poll has succeeded for longer than so many of its intervals
+
+State = Literal["ok", "late", "failed", "refused", "error", "not prepared"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ class StreamStatus:
 
     Attributes:
         epoch: UTC second of its `prepare`, 0 if it is not prepared.
+        polling: A process works on the stream now.
+        polling_since: When it began, in seconds since 1970 UTC of its host's clock; None if that is not known.
         last_poll: The latest poll of the history.
         lag: Seconds since a poll last succeeded (or since `prepare`), None if it is not prepared.
         watermark: The watermark, for streams that have one with a value.
@@ -64,6 +70,8 @@ class StreamStatus:
     every: timedelta
     prepared: bool = False
     epoch: int = 0
+    polling: bool = False
+    polling_since: float | None = None
     last_poll: Run | None = None
     lag: float | None = None
     watermark: Watermark | None = None
@@ -77,6 +85,18 @@ class StreamStatus:
     failures: Mapping[str, DeliveryFailure] = field(default_factory=dict)
     error: str = ""
     failed: QbcdError | None = None
+
+    @property
+    def state(self) -> State:
+        """The state in one word: ``error`` if it cannot be read, ``failed`` and ``refused`` as the last poll ended."""
+        if self.failed is not None:
+            return "error"
+        if not self.prepared:
+            return "not prepared"
+        if self.last_poll is not None and self.last_poll.outcome in ("failed", "refused"):
+            return "refused" if self.last_poll.outcome == "refused" else "failed"
+        late = self.lag is not None and self.lag > LATE_INTERVALS * self.every.total_seconds()
+        return "late" if late else "ok"
 
 
 def stream_status(stream: Stream, now: float | None = None) -> StreamStatus:
@@ -93,14 +113,17 @@ def stream_status(stream: Stream, now: float | None = None) -> StreamStatus:
     if runs and runs[0].outcome in ("failed", "refused"):
         status.error = runs[0].message
     try:
-        row = stream.site.context.row()
-        if row is None or row.project_id != stream.project.project_id or not row.prepared:
+        row, owner = _row_and_owner(stream.site)
+        if row is None or row.project_id != stream.project.project_id:
+            return status
+        status.polling, status.polling_since = owner is not None, owner.since if owner else None
+        if not row.prepared:
             return status
         status.prepared, status.epoch, status.batches = True, row.epoch, row.last_batch_seq
         held = stream.site.context.batches()
         status.last_batch = held[-1] if held else None
         status.pending = pending(stream.site)
-        _look_at_progress(stream, row, status)
+        _add_progress(stream, row, status)
     except QbcdError as error:
         error.stream = error.stream or stream.name
         status.error, status.failed = str(error), error
@@ -116,7 +139,28 @@ def _lag(runs: Sequence[Run], epoch: int, now: float) -> float:
     return max(0.0, now - max(done, default=float(epoch)))
 
 
-def _look_at_progress(stream: Stream, row: StreamRow, status: StreamStatus) -> None:
+def is_prepared(stream: Stream) -> bool | None:
+    """Return True if a poll of `stream` could begin; None if its store cannot be read or is another project's."""
+    try:
+        row = stream.site.context.row()
+    except QbcdError:  # a poll meets and reports the same error
+        return None
+    if row is None or not row.prepared:
+        return False
+    return True if row.project_id == stream.project.project_id else None
+
+
+def _row_and_owner(site: Site) -> tuple[StreamRow | None, Owner | None]:
+    """Return the stream's row, and the owner of its lease if a process works on it."""
+    context = site.context
+    with context.reading() as conn:
+        if not context.store.exists(conn):
+            return None, None
+        row, held = context.store.read(conn, context.stream), holder(conn, context.store, context.stream)
+    return row, held[0] if held else None
+
+
+def _add_progress(stream: Stream, row: StreamRow, status: StreamStatus) -> None:
     """Add the watermark, by the source's clock, and the pass over the ranges, by the store's."""
     at, site = (row.checkpoint.get("mark") or {}).get("at"), stream.site
     if at is not None:
@@ -181,7 +225,7 @@ def _last_lines(stream: Stream, header: BatchHeader, n: int) -> list[str] | None
     if (header.epoch, header.seq) not in {(h.epoch, h.seq) for h in stream.site.context.batches()}:
         return None
     raise StateConflict(
-        f"batch {header.epoch}/{header.seq} has lost events: {len(rows):,} of {header.size - first:,} were found",
+        f"batch {header.number} has lost events: {len(rows):,} of {header.size - first:,} were found",
         stream=stream.name,
         remedy=f"were qbcd's own tables edited? restore them, or qbcd reset {stream.name} --discard",
     )
@@ -219,6 +263,9 @@ def status_data(status: StreamStatus) -> dict[str, Any]:
         "strategy": status.strategy,
         "every_seconds": status.every.total_seconds(),
         "prepared": status.prepared,
+        "state": status.state,
+        "polling": status.polling,
+        "polling_since": status.polling_since,
         "epoch": status.epoch,
         "lag_seconds": status.lag,
         "last_poll": poll

@@ -40,7 +40,7 @@ class Change:
         """In words."""
         parts = [
             f"{_columns(self.added)} captured from now on" if self.added else "",
-            f"{_columns(self.dropped)} captured no more" if self.dropped else "",
+            f"{_columns(self.dropped)} no longer captured" if self.dropped else "",
             "the restriction changed" if self.where else "",
         ]
         return "; ".join(part for part in parts if part)

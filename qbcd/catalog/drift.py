@@ -24,7 +24,7 @@ FROZEN_OPTIONS = (
 
 
 def check_requested(stream: str, requested: Mapping[str, Any], checkpoint: Mapping[str, Any]) -> None:
-    """Refuses a poll under another plan than the one that was prepared, but for what a poll can take up.
+    """Refuse settings that differ from those that `prepare` fixed; columns and restriction may change.
 
     Raises:
         SchemaChanged: Names the settings that differ.
@@ -33,17 +33,33 @@ def check_requested(stream: str, requested: Mapping[str, Any], checkpoint: Mappi
     now, then = (_flat(plan, chosen) for plan in (requested, checkpoint.get("requested", {})))
     free = () if requested.get("query") else FREE
     changed = sorted(k for k in {*now, *then} - {*free} if now.get(k) != then.get(k))
+    if "strategy" in changed:  # its options are others then
+        changed = [k for k in changed if not k.startswith("strategy.")]
     if changed:
-        told = "; ".join(filter(None, (_moved(k, then.get(k), now.get(k)) for k in changed)))
-        raise SchemaChanged(
-            f"{', '.join(changed)} changed in the configuration since prepare{f': {told}' if told else ''}",
-            stream=stream,
-            remedy=f"take the change back, or qbcd reset {stream} and prepare it again",
-        )
+        values = "; ".join(filter(None, (_changed_value(k, then.get(k), now.get(k)) for k in changed)))
+        raise fixed_at_prepare(stream, changed, values)
 
 
-def _moved(name: str, then: Any, now: Any) -> str:
-    """From what a setting changed to what, where that is short enough to be read."""
+def fixed_at_prepare(stream: str, settings: Sequence[str], values: str, *, remedy: str = "") -> SchemaChanged:
+    """Return the refusal of settings that were edited after `prepare`.
+
+    Args:
+        settings: Names of the settings.
+        values: What they were and are; may be empty.
+        remedy: How to go on with the new values; default: reset the stream and prepare it again.
+    """
+    again = f"to go on with it: qbcd reset {stream}, then qbcd prepare {stream}"
+    one = len(settings) == 1
+    return SchemaChanged(
+        f"{', '.join(settings)} {'is' if one else 'are'} fixed at prepare, and {'was' if one else 'were'} changed in "
+        f"the configuration since{f': {values}' if values else ''}",
+        stream=stream,
+        remedy=f"take the change back; {remedy or again}",
+    )
+
+
+def _changed_value(name: str, then: Any, now: Any) -> str:
+    """Return what a setting was and is, or an empty string if that is too long for a message."""
     texts = [json.dumps(value, default=str) if value not in (None, "", [], {}) else "not set" for value in (then, now)]
     return f"{name} was {texts[0]} and is {texts[1]}" if max(map(len, texts)) <= SHORT else ""
 
@@ -141,7 +157,7 @@ def _problem(table: Table, remembered: Sequence[Any], shape: Mapping[str, Any]) 
     column, sql_type, collation, *_ = remembered
     now, name = table.column(column), table.label
     if now is None:
-        return f"captured column {column!r} is gone from {name} (dropped or renamed)"
+        return f"captured column {column!r} of {name} does not exist any more (dropped or renamed)"
     if (now.sql_type, now.collation) != (sql_type, collation):
         then_text, now_text = f"{sql_type} {collation}".strip(), f"{now.sql_type} {now.collation}".strip()
         return f"captured column {column!r} of {name} is {now_text} now and was {then_text}"
@@ -163,7 +179,7 @@ def _other_meaning(label: str, then: Mapping[str, Any], now: Mapping[str, Any]) 
     """
     was, collated = (means.get("collated") or "another one" for means in (then, now))
     if was != collated:
-        return f"the collation of {label} was made anew under its name: it was {was} and is {collated}"
+        return f"the collation of {label} was recreated under its name: it was {was} and is {collated}"
     labels = iter(now.get("labels", ()))
     gone = next((one for one in then.get("labels", ()) if one not in labels), None)
     if gone is not None:
@@ -183,8 +199,8 @@ def _looked_up(source: Source, session: Session, stream: str, shape: Mapping[str
             raise SchemaChanged(error.what, stream=stream, remedy=remedy) from error
     table = source.connector.catalog.probe_table(session.connection, schema, name)
     if table is None:
-        told = f"{schema}.{name} is gone, or the role may not see it any more"
-        raise SchemaChanged(told, stream=stream, remedy=remedy)
+        what = f"{schema}.{name} does not exist any more, or the role may not see it"
+        raise SchemaChanged(what, stream=stream, remedy=remedy)
     return table
 
 

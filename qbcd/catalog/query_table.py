@@ -87,7 +87,7 @@ def remarks_on(query: CapturedQuery) -> list[str]:
     found = ["ORDER BY without LIMIT is left out: the result is kept by its key"] if query.order_dropped else []
     if query.inner_limit:
         found.append(
-            "LIMIT in a subquery, or DISTINCT ON: unless its ORDER BY tells all rows apart, the rows that it "
+            "LIMIT in a subquery, or DISTINCT ON: unless its ORDER BY is unique, the rows that it "
             "takes may change by themselves"
         )
     if query.windows:
@@ -108,7 +108,7 @@ def remarks_on_views(table: Table, dialect: str) -> list[str]:
         try:
             query = parse_view(definition, dialect)
         except Unfit as reason:
-            found.append(f"view {name} {reason}: what in it may change by itself is not looked for")
+            found.append(f"view {name} {reason}: whether it changes by itself is not checked")
             continue
         within = replace(query, order_dropped=False, inner_limit=query.inner_limit or query.limit)
         found += [f"view {name}: {remark}" for remark in remarks_on(within)]
@@ -127,10 +127,7 @@ def check_limit(query: CapturedQuery, key: Sequence[str], *, stream: str, place:
         f"ORDER BY all columns of the key ({', '.join(key)}) too, by their names in the result" if key else "add a key"
     )
     raise Refused(
-        "LIMIT takes other rows at each poll where its ORDER BY does not tell all rows apart",
-        stream=stream,
-        where=place,
-        remedy=told,
+        "LIMIT takes other rows at each poll, since its ORDER BY is not unique", stream=stream, where=place, remedy=told
     )
 
 
@@ -151,7 +148,7 @@ def _checked(source: Source, base: BaseTable, table: Table | None, stream: str, 
         )
     if not base.schema and not connector.unqualified_names:
         raise ConfigError(
-            f"the query names {base.name} without its schema, and qbcd's sessions look nowhere for it",
+            f"the query names {base.name} without its schema, and qbcd's sessions search no schema for it",
             stream=stream,
             where=place,
             remedy=f"write {table.label}",

@@ -113,6 +113,14 @@ def _table(config: StreamConfig, source: Source, session: Session, frozen: Froze
     if table is not None:
         return table
     wanted = ".".join(p for p in (schema, name) if p)
+    other, of_table = source.connector.catalog.other_relation(session.connection, schema, name)
+    if other:
+        raise ConfigError(
+            f"{wanted} is {other}{f' of {of_table}' if of_table else ''}, which has no rows to capture",
+            remedy=f"name the table: {of_table}" if of_table else "name a table or a view",
+            where=config.place("table"),
+            stream=config.name,
+        )
     known = source.connector.catalog.table_names(session.connection)
     raise ConfigError(
         f"table {wanted} does not exist in source {config.source}, or the role may not see it",
@@ -130,10 +138,10 @@ def _key(config: StreamConfig, source: Source, table: Table, frozen: Frozen | No
         return []
     if not names and table.query:
         raise UnsafeKey(
-            "nothing in the query, nor in the keys of its tables, proves what tells its rows apart",
+            "nothing in the query, nor in the keys of its tables, proves which columns identify its rows",
             stream=config.name,
             where=config.place("query"),
-            remedy="name the columns that do:  key: [col, ..]; each poll then counts them",
+            remedy="name them:  key: [col, ..]; each poll then counts duplicates",
         )
     if not names:
         raise UnsafeKey(
@@ -159,7 +167,7 @@ def _check_excluded(config: StreamConfig, key: list[Column]) -> None:
     for column in key:
         if column.name in config.exclude:
             raise ConfigError(
-                f'exclude names column "{column.name}" of the key, which events are told apart by',
+                f'exclude names column "{column.name}" of the key, which identifies events',
                 where=config.place("exclude"),
                 remedy="take it out of `exclude`",
                 stream=config.name,
@@ -193,7 +201,7 @@ def _news(config: StreamConfig, table: Table, frozen: Frozen, chosen: list[Colum
         if c.name not in known
     ]
     if config.key is None and set(table.primary_key) != set(frozen.key):
-        now = f"({', '.join(table.primary_key)})" if table.primary_key else "gone"
+        now = f"({', '.join(table.primary_key)})" if table.primary_key else "dropped"
         warnings.append(
             f"the primary key of {name} is {now} now; the stream keeps its key ({', '.join(frozen.key)}) "
             f"(qbcd reset {config.name} and prepare to change it)"

@@ -16,6 +16,7 @@ from sqlalchemy.engine import URL, Connection, CursorResult, Engine, Row
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool, QueuePool
 
+from qbcd.config.masking import Masking
 from qbcd.connectors.base import Connector
 from qbcd.connectors.queries import SupportsIncrementalQueries
 from qbcd.connectors.sessions import SupportsSessionPool, SupportsSnapshots
@@ -96,6 +97,9 @@ class Source:
         schema: Schema of qbcd's own tables, for strategies with a source replica.
         options: Options of its sessions.
         place: ``file:line: key.path`` of the source's configuration, for errors in it.
+
+    Attributes:
+        masking: Takes secrets out of the words of drivers and servers; a project knows more of them than this URL.
     """
 
     def __init__(
@@ -114,6 +118,7 @@ class Source:
         self._url = url
         self._options = options
         self._place = place
+        self.masking = Masking.of_url(url, name, schema)
         self._engines: dict[tuple[str, bool, bool], Engine] = {}  # by stream, whether it only reads, whether it is kept
         self._keeping: set[str] = set()
         self._lock = threading.Lock()
@@ -195,7 +200,9 @@ class Source:
 
     def explain(self, error: BaseException, stream: str) -> QbcdError:
         """The one message for an error of this source's driver."""
-        explained = self.connector.errors.explain_error(error, stream=stream, source=self.label)
+        explained = self.connector.errors.explain_error(
+            error, stream=stream, source=self.label, masked=self.masking.foreign
+        )
         return self._place_in(explained)
 
     def close(self) -> None:

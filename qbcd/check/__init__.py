@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from qbcd.check.finding import Finding
+from qbcd.check.finding import Finding, distinct_errors, summary
+from qbcd.check.folders import check_state_folder, one_per_folder
 from qbcd.check.leftovers import check_left
 from qbcd.check.machine import check_machine
 from qbcd.check.stream import check_stream
 
-__all__ = ["Finding", "check_left", "check_machine", "check_stream"]
+__all__ = [
+    "Finding",
+    "check_left",
+    "check_machine",
+    "check_state_folder",
+    "check_stream",
+    "distinct_errors",
+    "one_per_folder",
+    "summary",
+]

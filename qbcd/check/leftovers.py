@@ -20,7 +20,7 @@ def check_left(project: Assembly, *, state_is_new: bool) -> list[Finding]:
     try:
         found = [Finding("state", "warning", left.told()) for left in left_streams(project)]
     except QbcdError as error:
-        found = [Finding("state", "warning", f"streams that were taken out were not looked for: {error}")]
+        found = [Finding("state", "warning", f"streams that are no longer configured could not be listed: {error}")]
     workdir = project.config.workdir
     if state_is_new and workdir.is_dir() and any(map(_is_project, workdir.iterdir())):
         found.append(
@@ -28,7 +28,7 @@ def check_left(project: Assembly, *, state_is_new: bool) -> list[Finding]:
                 "state",
                 "warning",
                 f"there is no state database, but workdir {workdir} holds replicas of one: prepare "
-                "would begin anew (if this is the project that made them, bring its state back)",
+                "would start from nothing (if this project made them, restore its state database)",
             )
         )
     return found

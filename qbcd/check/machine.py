@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from qbcd.check.finding import Finding, failed, tried
+from qbcd.check.folders import nearest_existing, prove_writable
 from qbcd.config import SparkConfig
 from qbcd.errors import EnvironmentMissing, QbcdError, Refused
 from qbcd.spark.drivers import Wanted, find_driver, user_cache
 from qbcd.spark.java import Surroundings, require_java
 from qbcd.spark.provider import SparkProvider
-
-PROBE_BYTES = 1 << 20  # free space that the workdir must have
 
 
 def check_machine(
@@ -40,7 +38,8 @@ def check_machine(
     looked = [tried("Spark", look, "") for look in (settings, spark.look)]
     found += [finding for finding in looked if finding.error]
     found += [_driver(wanted, config.conf) for wanted in drivers]
-    found.append(tried("workdir", lambda: prove_writable(workdir), f"{workdir} can be written"))
+    can_write = f"{workdir} can be written"
+    found.append(tried("workdir", lambda: prove_writable(workdir), can_write, folder=nearest_existing(workdir)))
     if not config.master.startswith("local") and not any(f.level == "error" for f in found):
         seen = f"seen by the executors of {config.master} too"
         found.append(tried("executors", lambda: _prove_shared(workdir, spark), seen))
@@ -68,23 +67,6 @@ def _driver(wanted: Wanted, spark_conf: Mapping[str, str]) -> Finding:
     except QbcdError as error:
         return failed(subject, error)
     return Finding(subject, "ok", f"{jar.jar} ({jar.origin})")
-
-
-def prove_writable(folder: Path) -> None:
-    """Create and remove a file in a folder of the workdir, or in its nearest existing parent.
-
-    Raises:
-        Refused: It cannot be written.
-    """
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    try:
-        with tempfile.TemporaryFile(prefix=".qbcd-check-", dir=there) as probe:
-            probe.write(bytes(PROBE_BYTES))
-            probe.flush()
-    except OSError as error:
-        raise Refused(
-            f"workdir {folder} cannot be written: {error.strerror}", remedy="check its owner, rights and free space"
-        ) from error
 
 
 def _prove_shared(workdir: Path, spark: SparkProvider) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Literal
 
@@ -13,29 +13,36 @@ from qbcd.catalog.drift import check_requested, check_server, check_shape
 from qbcd.catalog.query_table import rights_of
 from qbcd.catalog.source import Session
 from qbcd.check.finding import Finding, failed, tried
-from qbcd.check.machine import prove_writable
+from qbcd.check.folders import nearest_existing, prove_writable
 from qbcd.errors import MissingPrivilege, QbcdError, UnsafeKey
 from qbcd.model import Consistency, StreamPlan, Table
 from qbcd.planning import option_place, plan_of, probe_restriction
-from qbcd.sites import DatabaseContext, refuse_prepared_elsewhere, select_only_choice
+from qbcd.sinks.folder import FolderSink
+from qbcd.sites import DatabaseContext, Site, own_row, prepared_elsewhere, refuse_prepared_elsewhere, select_only_choice
+from qbcd.sql import restriction_remarks
 from qbcd.state import StreamRow
 from qbcd.stream import Stream
 
 
-def check_stream(stream: Stream) -> list[Finding]:
-    """Check what a poll of `stream` rests on, in order; an error ends the checks that depend on it."""
+def check_stream(stream: Stream, sites: Iterable[Site] = ()) -> list[Finding]:
+    """Check the conditions of a poll of `stream`, in order; an error ends the checks that depend on it.
+
+    Args:
+        sites: All sites that could keep a stream of this name; looked at if its own does not.
+    """
     found: list[Finding] = []
     try:
-        for subject, level, message in _stream_findings(stream):
+        for subject, level, message in _stream_findings(stream, sites):
             found.append(Finding(subject, level, message, stream.name))
     except QbcdError as error:
-        error.stream = error.stream or stream.name
         found.append(failed("stream", error, stream.name))
     if (folder := stream.site.context.folder) is not None:
-        own = tried("workdir", lambda: prove_writable(folder), "", stream.name)
+        own = tried("workdir", lambda: prove_writable(folder), "", stream.name, folder=nearest_existing(folder))
         found += [own] if own.error else []
     for name, sink in stream.sinks.items():
-        found.append(tried(f"sink {name}", partial(sink.check_stream, stream.name), "takes batches", stream.name))
+        place = nearest_existing(sink.path / stream.name) if isinstance(sink, FolderSink) else None
+        take = partial(sink.check_stream, stream.name)
+        found.append(tried(f"sink {name}", take, "takes batches", stream.name, folder=place))
     return found
 
 
@@ -47,14 +54,15 @@ _SEEN: Mapping[Consistency, str] = {
 }
 
 
-def _stream_findings(stream: Stream) -> _Found:
+def _stream_findings(stream: Stream, sites: Iterable[Site]) -> _Found:
     row = stream.site.context.row()
     with stream.source.read(stream.name) as session:
         server = stream.source.connector.catalog.server_identity(session.connection)
     yield "source", "ok", f"{stream.source.label}: {server.product}"
+    _refuse_edited_plan(stream, row, sites)
     plan, warnings = plan_of(stream, row)
     table = plan.table
-    yield stream.config.subject, "ok", f"{_told(table)}, {len(plan.captured)} columns captured"
+    yield stream.config.subject, "ok", f"{_described(table)}, {len(plan.captured)} columns captured"
     for warning in warnings:
         yield "columns", "warning", warning
     strategy = stream.site.strategy(plan)
@@ -69,25 +77,44 @@ def _stream_findings(stream: Stream) -> _Found:
         yield "privileges", "ok", _privileges(stream, session, plan, row)
         stream.site.refuse_unfit(session, plan, option_place(stream))
         yield "strategy", "ok", f"{strategy.label}: {_SEEN[strategy.consistency]}"
+        for remark in restriction_remarks(session.connection, stream.source.connector, plan):
+            yield "restriction", "warning", remark
         for remark in stream.site.remarks(session, plan):
             yield "strategy", "warning", f"{strategy.label}: {remark}"
         if row is not None and row.prepared:
-            check_requested(stream.name, stream.settings.requested, row.checkpoint)
             check_shape(stream.source, session, stream.name, row.checkpoint, plan)
             check_server(stream.source, session, stream.name, row.checkpoint, accept=False)
             stream.site.context.prove_whole()
             if change := change_of(row.checkpoint, plan):
-                yield "state", "warning", f"{change.told()}: the next poll takes that up"
+                yield "state", "warning", f"{change.told()}: the next poll applies it"
             found = "1 batch" if row.last_batch_seq == 1 else f"{row.last_batch_seq} batches"
             yield "state", "ok", f"prepared, epoch {row.epoch}, {found}"
         else:
-            refuse_prepared_elsewhere(stream.site.context)
             yield "state", "ok", f"not prepared yet: qbcd prepare {stream.name}"
     for warning in strategy.warnings():
         yield "strategy", "warning", f"{strategy.label}: {warning}"
 
 
-def _told(table: Table) -> str:
+def _refuse_edited_plan(stream: Stream, row: StreamRow | None, sites: Iterable[Site]) -> None:
+    """Refuse settings that were edited after `prepare`, before anything that the new ones need is checked.
+
+    Raises:
+        SchemaChanged: Names the settings.
+    """
+    if row is not None and row.prepared:
+        check_requested(stream.name, stream.settings.requested, row.checkpoint)
+        return
+    refuse_prepared_elsewhere(stream.site.context)
+    for site in sites if stream.name in stream.project.names() else ():
+        context = site.context
+        if context.kind != "database" or context.source.name == stream.source.name:
+            continue
+        found = own_row(context)
+        if found is not None and found.prepared and found.project_id == stream.project.project_id:
+            raise prepared_elsewhere(stream.name, "source", f"it was {context.source.name}, where its replica is")
+
+
+def _described(table: Table) -> str:
     rows = f"about {table.rows:,} rows" if table.rows >= 0 else "rows unknown (never analyzed)"
     if not table.query:
         return f"{table.label}, {table.kind}, {rows}"
@@ -102,7 +129,7 @@ def _read(base: Table) -> str:
 
 def _key(stream: Stream, session: Session, plan: StreamPlan) -> str:
     if plan.counted:
-        return "none: rows are told by all their values, and counted"
+        return "none: all its values identify a row, and equal rows are counted"
     if not plan.key:
         return "(), since the query gives one row at most"
     named = ", ".join(c.name for c in plan.key)
@@ -111,9 +138,10 @@ def _key(stream: Stream, session: Session, plan: StreamPlan) -> str:
     found = session.one(stream.site.strategy(plan).key_problems())
     twice, null = int(found.keys_more_than_once), int(found.keys_null)
     if twice or null:
+        occurs = f"{twice:,} {'value occurs' if twice == 1 else 'values occur'} more than once"
+        rows = f" or with NULL ({null:,} {'row' if null == 1 else 'rows'} with NULL)" if null else ""
         raise UnsafeKey(
-            f"key ({named}) is not unique in {plan.table.label}: {twice} keys stand there more than "
-            f"once or hold NULL ({null} rows with NULL)",
+            f"key ({named}) is not unique in {plan.table.label}: {occurs}{rows}",
             where=stream.config.place("key"),
             stream=stream.name,
             remedy="choose a key that is unique and never NULL",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from qbcd.cli.output import Output
 from qbcd.version import __version__
@@ -17,8 +18,40 @@ from qbcd.version import __version__
 DEFAULT_CONFIG = Path("qbcd.yaml")
 HELP = "Finds inserts, updates and deletes in databases that can only be queried."
 
+
+class _Command(TyperCommand):
+    """A command whose help shows no types: of its option ``--help``, which is a switch, and of its arguments."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """See Click's Command."""
+        found: list[Any] = super().get_params(ctx)
+        for parameter in found:
+            if parameter.param_type_name == "argument":
+                parameter.display_type_rich = lambda ctx: None
+        return found
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """See Click's Command."""
+        return _as_switch(super().get_help_option(ctx))
+
+
+class _Commands(TyperGroup):
+    """The commands, with ``--help`` as a switch."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """See Click's Command."""
+        return _as_switch(super().get_help_option(ctx))
+
+
+def _as_switch(option: Any) -> Any:
+    if option is not None:
+        option.metavar = ""
+    return option
+
+
 app = typer.Typer(
     name="qbcd",
+    cls=_Commands,
     help=HELP,
     no_args_is_help=True,
     add_completion=False,
@@ -27,12 +60,18 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+
+def switch(*names: str, **more: Any) -> Any:
+    """An option without a value; the help of Typer would show one."""
+    return typer.Option(*names, metavar="", **more)
+
+
 Config = Annotated[
     Path | None, typer.Option("-c", "--config", metavar="FILE", help="The configuration; default: qbcd.yaml.")
 ]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Log more, and show tracebacks.")]
-Json = Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")]
-NoProgress = Annotated[bool, typer.Option("--no-progress", help="No progress on stderr.")]
+Verbose = Annotated[bool, switch("-v", "--verbose", help="Log more, and show tracebacks.")]
+Json = Annotated[bool, switch("--json", help="Machine-readable output on stdout.")]
+NoProgress = Annotated[bool, switch("--no-progress", help="No progress on stderr.")]
 
 StreamName = Annotated[str, typer.Argument(metavar="STREAM", help="The stream's name.")]
 StreamNames = Annotated[list[str] | None, typer.Argument(metavar="STREAM", help="Streams; default: all.")]
@@ -62,20 +101,22 @@ def common_options(
     as_json: Json = False,
     no_progress: NoProgress = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+        bool, switch("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Keep the options given before the command; the command's own options win."""
     ctx.obj = Common(config, verbose, as_json, no_progress)
 
 
-def command(function: Callable[..., int], name: str = "") -> None:
+def command(function: Callable[..., int], name: str = "", *, hidden: bool = False) -> None:
     """Add a command to the application.
 
     Args:
         function: Takes an :class:`~qbcd.cli.output.Output`, then the command's own arguments, annotated for Typer;
-            returns the exit code. Its docstring is the command's help.
+            returns the exit code. Its docstring is the command's help. An argument that is a dataclass stands for its
+            fields, each an option.
         name: The command's name; default: the function's.
+        hidden: Leave it out of the list of commands.
     """
 
     @wraps(function)
@@ -89,11 +130,20 @@ def command(function: Callable[..., int], name: str = "") -> None:
             as_json=as_json or before.as_json,
             progress=not (no_progress or before.no_progress),
         )
-        raise typer.Exit(output.run(lambda: function(output, **own)))
+        raise typer.Exit(output.run(lambda: function(output, **_grouped(function, own))))
 
     run.__doc__ = inspect.getdoc(function)
     _sign(run, function)
-    app.command(name or function.__name__)(run)
+    app.command(name or function.__name__, cls=_Command, hidden=hidden)(run)
+
+
+def _grouped(function: Callable[..., int], own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `function`, with the options of a dataclass as one value."""
+    made, left = dict[str, Any](), dict(own)
+    for name, kind in get_type_hints(function).items():
+        if is_dataclass(kind) and isinstance(kind, type):
+            made[name] = kind(**{f.name: left.pop(f.name) for f in fields(kind)})
+    return made | left
 
 
 def _sign(run: Callable[..., None], function: Callable[..., int]) -> None:
@@ -102,7 +152,14 @@ def _sign(run: Callable[..., None], function: Callable[..., int]) -> None:
     keyword = inspect.Parameter.KEYWORD_ONLY
     own = list(inspect.signature(function).parameters.values())[1:]
     parameters = [inspect.Parameter("ctx", keyword, annotation=typer.Context)]
-    parameters += [p.replace(kind=keyword, annotation=kinds[p.name]) for p in own]
+    for p in own:
+        if not is_dataclass(group := kinds[p.name]):
+            parameters.append(p.replace(kind=keyword, annotation=group))
+            continue
+        hints = get_type_hints(group, include_extras=True)
+        parameters += [
+            inspect.Parameter(f.name, keyword, default=f.default, annotation=hints[f.name]) for f in fields(group)
+        ]
     for name, kind, default in (
         ("config", Config, None),
         ("verbose", Verbose, False),

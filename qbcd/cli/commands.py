@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from qbcd.cli.app import app, command
 from qbcd.cli.demo import demo
-from qbcd.cli.inspect import changes, status, verify
+from qbcd.cli.inspect import changes, verify
 from qbcd.cli.plan import advise, explain
 from qbcd.cli.poll import run
 from qbcd.cli.prepare import prepare, reset, retire
 from qbcd.cli.project import check, init, schema
+from qbcd.cli.status import status
 
 __all__ = ["app"]
 
-for function in (init, check, advise, explain, prepare, run, status, changes, verify, retire, reset, schema, demo):
+for function in (init, check, explain, prepare, run, status, changes, verify, retire, reset, schema, demo):
     command(function)
+command(advise, hidden=True)  # not built: it says so to those who type it

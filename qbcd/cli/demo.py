@@ -7,14 +7,15 @@ from typing import Annotated
 
 import typer
 
+from qbcd.cli.app import switch
 from qbcd.cli.output import Output
 
 Directory = Annotated[Path, typer.Option("--directory", metavar="DIR", help="Folder for configuration and events.")]
-Keep = Annotated[bool, typer.Option("--keep", help="Leave the server running until Ctrl-C.")]
+Keep = Annotated[bool, switch("--keep", help="Leave the server running until Ctrl-C.")]
 Serve = Annotated[
-    bool, typer.Option("--serve", help='Only start an empty server, in the background: eval "$(qbcd demo --serve)"')
+    bool, switch("--serve", help='Only start an empty server, in the background: eval "$(qbcd demo --serve)"')
 ]
-Stop = Annotated[bool, typer.Option("--stop", help="Stop that server and remove its data.")]
+Stop = Annotated[bool, switch("--stop", help="Stop that server and remove its data.")]
 
 
 def demo(

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from qbcd.model import Cost
+from qbcd.wording import counted as counted
 
 _OPS = {"r": "baseline row", "c": "insert", "u": "update", "d": "delete"}
 _AGES = ((86_400, "d"), (3_600, "h"), (60, "min"))
-
-
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """``1 row``, ``2,000 rows``."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def events(counts: Mapping[str, int]) -> str:
@@ -47,11 +43,28 @@ def duration(seconds: float) -> str:
 
 def cost(spent: Cost) -> str:
     """The cost of a poll, on one line."""
+    return " · ".join(costs(spent))
+
+
+def packed(parts: Sequence[str], width: int) -> list[str]:
+    """Put as many parts on a line as fit, with `` · `` between them."""
+    lines: list[str] = []
+    for part in parts:
+        if lines and len(lines[-1]) + len(part) + 3 <= width:
+            lines[-1] += f" · {part}"
+        else:
+            lines.append(part)
+    return lines
+
+
+def costs(spent: Cost) -> list[str]:
+    """The parts of a poll's cost, of which none should be broken over two lines."""
     shipped = "shipped nothing"
     if spent.rows_shipped:
         shipped = f"shipped {counted(spent.rows_shipped, 'row')}"
         shipped += f" ({size(spent.bytes_shipped)})" if spent.bytes_shipped else ""
     parts = [f"scanned {counted(spent.rows_scanned, 'row')}", shipped]
     if spent.ranges:
-        parts.append(f"{spent.dirty:,} of {counted(spent.ranges, 'range')} differ")
-    return " · ".join([*parts, duration(spent.seconds), "with Spark" if spent.spark else "without Spark"])
+        verb = "differs" if 1 in (spent.dirty, spent.ranges) else "differ"
+        parts.append(f"{spent.dirty:,} of {counted(spent.ranges, 'range')} {verb}")
+    return [*parts, duration(spent.seconds), "with Spark" if spent.spark else "without Spark"]

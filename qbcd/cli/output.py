@@ -1,4 +1,8 @@
-"""The output of commands: results on stdout, everything else on stderr, secrets masked; errors as exit codes."""
+"""The output of commands: results on stdout, everything else on stderr, secrets masked; errors as exit codes.
+
+Messages are qbcd's own and hold no secrets (`qbcd.config.masking`): :meth:`Output.masked` masks what looks like a
+credential. Tracebacks, logs and stored messages repeat the words of others: :meth:`Output.foreign` masks all secrets.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +21,21 @@ from rich.console import Console, RenderableType
 from rich.logging import RichHandler
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
 
+from qbcd.cli.log_lines import Level, LogLines
 from qbcd.errors import QbcdError
-from qbcd.spark.session import REDACTED
+from qbcd.spark.jvm_start import java_messages_to
 
 if TYPE_CHECKING:
     from qbcd.api import Project
-    from qbcd.config import ProjectConfig
+    from qbcd.config.masking import Masking
 
 INTERRUPTED = 130
 PLAIN_WIDTH = 160  # columns of a table that goes into a file or a pipe
-_IN_URL = re.compile(r"(://[^\s:/@]*:)[^\s/@]+(@)")
+_OF_SPARK = re.compile(r"\d\d:\d\d:\d\d (DEBUG|INFO|WARN|ERROR|FATAL) (spark .*)")  # see log4j2.properties
+_LEVELS: Mapping[str, Level] = {"DEBUG": "debug", "INFO": "info", "WARN": "warning", "WARNING": "warning"}
 
 
 class Output:
@@ -38,6 +46,9 @@ class Output:
         verbose: Log more; show tracebacks.
         as_json: Print results and errors as JSON on stdout.
         progress: Show progress if stderr is a terminal.
+
+    Attributes:
+        log: Takes everything that goes to stderr, once :meth:`log_lines` was called.
     """
 
     def __init__(self, *, config: Path, verbose: bool, as_json: bool, progress: bool) -> None:
@@ -47,13 +58,34 @@ class Output:
         self.out = _console(stderr=False)
         self.err = _console(stderr=True)
         self._progress = progress and self.err.is_terminal
-        self._secrets: list[str] = []
+        self._masking: Masking | None = None  # until the configuration is known
+        self.log: LogLines | None = None
+
+    def log_lines(self, *, as_json: bool) -> None:
+        """From now on write log lines to stderr, and show no progress."""
+        self._progress = False
+        self.log = LogLines(lambda line: print(line, file=self.err.file, flush=True), as_json=as_json)
 
     # -- results -----------------------------------------------------------------------------------------------------
     def show(self, *things: RenderableType) -> None:
-        """Print results for people; text is Rich markup."""
+        """Print results for people; text is Rich markup, whose lines break at words on a terminal."""
         for thing in things:
-            self.out.print(thing, soft_wrap=isinstance(thing, str))
+            self.out.print(thing, soft_wrap=isinstance(thing, str) and not self.out.is_terminal)
+
+    def comment(self, text: str, style: str = "dim") -> None:
+        """Print a comment among SQL statements, which has to stay on one line."""
+        self.out.print(f"[{style}]-- {escape(text)}[/]", soft_wrap=True)
+
+    def item(self, name: str, text: str) -> None:
+        """Print an entry of a list, both Rich markup; on a terminal its further lines are indented."""
+        if not self.out.is_terminal:
+            self.show(f"  {name}  {text}")
+            return
+        grid = Table.grid(padding=(0, 2, 0, 0), pad_edge=False)
+        grid.add_column(no_wrap=True)
+        grid.add_column(overflow="fold")
+        grid.add_row(f"  {name}", text)
+        self.out.print(grid)
 
     def text(self, text: str) -> None:
         """Print a result unchanged; Rich would change some characters, such as tabs."""
@@ -65,8 +97,18 @@ class Output:
 
     # -- messages ----------------------------------------------------------------------------------------------------
     def say(self, text: str) -> None:
-        """Print a remark, Rich markup, on stderr."""
-        self.err.print(text, soft_wrap=True)
+        """Print a remark, Rich markup, on stderr; a terminal gets lines that break at words."""
+        if self.log is not None:
+            self.log.add("info", Text.from_markup(text).plain)
+        else:
+            self.err.print(text, soft_wrap=not self.err.is_terminal)
+
+    def remark(self, stream: str, text: str, **values: Any) -> None:
+        """Print a remark about a stream, Rich markup, on stderr; `values` are further fields of a log line."""
+        if self.log is not None:
+            self.log.add("info", Text.from_markup(text).plain, stream, **values)
+        else:
+            self.say(f"[bold]{escape(stream)}[/]: {text}")
 
     def ask(self, question: str) -> None:
         """Print a question on stderr; the answer is typed on the same line."""
@@ -74,6 +116,9 @@ class Output:
 
     def warn(self, text: str, stream: str = "") -> None:
         """Print a warning on stderr."""
+        if self.log is not None:
+            self.log.add("warning", self.masked(text), stream)
+            return
         place = f"stream {stream}: " if stream else ""
         self.say(f"[bold yellow]warning:[/] {escape(self.masked(place + text))}")
 
@@ -81,13 +126,26 @@ class Output:
         """Print an error as a message on stderr, and with `as_json` as an object on stdout."""
         if self.as_json:
             self.data(self.as_data(error))
-        for line in (str(one) for one in problems(error)):
-            self.say(f"[bold red]error:[/] {escape(self.masked(line))}")
+        self.complain(error)
+
+    def complain(self, error: QbcdError, **values: Any) -> None:
+        """Print an error as a message on stderr; `values` are further fields of a log line."""
+        for one in problems(error):
+            if self.log is not None:
+                data = self.as_data(one)
+                more = {name: data[name] for name in ("remedy", "where", "exit_code") if data[name]}
+                self.log.add("error", self.masked(str(one)), one.stream, **more, **values)
+            else:
+                self.say(f"[bold red]error:[/] {escape(self.masked(str(one)))}")
 
     def trace(self, error: Exception) -> None:
         """Print the traceback of an error on stderr if `verbose`."""
         if self.verbose:
-            self.err.print(self.masked("".join(traceback.format_exception(error))), markup=False, soft_wrap=True)
+            text = self.foreign("".join(traceback.format_exception(error)))
+            if self.log is not None:
+                self.log.add_trace(text)
+            else:
+                self.err.print(text, markup=False, soft_wrap=True)
 
     def as_data(self, error: QbcdError) -> dict[str, Any]:
         """Return an error as JSON-ready data."""
@@ -112,7 +170,7 @@ class Output:
     # -- the frame of a command --------------------------------------------------------------------------------------
     def run(self, command: Callable[[], int]) -> int:
         """Run `command`; turn every exception into a message and an exit code."""
-        with self._logging():
+        with self._logging(), java_messages_to(self._from_java):
             try:
                 return command()
             except QbcdError as error:
@@ -138,21 +196,26 @@ class Output:
         """
         from qbcd.api import Project
         from qbcd.config import load_config
+        from qbcd.config.masking import masking_of
 
         config = load_config(self.config)
-        self._secrets = _secrets(config)
+        self._masking = masking_of(config)
         with Project(config) as project:
             yield project
 
     def masked(self, text: str) -> str:
-        """Return `text` without the configuration's passwords and without a password in a URL."""
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return _IN_URL.sub(r"\1***\2", text)
+        """Return a message of qbcd's own without what looks like a credential."""
+        from qbcd.config.masking import credentials_masked
+
+        return credentials_masked(text)
+
+    def foreign(self, text: str) -> str:
+        """Return text that others wrote, or that an earlier version stored, without the configuration's secrets."""
+        return self.masked(text) if self._masking is None else self._masking.foreign(text)
 
     def _bug(self, error: Exception) -> int:
         first = (str(error).strip().splitlines() or [""])[0]
-        what = f"{type(error).__name__}: {first}" if first else type(error).__name__
+        what = self.foreign(f"{type(error).__name__}: {first}" if first else type(error).__name__)
         hint = "" if self.verbose else "run with -v for the traceback"
         self.trace(error)
         self.error(QbcdError(f"unexpected {what}", remedy=hint))
@@ -160,7 +223,7 @@ class Output:
 
     @contextmanager
     def _logging(self) -> Iterator[None]:
-        handler = RichHandler(console=self.err, show_path=False, markup=False, omit_repeated_times=False)
+        handler = _Records(self)
         handler.addFilter(self._mask_record)
         logger = logging.getLogger("qbcd")
         before = logger.level, logger.propagate
@@ -175,15 +238,44 @@ class Output:
             logger.propagate = before[1]
 
     def _mask_record(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = self.masked(record.getMessage()), None
+        record.msg, record.args = self.foreign(record.getMessage()), None
+        if record.exc_info:  # a formatter takes the text, where there is one
+            record.exc_text = self.foreign(logging.Formatter().formatException(record.exc_info))
+            record.exc_info = None
         return True
+
+    def _from_java(self, line: str) -> None:
+        """Print a line of Java's stderr."""
+        if self.log is None:
+            self.err.print(self.foreign(line), markup=False, soft_wrap=True)
+            return
+        found = _OF_SPARK.match(line)
+        level = _LEVELS.get(found[1], "error") if found else "warning"
+        self.log.add(level, self.foreign(found[2] if found else line))
+
+
+class _Records(RichHandler):
+    """Prints records of Python's logging, as a table or as log lines."""
+
+    def __init__(self, output: Output) -> None:
+        super().__init__(console=output.err, show_path=False, markup=False, omit_repeated_times=False)
+        self._output = output
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """See :meth:`logging.Handler.emit`."""
+        if self._output.log is None:
+            super().emit(record)
+            return
+        self._output.log.add(_LEVELS.get(record.levelname, "error"), record.getMessage())
+        if record.exc_text:  # with secrets masked; see Output._mask_record
+            self._output.log.add_trace(record.exc_text)
 
 
 def show_progress(project: Project, now: Callable[[str], None]) -> None:
     """Report by `now` what a long step of the project is working on."""
     from qbcd.api import assembly_of
 
-    assembly_of(project).progress = lambda stream, what: now(f"{stream}: {what}")
+    assembly_of(project).progress = lambda stream, what: now(f"{stream}: {what}" if stream else what)
 
 
 def problems(error: QbcdError) -> tuple[QbcdError, ...]:
@@ -204,24 +296,3 @@ def _console(*, stderr: bool) -> Console:
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = PLAIN_WIDTH
     return console
-
-
-def _secrets(config: ProjectConfig) -> list[str]:
-    """Return passwords of databases, and settings that are named like a secret; the longest first."""
-    urls = [source.sqlalchemy_url() for source in config.sources.values()] + [config.state_url()]
-    settings = [config.spark.conf, *(sink.options for sink in config.sinks.values())]
-    named = [text for some in settings for text in _called_secrets(some)]
-    found = {text for text in [*(str(url.password or "") for url in urls), *named] if len(text) > 3}
-    return sorted(found - {"true", "false"}, key=len, reverse=True)
-
-
-def _called_secrets(settings: Any, called: bool = False) -> Iterator[str]:
-    """Yield the strings of settings that are named like a secret, or are inside one."""
-    if isinstance(settings, Mapping):
-        for name, value in settings.items():
-            yield from _called_secrets(value, called or re.search(REDACTED, str(name)) is not None)
-    elif isinstance(settings, (list, tuple)):
-        for value in settings:
-            yield from _called_secrets(value, called)
-    elif called and isinstance(settings, str):
-        yield settings

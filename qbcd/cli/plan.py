@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from rich.markup import escape
 from rich.syntax import Syntax
 
 from qbcd.cli.app import StreamName, StreamNames
@@ -39,10 +38,12 @@ def explain(output: Output, stream: StreamName) -> int:
         return 0
     for number, step in enumerate(steps, 1):
         # SQL comments, so that the whole output is SQL.
-        output.show(f"[bold]-- {number}. {escape(step.title)}[/]", f"[dim]-- {escape(step.where)}[/]")
+        output.comment(f"{number}. {step.title}", "bold")
+        output.comment(step.where)
         sql(output, step.statement)
         output.text("")
-    output.show(*(f"[dim]-- {escape(line)}[/]" for line in _cost(strategy, estimate)))
+    for line in _cost(strategy, estimate):
+        output.comment(line)
     return 0
 
 
@@ -50,7 +51,7 @@ def sql(output: Output, statement: Statement) -> None:
     """Print a statement, with the values bound to it, colored on a terminal."""
     if statement.params:
         values = ", ".join(f"{name} = {value!r}" for name, value in statement.params.items())
-        output.show(f"[dim]-- with {escape(values)}[/]")
+        output.comment(f"with {values}")
     text = f"{statement.sql.rstrip().rstrip(';')};"
     if output.out.is_terminal:
         output.show(Syntax(text, "sql", theme="ansi_dark", background_color="default", word_wrap=True))

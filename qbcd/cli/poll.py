@@ -5,58 +5,148 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import dataclass, field
+from enum import Enum
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
-from rich.markup import escape
 
-from qbcd.cli import formatting
-from qbcd.cli.app import StreamNames
-from qbcd.cli.output import Output, show_progress
+from qbcd.cli.app import StreamNames, switch
+from qbcd.cli.output import Output, show_progress, worst
+from qbcd.cli.prepare import show_prepared
+from qbcd.cli.run_lines import RunLines
+from qbcd.errors import QbcdError, Refused
 
 if TYPE_CHECKING:
-    from qbcd.job import Outcome
-    from qbcd.stream import Report
+    from qbcd.api import Project
+    from qbcd.job import JobReport, Outcome
 
 T = TypeVar("T")
-Once = Annotated[bool, typer.Option("--once", help="Poll each stream once and exit.")]
-AcceptDeletes = Annotated[bool, typer.Option("--accept-deletes", help="Let the refused deletes through, once.")]
-AcceptSource = Annotated[bool, typer.Option("--accept-source", help="Go on with a changed server, once.")]
 
 
-def run(
-    output: Output,
-    streams: StreamNames = None,
-    once: Once = False,
-    accept_deletes: AcceptDeletes = False,
-    accept_source: AcceptSource = False,
-) -> int:
+class LogFormat(str, Enum):
+    """The form of log lines."""
+
+    text = "text"
+    json = "json"
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options of ``run``."""
+
+    once: Annotated[bool, switch("--once", help="Poll each stream once and exit.")] = False
+    prepare: Annotated[bool, switch("--prepare", help="Prepare streams that are not prepared.")] = False
+    accept_deletes: Annotated[bool, switch("--accept-deletes", help="Let the refused deletes through, once.")] = False
+    accept_source: Annotated[bool, switch("--accept-source", help="Go on with a changed server, once.")] = False
+    log_format: Annotated[
+        LogFormat | None, typer.Option("--log-format", help="Log lines on stderr; text if it is no terminal.")
+    ] = None
+
+
+def run(output: Output, streams: StreamNames = None, options: RunOptions = RunOptions()) -> int:
     """Poll: every stream at its interval until stopped, or once."""
+    if options.log_format is not None:
+        output.log_lines(as_json=options.log_format is LogFormat.json)
     stop = threading.Event()
-    idle = "waiting for the next poll"
     with output.project() as project, output.working("polling") as now, _signals(output, stop):
         show_progress(project, now)
+        job = Job(output, project, options, now, stop)
+        code = _aside(lambda: job.run(streams or ()))
+    return 0 if stop.is_set() and not options.once else code
 
-        def told(outcome: Outcome) -> None:
-            _tell(output, outcome, always=once)
-            now(idle)
 
-        report = _aside(
-            lambda: project.run(
-                streams or (),
-                once=once,
-                accept_deletes=accept_deletes,
-                accept_source=accept_source,
-                told=told,
-                stop=stop,
-            )
+@dataclass
+class Job:
+    """One call of ``run``: streams are prepared if that is wanted, then polled."""
+
+    output: Output
+    project: Project
+    options: RunOptions
+    now: Callable[[str], None]
+    stop: threading.Event
+    failed: set[str] = field(default_factory=set)  # streams that could not be prepared at the start
+
+    def run(self, streams: Sequence[str]) -> int:
+        """Return the exit code.
+
+        Raises:
+            Refused: No stream is prepared, and none is to be.
+        """
+        names = list(streams) or [handle.name for handle in self.project.streams]
+        prepare = self._unprepared(names) if self.options.prepare else []
+        if not (self.options.once or self.options.prepare) and len(self._unprepared(names)) == len(names):
+            raise _nothing_prepared(names, all_streams=not streams)
+        if not (self.options.once or self.output.log or self.output.err.is_terminal):
+            self.output.log_lines(as_json=False)  # what ends the command before is an error like any other
+        codes = [self._prepare(name) for name in prepare if not self.stop.is_set()]
+        if self.options.once:  # what could not be prepared has had its error
+            names = [name for name in names if name not in self.failed]
+        if names and not self.stop.is_set():
+            codes.append(self._poll(names).exit_code)
+        return worst(codes)
+
+    def _poll(self, names: Sequence[str]) -> JobReport:
+        options, left = self.options, set(names)
+        polls_too = options.log_format is not None or not self.output.as_json
+        lines = RunLines(self.output, once=options.once, polls_too=polls_too)
+
+        def add(outcome: Outcome) -> None:
+            lines.add(outcome)
+            left.discard(outcome.stream)
+            if not options.once:
+                self._prepare_later(outcome)
+                self.now("waiting for the next poll")
+            elif left:
+                self.now("polling")
+
+        return self.project.run(
+            names,
+            once=options.once,
+            accept_deletes=options.accept_deletes,
+            accept_source=options.accept_source,
+            told=add,
+            stop=self.stop,
         )
-    return 0 if stop.is_set() and not once else report.exit_code
+
+    def _unprepared(self, names: Sequence[str]) -> list[str]:
+        """Return the streams that are known to be not prepared."""
+        from qbcd.api import assembly_of
+        from qbcd.status import is_prepared
+
+        parts = assembly_of(self.project)
+        with parts.read_only():
+            return [name for name in names if is_prepared(parts.open_stream(name)) is False]
+
+    def _prepare(self, name: str) -> int:
+        self.now(f"{name}: preparing")
+        try:
+            report = self.project.stream(name).prepare()
+        except QbcdError as error:
+            error.stream = error.stream or name
+            self.failed.add(name)
+            self.output.trace(error)
+            self.output.error(error)
+            return error.exit_code
+        return show_prepared(self.output, name, report, self.output.remark)
+
+    def _prepare_later(self, outcome: Outcome) -> None:
+        """Prepare a stream whose source could not be reached when the job began."""
+        if self.options.prepare and isinstance(outcome.error, Refused) and self._unprepared([outcome.stream]):
+            self._prepare(outcome.stream)
+
+
+def _nothing_prepared(names: Sequence[str], *, all_streams: bool) -> Refused:
+    if len(names) == 1:
+        only = "" if all_streams else f" {names[0]}"
+        return Refused("is not prepared", stream=names[0], remedy=f"qbcd prepare{only}, or qbcd run{only} --prepare")
+    which = "" if all_streams else f" {' '.join(names)}"
+    what = f"none of the {len(names)} streams is prepared"
+    return Refused(what, remedy=f"qbcd prepare{which}, or qbcd run{which} --prepare")
 
 
 def _aside(work: Callable[[], T]) -> T:
@@ -76,7 +166,7 @@ def _signals(output: Output, stop: threading.Event) -> Iterator[None]:
         if stop.is_set():
             os._exit(128 + number)
         stop.set()
-        output.say("stopping after the step in hand; once more to stop at once")
+        output.say("stopping after the current step; once more to stop at once")
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -84,59 +174,3 @@ def _signals(output: Output, stop: threading.Event) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _tell(output: Output, outcome: Outcome, *, always: bool) -> None:
-    """Print one line per poll; without a terminal, a continuous run omits polls that found nothing."""
-    if output.as_json:
-        output.data(_data(output, outcome))
-    if outcome.report is not None:
-        _tell_report(output, outcome, outcome.report, always=always)
-    if outcome.error is not None:
-        output.trace(outcome.error)
-        output.say(f"[bold red]error:[/] {escape(output.masked(str(outcome.error)))}")
-
-
-def _tell_report(output: Output, outcome: Outcome, report: Report, *, always: bool) -> None:
-    for warning in report.warnings:
-        output.warn(warning, outcome.stream)
-    if not output.as_json and (report.header or always or output.verbose or output.err.is_terminal):
-        output.say(_line(report))
-    for failure in report.failures.values():
-        output.trace(failure)
-        output.say(f"[bold red]error:[/] {escape(output.masked(str(failure)))}")
-
-
-def _line(report: Report) -> str:
-    found = "no change"
-    if report.header:
-        numbers = [str(h.seq) for h in report.headers]
-        which = f"batch {numbers[0]}" if len(numbers) == 1 else f"batches {numbers[0]} to {numbers[-1]}"
-        found = f"{which}: {formatting.events(report.counts)}"
-    elif report.delivered:
-        found = f"no change, {formatting.counted(report.delivered, 'earlier delivery', 'earlier deliveries')} made"
-    return f"[bold]{escape(report.stream)}[/]: {found} [dim]({formatting.cost(report.cost)})[/]"
-
-
-def _data(output: Output, outcome: Outcome) -> dict[str, Any]:
-    report, error = outcome.report, outcome.error
-    if error is not None:
-        kind = "refused" if outcome.exit_code == 3 else "failed"
-        did = _done(output, report) if report is not None else {}
-        return did | output.as_data(error) | {"stream": outcome.stream, "outcome": kind}
-    assert report is not None
-    kind = "failed" if report.failures else "ok" if report.header else "empty"
-    return {"stream": report.stream, "outcome": kind, **_done(output, report)}
-
-
-def _done(output: Output, report: Report) -> dict[str, Any]:
-    header = report.header
-    return {
-        "epoch": header.epoch if header else None,
-        "batch_seq": header.seq if header else None,
-        "counts": report.counts,
-        "delivered": report.delivered,
-        "failures": {sink: output.masked(str(error)) for sink, error in report.failures.items()},
-        "warnings": [output.masked(warning) for warning in report.warnings],
-        "cost": asdict(report.cost),
-    }

@@ -10,19 +10,22 @@ import typer
 from rich.markup import escape
 
 from qbcd.cli import formatting
-from qbcd.cli.app import StreamName, StreamNames
+from qbcd.cli.app import StreamName, StreamNames, switch
 from qbcd.cli.output import Output, show_progress, worst
 from qbcd.cli.plan import sql
 from qbcd.errors import ConfigError, QbcdError
 from qbcd.model import Statement
 
 if TYPE_CHECKING:
-    from qbcd.api import Project
+    from collections.abc import Callable
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print the DDL for a DBA, run nothing.")]
+    from qbcd.api import Project
+    from qbcd.stream import Report
+
+DryRun = Annotated[bool, switch("--dry-run", help="Print the DDL for a DBA, run nothing.")]
 SinkName = Annotated[str, typer.Argument(metavar="SINK", help="The sink's name, or python.")]
-Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")]
-Discard = Annotated[bool, typer.Option("--discard", help="Drop batches that some sink lacks.")]
+Yes = Annotated[bool, switch("-y", "--yes", help="Do not ask.")]
+Discard = Annotated[bool, switch("--discard", help="Drop batches that some sink lacks.")]
 _ANSWERS = {"y": True, "yes": True, "": False, "n": False, "no": False}
 
 
@@ -49,9 +52,9 @@ def _ddl(output: Output, project: Project, name: str) -> int:
         output.data({"stream": name, "ddl": statements})
         return 0
     if not statements:
-        output.show(f"[dim]-- {escape(name)}: the source is only read, nothing is created there[/]")
+        output.comment(f"{name}: the source is only read, nothing is created there")
         return 0
-    output.show(f"[dim]-- {escape(name)}[/]")
+    output.comment(name)
     for statement in statements:
         sql(output, Statement(statement))
     return 0
@@ -61,6 +64,18 @@ def _prepare(output: Output, project: Project, name: str) -> int:
     with output.working(f"{name}: preparing") as now:
         show_progress(project, now)
         report = project.stream(name).prepare()
+    return show_prepared(output, name, report, lambda stream, text: output.show(f"[bold]{escape(stream)}[/]: {text}"))
+
+
+def show_prepared(output: Output, name: str, report: Report, show: Callable[[str, str], None]) -> int:
+    """Print what `prepare` did, and return its exit code.
+
+    Args:
+        output: For JSON, warnings and errors.
+        name: The stream.
+        report: What was done.
+        show: Prints a line for people: stream and text.
+    """
     header, cost = report.header, report.cost
     for warning in report.warnings:
         output.warn(warning, name)
@@ -73,10 +88,8 @@ def _prepare(output: Output, project: Project, name: str) -> int:
         output.data({"stream": name, "prepared": True, "counts": counts, "cost": asdict(cost)})
     elif not already:
         baseline = f", {formatting.events(header.counts)} delivered" if header else ""
-        output.show(
-            f"[bold]{escape(name)}[/]: baseline of {formatting.counted(cost.rows_scanned, 'row')} taken{baseline} "
-            f"[dim]({formatting.duration(cost.seconds)})[/]"
-        )
+        rows = formatting.counted(cost.rows_scanned, "row")
+        show(name, f"baseline of {rows} taken{baseline} [dim]({formatting.duration(cost.seconds)})[/]")
     return 1 if report.failures else 0
 
 
@@ -94,7 +107,7 @@ def reset(output: Output, stream: StreamName, yes: Yes = False, discard: Discard
         return 0
     output.show(
         f"[bold]{escape(stream)}[/]: forgotten",
-        "its consumers must reload: the next `qbcd prepare` begins a new epoch, and changes up to then are not told",
+        "its consumers must reload: changes until the next prepare are not delivered",
     )
     return 0
 
@@ -128,8 +141,8 @@ def _confirmed(output: Output, command: str, stream: str, question: str) -> bool
         if not answer:
             output.say("")
             raise ConfigError(f"{command} was not confirmed", remedy="answer y, or give --yes", stream=stream)
-        if (said := answer.strip().lower()) in _ANSWERS:
-            return _ANSWERS[said]
+        if (word := answer.strip().lower()) in _ANSWERS:
+            return _ANSWERS[word]
 
 
 def _unchanged(output: Output, data: dict[str, object]) -> int:

@@ -10,13 +10,15 @@ import typer
 from rich.markup import escape
 
 from qbcd.cli.app import DEFAULT_CONFIG, StreamNames
-from qbcd.cli.output import Output, problems, worst
+from qbcd.cli.output import Output, show_progress, worst
 from qbcd.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from qbcd.check import Finding
 
-_MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "error": "[red]error[/]"}
+_MARKS = {"ok": "[green]ok     [/]", "warning": "[yellow]warning[/]", "error": "[red]error  [/]"}
 
 
 def init(
@@ -48,23 +50,45 @@ def schema(output: Output) -> int:
 
 
 def check(output: Output, streams: StreamNames = None) -> int:
-    """Check file, sources, keys, rights and machine; change nothing, but for a JDBC driver fetched into the cache."""
-    with output.project() as project, output.working("checking"):
+    """Check file, sources, keys, rights and machine, and show what is not ok; with -v show everything.
+
+    Nothing is changed, but a missing JDBC driver is fetched into the cache.
+    """
+    from qbcd.check import distinct_errors, summary
+
+    with output.project() as project, output.working("checking") as now:
+        show_progress(project, now)
         found = project.check(streams or ())
     errors = [finding.error for finding in found if finding.error is not None]
+    code = worst([error.exit_code for error in errors])
     if output.as_json:
         output.data({"ok": not errors, "findings": [_data(output, finding) for finding in found]})
-        return worst([error.exit_code for error in errors])
+        return code
+    if output.verbose:
+        _show_all(output, found)
+    else:
+        for text in dict.fromkeys(_placed(f, f.message) for f in found if f.level == "warning"):
+            output.item(_MARKS["warning"], escape(output.masked(text)))
+    for error in distinct_errors(found):
+        output.complain(error)
+    output.show(summary(found))
+    return code
+
+
+def _show_all(output: Output, found: Sequence[Finding]) -> None:
     shown = ""
     output.show(f"[bold]{escape(str(output.config))}[/]: the configuration is valid")
     for finding in found:
         if finding.stream != shown:
             shown = finding.stream
             output.show(f"[bold]{escape(shown) or 'project'}[/]")
-        output.show(f"  {_MARKS[finding.level]:<18} {escape(output.masked(f'{finding.subject}: {finding.message}'))}")
-    for text in dict.fromkeys(str(one) for error in errors for one in problems(error)):
-        output.say(f"[bold red]error:[/] {escape(output.masked(text))}")
-    return worst([error.exit_code for error in errors])
+        text = finding.subject if finding.error else f"{finding.subject}: {finding.message}"
+        output.item(_MARKS[finding.level], escape(output.masked(text)))
+
+
+def _placed(finding: Finding, text: str) -> str:
+    stream = f"stream {finding.stream}: " if finding.stream else ""
+    return f"{stream}{finding.subject}: {text}"
 
 
 def _data(output: Output, finding: Finding) -> dict[str, object]:

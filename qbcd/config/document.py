@@ -71,7 +71,24 @@ class Document:
 
     def shown(self, path: KeyPath, value: str) -> str:
         """`value` in quotes as a message may show it: a value that came through a placeholder shows only that."""
-        return quoted(self.interpolated.get(path, value))
+        written = self._placeholder(path)
+        return quoted(value if written is None else written)
+
+    def is_hidden(self, path: KeyPath) -> bool:
+        """Return True if the value at `path` came through a placeholder, by itself or as a part of another value."""
+        return self._placeholder(path) is not None
+
+    def item(self, path: KeyPath, index: int) -> KeyPath:
+        """Return the path of an item of a list; that of the value itself where one item is written without a list."""
+        value = self.raw
+        for part in path:
+            value = value[part]
+        return (*path, index) if isinstance(value, (list, tuple)) else path
+
+    def _placeholder(self, path: KeyPath) -> str | None:
+        return next(
+            (self.interpolated[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self.interpolated), None
+        )
 
     def error(self, problem: Problem) -> ConfigError:
         """The problem as an error with its place."""
@@ -160,14 +177,56 @@ def parse_yaml(text: str, display: str) -> tuple[Any, dict[KeyPath, int]]:
         line = text.count("\n", 0, error.position) + 1
         raise reader.fail(line, "there is a control character that YAML does not allow", "remove it") from None
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = mark.line + 1 if mark else 1
-        raise reader.fail(
-            line, f"not valid YAML: {_harmless(error.problem or '')}", "check indents and quotes"
-        ) from None
+        raise reader.fail(*_plain_words(error, text)) from None
     except (yaml.YAMLError, ValueError, OverflowError, LookupError):
         # what PyYAML lets through on absurd escapes and version numbers
         raise reader.fail(1, "not valid YAML", "check indents and quotes") from None
+
+
+_QUOTE_IT = "put the value in quotes"
+_ALIGN = "begin keys of one mapping, and dashes of one list, in the same column"
+# Words of PyYAML, and in plain words what they mean and what helps.
+_YAML_WORDS = (
+    (r"could not find expected ':'", "this line has no `key: value`", "write a colon and a blank behind the key"),
+    (r"expected <block end>, but found '<scalar>'", "there is text behind a quoted value", _QUOTE_IT),
+    (r"expected <block end>", "this line's indent fits none above", _ALIGN),
+    (r"found unexpected end of stream", "a quote is opened here and never closed", "close it"),
+    (r"found character '(.)' that", r"a value cannot begin with \1", _QUOTE_IT),
+    (
+        r"expected ',' or",
+        "a bracket is not closed, or a value in it needs quotes",
+        "close it; quote values with ? {} [] or ,",
+    ),
+    (r"found unknown escape", "a backslash in double quotes has another meaning", "write the value in single quotes"),
+    (r"expected alphabetic or numeric character", "a value cannot begin with * or &", _QUOTE_IT),
+    (r"found undefined tag handle", "a value cannot begin with !", _QUOTE_IT),
+)
+_AT_START = (
+    "could not find",
+    "found unexpected end",
+    "expected ','",
+)  # of these the construct's beginning is the place
+
+
+def _plain_words(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str, str]:
+    """Return line, problem and remedy of a YAML error."""
+    problem = error.problem or ""
+    mark = (error.context_mark if problem.startswith(_AT_START) else None) or error.problem_mark or error.context_mark
+    number, column = (mark.line, mark.column) if mark else (0, 0)
+    line = dict(enumerate(text.splitlines())).get(number, "")
+    what, remedy = _harmless(problem), "check indents and quotes, and quote values with special characters"
+    if problem.startswith("found character '\\t'"):
+        what = "there is a tab in this line" if line[:column].strip() else "this line is indented with a tab"
+        remedy = "YAML takes blanks only: replace the tab by spaces"
+    elif problem.startswith("mapping values are not allowed"):
+        what, remedy = "the line above has no `key: value`, or this line is indented too far", _ALIGN
+        if len(re.findall(r":(?= |$)", line.rstrip())) > 1:
+            what, remedy = "there is a second colon in this line", _QUOTE_IT
+    else:
+        known = next((entry for entry in _YAML_WORDS if re.search(entry[0], problem)), None)
+        if known is not None:
+            what, remedy = re.sub(rf".*?{known[0]}.*", known[1], problem, flags=re.DOTALL), known[2]
+    return number + 1, f"not valid YAML: {what}", remedy
 
 
 def _harmless(problem: str) -> str:
@@ -213,7 +272,7 @@ class _YamlReader:
         if event.tag not in (None, "!", "tag:yaml.org,2002:str"):
             raise self.fail(line, "tags (!x) are not allowed", "write plain values, or quote them", path)
         if len(path) > MAX_DEPTH:
-            raise self.fail(line, f"nested deeper than {MAX_DEPTH} levels")
+            raise self.fail(line, f"nested deeper than {MAX_DEPTH} levels", "write fewer brackets or indents")
         if isinstance(event, yaml.ScalarEvent):
             return self.scalar(event, path)
         return self.mapping(path) if isinstance(event, yaml.MappingStartEvent) else self.sequence(path)
@@ -234,13 +293,14 @@ class _YamlReader:
         while not isinstance(event := self.take(), yaml.MappingEndEvent):
             line = event.start_mark.line + 1
             if not isinstance(event, yaml.ScalarEvent) or event.anchor is not None or event.tag is not None:
-                raise self.fail(line, "a key must be plain text", "", path)
+                remedy = "quote the value, if it begins with { or [; a secret is written ${env:NAME}"
+                raise self.fail(line, "a key must be plain text", remedy, path)
             name = event.value
             if not encodable(name):
                 raise self.fail(line, "this key is not valid Unicode", "correct the escape", path)
             here = (*path, name)
             if name in values:
-                what = f"this key already stands in line {self.lines[here]}"
+                what = f"this key is already in line {self.lines[here]}"
                 raise self.fail(line, what, "remove one", here)
             self.lines[here] = line
             values[name] = self.node(self.take(), here)
@@ -270,20 +330,21 @@ def plain_data(data: Any, path: KeyPath = ()) -> Any:
         ConfigError: Another type, a key that is no text, text that is not valid Unicode, or too deep.
     """
     if len(path) > MAX_DEPTH:
-        raise ConfigError(f"nested deeper than {MAX_DEPTH} levels", where=dotted(path[:2]))
+        raise ConfigError(f"nested deeper than {MAX_DEPTH} levels", remedy="flatten it", where=dotted(path[:2]))
     if isinstance(data, PurePath):
         data = str(data)
     text = data.get_secret_value() if isinstance(data, SecretStr) else data
     if isinstance(text, str):
         if not encodable(text):
-            raise ConfigError("this text is not valid Unicode", where=dotted(path))
+            raise ConfigError("this text is not valid Unicode", remedy="correct it", where=dotted(path))
         return data
     if data is None or isinstance(data, (bool, int, float)):
         return data
     if isinstance(data, Mapping):
         if not all(isinstance(key, str) and encodable(key) for key in data):
-            raise ConfigError("a key must be text", where=dotted(path))
+            raise ConfigError("a key must be text", remedy="write it as a string", where=dotted(path))
         return {str(key): plain_data(value, (*path, str(key))) for key, value in data.items()}
     if isinstance(data, (list, tuple)):
         return [plain_data(item, (*path, n)) for n, item in enumerate(data)]
-    raise ConfigError(f"a value of type {type(data).__name__} does not belong here", where=dotted(path))
+    remedy = "write text, a number, a boolean, a list or a mapping"
+    raise ConfigError(f"a value of type {type(data).__name__} does not belong here", remedy=remedy, where=dotted(path))

@@ -27,6 +27,7 @@ from qbcd.config.document import (
     raise_problems,
 )
 from qbcd.config.fields import Section
+from qbcd.config.hints import merged, missing_key, shape, unknown_key
 from qbcd.config.models import DefaultsConfig, JdbcConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
 from qbcd.config.rules import check_rules
 from qbcd.config.secrets import expand
@@ -40,20 +41,19 @@ MAX_BYTES = 1_000_000
 # Pydantic's names of errors, in our words
 _WORDS = {
     "string_type": ("expected text", "put it in quotes"),
-    "string_unicode": ("this text is not valid Unicode", ""),
-    "int_type": ("expected a whole number", ""),
-    "int_parsing": ("expected a whole number", ""),
-    "int_from_float": ("expected a whole number", ""),
-    "float_type": ("expected a number", ""),
-    "float_parsing": ("expected a number", ""),
-    "finite_number": ("expected a finite number", ""),
-    "bool_type": ("expected true or false", ""),
-    "bool_parsing": ("expected true or false", ""),
+    "string_unicode": ("this text is not valid Unicode", "correct it"),
+    "int_type": ("expected a whole number", "write one such as 10"),
+    "int_parsing": ("expected a whole number", "write one such as 10"),
+    "int_from_float": ("expected a whole number", "write one such as 10"),
+    "float_type": ("expected a number", "write one such as 0.5"),
+    "float_parsing": ("expected a number", "write one such as 0.5"),
+    "finite_number": ("expected a finite number", "write one such as 0.5"),
     "list_type": ("expected a list", "write [a, b]"),
     "dict_type": ("expected a mapping", "write keys and values, indented"),
     "model_type": ("expected a mapping", "write keys and values, indented"),
     "too_short": ("nothing is listed here", "add at least one"),
 }
+_SHAPED = ("list_type", "dict_type", "model_type")
 
 
 def load_config(path: str | os.PathLike[str]) -> ProjectConfig:
@@ -110,23 +110,33 @@ def _read(path: Path, display: str) -> str:
 
 def _build(document: Document) -> ProjectConfig:
     if not isinstance(document.raw, dict):
-        raise_problems(document, [Problem((), "expected a mapping with `version`, `sources` and `tables`")])
+        what, remedy = "expected a mapping with `version`, `sources` and `tables`", "`qbcd init` writes an example"
+        raise_problems(document, [Problem((), what, remedy)])
     values, shown, problems = expand(document)
     document = replace(document, interpolated=shown)
+    unresolved = [problem.path for problem in problems]
+    if values.get("version") is None:
+        problems.append(Problem(("version",), "`version` is missing", "write version: 1"))
+        values["version"] = 1  # so that everything else is read as well
+    config, found = _validated(document, values)
+    if config is not None:
+        found = check_rules(config, document)
+    problems += (one for one in found if not any(one.path[: len(path)] == path for path in unresolved))
+    # outside the except block of `_validated`, so that no chained exception carries the input
     raise_problems(document, problems)
-    try:
-        config = ProjectConfig.model_validate(values, context={"base_dir": document.base_dir})
-    except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False)
-        problems = [_problem(document, values, details) for details in found]
-        config = None
     if config is None:
-        # outside the except block, so that no chained exception carries the input
-        raise_problems(document, problems)
-        raise ConfigError("the configuration is not valid", where=document.display)
-    raise_problems(document, check_rules(config, document))
+        raise ConfigError("the configuration is not valid", remedy="`qbcd schema` says what is", where=document.display)
     config._document = document
     return config
+
+
+def _validated(document: Document, values: Any) -> tuple[ProjectConfig | None, list[Problem]]:
+    """Return the models of a configuration, or the problems that each has by itself."""
+    try:
+        return ProjectConfig.model_validate(values, context={"base_dir": document.base_dir}), []
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False)
+        return None, merged(document, [_problem(document, values, details) for details in found])
 
 
 def _problem(document: Document, values: Any, details: ErrorDetails) -> Problem:
@@ -135,11 +145,9 @@ def _problem(document: Document, values: Any, details: ErrorDetails) -> Problem:
     if kind == "qbcd":
         return _own(document, path, context)
     if kind == "extra_forbidden":
-        known = _model_at(values, loc[:-1]).keys()
-        remedy = did_you_mean(str(loc[-1]), known, f"known are {', '.join(known)}")
-        return Problem(path, f"unknown key {quoted(str(loc[-1]))}", remedy)
+        return unknown_key(document, path, _model_at(values, loc[:-1]))
     if kind == "missing":
-        return Problem(path, f"`{loc[-1]}` is missing", _model_at(values, loc[:-1]).example)
+        return missing_key(path, _model_at(values, loc[:-1]))
     if kind == "literal_error":
         number = ", a number without quotes" if context["expected"].isdecimal() else ""
         return Problem(path, "this value is not known here", f"expected {context['expected']}{number}")
@@ -149,7 +157,8 @@ def _problem(document: Document, values: Any, details: ErrorDetails) -> Problem:
         return Problem(
             path, f"this number is too {side}", f"it is at {'least' if bound == 'ge' else 'most'} {context[bound]}"
         )
-    return Problem(path, *_WORDS.get(kind, ("this value is not valid here", "`qbcd schema` says what is")))
+    what, remedy = _WORDS.get(kind, ("this value is not valid here", "`qbcd schema` says what is"))
+    return Problem(path, what, (shape(path) if kind in _SHAPED else "") or remedy)
 
 
 def _own(document: Document, path: KeyPath, context: Mapping[str, Any]) -> Problem:
@@ -159,7 +168,7 @@ def _own(document: Document, path: KeyPath, context: Mapping[str, Any]) -> Probl
     what, remedy, value = context["what"], context["remedy"], context["value"]
     if value is not None:
         what = what.replace("<value>", document.shown(path, value))
-        if path not in document.interpolated:
+        if not document.is_hidden(path):
             remedy = did_you_mean(value, context["choices"], remedy)
     return Problem(path, what, remedy, context["not_built"])
 

@@ -27,6 +27,7 @@ from qbcd.config.fields import (
     Names,
     ScalarText,
     Section,
+    SomeNames,
     TableName,
     Whole,
     base_dir_of,
@@ -42,21 +43,23 @@ from qbcd.errors import ConfigError
 
 DEFAULT_EVERY = timedelta(seconds=30)
 DEFAULT_RETAIN = timedelta(days=7)
-_URL_REMEDY = "write dialect://user@host:port/database and percent-encode special characters"
 
 
 def _url(value: SecretStr) -> SecretStr:
     try:
         url = parse_url(value.get_secret_value())
     except BadUrl as error:
-        raise wrong(str(error), _URL_REMEDY) from None
+        raise wrong(str(error), error.remedy) from None
     if has_password_parameter(url):
-        raise wrong("a password must not stand in the query part of a URL", "use the user part, or `password:`")
+        raise wrong("a password is not allowed in the query part of a URL", "use the user part, or `password:`")
     return value
 
 
 def _state(value: SecretStr, info: ValidationInfo) -> SecretStr:
-    url = parse_url(value.get_secret_value())
+    if "://" not in value.get_secret_value():
+        remedy = "write sqlite:///.qbcd/state.db for a file, or dialect://user@host/database for a server"
+        raise wrong("the state is named by a database URL", remedy)
+    url = parse_url(_url(value).get_secret_value())
     if url.get_backend_name() == "sqlite":
         if is_memory_database(url):
             raise wrong("the state cannot be kept in memory", "write sqlite:///.qbcd/state.db")
@@ -77,7 +80,8 @@ def _master(value: str) -> str:
     Spark itself reports a bad one late, when rows must be moved, and with a Java stack trace.
     """
     if not _MASTER.fullmatch(value):
-        raise wrong(f"{value!r} is no Spark master", "write local[*], local[2], spark://host:7077, k8s://.. or yarn")
+        remedy = "write local[*], local[2], spark://host:7077, k8s://.. or yarn"
+        raise wrong("<value> is no Spark master", remedy, value=value)
     return value
 
 
@@ -158,17 +162,17 @@ class DefaultsConfig(Section):
     guards: GuardsConfig | None = None
     key_change: KeyChange | None = None
     audit: Audit | None = None
+    source: Filled | None = None
 
 
 class TableConfig(DefaultsConfig):
     """A stream as written; :class:`StreamConfig` is the same with inherited values."""
 
     name: Filled | None = None
-    source: Filled
     table: TableName | None = None
     query: Filled | None = None
     key: KeyNames | None = None
-    columns: Annotated[Names, Field(min_length=1)] | None = None
+    columns: SomeNames | None = None
     exclude: Names | None = None
     types: dict[str, Literal["text"]] = Field(default_factory=dict)
     where: Filled | None = None
@@ -200,7 +204,7 @@ class ProjectConfig(Section):
     """
 
     version: Literal[1]
-    state: Annotated[DatabaseUrl, AfterValidator(_state)] = SecretStr("sqlite:///.qbcd/state.db")
+    state: Annotated[SecretStr, AfterValidator(_state)] = SecretStr("sqlite:///.qbcd/state.db")
     workdir: LocalPath = Field(default=".qbcd", validate_default=True)
     spark: SparkConfig = Field(default_factory=SparkConfig)
     sources: dict[str, SourceConfig] = Field(min_length=1)
@@ -229,6 +233,10 @@ class ProjectConfig(Section):
         """
         return self._document.where(path)
 
+    def shown(self, value: str, *path: str | int) -> str:
+        """Return the value at a key path as messages may show it: what came through a placeholder as written."""
+        return self._document.shown(path, value) if self._document.is_hidden(path) else value
+
     @property
     def streams(self) -> tuple[StreamConfig, ...]:
         """Every stream, in the order of the file."""
@@ -254,7 +262,7 @@ class ProjectConfig(Section):
             raise ConfigError("`strategy` is missing", where=self.where("tables", index))
         return StreamConfig(
             name=table.stream_name,
-            source=table.source,
+            source=self.source_of(table),
             table_schema=schema,
             table_name=bare,
             key=None if table.key is None else tuple(table.key),
@@ -275,6 +283,10 @@ class ProjectConfig(Section):
             index=index,
             document=self._document,
         )
+
+    def source_of(self, table: TableConfig) -> str:
+        """Return the name of a table's source, its own or that of `defaults`; empty if there is neither."""
+        return table.source or self.defaults.source or ""
 
     def _inherit(self, table: TableConfig, key: str, otherwise: Any) -> Any:
         own, general = getattr(table, key), getattr(self.defaults, key)

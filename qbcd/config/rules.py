@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from qbcd.config.document import Document, Problem, did_you_mean, dotted
+from sqlalchemy.engine import URL
+
+from qbcd.config.databases import BUILT_CONNECTORS, STATE_DATABASES, has_connector, no_connector, no_state
+from qbcd.config.document import Document, KeyPath, Problem, did_you_mean, dotted
 from qbcd.config.fields import NAME_PATTERN, NAME_RULE
 from qbcd.config.models import ProjectConfig, TableConfig
 from qbcd.config.strategy_registry import strategy_names
@@ -18,6 +21,7 @@ def check_rules(config: ProjectConfig, document: Document) -> list[Problem]:
     """Return all problems between sections that are each valid by themselves."""
     return [
         *_names(config),
+        *_databases(config, document),
         *_secrets(config, document),
         *_tables(config, document),
         *_shared_folders(config),
@@ -32,6 +36,30 @@ def _names(config: ProjectConfig) -> Iterator[Problem]:
                 yield Problem((section, name), "this name cannot be used", f"use {NAME_RULE}")
     if RESERVED_SINK in config.sinks:
         yield Problem(("sinks", RESERVED_SINK), "this name is reserved for the Python API", "choose another name")
+
+
+def _databases(config: ProjectConfig, document: Document) -> Iterator[Problem]:
+    """Report databases that nobody serves; the connector or the state would find out later."""
+    state = config.state_url()
+    if (name := state.get_backend_name()) not in STATE_DATABASES:
+        yield Problem(("state",), *no_state(name, _placeholder(document, ("state",), state)), not_built=True)
+    for source, written in config.sources.items():
+        url, path = written.sqlalchemy_url(), ("sources", source, "url")
+        if not has_connector(name := url.get_backend_name()):
+            yield Problem(path, *no_connector(name, _placeholder(document, path, url)))
+        elif name in BUILT_CONNECTORS and not url.database:
+            yield Problem(path, "the url names no database", "end it with /DATABASE")
+
+
+def _placeholder(document: Document, path: KeyPath, url: URL) -> str:
+    """Return the URL as written, in quotes, if the database came through a placeholder, otherwise an empty string."""
+    raw = document.raw
+    for part in path:
+        raw = raw[part]
+    in_plain = isinstance(raw, str) and not document.is_hidden(path)
+    if in_plain or (isinstance(raw, str) and "${" not in raw.partition(":")[0]):
+        return ""
+    return document.shown(path, "")
 
 
 def _secrets(config: ProjectConfig, document: Document) -> Iterator[Problem]:
@@ -52,24 +80,33 @@ def _secrets(config: ProjectConfig, document: Document) -> Iterator[Problem]:
 
 def _tables(config: ProjectConfig, document: Document) -> Iterator[Problem]:
     yield from _sinks(config, document, ("defaults", "sinks"), config.defaults.sinks)
+    if config.defaults.source is not None:
+        yield from _source(config, document, ("defaults", "source"), config.defaults.source)
     seen: dict[str, int] = {}
     for index, table in enumerate(config.tables):
         here = ("tables", index)
         yield from _stream_name(document, index, table, seen)
         yield from _sinks(config, document, (*here, "sinks"), table.sinks)
-        if table.source not in config.sources:
-            what = f"there is no source {document.shown((*here, 'source'), table.source)}"
-            remedy = _near(document, (*here, "source"), table.source, list(config.sources))
-            yield Problem((*here, "source"), what, remedy)
+        if table.source is not None:
+            yield from _source(config, document, (*here, "source"), table.source)
+        elif config.defaults.source is None:
+            remedy = f"write source: {next(iter(config.sources))}, here or under `defaults`"
+            yield Problem((*here, "source"), "`source` is missing", remedy)
         if table.strategy is None and config.defaults.strategy is None:
             remedy = f"write one of {', '.join(strategy_names())}, here or under `defaults`"
             yield Problem((*here, "strategy"), "`strategy` is missing", remedy)
 
 
+def _source(config: ProjectConfig, document: Document, path: KeyPath, name: str) -> Iterator[Problem]:
+    if name not in config.sources:
+        remedy = _near(document, path, name, list(config.sources))
+        yield Problem(path, f"there is no source {document.shown(path, name)}", remedy)
+
+
 def _stream_name(document: Document, index: int, table: TableConfig, seen: dict[str, int]) -> Iterator[Problem]:
     name = table.stream_name
     path = ("tables", index, "table" if table.name is None else "name")
-    shown = "this name" if path in document.interpolated else f"the name {document.shown(path, name)}"
+    shown = "this name" if document.is_hidden(path) else f"the name {document.shown(path, name)}"
     if not NAME_PATTERN.fullmatch(name):
         yield Problem(path, f"{shown} cannot be a stream's", f"give a `name` of {NAME_RULE}")
     elif name in seen:
@@ -77,19 +114,17 @@ def _stream_name(document: Document, index: int, table: TableConfig, seen: dict[
     seen.setdefault(name, index)
 
 
-def _sinks(
-    config: ProjectConfig, document: Document, path: tuple[str | int, ...], names: list[str] | None
-) -> Iterator[Problem]:
+def _sinks(config: ProjectConfig, document: Document, path: KeyPath, names: list[str] | None) -> Iterator[Problem]:
     for index, name in enumerate(names or ()):
         if name not in config.sinks:
-            here = (*path, index)
+            here = document.item(path, index)
             what = f"there is no sink {document.shown(here, name)}"
             yield Problem(here, what, _near(document, here, name, list(config.sinks)))
 
 
-def _near(document: Document, path: tuple[str | int, ...], name: str, known: list[str]) -> str:
-    otherwise = f"there are {', '.join(known)}" if known else "add it"
-    return otherwise if path in document.interpolated else did_you_mean(name, known, otherwise)
+def _near(document: Document, path: KeyPath, name: str, known: list[str]) -> str:
+    otherwise = f"there are {', '.join(known)}" if known else "add it under `sinks`"
+    return otherwise if document.is_hidden(path) else did_you_mean(name, known, otherwise)
 
 
 def _shared_folders(config: ProjectConfig) -> Iterator[Problem]:

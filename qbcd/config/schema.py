@@ -38,7 +38,6 @@ def json_schema() -> dict[str, Any]:
     sections, (project, *refs) = made["$defs"], made["prefixItems"]
     _add_strategies(sections, dict(zip(strategies, refs, strict=True)))
     schema = sections.pop(_section(project))
-    sections["TableConfig"]["required"] = ["source"]
     sections["TableConfig"]["oneOf"] = [{"required": ["table"]}, {"required": ["query", "name"]}]
     sections["TableConfig"]["not"] = {"required": ["columns", "exclude"]}
     sections["OtherSink"] = {
@@ -46,6 +45,11 @@ def json_schema() -> dict[str, Any]:
         "properties": {"type": {"type": "string", "not": {"enum": list(BUILT_SINKS)}}},
         "required": ["type"],
     }
+    # a table's source is its own, or that of `defaults` for all of them
+    schema["anyOf"] = [
+        {"properties": {"defaults": {"required": ["source"]}}, "required": ["defaults"]},
+        {"properties": {"tables": {"items": {"required": ["source"]}}}},
+    ]
     return {"$schema": DIALECT, "title": "qbcd configuration", "$defs": sections, **schema}
 
 

@@ -100,7 +100,9 @@ def _resolve(inner: str | None, base_dir: Path) -> str:
     if kind == "file" and name:
         return _file(name, base_dir)
     # the text is not repeated: it may be a password that happens to hold "${"
-    raise _Unresolved("this ${..} is neither ${env:NAME} nor ${file:/path}", "write $${ for a plain ${")
+    raise _Unresolved(
+        "this ${..} is neither ${env:NAME} nor ${file:/path}", "for a variable write ${env:NAME}; $${ is a plain ${"
+    )
 
 
 def _variable(name: str) -> str:

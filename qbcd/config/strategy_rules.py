@@ -33,7 +33,7 @@ def _use(config: ProjectConfig, index: int) -> StrategyUse:
     return StrategyUse(
         path=("tables", index),
         inherited=table.strategy is None,
-        source=table.source,
+        source=config.source_of(table),
         table=table.table,
         key=None if table.key is None else tuple(table.key),
         columns=tuple(table.columns or ()),

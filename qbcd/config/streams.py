@@ -13,7 +13,7 @@ from qbcd.config.fields import Fraction, Section, Switch
 Baseline = Literal["events", "silent"]
 KeyChange = Literal["pair", "off"]
 
-_INHERITED = ("every", "sinks", "retain", "strategy", "baseline", "guards", "key_change", "audit")
+_INHERITED = ("every", "sinks", "retain", "strategy", "baseline", "guards", "key_change", "audit", "source")
 
 
 class GuardsConfig(Section):

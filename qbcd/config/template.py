@@ -26,9 +26,9 @@ workdir: .qbcd                 # stages and replicas, local or mounted
 
 sources:
   shop:
-    # dialect://user@host:port/database, as SQLAlchemy spells it; here without the password, which stands below
+    # dialect://user@host:port/database, as SQLAlchemy spells it; here without the password, which is below
     url: ${env:SHOP_URL}
-    # The password never stands in this file, unless the host is local: take it from the environment or a file.
+    # No password in this file, unless the host is local: take it from the environment or a file.
     password: ${env:SHOP_PASSWORD}
     # password: ${file:/run/secrets/shop}
     # schema: qbcd             # where qbcd may create tables, for strategies that work inside the source
@@ -55,7 +55,7 @@ tables:
     # mds:    compares with a copy of the table.
     # id:     the same range by range, in short transactions; for large tables.
     # tlcs:   compares a checksum of every row; old values are not kept.
-    # ts:     reads rows by a timestamp that every change moves; sees deletes only where told to look for them.
+    # ts:     reads rows by a timestamp that every change moves; sees deletes only with option `deletes`.
     # tdi:    reads by timestamp, and rows are marked as deleted by a flag. atdi: the same from an index alone.
     strategy: id_rcs
     # strategy: {type: ts, timestamp: updated_at, zone: UTC, deletes: {every: 1h}}

@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
+from qbcd.config.databases import database_name
 from qbcd.config.secrets import is_stand_in, without_secrets
 
 PASSWORD_PARAMETERS = frozenset({"password", "passwd", "pass", "pwd", "sslpassword", "ssl_password"})
 
 
+SPELLING = "write dialect://user@host:port/database and percent-encode special characters"
+_BAD_PORT = re.compile(r"[^:/?#]+://(?:[^/?#]*@)?(?:\[[^\]]*\]|[^:/?#@]*):[^/?#]*[^0-9/?#]")
+
+
 class BadUrl(ValueError):
-    """The text is no database URL; the message does not repeat it."""
+    """The text is no database URL; neither message nor remedy repeats it."""
+
+    def __init__(self, what: str, remedy: str = SPELLING) -> None:
+        super().__init__(what)
+        self.remedy = remedy
 
 
-def parse_url(text: str) -> URL:
-    """The URL of a database.
+def parse_url(text: str | URL) -> URL:
+    """The URL of a database, which it calls by qbcd's name.
 
     Raises:
         BadUrl: It cannot be read, or a character that must be percent-encoded is not.
@@ -26,13 +36,24 @@ def parse_url(text: str) -> URL:
     try:
         url = make_url(text)
     except (SQLAlchemyError, ValueError):
-        raise BadUrl("not a database URL") from None
+        raise _bad_url(str(text)) from None
     if url.port is not None and not 0 < url.port < 65536:
-        raise BadUrl("the port in the URL is not between 1 and 65535")
+        raise BadUrl("the port in the URL is not between 1 and 65535", "write the server's port, such as 5432")
     # an @ or / of a password that was not encoded would otherwise end up in host or database, and be shown
     if "@" in (url.host or "") or (url.host and "@" in (url.database or "")):
         raise BadUrl("there is an @ after the user part of the URL")
-    return url
+    name, plus, driver = url.drivername.partition("+")
+    return url.set(drivername=f"{database_name(name)}{plus}{driver}")
+
+
+def _bad_url(text: str) -> BadUrl:
+    """Return the reason why SQLAlchemy cannot read a URL."""
+    if text.startswith("jdbc:"):
+        what = "this is a JDBC URL: qbcd takes one URL and derives JDBC's from it"
+        return BadUrl(what, "leave `jdbc:` out, and write user and options as in dialect://user@host:port/database")
+    if _BAD_PORT.match(text):
+        return BadUrl("the port in the URL is not a whole number", "write the server's port, such as 5432")
+    return BadUrl("not a database URL")
 
 
 def hosts_of(url: URL) -> list[str]:

@@ -5,12 +5,11 @@ Packages of third parties add theirs through the entry-point group ``qbcd.connec
 
 from __future__ import annotations
 
-import difflib
-
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.engine import URL
 
 from qbcd import plugins
+from qbcd.config.databases import no_connector
+from qbcd.config.urls import BadUrl, parse_url
 from qbcd.connectors.base import Connector, JdbcDriver, Privileges
 from qbcd.connectors.mariadb import MariaDB
 from qbcd.connectors.mysql import MySQL
@@ -28,26 +27,20 @@ def connector_for(url: str | URL) -> Connector:
             is not shown: it may hold a password.
     """
     try:
-        backend = make_url(url).get_backend_name()
-    except (ArgumentError, ValueError):
-        remedy = "write it as DATABASE://USER@HOST:PORT/NAME"
-        raise ConfigError("the source's url is not a database URL", remedy=remedy) from None
+        backend = parse_url(url).get_backend_name()
+    except BadUrl as error:
+        raise ConfigError(f"the source's url: {error}", remedy=error.remedy) from None
     if backend in CONNECTORS:
         return CONNECTORS[backend]()
     others = plugins.installed(plugins.CONNECTORS)
     if backend not in others:
-        raise _unknown(backend, [*CONNECTORS, *others])
+        what, remedy = no_connector(backend)
+        raise ConfigError(what, remedy=remedy)
     what = f"the installed connector for {backend}"
     found = plugins.load(others[backend], what)
     if not (isinstance(found, type) and issubclass(found, Connector)):
         raise ConfigError(f"{what} ({others[backend].value}) is no qbcd Connector", remedy=plugins.REMEDY)
     return found()
-
-
-def _unknown(backend: str, known: list[str]) -> ConfigError:
-    near = difflib.get_close_matches(backend, known, n=1)
-    remedy = f'did you mean "{near[0]}"?' if near else f"there are {', '.join(sorted(known))}"
-    return ConfigError(f"no connector for database {backend!r}", remedy=remedy)
 
 
 __all__ = ["CONNECTORS", "Connector", "JdbcDriver", "MariaDB", "MySQL", "PostgreSQL", "Privileges", "connector_for"]

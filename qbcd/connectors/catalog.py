@@ -28,6 +28,13 @@ class Catalog(Collaborator, ABC):
     def table_names(self, conn: Connection) -> list[str]:
         """Return qualified names of the readable tables, for "did you mean"."""
 
+    def other_relation(self, conn: Connection, schema: str, name: str) -> tuple[str, str]:
+        """Return what `schema`.`name` is that is no table, such as ``an index``, and the table that it belongs to.
+
+        Both are empty where there is nothing of that name; the table is empty where there is none.
+        """
+        return "", ""
+
     @abstractmethod
     def privileges(self, conn: Connection, table: Table, columns: Sequence[str], schema: str) -> Privileges:
         """Return the role's rights on `columns` of `table` and on qbcd's own `schema`."""

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, NotSupportedError, ProgrammingError
 
+from qbcd.config.masking import credentials_masked
 from qbcd.errors import ConfigError, QbcdError, SchemaChanged, SourceError
 
 Maker = Callable[[str, str, str], QbcdError]  # of a message, a stream and a source
@@ -36,21 +37,24 @@ class Errors(ABC):
     def read(self, error: BaseException) -> tuple[str, str]:
         """Return the server's code of a driver's error, or an empty string, and the first line of its message.
 
-        The line holds no password and no value of a row.
+        The line holds no value of a row; passwords are masked by :meth:`explain_error`.
         """
 
-    def explain_error(self, error: BaseException, *, stream: str, source: str) -> QbcdError:
+    def explain_error(
+        self, error: BaseException, *, stream: str, source: str, masked: Callable[[str], str] = credentials_masked
+    ) -> QbcdError:
         """Return the one message for a driver's error: host, role, privilege, row security, time-out, lost column.
 
         Args:
             error: Of SQLAlchemy, the driver, or Spark (by its text); a :class:`QbcdError` is returned as it is.
             stream: The stream concerned, or empty.
             source: What to call the source: its name, host and port.
+            masked: Takes the project's secrets out of the driver's words.
         """
         if isinstance(error, QbcdError):
             return error
         code, message = self.read(getattr(error, "orig", None) or error)
-        return self.maker(code, message)(message, stream, source)
+        return self.maker(code, message)(masked(message), stream, source)
 
     def is_statement_error(self, error: DBAPIError) -> bool:
         """Return True if the text of a statement is at fault, and not the connection, a lock or a right."""
@@ -94,7 +98,7 @@ def schema(message: str, stream: str, source: str) -> QbcdError:
 
 def timed_out(message: str, stream: str, source: str) -> QbcdError:
     """The server ended a statement, by its time or because somebody said so."""
-    remedy = "raise the source's statement time-out, or look for who cancelled it"
+    remedy = "raise the source's statement time-out (`statement_timeout`), or find out who canceled it"
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 

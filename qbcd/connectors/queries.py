@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlalchemy.engine import Connection
 from sqlglot import ErrorLevel, exp
@@ -41,7 +41,14 @@ class Queries(Collaborator):
 
 
 class SupportsVolatility(ABC):
-    """The database knows which calls of a restriction or a query change by themselves."""
+    """The database knows which calls of a restriction or a query change by themselves.
+
+    Attributes:
+        steady_arguments: By the name of such a call, the number of arguments from which on it does not change by
+            itself.
+    """
+
+    steady_arguments: Mapping[str, int] = {}
 
     @abstractmethod
     def volatile_calls(self, conn: Connection, words: Sequence[str]) -> list[str]:

@@ -31,18 +31,21 @@ tables:
   - {{source: nyc, table: planes, strategy: mds}}
   - {{source: nyc, table: weather, strategy: id}}
   - {{source: nyc, table: airports, strategy: tlcs}}
-  # tdi reads what a timestamp says is new; deleted rows carry a flag. atdi
-  # does so from an index alone. To ts rows with the flag are out of its
-  # restriction; rows that are really deleted it would find by a sweep.
+  # tdi reads rows whose timestamp is new; deleted rows carry a flag. atdi does
+  # so from an index alone. For ts a row with the flag leaves the restriction;
+  # a sweep would find rows that are really deleted.
   - source: nyc
     table: airlines
     columns: [name]
-    strategy: {{type: tdi, timestamp: updated_at, delete_flag: is_deleted, margin: 10ms}}
+    strategy:
+      {{type: tdi, timestamp: updated_at, delete_flag: is_deleted, margin: 10ms}}
   - source: nyc
     table: airlines
     name: airlines-atdi
     columns: [name]
-    strategy: {{type: atdi, timestamp: updated_at, delete_flag: is_deleted, margin: 10ms, create_index: true}}
+    strategy:
+      {{type: atdi, timestamp: updated_at, delete_flag: is_deleted,
+       margin: 10ms, create_index: true}}
   - source: nyc
     table: airlines
     name: airlines-ts

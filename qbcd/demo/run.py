@@ -1,7 +1,7 @@
 """``qbcd demo``: a day of changes in real data, found by polling, in numbered steps.
 
 Everything is what a user would do: a configuration file, `prepare`, `run --once`, `verify`. The server is private and
-goes with the demonstration; configuration and event files stay. Sits beside the command line.
+ends with the demonstration; configuration and event files stay.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Demo:
         self._summary: dict[str, Any] = {}
 
     def run(self) -> int:
-        """Runs it; the exit code: 0, or 1 where what was found is not what was applied.
+        """Run it; return 0, or 1 if the events differ from the changes that were applied.
 
         Raises:
             QbcdError: Something that it needs is missing, or a step failed.
@@ -104,7 +104,7 @@ class Demo:
             with self.output.working("loading"), _connected(server) as conn:
                 rows = flights.load(conn)
             self._summary["rows"] = rows
-            self._show(", ".join(f"{table} {n:,} rows" for table, n in rows.items()))
+            self._show(", ".join(f"{table} {formatting.counted(n, 'row')}" for table, n in rows.items()))
             self._show(f"[dim]loaded in {formatting.duration(time.monotonic() - began)}[/]")
 
     def _configure(self, server: EmbeddedPostgres) -> None:
@@ -129,8 +129,8 @@ class Demo:
     def _apply(self, server: EmbeddedPostgres) -> dict[str, TableChanges]:
         with _connected(server) as conn, delays.watched(conn) as changes:
             applied = flights.apply_day(conn) | {delays.STREAM: changes()}
-        self._show("cancelled flights leave the schedule, delays are corrected, flights are added,")
-        self._show("one plane is registered anew, another one gets winglets")
+        self._show("cancelled flights are deleted, delays are corrected, flights are added,")
+        self._show("one plane gets another registration, one gets winglets")
         self._summary["applied"] = {table: asdict(changes) for table, changes in applied.items()}
         return applied
 

@@ -1,4 +1,4 @@
-"""Tables of a demonstration: the events found beside the changes applied, and what finding them cost."""
+"""Tables of a demonstration: the events found next to the changes applied, and the cost of finding them."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from qbcd.model.columns import Travel
+from qbcd.wording import batch_number
 
 Consistency = Literal["snapshot", "statement", "range"]
 
@@ -46,6 +47,11 @@ class BatchHeader:
     one_row: bool = False
 
     @property
+    def number(self) -> str:
+        """The batch as messages name it: ``1795706452/17``."""
+        return batch_number(self.epoch, self.seq)
+
+    @property
     def size(self) -> int:
         """Number of events."""
         return sum(self.counts.values())
@@ -60,7 +66,7 @@ class Cost:
         rows_shipped: Rows that left the source.
         bytes_shipped: Bytes of the rows' files in the stage, or of the control results; of keys and digests, 40 a row.
         ranges: Ranges compared; `dirty` of them differed.
-        spark: Whether Spark was used at all.
+        spark: Spark was used, by detection or by a delivery; known once a poll has ended.
     """
 
     rows_scanned: int = 0

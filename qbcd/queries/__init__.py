@@ -5,7 +5,7 @@ Nothing here opens a connection; a connector gives the dialect alone.
 
 from __future__ import annotations
 
-from qbcd.queries.called_names import words_of
+from qbcd.queries.called_names import fewest_arguments, words_of
 from qbcd.queries.keys import relation_of
 from qbcd.queries.parsed import CapturedQuery, parse_query
 from qbcd.queries.relations import OutputColumn, Relation
@@ -21,6 +21,7 @@ __all__ = [
     "Unfit",
     "base_tables",
     "compared_elsewhere",
+    "fewest_arguments",
     "folded",
     "parse_query",
     "parse_view",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import pairwise
 
 import sqlglot
-from sqlglot import TokenType
+from sqlglot import Token, TokenType
 
 _OPERATOR = re.compile(r"\boperator\s*\(\s*(?P<named>[^()\s]+)\s*\)", re.IGNORECASE)
 
@@ -28,3 +30,25 @@ def words_of(text: str, dialect: str) -> list[str]:
         if called or not quoted:
             found.append(token.text.lower() + ("(" if called else ""))
     return list(dict.fromkeys(found))
+
+
+def fewest_arguments(text: str, dialect: str) -> dict[str, int]:
+    """Return by lower-case name of a call in an SQL text how many arguments it has; of several calls the fewest."""
+    tokens = sqlglot.tokenize(text, read=dialect)
+    found: dict[str, int] = {}
+    for place, (token, following) in enumerate(pairwise(tokens)):
+        if following.token_type == TokenType.L_PAREN and token.text[:1].isalpha():
+            name, number = token.text.lower(), _arguments(tokens[place + 2 :])
+            found[name] = min(found.get(name, number), number)
+    return found
+
+
+def _arguments(tokens: Sequence[Token]) -> int:
+    """Return the number of arguments before the bracket that closes a call; `tokens` begin after the one that opens."""
+    depth = commas = 0
+    for token in tokens:
+        if token.token_type == TokenType.R_PAREN and not depth:
+            break
+        depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(token.token_type, 0)
+        commas += token.token_type == TokenType.COMMA and not depth
+    return 0 if not tokens or tokens[0].token_type == TokenType.R_PAREN else commas + 1

@@ -87,6 +87,11 @@ def is_due(last: float, every: timedelta, now: float) -> bool:
     return not 0 <= now - last < every.total_seconds()
 
 
+def due_in(last: float, every: timedelta, now: float) -> float:
+    """Return the seconds until what was done `last` is due again; 0 if it is due."""
+    return 0.0 if is_due(last, every, now) else last + every.total_seconds() - now
+
+
 def overdue(staleness: timedelta | None, every: timedelta) -> float | None:
     """Age in seconds from which a range would pass `staleness` before the next poll has ended; None without a bound."""
     return None if staleness is None else max(0.0, (staleness - 2 * every).total_seconds())

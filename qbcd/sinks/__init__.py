@@ -6,7 +6,7 @@ A new one is a file here, a line in :data:`SINKS` and a page in docs; third part
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint
 from inspect import Parameter, signature
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 
 from qbcd import plugins
 from qbcd.config.document import did_you_mean, quoted
+from qbcd.config.masking import credentials_masked
 from qbcd.errors import ConfigError, NotBuilt, QbcdError
 from qbcd.sinks.base import Sink, SinkBatch
 from qbcd.sinks.console import ConsoleSink
@@ -44,7 +45,9 @@ def sink_class(kind: str) -> type[Sink]:
     raise ConfigError(f"there is no sink type {kind}", remedy=f"one of {', '.join(sink_types())}")
 
 
-def make_sink(name: str, kind: str, options: Mapping[str, Any]) -> Sink:
+def make_sink(
+    name: str, kind: str, options: Mapping[str, Any], *, masked: Callable[[str], str] = credentials_masked
+) -> Sink:
     """A sink from its configuration.
 
     Args:
@@ -52,6 +55,7 @@ def make_sink(name: str, kind: str, options: Mapping[str, Any]) -> Sink:
         kind: Its `type`.
         options: Its other settings, given to the class by name; a `path` that is relative, as none of a configuration
             is, starts from the working directory.
+        masked: Takes secrets out of the words of a package's class.
 
     Raises:
         ConfigError: The type is unknown, or the settings are not the type's.
@@ -68,7 +72,7 @@ def make_sink(name: str, kind: str, options: Mapping[str, Any]) -> Sink:
         raise
     except Exception as error:
         raise ConfigError(
-            f"sink type {kind} does not take its settings: {plugins.in_one_line(error)}",
+            f"sink type {kind} does not take its settings: {masked(plugins.in_one_line(error))}",
             remedy="correct them; the documentation of the package that brings it says what they may be",
         ) from error
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from qbcd.errors import DeliveryError, SinkConflict
 from qbcd.model import BatchHeader
+from qbcd.wording import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -111,8 +112,8 @@ class Sink(ABC):
     def incomplete(self, header: BatchHeader, place: str, found: int) -> DeliveryError:
         """Return the error for an attempt that holds `found` events, not as many as the batch."""
         return DeliveryError(
-            f"sink {self.name}: {place} got {found:,} events of batch {header.epoch}/{header.seq}, "
-            f"which has {header.size:,}",
+            f"sink {self.name}: {place} got {counted(found, 'event')} of batch {header.number}, which has "
+            f"{header.size:,}",
             remedy="the sink's path must be one folder for the driver and all executors; the batch stays pending",
             stream=header.stream,
         )
@@ -120,7 +121,7 @@ class Sink(ABC):
     def conflict(self, header: BatchHeader, place: str, found: str) -> SinkConflict:
         """Return the error for a number that another batch has, whose fingerprint is `found`."""
         return SinkConflict(
-            f"sink {self.name}: {place} holds another batch {header.epoch}/{header.seq} "
+            f"sink {self.name}: {place} holds another batch {header.number} "
             f"(fingerprint {found}, not {header.fingerprint}): the stream's state was set back, or a second project "
             "writes here",
             remedy="restore the newer state, or give the sink another path; `qbcd reset` begins a new epoch",

@@ -68,7 +68,7 @@ def _title(header: BatchHeader) -> str:
     counts = ", ".join(
         f"{count:,} {WORDS[op]}{'s' * (count != 1 and op != 'r')}" for op, count in header.counts.items() if count
     )
-    return f"[bold]{escape(header.stream)}[/]  batch {header.epoch}/{header.seq}: {counts}"
+    return f"[bold]{escape(header.stream)}[/]  {header.number}: {counts}"
 
 
 def _change(event: dict[str, Any]) -> str:

@@ -111,7 +111,7 @@ def delivery(sink: str, stream: str, folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise DeliveryError(
-            f"sink {sink}: {error.strerror or error}: {error.filename or ''}".rstrip(": "),
+            f"sink {sink}: {error.strerror or error}: {error.filename or folder}",
             remedy=f"{REMEDY}; the batch stays pending",
             stream=stream,
         ) from error

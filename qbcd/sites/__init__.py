@@ -7,7 +7,7 @@ import from here alone.
 from __future__ import annotations
 
 from qbcd.sites.base import Site
-from qbcd.sites.context import own_row, refuse_prepared_elsewhere
+from qbcd.sites.context import own_row, prepared_elsewhere, refuse_prepared_elsewhere
 from qbcd.sites.database.context import DatabaseContext
 from qbcd.sites.database.own_tables import select_only_choice
 from qbcd.sites.database.site import DatabaseSite
@@ -16,7 +16,7 @@ from qbcd.sites.lake.replica.files import Files
 from qbcd.sites.lake.site import LakeSite
 from qbcd.sites.query_variant import with_variant
 from qbcd.sites.refusals import check_key, not_prepared
-from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, Settings
+from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, Settings, UnseenDeletes
 
 __all__ = [
     "DatabaseContext",
@@ -30,9 +30,11 @@ __all__ = [
     "LeasedStream",
     "Settings",
     "Site",
+    "UnseenDeletes",
     "check_key",
     "not_prepared",
     "own_row",
+    "prepared_elsewhere",
     "refuse_prepared_elsewhere",
     "select_only_choice",
     "with_variant",

@@ -126,5 +126,5 @@ class Site(ABC):
             )
 
     @abstractmethod
-    def verify(self, plan: StreamPlan, leased: LeasedStream) -> Differences:
-        """Compare replica and source in full."""
+    def verify(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Differences:
+        """Compare replica and source in full; deletes that polls do not show are listed apart."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from typing import Any
+from datetime import timedelta
+from typing import Any, Literal
 
 from qbcd.model import BatchHeader, ServerIdentity
 from qbcd.model.checkpoint import Entry
@@ -27,6 +28,24 @@ def due(poll: Poll) -> float:
     with context.reading() as conn:
         now = context.store.now(conn)
     return now if schedule.is_due(leased.checkpoint.audited(leased.row.epoch), poll.settings.audit, now) else 0.0
+
+
+def next_search(poll: Poll) -> tuple[float, Literal["sweep", "audit"]] | None:
+    """Return the seconds until a poll looks for deletes, and by what; None if none ever does.
+
+    For strategies whose polls do not show deletes.
+    """
+    context, checkpoint, every = poll.context, poll.leased.checkpoint, poll.plan.option("deletes")
+    upcoming: list[tuple[float, timedelta, Literal["sweep", "audit"]]] = []
+    if isinstance(every, timedelta):
+        upcoming.append((checkpoint.swept, every, "sweep"))
+    if poll.settings.audit is not None:
+        upcoming.append((checkpoint.audited(poll.leased.row.epoch), poll.settings.audit, "audit"))
+    if not upcoming:
+        return None
+    with context.reading() as conn:
+        now = context.store.now(conn)
+    return min((schedule.due_in(last, length, now), by) for last, length, by in upcoming)
 
 
 def new_header(poll: Poll, *, epoch: int, ts_ms: int, counts: dict[str, int], consistency: Any) -> BatchHeader:

@@ -18,6 +18,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
 from qbcd import hooks
+from qbcd.catalog.drift import fixed_at_prepare
 from qbcd.catalog.source import Source
 from qbcd.errors import LeaseHeld, MissingPrivilege, SchemaChanged, StateConflict
 from qbcd.model import BatchHeader
@@ -101,7 +102,11 @@ class StreamContext(ABC):
             with self.reading() as conn:
                 row, batches = self.store.read(conn, self.stream), self._batches_since_acknowledged(conn, acks)
             if row is None:
-                raise StateConflict("its state row is gone", stream=self.stream, remedy="qbcd prepare")
+                raise StateConflict(
+                    "its row in the state does not exist any more",
+                    stream=self.stream,
+                    remedy=f"qbcd prepare {self.stream}",
+                )
             if row.fencing_token != keeper.token:  # this process paused for longer than its lease
                 raise LeaseHeld("another poller has taken the stream over", stream=self.stream, remedy="poll again")
             if not reset:
@@ -213,12 +218,19 @@ def refuse_prepared_elsewhere(context: StreamContext) -> None:
     if row is None or not row.prepared or row.project_id != context.project.project_id:
         return
     then = Checkpoint(row.checkpoint).requested.get("strategy", "another")
-    raise SchemaChanged(
-        f"strategy changed in the configuration since prepare: it was {then}, whose replica stands elsewhere",
-        stream=context.stream,
-        remedy=f"take the change back; to go over, qbcd run {context.stream} --once and qbcd reset {context.stream} "
-        "first with the strategy that it had, then prepare it with the other one",
+    raise prepared_elsewhere(context.stream, "strategy", f"it was {then}, whose replica is in another place")
+
+
+def prepared_elsewhere(stream: str, setting: str, value: str) -> SchemaChanged:
+    """Return the refusal of a changed `setting` that says where the replica is.
+
+    The stream can be polled for the last time, and reset, only with the value that it had.
+    """
+    remedy = (
+        f"to go on with it: qbcd run {stream} --once and qbcd reset {stream} before the change, then qbcd prepare "
+        f"{stream} after it"
     )
+    return fixed_at_prepare(stream, [setting], value, remedy=remedy)
 
 
 def _row_in_project(context: StreamContext) -> StreamRow | None:

@@ -73,7 +73,7 @@ def _refuse_counter(source: Source, session: Session, strategy: Watermarked, pla
     seen = session.one(strategy.repeated())
     if int(seen.rows_seen) and not int(seen.values_seen):
         raise UnsafeWatermark(
-            f"column {column.name!r} is NULL in every row: it tells of no change",
+            f"column {column.name!r} is NULL in every row: it shows no change",
             stream=plan.stream,
             where=place("timestamp"),
             remedy="name a column that each insert and update sets",
@@ -135,9 +135,9 @@ def why_not_incremental(strategy: Strategy) -> list[str]:
         return []
     why = why_not_delta(strategy.connector, plan)
     if why:
-        return [f"`timestamps` are of no use, since variant delta cannot follow: {why}"]
+        return [f"`timestamps` are not used, since variant delta cannot follow: {why}"]
     return [
-        f"`timestamps` are of no use to {strategy.label}; variant delta could follow the query where the role may make "
+        f"`timestamps` are not used by {strategy.label}; variant delta could follow the query where the role may make "
         "tables in qbcd's schema (`variant: delta` says what is missing; a prepared stream is reset first)"
     ]
 

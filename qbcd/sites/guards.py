@@ -100,7 +100,7 @@ def _not_accepted(refusal: Refusal | None, amount: int) -> str:
         return "nothing was refused before that could be accepted"
     if amount > refusal.amount:
         return f"{refusal.amount} deletes were refused before, {amount} now"
-    return f"the stream has gone on since {refusal.amount} deletes were refused"
+    return f"the stream was polled again since {refusal.amount} deletes were refused"
 
 
 def check_pass(poll: Poll, state: Pass | None, *, deletes: int, after: int, left: Callable[[], int]) -> None:

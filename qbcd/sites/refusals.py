@@ -15,8 +15,8 @@ def untravelled_error(plan: StreamPlan, settings: Settings, positions: list[int]
     if settings.typed_for and not set(settings.typed_for) & set(settings.sinks):
         away = settings.typed_for[0]
         return UnsupportedType(
-            f"column {column!r} holds a value that a typed sink cannot hold, and sink {away}, which is configured no "
-            "more, is or may be one and can come back",
+            f"column {column!r} holds a value that a typed sink cannot hold, and sink {away}, which is no longer "
+            "configured, may be one and may be added again",
             stream=plan.stream,
             remedy=f"qbcd retire {plan.stream} {away}",
         )
@@ -33,7 +33,7 @@ def key_error(plan: StreamPlan) -> UnsafeKey:
     return UnsafeKey(
         f"key ({', '.join(c.name for c in plan.key)}) has duplicate or NULL values in {plan.table.label}",
         stream=plan.stream,
-        remedy="choose a key that is unique and never NULL, or mend the rows",
+        remedy="choose a key that is unique and never NULL, or fix the rows",
     )
 
 

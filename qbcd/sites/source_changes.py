@@ -33,4 +33,4 @@ def is_remade(checkpoint: Mapping[str, Any], plan: StreamPlan, *, surely: bool =
 
 def remark(plan: StreamPlan) -> str:
     """Return the remark of a poll that compared all rows because the table is another one."""
-    return f"{plan.table.label} was altered or made anew since the last poll: all rows were compared"
+    return f"{plan.table.label} was altered or recreated since the last poll: all rows were compared"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 from qbcd.model import BatchHeader, Cost, Statement
 from qbcd.model.checkpoint import Checkpoint
@@ -84,17 +84,51 @@ class Difference:
     key: str
 
 
+@dataclass(frozen=True)
+class UnseenDeletes:
+    """Rows that were deleted in the source and that polls have not looked for, or never look for.
+
+    They are no differences: the strategy finds deletes by a sweep or an audit alone, or not at all.
+
+    Attributes:
+        keys: The first :data:`LISTED` keys.
+        truncated: There are more.
+        next_in: Seconds until deletes are looked for, 0 if the next poll does that; None if no poll ever does.
+        by: The operation that looks for them.
+    """
+
+    keys: tuple[str, ...]
+    truncated: bool
+    next_in: float | None
+    by: Literal["sweep", "audit"] | None
+
+    @classmethod
+    def of(cls, keys: Iterable[str], upcoming: tuple[float, Literal["sweep", "audit"]] | None) -> UnseenDeletes | None:
+        """Return the deletes of at most one more than :data:`LISTED` `keys`; None if there are none.
+
+        Args:
+            keys: The keys.
+            upcoming: Seconds until deletes are looked for, and by what.
+        """
+        found = tuple(keys)
+        if not found:
+            return None
+        return cls(found[:LISTED], len(found) > LISTED, *(upcoming or (None, None)))
+
+
 class Differences(list[Difference]):
     """The first :data:`LISTED` differences of a comparison.
 
     Attributes:
         truncated: There are more differences.
+        unseen: Deletes that polls have not looked for; None if there are none, or if polls show all deletes.
     """
 
-    def __init__(self, found: Iterable[Difference] = ()) -> None:
+    def __init__(self, found: Iterable[Difference] = (), unseen: UnseenDeletes | None = None) -> None:
         """Read at most one more than :data:`LISTED` of `found`, which shows whether there are more."""
         super().__init__(found)
         self.truncated = len(self) > LISTED
+        self.unseen = unseen
         del self[LISTED:]
 
 

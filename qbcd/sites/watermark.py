@@ -170,7 +170,8 @@ def _refuse_late(plan: StreamPlan, clock: str, known: str | None) -> None:
     if retention is None or known is None or clock <= watermark.shifted(known, retention):
         return
     raise Refused(
-        f"the table was read up to {known} and flagged rows are kept for {retention}: some may be gone unseen",
+        f"the table was read up to {known} and flagged rows are kept for {retention}: some may have been removed "
+        "before a poll read them",
         stream=plan.stream,
         remedy=f"qbcd verify {plan.stream} shows them; qbcd reset {plan.stream} and prepare it",
     )
@@ -232,7 +233,7 @@ def _restart(
     what = f"the greatest value of {', '.join(strategy.names)} is {greatest}, and rows were read up to {known} before"
     if reached is None and strategy.keeps != "rows":  # each delete of the newest row would repeat all rows
         return NextWatermark({}, f"{what}: if it counts from the start again, reset the stream")
-    again = "all rows are compared" if strategy.keeps == "rows" else "all rows are told again"
+    again = "all rows are compared" if strategy.keeps == "rows" else "all rows are delivered again"
     return NextWatermark({}, f"{what}: it seems to count from the start again, and {again}", reread=True)
 
 

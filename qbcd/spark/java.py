@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from qbcd.config.masking import credentials_masked
 from qbcd.errors import EnvironmentMissing
 
 JAVA_FLOOR = 17
@@ -133,7 +134,7 @@ def last_line(text: str) -> str:
 
 
 def _cause(output: str) -> str:
-    """The line of a failed resolve that says most."""
+    """The line of a failed resolve that says most; the address of a mirror may hold a password, which is masked."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     telling = [line for line in lines if _TELLING.search(line)]
-    return (telling or lines or ["it said nothing"])[-1].strip(":; ")
+    return credentials_masked((telling or lines or ["it said nothing"])[-1].strip(":; "))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from qbcd.config.masking import credentials_masked
 from qbcd.errors import QbcdError
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def spark_failure(error: BaseException) -> str | None:
     said = [str(cause.getMessage()) for cause in _java_causes(error) if cause.getMessage()] or [str(error)]
     root = said[-1].strip().splitlines()[0]
     reading = next((found[1] for text in said if (found := _READING.search(text))), "")
-    return root if not reading or reading in root else f"{reading}: {root}"
+    return credentials_masked(root if not reading or reading in root else f"{reading}: {root}")
 
 
 def is_of_files(said: str) -> bool:

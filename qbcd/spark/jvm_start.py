@@ -1,20 +1,30 @@
-"""The start of Spark's Java process: without an interrupt, and with the user's settings.
+"""The start of Spark's Java process: without an interrupt, with the user's settings, and without a pointless warning.
 
-These go through a file, for its command line is everybody's to read.
+The settings go through a file, since every user of the host can read a command line.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
+import select
 import shlex
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark import SparkConf
 
 SUBMIT = "PYSPARK_SUBMIT_ARGS"
+# Spark's launcher always adds this module, and Java has no option that hides its warning.
+_POINTLESS = b"WARNING: Using incubator modules:"
+_END_SECONDS = 5.0  # how long to wait for the last lines of a Java process that has ended
 _ESCAPES = {
     "\\": "\\\\",
     "\n": "\\n",
@@ -59,6 +69,65 @@ def can_hand_over() -> bool:
 
     started = SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ
     return not started and "--properties-file" not in os.environ.get(SUBMIT, "")
+
+
+_receivers: list[Callable[[str], None]] = []
+
+
+@contextmanager
+def java_messages_to(receiver: Callable[[str], None]) -> Iterator[None]:
+    """Within the block, give lines that Java writes to its stderr to `receiver`; otherwise they go to ours."""
+    _receivers.append(receiver)
+    try:
+        yield
+    finally:
+        _receivers.remove(receiver)
+
+
+def start_java(conf: SparkConf) -> Any:
+    """Start Java for a Spark context with `conf`; return PySpark's gateway to it, or None if it has one already.
+
+    Java's stderr goes through a pipe, which loses the warning about incubator modules and nothing else.
+    """
+    from pyspark import SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
+        return None
+    reading, writing = os.pipe()
+    copier = threading.Thread(target=_copy, args=(reading,), name="qbcd-java-stderr", daemon=True)
+    copier.start()
+    try:
+        gateway = launch_gateway(conf, {"stderr": writing})  # type: ignore[no-untyped-call]
+    except BaseException:
+        os.close(writing)
+        copier.join(_END_SECONDS)  # its lines say why it did not start
+        raise
+    os.close(writing)
+    atexit.register(_await_copied, reading, copier)
+    return gateway
+
+
+def _copy(reading: int) -> None:
+    with os.fdopen(reading, "rb") as lines:
+        for line in lines:
+            if line.startswith(_POINTLESS):
+                continue
+            for receiver in _receivers[-1:] or [_to_stderr]:
+                receiver(line.decode(errors="replace").rstrip("\r\n"))
+
+
+def _to_stderr(line: str) -> None:
+    left = f"{line}\n".encode()
+    while left:
+        left = left[os.write(2, left) :]
+
+
+def _await_copied(reading: int, copier: threading.Thread) -> None:
+    """Wait until lines that Java has written are copied; it may live on, so there is no end to wait for."""
+    until = time.monotonic() + _END_SECONDS
+    while copier.is_alive() and time.monotonic() < until and select.select([reading], [], [], 0)[0]:
+        time.sleep(0.01)
 
 
 @contextmanager

@@ -6,13 +6,16 @@ A session costs seconds, so it is started only when rows must travel.
 from __future__ import annotations
 
 import logging
+import os
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from qbcd.config.masking import credentials_masked
 from qbcd.errors import Refused, SparkFailed
 from qbcd.spark import class_data_sharing
 from qbcd.spark.drivers import user_cache
@@ -64,6 +67,11 @@ class SparkProvider:
         drivers: Finds the driver jars; called only when a session is started.
         driver_classes: What a session made by others must be able to load.
         session: A session handed in by the user.
+        masked: Takes secrets out of Spark's words.
+
+    Attributes:
+        starting: Makes the context in which a session is started, which takes seconds.
+        uses: How often :meth:`get` has returned a session.
     """
 
     def __init__(
@@ -72,16 +80,26 @@ class SparkProvider:
         drivers: Callable[[], Sequence[Path]],
         driver_classes: Sequence[str] = (),
         session: SparkSession | None = None,
+        masked: Callable[[str], str] = credentials_masked,
     ) -> None:
         self._settings = settings
         self._drivers = drivers
         self._classes = tuple(driver_classes)
         self._handed_in = session
+        self._masked = masked
         self._session: SparkSession | None = None
         self._ours = False
         self._siblings: dict[int, SparkSession] = {}
         self._rows: int | None = None
         self._lock = threading.Lock()
+        self.starting: Callable[[], AbstractContextManager[None]] = nullcontext
+        self.uses = 0
+
+    @property
+    def local_folder(self) -> str:
+        """The folder in which Spark keeps what does not fit into memory."""
+        named = os.environ.get("SPARK_LOCAL_DIRS") or self._settings.conf.get("spark.local.dir")
+        return named or tempfile.gettempdir()
 
     @property
     def started(self) -> bool:
@@ -116,8 +134,12 @@ class SparkProvider:
             if self._session is None:
                 self._session, self._ours = self._of_others(), False
                 if self._session is None:
-                    self._session = create_session(self._settings, self._drivers(), cache=user_cache())
+                    with self.starting():
+                        self._session = create_session(
+                            self._settings, self._drivers(), cache=user_cache(), masked=self._masked
+                        )
                     self._ours = True
+            self.uses += 1
             for most, settings in _SIZES:
                 if self._rows is not None and self._rows <= most:
                     if most not in self._siblings:

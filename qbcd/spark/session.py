@@ -7,17 +7,18 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from qbcd.errors import ConfigError, EnvironmentMissing, Refused
+from qbcd.config.masking import REDACTED, credentials_masked
+from qbcd.errors import ConfigError, Refused, SparkFailed
 from qbcd.spark import class_data_sharing
 from qbcd.spark.hadoop import leave_out_yarn
 from qbcd.spark.java import require_java
 from qbcd.spark.jdbc import spark_failure
-from qbcd.spark.jvm_start import can_hand_over, handed_over, uninterrupted
+from qbcd.spark.jvm_start import can_hand_over, handed_over, start_java, uninterrupted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +45,6 @@ ONE_TASK: Mapping[str, str] = {
     "spark.sql.maxSinglePartitionBytes": f"{2**63 - 1}b",
     "spark.sql.defaultSizeInBytes": str(2**40),
 }
-REDACTED = "(?i)secret|password|passwd|token|access[._-]?key|credential"
 _COLLECTOR = "-XX:+UseParallelGC"  # takes less processor time than Java's own choice, which has shorter pauses
 _NAMES_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 _OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
@@ -65,14 +65,21 @@ class SparkSettings(Protocol):
         """Further Spark settings, as the user wrote them."""
 
 
-def check_setting(name: str, value: str) -> None:
-    """Holds a setting of the user's against those that correctness rests on.
+def check_setting(name: str, value: str, shown: str = "") -> None:
+    """Compare a setting of the user's with those that correctness needs.
+
+    Args:
+        name: The setting.
+        value: Its value.
+        shown: What messages may show of it; default: all.
 
     Raises:
         ConfigError: It contradicts one.
     """
     if name in FIXED and value.lower() != FIXED[name].lower():
-        raise ConfigError(f"{name} is {value}, but qbcd needs {FIXED[name]}", remedy="remove it from spark.conf")
+        raise ConfigError(
+            f"{name} is {shown or value}, but qbcd needs {FIXED[name]}", remedy="remove it from spark.conf"
+        )
 
 
 def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores: int | None = None) -> dict[str, str]:
@@ -131,16 +138,24 @@ def _said_of_java(user: Mapping[str, str]) -> tuple[str, ...]:
     return (*said, *(os.environ.get(name, "") for name in _ENVIRONMENT))
 
 
-def create_session(settings: SparkSettings, drivers: Sequence[Path], *, cache: Path | None = None) -> SparkSession:
+def create_session(
+    settings: SparkSettings,
+    drivers: Sequence[Path],
+    *,
+    cache: Path | None = None,
+    masked: Callable[[str], str] = credentials_masked,
+) -> SparkSession:
     """Starts a session with `drivers` on its class path.
 
     Args:
         settings: Master and settings.
         drivers: Local paths of JDBC driver jars.
         cache: The user's cache, in which a local session looks for Java's archive of classes; None for none.
+        masked: Takes secrets out of Spark's words.
 
     Raises:
-        EnvironmentMissing: There is no Java, or the JVM did not start.
+        EnvironmentMissing: There is no Java.
+        SparkFailed: Spark did not start: its master cannot be reached, for instance.
         Refused: This process already runs a Spark context, whose settings could not be changed any more.
         ConfigError: See :func:`session_settings`.
     """
@@ -156,7 +171,7 @@ def create_session(settings: SparkSettings, drivers: Sequence[Path], *, cache: P
         shared = class_data_sharing.options(class_data_sharing.archive_of(java, cache), _said_of_java(settings.conf))
         wanted[_OPTIONS[0]] = f"{shared} {wanted[_OPTIONS[0]]}".strip()
     with _quiet_pyspark(), uninterrupted():
-        from pyspark import SparkConf
+        from pyspark import SparkConf, SparkContext
         from pyspark.sql import SparkSession
 
         plain = [n for n in settings.conf if n.startswith("spark.") and wanted[n] == settings.conf[n]]
@@ -166,22 +181,28 @@ def create_session(settings: SparkSettings, drivers: Sequence[Path], *, cache: P
             conf.set(name, value)
         try:
             with handed_over(own):
+                if (gateway := start_java(conf)) is not None:
+                    SparkContext(conf=conf, gateway=gateway)
                 session = SparkSession.builder.config(conf=conf).getOrCreate()
             if settings.master.startswith("local"):
                 leave_out_yarn(session)
-            # Where an earlier session of this process left its JVM, SQL settings still have to be made ours.
-            for name in FIXED:
-                if name.startswith("spark.sql."):
-                    session.conf.set(name, FIXED[name])
+            _fix_sql_settings(session)
         except Exception as error:
             said = spark_failure(error)
             if said is None:
                 raise
-            raise EnvironmentMissing(
-                f"Spark did not start on master {settings.master}: {said}",
+            raise SparkFailed(
+                f"Spark did not start on master {settings.master}: {masked(said)}",
                 remedy="see the lines above; check Java, spark.master and spark.conf",
             ) from error
     return session
+
+
+def _fix_sql_settings(session: SparkSession) -> None:
+    """Set SQL settings again, since an earlier session of this process may have left its JVM."""
+    for name in FIXED:
+        if name.startswith("spark.sql."):
+            session.conf.set(name, FIXED[name])
 
 
 def sibling(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from qbcd.sql.compile import compile_sql
 from qbcd.sql.render import render
 from qbcd.sql.restriction import check_operators, check_restriction, restriction_probe, restriction_remedy
-from qbcd.sql.steadiness import check_chance, check_steady
+from qbcd.sql.steadiness import check_chance, check_steady, restriction_remarks
 
 __all__ = [
     "check_chance",
@@ -15,5 +15,6 @@ __all__ = [
     "compile_sql",
     "render",
     "restriction_probe",
+    "restriction_remarks",
     "restriction_remedy",
 ]

@@ -7,6 +7,7 @@ first: a second statement, a comment or an unbalanced bracket could otherwise ch
 from __future__ import annotations
 
 import difflib
+from collections.abc import Collection
 
 import sqlglot
 from sqlglot import Token, TokenType, exp
@@ -71,16 +72,84 @@ def restriction_probe(connector: Connector, plan: StreamPlan) -> Statement:
     return Statement(f"EXPLAIN {statement.sql}", statement.params)
 
 
-def restriction_remedy(plan: StreamPlan, dialect: str) -> str:
-    """Return the remedy for a restriction that the source refused: the nearest column, if one it names is missing."""
+def restriction_remedy(plan: StreamPlan, dialect: str, *, column_missing: bool) -> str:
+    """Return the remedy for a restriction that the source refused.
+
+    Args:
+        plan: The stream.
+        dialect: sqlglot's name of the source's dialect.
+        column_missing: The source knows no column of a name in it. If that is a text in double quotes, the remedy is
+            single quotes; otherwise the column that was meant.
+    """
     names = [c.name for c in plan.table.columns]
-    folded = {name.lower() for name in names}
+    folded = {name.lower(): name for name in names}
+    if texts := _texts_in_double_quotes(plan.where, dialect, folded):
+        corrected = _with_single_quotes(plan.where, dialect, texts)
+        return f"double quotes name a column, text is in single quotes:  {corrected}"
     for column in sqlglot.parse_one(plan.where, read=dialect).find_all(exp.Column):
-        if column.name.lower() not in folded:
-            near = difflib.get_close_matches(column.name, names, n=1)
-            if near:
-                return f'did you mean "{near[0]}"?'
+        same = folded.get(column.name.lower())
+        near = difflib.get_close_matches(column.name, names, n=1) if same is None else ()
+        if near:
+            return f'did you mean "{near[0]}"?'
+        if column_missing and same is not None and same != _as_read(column):
+            return f'did you mean "{same}"? upper and lower case count, and names without double quotes are lower case'
     return f"{_REMEDY}; functions and types of the user's own need their schema"
+
+
+def _texts_in_double_quotes(where: str, dialect: str, columns: Collection[str]) -> set[str]:
+    """Return names in double quotes that are no columns, and are compared with one: the user meant texts.
+
+    Args:
+        where: The restriction.
+        dialect: sqlglot's name of the source's dialect.
+        columns: The table's columns in lower case.
+    """
+    named = sqlglot.parse_one(where, read=dialect).find_all(exp.Column)
+    unknown = [c for c in named if c.this.args.get("quoted") and not c.table and c.name.lower() not in columns]
+    return {column.name for column in unknown if _is_compared_with_a_column(column, columns)}
+
+
+def _as_read(column: exp.Column) -> str:
+    """Return a column's name as a server reads it that keeps the case of quoted names alone."""
+    return column.name if column.this.args.get("quoted") else column.name.lower()
+
+
+def _is_compared_with_a_column(column: exp.Column, columns: Collection[str]) -> bool:
+    """Return True if the expression around `column` has one of `columns`, before it has a literal."""
+    around = column.parent
+    while around is not None:
+        if any(other.name.lower() in columns for other in around.find_all(exp.Column)):
+            return True
+        if around.find(exp.Literal) is not None:
+            return False
+        around = around.parent
+    return False
+
+
+def _with_single_quotes(where: str, dialect: str, texts: Collection[str]) -> str:
+    """Return `where` with `texts` in single quotes in the place of double ones."""
+    for token in reversed(sqlglot.tokenize(where, read=dialect)):
+        if token.token_type == TokenType.IDENTIFIER and token.text in texts:
+            literal = token.text.replace("'", "''")
+            where = f"{where[: token.start]}'{literal}'{where[token.end + 1 :]}"
+    return where
+
+
+def quoted_column_remarks(plan: StreamPlan, dialect: str) -> list[str]:
+    """Return remarks on texts in double quotes that are named like a column, on servers that read them as texts."""
+    if not plan.where:
+        return []
+    columns = {c.name.lower() for c in plan.table.columns}
+    written = [
+        token.text
+        for token in sqlglot.tokenize(plan.where, read=dialect)
+        if token.token_type == TokenType.STRING and plan.where[token.start] == '"' and token.text.lower() in columns
+    ]
+    return [
+        f'the restriction has "{name}" in double quotes, which this server reads as a text and not as the column '
+        f"(write {name} without quotes)"
+        for name in dict.fromkeys(written)
+    ]
 
 
 def _problem(where: str, dialect: str) -> str:

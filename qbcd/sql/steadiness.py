@@ -1,4 +1,7 @@
-"""Restrictions whose value can change while the row does not: strategies that read by timestamp would never see it."""
+"""Restrictions whose value can change while the row does not: strategies that read by timestamp would never see it.
+
+Other strategies see it, and a row that leaves the restriction is a delete: a remark says so.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,15 @@ from qbcd.connectors.base import Connector
 from qbcd.connectors.queries import SupportsVolatility
 from qbcd.errors import ConfigError
 from qbcd.model import StreamPlan
-from qbcd.queries import words_of
+from qbcd.queries import fewest_arguments, words_of
 from qbcd.queries.clock import TIMES, moment_in
+from qbcd.sql.restriction import quoted_column_remarks
 
 _REMEDY = "write it over the row's own columns, or use id_rcs, mds or id, which compare every row"
 
 
 def check_chance(conn: Connection, connector: Connector, plan: StreamPlan, *, place: str = "") -> None:
-    """Refuses a restriction by chance, under which no two looks at the table agree, whatever the strategy.
+    """Refuse a restriction by chance, under which no two reads of the table agree, whatever the strategy.
 
     Raises:
         ConfigError: It is one.
@@ -27,8 +31,7 @@ def check_chance(conn: Connection, connector: Connector, plan: StreamPlan, *, pl
     )
     if called:
         raise ConfigError(
-            f"the restriction uses {called[0]}, whose value is another one at each look: rows would come and go by "
-            "chance",
+            f"the restriction uses {called[0]}, whose value differs at each read: rows would come and go by chance",
             stream=plan.stream,
             where=place,
             remedy="write it over the row's own columns",
@@ -42,7 +45,7 @@ def _moment(connector: Connector, plan: StreamPlan) -> str:
 
 
 def check_steady(conn: Connection, connector: Connector, plan: StreamPlan, *, place: str = "") -> None:
-    """Refuses a restriction that looks at other rows, at the time or at chance.
+    """Refuse a restriction that depends on other rows, on the time or on chance.
 
     Raises:
         ConfigError: It does.
@@ -52,8 +55,7 @@ def check_steady(conn: Connection, connector: Connector, plan: StreamPlan, *, pl
     if sqlglot.parse_one(plan.where, read=connector.dialect).find(exp.Query, exp.Exists) is not None:
         found = "a subquery, whose result changes without the row's timestamp"
     else:
-        called = connector.require(SupportsVolatility).volatile_calls(conn, words_of(plan.where, connector.dialect))
-        called = called or list(filter(None, [_moment(connector, plan)]))
+        called = _changing(conn, connector, plan)
         found = f"{called[0]}, whose value changes without the row's timestamp" if called else ""
     if found:
         raise ConfigError(
@@ -62,3 +64,37 @@ def check_steady(conn: Connection, connector: Connector, plan: StreamPlan, *, pl
             where=place,
             remedy=_REMEDY,
         )
+
+
+def restriction_remarks(conn: Connection, connector: Connector, plan: StreamPlan) -> list[str]:
+    """Return remarks on a restriction that is accepted and may select other rows than the user expects.
+
+    Its value changes while a row does not, as that of ``now()``; or it has a text named like a column.
+    """
+    if not plan.where:
+        return []
+    called = ", ".join(_changing_by_arguments(conn, connector, plan))
+    changing = [
+        f"the restriction uses {called}, whose value changes while a row does not: rows that leave the restriction "
+        "that way become deletes, although they still exist (write it over the row's own columns to avoid that)"
+    ]
+    return [*(changing if called else ()), *quoted_column_remarks(plan, connector.dialect)]
+
+
+def _changing_by_arguments(conn: Connection, connector: Connector, plan: StreamPlan) -> list[str]:
+    """Return the calls as `_changing`, with brackets, but for those whose arguments make them steady."""
+    if not connector.supports(SupportsVolatility):
+        return []
+    words, fewest = words_of(plan.where, connector.dialect), fewest_arguments(plan.where, connector.dialect)
+    steady = connector.require(SupportsVolatility).steady_arguments
+    return [
+        f"{name}()" if f"{name}(" in words else name
+        for name in _changing(conn, connector, plan)
+        if name not in steady or fewest.get(name, 0) < steady[name]
+    ]
+
+
+def _changing(conn: Connection, connector: Connector, plan: StreamPlan) -> list[str]:
+    """Return the calls whose value can change while the row does not, or else a text that is the present time."""
+    called = connector.require(SupportsVolatility).volatile_calls(conn, words_of(plan.where, connector.dialect))
+    return called or list(filter(None, [_moment(connector, plan)]))

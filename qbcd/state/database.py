@@ -18,6 +18,7 @@ from sqlalchemy.engine import URL, Connection, Engine, RowMapping, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
+from qbcd.config.masking import Masking
 from qbcd.durable import sync
 from qbcd.errors import ConfigError, QbcdError, Refused, SourceError, StateMissing
 from qbcd.state import upgrades
@@ -28,7 +29,7 @@ from qbcd.state.tables import PREFIX, make_table
 _WRITES = "qbcd_writes"
 # EXTRA flushes the folder too, once the journal is gone from it: else a power failure may bring back what it undoes.
 _PRAGMAS = ("busy_timeout = 30000", "journal_mode = DELETE", "synchronous = EXTRA")
-_DAMAGED = "restore it from a backup; qbcd never makes a state anew over an old one"
+_DAMAGED = "restore it from a backup; qbcd never makes an empty state over an old one"
 
 META = make_table(
     MetaData(),
@@ -48,6 +49,7 @@ class StateDatabase:
         tables: Creates the tables that the state consists of, on an open write transaction.
         required: Their names.
         create: Make the database where there is none.
+        masking: Takes secrets out of the server's words; without it, the password of `url`.
 
     Raises:
         ConfigError: The URL names no usable database.
@@ -57,9 +59,16 @@ class StateDatabase:
     """
 
     def __init__(
-        self, url: str | URL, tables: Callable[[Connection], None], required: frozenset[str], *, create: bool = True
+        self,
+        url: str | URL,
+        tables: Callable[[Connection], None],
+        required: frozenset[str],
+        *,
+        create: bool = True,
+        masking: Masking | None = None,
     ) -> None:
         self.url, self.facts = _resolve(url)
+        self._masking = masking or Masking.of_url(self.url)
         self._required = required
         self.project_id = ""
         if self.facts.is_file:
@@ -121,13 +130,13 @@ class StateDatabase:
 
     def _explain(self, error: DBAPIError) -> QbcdError:
         # of further lines some quote the statement, or rows
-        text = " ".join((str(error.orig).strip().splitlines() or [""])[0].split())
-        if self.url.password:
-            text = text.replace(str(self.url.password), "***")
+        text = self._masking.foreign(" ".join((str(error.orig).strip().splitlines() or [""])[0].split()))
         if self.facts.is_damage(error):
             return Refused(f"{self.name} is damaged or no state of qbcd: {text}", remedy=_DAMAGED)
         if self.facts.is_contention(error):
             return SourceError(f"{self.name} is busy: {text}", remedy="end the process that holds it, or try again")
+        if self.facts.is_full(error):
+            return SourceError(f"{self.name} cannot be written: {text}", remedy="make room on its disk, and try again")
         return SourceError(f"{self.name} failed: {text}", remedy="check that it can be reached and written")
 
     # -- opening -----------------------------------------------------------------------------------------------------

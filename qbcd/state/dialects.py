@@ -68,6 +68,7 @@ class StoreFacts:
         contention: SQLSTATEs, error numbers, or starts of messages, that say "somebody else has it", not "it is
             broken".
         damage: The same for errors which say that the store is no longer what was written.
+        full: The same for a full disk.
     """
 
     drivername: str
@@ -85,6 +86,7 @@ class StoreFacts:
     knows_option: Callable[[str], bool] = lambda name: True
     contention: tuple[str, ...] = ()
     damage: tuple[str, ...] = ()
+    full: tuple[str, ...] = ()
 
     @property
     def clock(self) -> ColumnElement[float]:
@@ -103,6 +105,10 @@ class StoreFacts:
     def is_damage(self, error: DBAPIError) -> bool:
         """Return True if the store itself is damaged, or is no store of qbcd's at all."""
         return _says(error, self.damage)
+
+    def is_full(self, error: DBAPIError) -> bool:
+        """Return True if the store's disk is full."""
+        return _says(error, self.full)
 
 
 def _says(error: DBAPIError, signs: tuple[str, ...]) -> bool:
@@ -158,6 +164,7 @@ def _family(drivername: str) -> StoreFacts:
         contention=("1205", "1213", "1020", "1412"),  # lock wait, deadlock, row or table newer than the snapshot
         # no such table or column, damaged table, index or definition
         damage=("1146", "1054", "1033", "1034", "1194", "1195", "1712", "1932"),
+        full=("1021", "1026", "1114"),
     )
 
 
@@ -182,6 +189,7 @@ _STORES: dict[str, StoreFacts] = {
             "no such column",
             "Could not decode",
         ),
+        full=("database or disk is full",),
     ),
     "postgresql": StoreFacts(
         drivername="postgresql+psycopg2",
@@ -203,6 +211,7 @@ _STORES: dict[str, StoreFacts] = {
         },
         knows_option=_libpq_knows,
         contention=("55P03", "40001", "40P01"),
+        full=("53100",),
     ),
     **{name: _family(f"{name}+pymysql") for name in _FAMILY},
 }

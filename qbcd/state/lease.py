@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import socket
 import threading
 import time
@@ -31,6 +32,7 @@ log = logging.getLogger(__name__)
 LOCK_WAIT_MS = 5_000
 _UNKNOWN = "-"
 _ENDED = "ended"
+_UUID_EPOCH = 0x01B21DD213814000  # 1970 in the units of a UUID: 100 ns since 1582
 
 Transactions = Callable[[], AbstractContextManager[Connection]]
 
@@ -49,7 +51,7 @@ class Owner:
         host: Host name, boot and process namespace, so that a process id means the same to whoever reads it.
         pid: Process id in that namespace.
         start: Start time of the process, in the kernel's own units; `-` if the system does not report it.
-        uuid: Distinguishes two pollers of one process.
+        uuid: Distinguishes two pollers of one process, and tells when this one began.
     """
 
     host: str
@@ -60,7 +62,7 @@ class Owner:
     @classmethod
     def mine(cls) -> Owner:
         """A new owner in this process."""
-        return cls(_this_host(), os.getpid(), _started(os.getpid()) or _UNKNOWN, uuid.uuid4().hex)
+        return cls(_this_host(), os.getpid(), _started(os.getpid()) or _UNKNOWN, _named_by_time())
 
     @classmethod
     def parse(cls, text: str) -> Owner:
@@ -80,6 +82,15 @@ class Owner:
         """The owner for people."""
         return f"process {self.pid} on {self.host.split('/')[0]}"
 
+    @property
+    def since(self) -> float | None:
+        """Start of the owner's work, in seconds since 1970 UTC of its host; None for owners of earlier versions."""
+        try:
+            name = uuid.UUID(self.uuid)
+        except ValueError:
+            return None
+        return (name.time - _UUID_EPOCH) / 1e7 if name.version == 1 else None
+
     def is_dead(self) -> bool:
         """Return True if the process is known to have ended.
 
@@ -97,6 +108,12 @@ class Owner:
         It then could not release the lease.
         """
         return (self.pid, self.host) == (os.getpid(), _this_host()) and self.uuid not in _working
+
+
+def _named_by_time() -> str:
+    """Return a new unique name that contains the time, and of the host nothing."""
+    multicast = 1 << 40  # never the address of a network card
+    return uuid.uuid1(secrets.randbits(48) | multicast, secrets.randbits(14)).hex
 
 
 def _this_host() -> str:
@@ -219,6 +236,13 @@ def _lost(stream: str) -> LeaseLost:
     )
 
 
+def _in_words(error: Exception) -> str:
+    """Return what an error says: of one that is not qbcd's its first line, since further ones quote the statement."""
+    if isinstance(error, QbcdError):
+        return error.what
+    return (str(getattr(error, "orig", None) or error).strip().splitlines() or [type(error).__name__])[0]
+
+
 class LeaseKeeper:
     """Holds a stream's lease while a ``with`` block runs, renewing it from a thread of its own.
 
@@ -290,7 +314,7 @@ class LeaseKeeper:
 
     def _gave_up(self, error: Exception, now: float) -> bool:
         """Record a failed renewal; return True once the lease is lost, so that a retry is pointless."""
-        log.warning("stream %s: the lease could not be renewed: %s", self.stream, type(error).__name__)
+        log.warning("stream %s: the lease could not be renewed: %s", self.stream, _in_words(error))
         if isinstance(error, LeaseLost):
             self._lost = error
         elif now - self._renewed > self.ttl:
@@ -311,4 +335,4 @@ class LeaseKeeper:
                 release(conn, self.store, self.stream, self.owner, self.token)
         except (SQLAlchemyError, QbcdError) as failure:
             # what the block did is done; a lease that cannot be given back ends by itself, or when this process polls
-            log.warning("stream %s: the lease could not be released: %s", self.stream, type(failure).__name__)
+            log.warning("stream %s: the lease could not be released: %s", self.stream, _in_words(failure))

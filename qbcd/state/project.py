@@ -15,6 +15,7 @@ from sqlalchemy import delete, insert, select, update
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import IntegrityError
 
+from qbcd.config.masking import Masking
 from qbcd.errors import StateConflict
 from qbcd.model import BatchHeader, Cost
 from qbcd.state.bootstrap import create_missing, insert_once
@@ -23,6 +24,7 @@ from qbcd.state.project_tables import ACK, DELIVERY_ERROR, HISTORY, METADATA, RE
 from qbcd.state.rows import StreamRow, dump
 from qbcd.state.store import StreamStore
 from qbcd.state.tables import seal, unseal
+from qbcd.wording import batch_number
 
 Outcome = Literal["ok", "empty", "failed", "refused"]
 
@@ -87,10 +89,10 @@ class ProjectState(StateDatabase):
         QbcdError: As :class:`~qbcd.state.database.StateDatabase`.
     """
 
-    def __init__(self, url: str | URL, *, create: bool = True) -> None:
+    def __init__(self, url: str | URL, *, create: bool = True, masking: Masking | None = None) -> None:
         self.store = StreamStore(None)
         names = frozenset(table for part in (METADATA, self.store.tables.metadata) for table in part.tables)
-        super().__init__(url, self._create_tables, names, create=create)
+        super().__init__(url, self._create_tables, names, create=create, masking=masking)
 
     def _create_tables(self, conn: Connection) -> None:
         create_missing(conn, METADATA.sorted_tables)
@@ -137,7 +139,7 @@ class ProjectState(StateDatabase):
         else:
             old = _acknowledged(unseal(ACK, dict(found)))
             if old[:2] > new[:2] or (old[:2] == new[:2] and old != new):
-                raise _went_back(stream, sink, old, f"{new.epoch}-{new.seq} ({new.fingerprint})")
+                raise _went_back(stream, sink, old, f"{batch_number(new.epoch, new.seq)} ({new.fingerprint})")
             if old != new:
                 conn.execute(update(ACK).where(here).values(**values))
         conn.execute(delete(DELIVERY_ERROR).where(_failure_of(stream, sink)))
@@ -168,7 +170,7 @@ class ProjectState(StateDatabase):
             shown = prints.get(done[:2], done.fingerprint) if done.fingerprint else ""
             if last < done[:2] or shown != done.fingerprint:
                 seen = min(last, done[:2])
-                raise _went_back(stream, sink, done, f"{seen[0]}-{seen[1]} ({prints.get(seen) or 'no fingerprint'})")
+                raise _went_back(stream, sink, done, f"{batch_number(*seen)} ({prints.get(seen) or 'no fingerprint'})")
 
     def retire_sink(self, stream: str, sink: str) -> None:
         """Forgets a sink that was taken out of the stream's configuration."""
@@ -279,7 +281,7 @@ def _plain(message: str) -> str:
 
 def _went_back(stream: str, sink: str, done: Acknowledged, found: str) -> StateConflict:
     return StateConflict(
-        f"the site has gone back: sink {sink!r} holds batch {done.epoch}-{done.seq} "
+        f"the site has gone back: sink {sink!r} holds batch {batch_number(done.epoch, done.seq)} "
         f"({done.fingerprint or 'no fingerprint'}), "
         f"the site shows {found}",
         remedy="restore the newest copy of the site, or `qbcd reset` the stream and reload its consumers",

@@ -238,7 +238,7 @@ class StreamStore:
             conn.execute(insert(table).values(**seal(table, values), created_at=facts_of(conn).clock))
         except IntegrityError as error:
             raise StateConflict(
-                f"batch {header.epoch}-{header.seq} is there already", remedy="poll again", stream=header.stream
+                f"batch {header.number} is there already", remedy="poll again", stream=header.stream
             ) from error
 
     def batches(self, conn: Connection, stream: str, after: tuple[int, int] | None = None) -> list[BatchHeader]:

@@ -15,7 +15,7 @@ from qbcd.errors import UnsupportedPrimitive
 from qbcd.model import Column, Consistency, KeyRange, Statement
 from qbcd.ranges.partition import ROWS_PER_RANGE
 from qbcd.sql import compile_sql, render
-from qbcd.strategies.in_source import InSource, PollMode, sql_name
+from qbcd.strategies.in_source import InSource, OutboxSlice, PollMode, sql_name
 
 DEFAULT_PAGES = 200
 
@@ -53,6 +53,7 @@ class ByRanges(InSource):
         by_ranges: Some polls visit key ranges.
         tells_gone: Deleted rows are reported.
         sweeps: A visit of a range finds deleted keys alone, so not the rows that leave the restriction.
+        blind_to_deletes: Polls do not show deleted rows; a sweep or an audit finds them, or nothing does.
     """
 
     poll_mode: PollMode = "ranges"
@@ -60,6 +61,7 @@ class ByRanges(InSource):
     by_ranges = True
     tells_gone = True
     sweeps = False
+    blind_to_deletes = False
     paged: ClassVar[tuple[str, ...]] = ("table", "partitioned", "matview")
 
     def bounds(self, within: KeyRange | None = None) -> Statement:
@@ -111,6 +113,10 @@ class ByRanges(InSource):
         Most strategies have none.
         """
         return []
+
+    def sweep(self, part: OutboxSlice, within: KeyRange | None = None, reason: str = "") -> Statement:
+        """Write rows of the replica whose keys are no longer in the source into the outbox, as deletes."""
+        return self._part("changes", part, within, pairs="gone", after=[], exits=False, reason=reason)
 
     def counted(self, ranges: Sequence[KeyRange]) -> Statement:
         """Rows (range_id, n) of the replica, which is the table as it was last seen."""

@@ -44,7 +44,7 @@ SEES_BY_DIGEST = "every insert, update and delete, as the net change between two
 SCANNED = "is for ranges of the key: buckets of its hash are all answered for by one scan of the table"
 # of `consistency: range` and `per_poll`
 MOVING = (
-    "is for ranges in which rows stay: an update may move a row to another page, so all ranges are looked at at once"
+    "is for ranges in which rows stay: an update may move a row to another page, so all ranges are compared at once"
 )
 
 
@@ -69,7 +69,7 @@ class IdRcsOptions(VisitOptions):
     @model_validator(mode="after")
     def _of_the_key(self) -> IdRcsOptions:
         if self.pace.per_second is not None:
-            what = "`per_second` is for strategies that look at one range at a time, and here a statement asks for many"
+            what = "`per_second` is for strategies that compare one range at a time, and here one statement reads many"
             raise wrong(what, "write {target: 500ms}, with `nice_ratio` where it is to rest", at="pace")
         by_parts = [name for name in ("pace", "per_poll") if name in self.model_fields_set]
         if self.buckets == "hash" and by_parts:
@@ -111,14 +111,14 @@ class IdRcsOptions(VisitOptions):
         if use.key != ():
             return
         if self.replica == "digest":
-            lost = "of a row without a key nothing would be told when it goes"
+            lost = "the delete of a row without a key would show nothing of the row"
             what = f"{lost}: with `replica: digest` it has no old values"
             yield use.table_problem("key", what, "write `replica: rows`, or name the columns that identify a row")
         elif self.buckets == "key":
             what = "there can be no ranges of a key that rows do not have"
             yield use.table_problem("key", what, "remove `buckets: key`, or name the columns that identify a row")
         elif self.buckets == "page":
-            what = "ranges of pages need keys, by which rows that move among them are told from others"
+            what = "ranges of pages need keys, which identify rows that move among them"
             yield use.table_problem("key", what, "remove `buckets: page`, or name the columns that identify a row")
 
     @classmethod
@@ -132,7 +132,7 @@ class IdRcs(Strategy):
 
     name = "id_rcs"
     site = "spark"
-    needs = "SELECT on the table; a key, or rows that are told by all their values; nothing is written to the source"
+    needs = "SELECT on the table; a key, or rows that all their values identify; nothing is written to the source"
     sees: str = "every insert, update and delete, with old and new values, as the net change between two polls"
     misses: str = "states between two polls (a row inserted and deleted again leaves no event)"
 
@@ -162,7 +162,7 @@ class IdRcs(Strategy):
             what = "sessions of this database share no snapshot"
             raise self._wrong("consistency", place, what, "remove it; each range is then of one state")
         if self.plan.option("consistency") == "snapshot" and self.plan.table.remote:
-            what = "rows of it stand on another server, which has snapshots of its own"
+            what = "rows of it are on another server, which has snapshots of its own"
             raise self._wrong("consistency", place, what, "remove it; each range is then of one state")
         if not self.plan.key and not self.partitioning.hashed:
             what = "there can be no ranges of a key that has no columns"
@@ -188,9 +188,7 @@ class IdRcs(Strategy):
         if self.plan.option("consistency") == "range":
             raise self._wrong("consistency", place, f"`consistency: range` {MOVING}", other)
         if self.plan.option(FIXED) and not self.is_by_pages:
-            what = (
-                f"{self.plan.table.name} is no table whose rows are looked up by pages, or no index vouches for its key"
-            )
+            what = f"{self.plan.table.name} is no table whose rows can be read by pages, or no index proves its key"
             raise self._wrong(BUCKETS, place, what, f"remove `{BUCKETS}: page`")
 
     @property

@@ -69,8 +69,8 @@ class FlagOptions(WatermarkOptions):
         given = f", which is {in_words(DEFAULT_EVERY)} where it is not given" if name == "every" else ""
         yield use.option_problem(
             "retention",
-            f"flagged rows may be gone before a poll has seen them: this is less than {RETENTION_FACTOR} times `{name}`"
-            f"{given}",
+            "flagged rows may be removed before a poll has read them: this is less than "
+            f"{RETENTION_FACTOR} times `{name}`{given}",
             f"let the application keep them longer and say so here, write a shorter `{name}`, or remove `retention` "
             "where they stay for ever",
         )

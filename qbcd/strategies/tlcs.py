@@ -109,6 +109,7 @@ class Tlcs(ByRanges):
     def __init__(self, connector: Connector, plan: StreamPlan, schema: str) -> None:
         super().__init__(connector, plan, schema)
         self.deletes = self.tells_gone = bool(plan.option("deletes"))
+        self.blind_to_deletes = not self.deletes
         self.column = str(plan.option("checksum_column") or "") if plan.option("checksums") == "column" else ""
         self.keeps: ReplicaContent = "digests" if not self.column else "keys" if self.deletes else "nothing"
         gone = "every insert, update and delete" if self.deletes else "every insert and update"

@@ -105,7 +105,7 @@ class TsOptions(WatermarkOptions):
         """A restriction needs a replica."""
         yield from super().problems(use)
         if self.replica == "none" and use.where:
-            what = "with `replica: none` a row that leaves the restriction cannot be told from one that was never in it"
+            what = "with `replica: none` a row that leaves the restriction looks like one that was never in it"
             yield use.table_problem("where", what, "write `replica: keys`, or remove `where`")
 
     @classmethod
@@ -123,6 +123,7 @@ class Ts(Watermarked):
         super().__init__(connector, plan, schema)
         self.keeps = KEPT[str(plan.option("replica") or "source")]
         self.deletes: Any = plan.option("deletes")
+        self.blind_to_deletes = self.deletes != "only"
         if self.deletes == "only":
             self.poll_mode, self.keeps, self.consistency = "ranges", "keys", "range"
         self.needs = (
@@ -140,8 +141,8 @@ class Ts(Watermarked):
 
     def change_problem(self, *, columns: bool, where: bool) -> str:
         """With `deletes: only` another restriction: a sweep compares keys regardless of it."""
-        told = "`deletes: only` looks at keys that are gone, and tells nothing of rows that leave the restriction"
-        return told if where and self.deletes == "only" else ""
+        problem = "`deletes: only` finds deleted keys, and does not report rows that leave the restriction"
+        return problem if where and self.deletes == "only" else ""
 
     def warnings(self) -> list[str]:
         """Warn that deletes stay unseen if nothing looks for them."""

@@ -149,7 +149,7 @@ class Watermarked(ByRanges):
             raise self._wrong(
                 "timestamp",
                 place,
-                f"timestamp {self.names[0]!r} may be NULL, and rows without one would be told anew at each poll",
+                f"timestamp {self.names[0]!r} may be NULL, and rows without one would be delivered again at each poll",
                 "keep a replica of the rows (replica: source), or add a column that is never NULL: [a, b]",
             )
 
@@ -227,13 +227,6 @@ class Watermarked(ByRanges):
         """
         values = {**part.params, **self._bounds(window)}
         return self._compiled("changes", values, pairs="window", repeats=repeats, reason=reason, **self._window(window))
-
-    def sweep(self, part: OutboxSlice, within: KeyRange | None = None, reason: str = "") -> Statement:
-        """Write the deletes that no timestamp can show into the outbox.
-
-        These are replica rows whose keys are no longer in the source.
-        """
-        return self._part("changes", part, within, pairs="gone", after=[], exits=False, reason=reason)
 
     def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:
         """The sweep, range by range."""

@@ -263,13 +263,13 @@ CHANGED: dict[str, tuple[str, str, type[QbcdError], tuple[str, ...]]] = {
         "ALTER TABLE orders DROP COLUMN note",
         "ALTER TABLE orders ADD COLUMN note varchar(20)",
         SchemaChanged,
-        ("captured column 'note' is gone from ", "(qbcd reset "),
+        ("captured column 'note' of ", " does not exist any more ", "(qbcd reset "),
     ),
     "column renamed": (
         "ALTER TABLE orders RENAME COLUMN region TO area",
         "ALTER TABLE orders RENAME COLUMN area TO region",
         SchemaChanged,
-        ("captured column 'region' is gone from ", "(qbcd reset "),
+        ("captured column 'region' of ", " does not exist any more ", "(qbcd reset "),
     ),
     "column retyped": (
         "RETYPE amount decimal(12,2)",
@@ -287,7 +287,7 @@ CHANGED: dict[str, tuple[str, str, type[QbcdError], tuple[str, ...]]] = {
         "ALTER TABLE orders RENAME TO orders_of_old",
         "ALTER TABLE orders_of_old RENAME TO orders",
         SchemaChanged,
-        ("orders is gone, or the role may not see it", "(qbcd reset "),
+        ("orders does not exist any more, or the role may not see it", "(qbcd reset "),
     ),
 }
 

@@ -32,7 +32,9 @@ def test_only_the_option_deletes_is_fixed(place: Place, workspace: Path) -> None
         seen.reconfigure("s", deletes="only")
         seen.reconfigure("only", deletes={"every": "1h"})
         for name in ways:
-            with pytest.raises(QbcdError, match=r"strategy\.deletes changed in the configuration since prepare"):
+            with pytest.raises(
+                QbcdError, match=r"strategy\.deletes is fixed at prepare, and was changed in the configuration since"
+            ):
                 seen.poll(name)
 
 

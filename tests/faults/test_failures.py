@@ -77,7 +77,9 @@ def test_failures_of_files_and_spark_are_one_message(database: str, workspace: P
         with pytest.raises(SparkFailed) as caught, error_messages.one_message(work):
             spark.range(1).write.parquet(to_write(root / "below"))
         assert str(caught.value).startswith(f"stream {STREAM}: Spark failed: ")
-        assert "check free space and rights of the workdir" in str(caught.value)
+        assert f"check owner, rights and free space of the workdir {root} and of Spark's local folder /" in str(
+            caught.value
+        )
         root.unlink()
         scene.prepare()
         scene.change()

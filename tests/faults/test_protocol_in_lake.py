@@ -67,7 +67,7 @@ def test_writes_between_digests_and_rows(
         if pinned:
             scene.poll()
         else:
-            with pytest.raises(TornRead, match="1 rows were asked for by their keys and 0 came"):
+            with pytest.raises(TornRead, match="1 row requested by key, 0 received"):
                 scene.poll()
             assert scene.fingerprint() == before
         monkeypatch.setattr(two_phase, "_rows", rows)
@@ -171,7 +171,7 @@ def test_a_poll_that_was_overtaken(database: str, workspace: Path, spark: SparkS
             poll(project, STREAM)
 
         before = scene.fingerprint()
-        with at("after_snapshot", overtaken), pytest.raises(StateConflict, match="has gone on with the stream"):
+        with at("after_snapshot", overtaken), pytest.raises(StateConflict, match="continued with the stream"):
             scene.project.stream(STREAM).verify()
         assert scene.fingerprint() != before
         assert scene.project.stream(STREAM).verify() == []

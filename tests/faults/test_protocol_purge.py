@@ -429,7 +429,7 @@ def test_changes_that_a_poll_reported_before_it_was_refused(
         seen.update(4, "changed")
         again = cli("run", "--once").err.splitlines()
         assert [line.partition(" (")[0] for line in again][-2:] == [
-            "s: batch 2: 1 update",
+            f"s: {found['epoch']}/2: 1 update",
             "error: stream s: this poll would deliver 3 deletes of 10 rows, more than "
             "guards.max_delete_fraction 0.2 allows",
         ]

@@ -68,9 +68,7 @@ def unbound(high_water: HighWater, margin: timedelta, lag: timedelta | None) -> 
 
 # Rule 6: T writes an early time, the clock is read, T commits before or after the rows are read.
 @over("how", ["written", "savepoint", "idle"], elsewhere=["written"])
-def test_a_transaction_that_commits_around_the_clock_read_is_not_lost(
-    how: str, place: Place, workspace: Path
-) -> None:
+def test_a_transaction_that_commits_around_the_clock_read_is_not_lost(how: str, place: Place, workspace: Path) -> None:
     with Watched(place, workspace, {"s": ts(place)}).fill() as seen:
         for key, moment in enumerate(MOMENTS, 50):
             with place.connect() as conn:

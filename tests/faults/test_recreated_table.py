@@ -56,7 +56,7 @@ def test_all_rows_are_compared(how: str, place: Place, workspace: Path) -> None:
             seen.poll(name)
             report = seen.outcome.report
             assert report is not None
-            assert any("was altered or made anew since the last poll" in text for text in report.warnings)
+            assert any("was altered or recreated since the last poll" in text for text in report.warnings)
             seen.check(name)
             assert seen.poll(name) == []
             assert seen.outcome.report is not None
@@ -185,7 +185,7 @@ def test_rows_deleted_before_an_altered_table_was_polled_are_reported(place: Pla
         seen.reconfigure("s", retention="3s")  # a slow machine may take longer than this
         time.sleep(3.1)
         altered(seen, COLUMN)
-        with pytest.raises(Refused, match="some may be gone unseen"):
+        with pytest.raises(Refused, match="some may have been removed before a poll read them"):
             seen.poll()
 
 

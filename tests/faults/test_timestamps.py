@@ -269,7 +269,9 @@ def test_a_poll_after_the_retention_of_flagged_rows(
             )
             seen.fill()
         seen.update(3, "changed")
-        with pytest.raises(Refused, match=r"flagged rows are kept for 0:59:00: some may be gone unseen.*qbcd verify s"):
+        with pytest.raises(
+            Refused, match=r"flagged rows are kept for 0:59:00: some may have been removed .*qbcd verify s"
+        ):
             seen.poll()
         assert seen.ops("kept") == [[(3, "u")]]
 
@@ -295,7 +297,7 @@ def test_a_poll_by_numbers_after_the_retention_of_flagged_rows(
         late.rollback()
         seen.insert(2, "newer")
         with hours_ahead(monkeypatch):
-            with pytest.raises(Refused, match=r"kept for 1:59:00: some may be gone unseen.*qbcd verify s"):
+            with pytest.raises(Refused, match=r"kept for 1:59:00: some may have been removed .*qbcd verify s"):
                 seen.poll()
             assert seen.ops("kept") == [[(2, "c")]]
 

@@ -17,7 +17,7 @@ GOOD = """\
 version: 1
 sources:
   shop:
-    url: anydb://reader@db.example:5432/shop?sslmode=verify-full
+    url: postgresql://reader@db.example:5432/shop?sslmode=verify-full
     password: ${env:SHOP_PASSWORD}
     jdbc: {fetchsize: 500, properties: {socketTimeout: 30}}
 sinks:

@@ -264,7 +264,7 @@ class OutboxSuite:
         registered(place)
         with place.write() as conn:
             place.store.add_batch(conn, header(1), 1)
-        with pytest.raises(StateConflict, match="batch 100-1 is there already"), place.write() as conn:
+        with pytest.raises(StateConflict, match="batch 100/1 is there already"), place.write() as conn:
             place.store.add_batch(conn, header(1, fingerprint="x"), 1)
 
     def test_only_old_compacted_acknowledged_batches_expire_without_a_gap(self, place: Place) -> None:

@@ -183,7 +183,7 @@ def test_ranges_are_of_pages_where_rows_have_some(made: StreamPlan, kind: str) -
     [
         (on_pages(plan("uuid", None, buckets="page", per_poll=3)), "`per_poll` is for ranges in which rows stay"),
         (on_pages(plan("uuid", None, buckets="page", consistency="range")), "`consistency: range` is for ranges in wh"),
-        (plan("uuid", None, buckets="page", buckets_fixed=True), "t is no table whose rows are looked up by pages, or"),
+        (plan("uuid", None, buckets="page", buckets_fixed=True), "t is no table whose rows can be read by pages, or"),
     ],
 )
 def test_ranges_of_pages_need_a_key(made: StreamPlan, expected: str) -> None:

@@ -8,16 +8,14 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from pydantic import SecretStr
 from rich.markup import escape
 
 from qbcd.cli import formatting
-from qbcd.cli.inspect import _errors
-from qbcd.cli.output import Output, _called_secrets, _secrets, worst
-from qbcd.config import config_from_dict
+from qbcd.cli.output import Output, worst
+from qbcd.cli.status import _errors, _messages
 from qbcd.model import Cost
-from qbcd.state import DeliveryFailure
-from qbcd.status import StreamStatus
+from qbcd.state import DeliveryFailure, Run
+from qbcd.status import StreamStatus, status_data
 
 
 def test_events() -> None:
@@ -68,6 +66,18 @@ def test_the_problem_of_a_stream_is_reported_once() -> None:
     assert problems("") == []
 
 
+def test_messages_that_an_earlier_version_stored_are_found_in_a_status() -> None:
+    one = StreamStatus("s", "mds", timedelta(minutes=5))
+    assert [(name, holder[name]) for holder, name in _messages(status_data(one))] == [("error", "")]
+    one.last_poll = Run("s", 1.0, 2.0, "failed", message="of the poll")
+    one.error, one.failures = "of the stream", {"lake": DeliveryFailure(1.0, "of the sink", 1)}
+    assert [holder[name] for holder, name in _messages(status_data(one))] == [
+        "of the stream",
+        "of the poll",
+        "of the sink",
+    ]
+
+
 def test_cost() -> None:
     spent = Cost(336_776, 2000, 81_000, 169, 3, 12.345, spark=True)
     assert formatting.cost(spent) == (
@@ -91,24 +101,3 @@ def test_results_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> 
     output.text("a\tb :id: [b]")
     output.show(escape("key a:id:b [b]"))
     assert capsys.readouterr().out == f"{json.dumps(value)}\na\tb :id: [b]\nkey a:id:b [b]\n"
-
-
-def test_secrets_of_sinks_and_spark_are_masked() -> None:
-    config = config_from_dict(
-        {
-            "version": 1,
-            "sources": {"shop": {"url": "postgresql://u@127.0.0.1/shop"}},
-            "spark": {
-                "conf": {
-                    "spark.hadoop.fs.s3a.access_key": SecretStr("s3-hidden"),
-                    "spark.app.name": "plain",
-                    "spark.security.credentials.hive.enabled": "false",
-                }
-            },
-            "sinks": {"changes": {"type": "jsonl", "path": "out"}},
-            "tables": [{"source": "shop", "table": "public.t", "strategy": "id_rcs", "sinks": ["changes"]}],
-        }
-    )
-    assert _secrets(config) == ["s3-hidden"]
-    nested = {"auth": {"password": "one"}, "credentials": ["two", {"x": "three"}], "y": "four"}
-    assert list(_called_secrets(nested)) == ["one", "two", "three"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from qbcd.api import Project, assembly_of
 from qbcd.config import config_from_dict, load_config
 from qbcd.errors import ConfigError
 from tests.support.config_files import CANARY, GOOD, TAIL
@@ -45,16 +47,16 @@ TEXTS = [
     "30s",
     "xmin",
     "UTC",
-    "anydb://h/d",
+    "postgresql://h/d",
     "${x}",
     "s3://x",
     SECRET,
     f"a{SECRET}",
-    f"anydb://u:{SECRET}@h/d",
+    f"postgresql://u:{SECRET}@h/d",
     f"{SECRET}://h",
-    f"anydb://{SECRET}",
-    f"anydb://u:{CANARY}@h/d",
-    f"anydb://h/d?password={SECRET}",
+    f"postgresql://{SECRET}",
+    f"postgresql://u:{CANARY}@h/d",
+    f"postgresql://h/d?password={SECRET}",
 ]
 # Hypothesis draws from this module's own constants too; plain texts of the file that are no secret may be shown.
 PLAIN_TEXT = st.text(max_size=8).filter(lambda text: TAIL not in text)
@@ -67,7 +69,7 @@ VALUES = st.recursive(
 
 def base() -> dict[str, Any]:
     table = {"source": "shop", "table": "t", "strategy": "mds", "sinks": ["changes"], "guards": {}}
-    source = {"url": "anydb://h/d", "jdbc": {"properties": {}}}
+    source = {"url": "postgresql://h/d", "jdbc": {"properties": {}}}
     sinks = {"changes": {"type": "console"}}
     strategies: list[dict[str, Any]] = [
         {"type": "ts", "timestamp": "changed", "deletes": {"every": "1h"}},
@@ -131,7 +133,8 @@ def test_no_value_anywhere_breaks_the_loader_or_shows_a_secret(
 def test_a_secret_in_any_value_stays_unseen(place: tuple[str | int, ...], tmp_path: Path) -> None:
     keys = (
         "version state workdir strategy source sinks name table key type path baseline every url user where timestamp "
-        "zone lag replica deletes delete_flag deleted_value checksums checksum_column pace per_second per_poll"
+        "zone lag replica deletes delete_flag deleted_value checksums checksum_column pace per_second per_poll "
+        "master columns key types exclude sinks"
     )
     for key in keys.split():
         for value in ("${env:SHOP_PASSWORD}", ["${env:SHOP_PASSWORD}"] * 2, {"type": "${env:SHOP_PASSWORD}"}):
@@ -141,6 +144,46 @@ def test_a_secret_in_any_value_stays_unseen(place: tuple[str | int, ...], tmp_pa
                 target = target[part]
             target[key] = value
             loads_or_config_error(lambda data=data: config_from_dict(data, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("sources", "shop", "url"), "{}"),
+        (("sources", "shop", "url"), "{}://h/d"),
+        (("sources", "shop", "url"), "x{}://h/d"),
+        (("sources", "shop", "url"), "postgresql://h:{}/d"),
+        (("sources", "shop", "url"), "postgresql://h/d?sslmode={}"),
+        (("sources", "shop", "url"), "postgresql://h/d?connect_timeout={}"),
+        (("sources", "shop", "url"), "mariadb://h/d?ssl_mode={}"),
+        (("sources", "shop", "url"), "mariadb://h/d?connect_timeout={}"),
+        (("sources", "shop", "jdbc"), {"properties": {"socketTimeout": "{}&"}}),
+        (("state",), "{}"),
+        (("state",), "{}://h/d"),
+        (("spark",), {"master": "{}"}),
+        (("spark",), {"conf": {"spark.speculation": "{}"}}),
+        (("tables", 0, "sinks"), "{}"),
+        (("defaults", "source"), "{}"),
+    ],
+)
+@pytest.mark.parametrize("database", ["postgresql", "mariadb"])
+def test_what_a_placeholder_brings_is_never_shown(
+    path: tuple[str | int, ...], value: Any, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither by the loader nor by what uses the configuration before there is a server; no mask is at work here."""
+    monkeypatch.setenv("SHOP_PASSWORD", "c4naryword")
+    data: Any = {**base(), "sources": {"shop": {"url": f"{database}://h/d"}}}
+    target = data
+    for part in path[:-1]:
+        target = target[part]
+    target[path[-1]] = json.loads(json.dumps(value).replace("{}", SECRET))
+    with pytest.raises(ConfigError) as caught, Project(config_from_dict(data, tmp_path)) as project:
+        parts = assembly_of(project)
+        parts.check_settings()
+        parts.source("shop").connector.sessions.sqlalchemy_url(project.config.sources["shop"].sqlalchemy_url())
+        parts.source("shop").jdbc("s")
+        raise ConfigError("no fault")  # the value fits after all
+    assert "c4naryword" not in f"{caught.value} {caught.value!r}"
 
 
 FRAGMENTS = st.sampled_from(

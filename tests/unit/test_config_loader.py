@@ -94,7 +94,7 @@ def test_a_source_keeps_its_password_to_itself(tmp_path: Path) -> None:
 def test_a_password_in_a_url_may_hold_any_character(tmp_path: Path) -> None:
     text = GOOD.replace("reader@db", "reader:${env:SHOP_PASSWORD}@db")
     text = text.replace("    password: ${env:SHOP_PASSWORD}\n", "")
-    config = load(tmp_path, text + "state: anydb://me:${env:SHOP_PASSWORD}@state.example/qbcd\n")
+    config = load(tmp_path, text + "state: postgresql://me:${env:SHOP_PASSWORD}@state.example/qbcd\n")
     url = config.sources["shop"].sqlalchemy_url()
     assert (url.password, url.host, url.database) == (CANARY, "db.example", "shop")
     assert (config.state_url().password, config.state_url().host) == (CANARY, "state.example")
@@ -120,7 +120,7 @@ def test_scalars_follow_yaml_1_2() -> None:
 
 DICT: dict[str, Any] = {
     "version": 1,
-    "sources": {"shop": {"url": "anydb://db.example/shop", "password": SecretStr(CANARY)}},
+    "sources": {"shop": {"url": "postgresql://db.example/shop", "password": SecretStr(CANARY)}},
     "tables": [{"source": "shop", "table": "orders", "strategy": "mds", "sinks": []}],
 }
 
@@ -135,7 +135,7 @@ def test_a_dict_works_as_a_file(tmp_path: Path) -> None:
         config_from_dict({**DICT, "tables": [{**DICT["tables"][0], "colums": []}]})
     assert str(caught.value) == 'tables[0].colums: unknown key "colums" (did you mean "columns"?)'
     with pytest.raises(ConfigError, match="the password is written out"):
-        config_from_dict({**DICT, "sources": {"shop": {"url": "anydb://db.example/shop", "password": CANARY}}})
+        config_from_dict({**DICT, "sources": {"shop": {"url": "postgresql://db.example/shop", "password": CANARY}}})
     with pytest.raises(ConfigError, match="a value of type object"):
         config_from_dict({**DICT, "state": object()})
 
@@ -174,6 +174,40 @@ def test_a_limit_of_statements_is_one_that_servers_take(tmp_path: Path) -> None:
     assert "qbcd.yaml:6: sources.shop.statement_timeout: the limit is longer" in str(failure(tmp_path, text))
 
 
-def test_a_tab_is_called_one(tmp_path: Path) -> None:
-    what = failure(tmp_path, "version: 1\nsources:\n\tshop: 1\n").what
-    assert what == "not valid YAML: found character a tab that cannot start any token"
+@pytest.mark.parametrize(
+    ("key", "written", "listed"),
+    [
+        ("sinks", "lake", ("lake",)),
+        ("sinks", "${env:ONE_NAME}", ("lake",)),
+        ("exclude", "comment", ("comment",)),
+        ("columns", "comment", ("comment",)),
+        ("key", "order id", ("order id",)),
+        ("key", "none", ()),
+    ],
+)
+def test_a_single_name_is_a_list_of_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, written: str, listed: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("ONE_NAME", "lake")
+    lines = [line for line in GOOD.splitlines() if not line.strip().startswith(("sinks: [lake", "exclude:"))]
+    stream = load(tmp_path, "\n".join([*lines, f"    {key}: {written}"])).streams[1]
+    assert getattr(stream, key) == listed
+
+
+def test_a_source_is_inherited(tmp_path: Path) -> None:
+    text = GOOD.replace("defaults: {", "defaults: {source: shop, ").replace(
+        "  - name: orders\n    source: shop\n", "  - name: orders\n"
+    )
+    streams = load(tmp_path, text).streams
+    assert [stream.source for stream in streams] == ["shop", "shop"]
+    assert streams[0].place("source").endswith("defaults.source")
+    assert ":11: defaults.source: there is no source " in str(
+        failure(tmp_path, text.replace("source: shop, ", "source: x, "))
+    )
+
+
+def test_postgres_is_postgresql(tmp_path: Path) -> None:
+    text = GOOD.replace("url: postgresql:", "url: postgres+psycopg2:")
+    made = load(tmp_path, f"{text}state: postgres://u@localhost/state\n")
+    assert made.sources["shop"].sqlalchemy_url().drivername == "postgresql+psycopg2"
+    assert made.state_url().drivername == "postgresql"

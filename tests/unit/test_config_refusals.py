@@ -38,7 +38,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             "${env:SHOP_PASSWORD}",
             "pa${ss}",
             "qbcd.yaml:5: sources.shop.password: this ${..} is neither ${env:NAME} nor ${file:/path} "
-            "(write $${ for a plain ${)",
+            "(for a variable write ${env:NAME}; $${ is a plain ${)",
         ),
         (
             "${env:SHOP_PASSWORD}",
@@ -55,7 +55,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             (
                 "version: 1",
                 f"version: 1\nspark: {{master: '{master}'}}",
-                f"qbcd.yaml:2: spark.master: '{master}' is no Spark master "
+                f'qbcd.yaml:2: spark.master: "{master}" is no Spark master '
                 "(write local[*], local[2], spark://host:7077, k8s://.. or yarn)",
             )
             for master in ("foo", "local[x]", "locals", "spark:/host")
@@ -77,7 +77,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             "    where: region = 'EU'",
             "    polite: 1d",
             'qbcd.yaml:19: tables[0].polite: unknown key "polite" (known are every, sinks, retain, strategy, baseline, '
-            "guards, key_change, audit, name, source, table, query, key, columns, exclude, types, where)",
+            "guards, key_change, audit, source, name, table, query, key, columns, exclude, types, where)",
         ),
         (
             "fetchsize: 500",
@@ -113,7 +113,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         (
             "  changes: {type: jsonl, path: out/changes}",
             "  changes: {type: jsonl}",
-            "qbcd.yaml:8: sinks.changes.path: `path` is missing (add it)",
+            "qbcd.yaml:8: sinks.changes.path: `path` is missing (write path: out/changes)",
         ),
         (
             "sinks: [lake, screen]",
@@ -160,7 +160,12 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         ("key: [order_id]", "key: [a, b, a]", 'qbcd.yaml:16: tables[0].key[2]: "a" is there twice (remove one)'),
         ("key: [order_id]", "key: []", "qbcd.yaml:16: tables[0].key: nothing is listed here (add at least one)"),
-        ("sinks: [lake, screen]", "sinks: lake", "qbcd.yaml:27: tables[1].sinks: expected a list (write [a, b])"),
+        ("sinks: [lake, screen]", "sinks: 5", "qbcd.yaml:27: tables[1].sinks: expected a list (write [a, b])"),
+        (
+            "sinks: [lake, screen]",
+            "sinks: lak",
+            'qbcd.yaml:27: tables[1].sinks: there is no sink "lak" (did you mean "lake',
+        ),
         (
             "table: public.orders",
             "table: a.b.c",
@@ -178,15 +183,19 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         ("  screen: {type", "  python: {type", "qbcd.yaml:10: sinks.python: this name is reserved for the Python API"),
         ("/srv/lake", "out/changes", "qbcd.yaml:9: sinks.lake.path: sink changes writes there already (give it a path"),
         ("version: 1", "version: 1\nstate: sqlite://", "qbcd.yaml:2: state: the state cannot be kept in memory ("),
-        ("version: 1", "version: 1\nversion: 1", "qbcd.yaml:2: version: this key already stands in line 1"),
-        ("reader@db.example:5432", "reader@db.example:port", "qbcd.yaml:4: sources.shop.url: not a database URL ("),
+        ("version: 1", "version: 1\nversion: 1", "qbcd.yaml:2: version: this key is already in line 1 (remove"),
+        (
+            "reader@db.example:5432",
+            "reader@db.example:port",
+            "qbcd.yaml:4: sources.shop.url: the port in the URL is not",
+        ),
         ("reader@db", "reader:pw@db", "qbcd.yaml:5: sources.shop.password: the password is given twice, here"),
-        ("?sslmode=verify-full", "?password=x", "qbcd.yaml:4: sources.shop.url: a password must not stand in the"),
+        ("?sslmode=verify-full", "?password=x", "qbcd.yaml:4: sources.shop.url: a password is not allowed in the"),
         ("reader@db", "re/ader:p@w@db", "qbcd.yaml:4: sources.shop.url: there is an @ after the user part of the URL"),
-        ("[order_id]", "[order_id", "qbcd.yaml:17: not valid YAML: expected ',' or ']', but got"),
+        ("[order_id]", "[order_id", "qbcd.yaml:16: not valid YAML: a bracket is not closed, or"),
         ("[order_id]", "&x [order_id]", "qbcd.yaml:16: tables[0].key: anchors and aliases (&x, *x) are not allowed ("),
         ("[order_id]", "*x", "qbcd.yaml:16: tables[0].key: anchors and aliases (&x, *x) are not allowed ("),
-        ("[order_id]", "!hunter2!x a", "qbcd.yaml:16: not valid YAML: found undefined tag handle some text ("),
+        ("[order_id]", "!hunter2!x a", "qbcd.yaml:16: not valid YAML: a value cannot begin with ! (put"),
         ("[order_id]", "!!python/tuple [a]", "qbcd.yaml:16: tables[0].key: tags (!x) are not allowed ("),
         ("[order_id]", '"\\0"', "qbcd.yaml:16: tables[0].key: this text is not valid Unicode (correct the escape)"),
         ("[order_id]", "[" * 100 + "]" * 100, "qbcd.yaml:16: nested deeper than 32 levels"),
@@ -224,21 +233,21 @@ def test_features_to_come_are_refused_as_such(tmp_path: Path, old: str, new: str
 @pytest.mark.parametrize(
     ("url", "local"),
     [
-        ("anydb://u@localhost/d", True),
-        ("anydb://u@127.9.9.9/d", True),
-        ("anydb://u@[::1]:5432/d", True),
-        ("anydb://u@/d", True),
-        ("anydb://u@/d?host=/run/sock", True),
-        ("anydb://u@/d?host=/run/sock&host=db.example", False),
-        ("anydb://u@/d?host=localhost:1,db.example:2", False),
-        ("anydb://u@localhost/d?hostaddr=10.0.0.1", False),
-        ("anydb://u@/d?service=far", False),
-        ("anydb://u@10.0.0.1/d", False),
-        ("anydb://u@localhost.example/d", False),
+        ("postgresql://u@localhost/d", True),
+        ("postgresql://u@127.9.9.9/d", True),
+        ("postgresql://u@[::1]:5432/d", True),
+        ("postgresql://u@/d", True),
+        ("postgresql://u@/d?host=/run/sock", True),
+        ("postgresql://u@/d?host=/run/sock&host=db.example", False),
+        ("postgresql://u@/d?host=localhost:1,db.example:2", False),
+        ("postgresql://u@localhost/d?hostaddr=10.0.0.1", False),
+        ("postgresql://u@/d?service=far", False),
+        ("postgresql://u@10.0.0.1/d", False),
+        ("postgresql://u@localhost.example/d", False),
     ],
 )
 def test_a_literal_password_is_for_a_local_host_only(tmp_path: Path, url: str, local: bool) -> None:
-    in_key = GOOD.replace("anydb://reader@db.example:5432/shop?sslmode=verify-full", url)
+    in_key = GOOD.replace("postgresql://reader@db.example:5432/shop?sslmode=verify-full", url)
     in_key = in_key.replace("${env:SHOP_PASSWORD}", "l1teral")
     in_url = in_key.replace("u@", "u:l1teral@").replace("    password: l1teral\n", "")
     for text in (in_key, in_url):
@@ -251,7 +260,7 @@ def test_a_literal_password_is_for_a_local_host_only(tmp_path: Path, url: str, l
 
 
 def test_a_state_url_with_a_literal_password_is_refused(tmp_path: Path) -> None:
-    error = failure(tmp_path, GOOD + "state: anydb://u:l1teral@db.example/d\n")
+    error = failure(tmp_path, GOOD + "state: postgresql://u:l1teral@db.example/d\n")
     assert ":31: state: there is a literal password in the url" in str(error)
     assert "l1teral" not in str(error)
 
@@ -263,6 +272,9 @@ def test_several_problems_are_listed_in_the_order_of_the_file(tmp_path: Path) ->
     assert len(lines) == 2
     assert ":6: sources.shop.jdbc.fetchsize: " in lines[0]
     assert ":26: tables[1].evry: " in lines[1]
+    error = failure(tmp_path, GOOD.replace("strategy: id_rcs", "strategy: [id_rcs]\n    rows_per_range: 1"))
+    assert isinstance(error, InvalidConfig)
+    assert [problem.what[:11] for problem in error.problems] == ["a strategy ", "unknown key"]
     many = GOOD + "".join(f"x{n}: 1\n" for n in range(30))
     assert str(failure(tmp_path, many)).splitlines()[-1] == "(and 20 more)"
 

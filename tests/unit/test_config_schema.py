@@ -136,7 +136,7 @@ def example() -> dict[str, Any]:
         "spark": {"master": "local[*]", "conf": {"spark.sql.shuffle.partitions": 4}, "driver_jar": "x.jar"},
         "sources": {
             "shop": {
-                "url": "anydb://reader@db.example:5432/shop?sslmode=verify-full",
+                "url": "postgresql://reader@db.example:5432/shop?sslmode=verify-full",
                 "password": "${env:SHOP_PASSWORD}",
                 "schema": "qbcd",
                 "jdbc": {"fetchsize": 10000, "properties": {"socketTimeout": 30}},
@@ -181,7 +181,7 @@ def example() -> dict[str, Any]:
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_PASSWORD", "secret")
-    monkeypatch.setenv("SHOP_URL", "anydb://reader@db.example/shop")
+    monkeypatch.setenv("SHOP_URL", "postgresql://reader@db.example/shop")
     monkeypatch.setenv("CONNECTIONS", "3")
     monkeypatch.setenv("ZONE", "+14:00")
 
@@ -252,7 +252,10 @@ def changed(path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
         (("tables", 0, "types"), {"amount": "decimal"}),
         (("tables", 0, "baseline"), "loud"),
         (("tables", 0, "key"), []),
-        (("tables", 0, "key"), "nothing"),
+        (("tables", 0, "key"), 5),
+        (("tables", 0, "sinks"), 5),
+        (("tables", 0, "source"), ...),
+        (("defaults", "source"), 5),
         (("tables", 1, "guards", "max_delete_fraction"), 1.1),
     ],
 )

@@ -140,12 +140,12 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         (
             "{type: id_rcs, buckets: page, per_poll: 3}",
             "strategy.per_poll: `per_poll` is for ranges in which rows stay: an update may move a row to another page, "
-            "so all ranges are looked at at once (remove it, or write `buckets: key`)",
+            "so all ranges are compared at once (remove it, or write `buckets: key`)",
         ),
         (
             "{type: id_rcs, buckets: page, consistency: range}",
             "strategy.consistency: `consistency: range` is for ranges in which rows stay: an update may move a row to "
-            "another page, so all ranges are looked at at once (remove it, or write `buckets: key`)",
+            "another page, so all ranges are compared at once (remove it, or write `buckets: key`)",
         ),
         (
             "{type: id_rcs, buckets: hash, per_poll: 3}",
@@ -154,8 +154,8 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (
             "{type: id_rcs, pace: {per_second: 3}}",
-            "strategy.pace: `per_second` is for strategies that look at one range at a time, and here a statement asks "
-            "for many (write {target: 500ms}, with `nice_ratio` where it is to rest)",
+            "strategy.pace: `per_second` is for strategies that compare one range at a time, and here one statement "
+            "reads many (write {target: 500ms}, with `nice_ratio` where it is to rest)",
         ),
         ("{type: id, rows_per_range: 0}", "strategy.rows_per_range: this number is too small (it is at least 1)"),
         (
@@ -204,8 +204,8 @@ def test_a_restriction_needs_a_replica(tmp_path: Path) -> None:
     keys = "strategy: {type: ts, timestamp: t, replica: keys}"
     assert load(tmp_path, GOOD.replace("strategy: id_rcs", keys)).streams[0].where == "region = 'EU'"
     assert message(tmp_path, "strategy: id_rcs", keys.replace("keys", "none")) == (
-        "qbcd.yaml:19: tables[0].where: with `replica: none` a row that leaves the restriction cannot be told from one "
-        "that was never in it (write `replica: keys`, or remove `where`)"
+        "qbcd.yaml:19: tables[0].where: with `replica: none` a row that leaves the restriction looks like one that "
+        "was never in it (write `replica: keys`, or remove `where`)"
     )
     inherited = GOOD.replace("    strategy: id_rcs\n", "").replace(
         "{every:", f"{{{keys.replace('keys', 'none')}, every:"
@@ -234,9 +234,9 @@ def test_flagged_rows_must_stay_longer_than_a_poll_may_take(
     if what:
         given = ", which is 30s where it is not given" if what == "every" else ""
         assert str(failure(tmp_path, text)).endswith(
-            "qbcd.yaml:20: tables[0].strategy.retention: flagged rows may be gone before a poll has seen them: this is "
-            f"less than 3 times `{what}`{given} (let the application keep them longer and say so here, write a shorter "
-            f"`{what}`, or remove `retention` where they stay for ever)"
+            "qbcd.yaml:20: tables[0].strategy.retention: flagged rows may be removed before a poll has read them: this "
+            f"is less than 3 times `{what}`{given} (let the application keep them longer and say so here, write a "
+            f"shorter `{what}`, or remove `retention` where they stay for ever)"
         )
     else:
         assert load(tmp_path, text).streams[0].options["retention"] is not None
@@ -248,7 +248,7 @@ def test_a_retention_that_all_tables_inherit_is_reported_once(tmp_path: Path) ->
     text = text.replace("    strategy: {type: id_rcs, rows_per_range: 10}\n", "").replace(
         "{every:", f"{{strategy: {strategy}, every:"
     )
-    assert "qbcd.yaml:11: defaults.strategy.retention: flagged rows may be gone" in str(failure(tmp_path, text))
+    assert "qbcd.yaml:11: defaults.strategy.retention: flagged rows may be removed" in str(failure(tmp_path, text))
     assert len(str(failure(tmp_path, text)).splitlines()) == 1
 
 
@@ -298,9 +298,9 @@ def test_pairing_needs_old_values_where_it_is_inherited(tmp_path: Path) -> None:
     [
         ("id_rcs", "", ""),
         ("{type: id_rcs, buckets: hash}", "", ""),
-        ("{type: id_rcs, replica: digest}", "", "key: of a row without a key nothing would be told when it goes: with"),
+        ("{type: id_rcs, replica: digest}", "", "key: the delete of a row without a key would show nothing of the"),
         ("{type: id_rcs, buckets: key}", "", "key: there can be no ranges of a key that rows do not have (remove "),
-        ("{type: id_rcs, buckets: page}", "", "key: ranges of pages need keys, by which rows that move among them "),
+        ("{type: id_rcs, buckets: page}", "", "key: ranges of pages need keys, which identify rows that move"),
         ("mds", "", "key: strategy mds tells rows by their keys: `key: none` is for id_rcs and vbd alone (name the"),
         (TDI, "", "key: strategy tdi tells rows by their keys: `key: none` is for id_rcs and vbd alone (name the"),
         ("id_rcs", "key_change: pair", "key_change: rows without a key have none that could change (remove"),
@@ -314,7 +314,7 @@ def test_rows_without_a_key_are_for_one_strategy(tmp_path: Path, strategy: str, 
     else:
         assert load(tmp_path, text).streams[0].key == ()
         assert load(tmp_path, text.replace("key: none", "key: [none]")).streams[0].key == ("none",)
-        assert "tables[0].key: expected a list" in str(failure(tmp_path, text.replace("key: none", "key: no")))
+        assert load(tmp_path, text.replace("key: none", "key: no")).streams[0].key == ("no",)
 
 
 def test_two_streams_do_not_share_a_column_of_checksums(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import make_url
 
 from qbcd.catalog.source import Source
+from qbcd.config.databases import BUILT_CONNECTORS
 from qbcd.connectors import CONNECTORS, Connector, PostgreSQL, connector_for
 from qbcd.connectors.base import Connector as Base
 from qbcd.connectors.postgresql.session import is_local
@@ -159,11 +160,17 @@ def test_a_fetchsize_of_nothing_is_refused() -> None:
 
 def test_connectors_are_found_by_the_urls_database() -> None:
     assert isinstance(connector_for("postgresql://h/d"), PostgreSQL)
+    assert isinstance(connector_for("postgres://h/d"), PostgreSQL)
+    assert tuple(sorted(CONNECTORS)) == BUILT_CONNECTORS
     assert isinstance(connector_for(make_url("postgresql+psycopg2://h/d")), PostgreSQL)
     for text, hint in [
-        ("postgres://u:CANARY@h/d", 'did you mean "postgresql"'),
-        ("oracle://h/d", "there are mariadb, mysql, postgresql"),
-        ("CANARY", "DATABASE://"),
+        ("postgre://u:CANARY@h/d", 'did you mean "postgresql"'),
+        ("psql://u:CANARY@h/d", 'did you mean "postgresql"'),
+        ("oracle://h/d", "there are mariadb, mysql, postgresql; docs/[a-z-]+/add-a-connector.md says how to add one"),
+        ("mssql+pyodbc://u:CANARY@h/d", 'for database "mssql" \\(there are mariadb, mysql, postgresql'),
+        ("CANARY", "dialect://"),
+        ("jdbc:postgresql://h/d?password=CANARY", "this is a JDBC URL"),
+        ("postgresql://u:CANARY@h:54x2/d", "the port in the URL is not a whole number"),
     ]:
         with pytest.raises(ConfigError, match=hint) as raised:
             connector_for(text)

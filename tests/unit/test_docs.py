@@ -19,6 +19,7 @@ from qbcd.hooks import POINTS
 from qbcd.state.database import META
 from qbcd.state.project_tables import METADATA
 from qbcd.state.tables import SiteTables
+from tools.reading_level import DEVELOPER, USER, level_of, pages, together
 from tools.stage_docs import OTHERS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -204,3 +205,14 @@ def test_python_files_that_pages_name_exist(page: Path) -> None:
     files = [str(path.relative_to(ROOT)) for path in ROOT.glob("*/**/*.py") if ".venv" not in path.parts]
     for named in re.findall(r"`((?:\w+/)*\w+\.py)`", page.read_text(encoding="utf-8")):
         assert any(file == named or file.endswith("/" + named) for file in files), named
+
+
+@pytest.mark.parametrize("patterns", [USER, DEVELOPER], ids=["user", "developer"])
+def test_pages_are_short_and_plain(patterns: tuple[str, ...]) -> None:
+    found = {page: level_of(page.read_text(encoding="utf-8")) for page in pages(patterns)}
+    assert [str(page) for page, level in found.items() if level.lines > 200] == []
+    assert together(found.values()).mean <= 16
+
+
+def test_user_docs_are_readable_in_two_hours() -> None:
+    assert together(level_of(page.read_text(encoding="utf-8")) for page in pages(USER)).words <= 25_000

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from qbcd import job
+from qbcd.config.masking import Masking
 from qbcd.errors import DeliveryError, GuardTripped, LeaseHeld, QbcdError, SourceError
 from qbcd.job import Outcome
 from qbcd.sites import Settings
@@ -53,8 +54,9 @@ class History:
 def stream(name: str, history: History, **settings: Any) -> Stream:
     config: Any = SimpleNamespace(name=name, every=timedelta(seconds=EVERY))
     nothing: Any = None
+    source: Any = SimpleNamespace(masking=Masking())
     made = Settings(sinks=(), requested={}, **settings)
-    return Stream(config, nothing, nothing, history, {}, made)  # type: ignore[arg-type]
+    return Stream(config, source, nothing, history, {}, made)  # type: ignore[arg-type]
 
 
 def polled(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 PACKAGE = ["Batch", "Project", "QbcdError", "StreamHandle", "__version__", "open"]
-PROJECT = ["check", "close", "config", "from_dict", "left", "run", "status", "stream", "streams", "to_reset"]
+PROJECT = ["check", "close", "config", "from_dict", "left", "run", "status", "stream", "streams", "to_reset", "verify"]
 STREAM = [
     "config",
     "ddl",

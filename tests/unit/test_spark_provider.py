@@ -5,11 +5,15 @@ tests/faults/test_spark_dies.py kills a session.
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import qbcd
+import qbcd.spark.provider
+from qbcd.api import assembly_of
 from qbcd.config import SparkConfig
 from qbcd.errors import Refused
 from qbcd.spark.provider import SparkProvider
@@ -35,3 +39,31 @@ def test_a_given_session_is_never_replaced() -> None:
         with pytest.raises(Refused, match="the Spark session handed in has stopped"):
             provider.get()
     provider.stop()  # this provider does not own the session, dead or not
+
+
+def test_progress_names_the_start_of_spark_and_then_the_step_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = {
+        "version": 1,
+        "sources": {"shop": {"url": "postgresql://u@127.0.0.1/shop"}},
+        "sinks": {"changes": {"type": "jsonl", "path": "out"}},
+        "tables": [{"source": "shop", "table": "public.t", "strategy": "id_rcs", "sinks": ["changes"]}],
+    }
+    shown: list[tuple[str, str]] = []
+    with qbcd.Project.from_dict(config, base_dir=tmp_path) as project:
+        parts = assembly_of(project)
+
+        def start(settings: object, drivers: object, **more: object) -> Any:
+            assert shown[-1] == ("", "starting Spark")
+            return Session()
+
+        monkeypatch.setattr(qbcd.spark.provider, "running_session", lambda: None)
+        monkeypatch.setattr(qbcd.spark.provider, "create_session", start)
+        monkeypatch.setattr(parts.spark, "_drivers", list)
+        monkeypatch.setattr(parts.spark, "stop", lambda: None)
+        parts.progress = lambda stream, what: shown.append((stream, what))
+        parts.open_stream("t").site.context.progress("fetching 1 row")
+        for _ in range(2):
+            parts.spark.get()
+    assert shown == [("t", "fetching 1 row"), ("", "starting Spark"), ("t", "fetching 1 row")]

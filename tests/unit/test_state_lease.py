@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -111,7 +113,7 @@ def test_a_failed_release_is_reported_and_hides_nothing_of_the_block(
     with pytest.raises(ZeroDivisionError), LeaseKeeper(state.store, STREAM, line.transaction):
         line.cut = True
         raise ZeroDivisionError
-    assert "the lease could not be released: SourceError" in caplog.text
+    assert "the lease could not be released: cut" in caplog.text
 
 
 def test_a_process_does_not_wait_for_a_lease_that_it_could_not_give_back(state: ProjectState) -> None:
@@ -138,3 +140,13 @@ def test_a_process_does_not_wait_for_a_lease_whose_commit_was_unanswered(state: 
         LeaseKeeper(state.store, STREAM, mute).__enter__()
     with LeaseKeeper(state.store, STREAM, state.write) as keeper:
         assert keeper.token == 2
+
+
+def test_an_owner_knows_since_when_it_works() -> None:
+    before, mine, after = time.time(), Owner.mine(), time.time()
+    assert mine.since is not None
+    assert before - 0.001 <= mine.since <= after + 0.001
+    assert Owner.parse(str(mine)).since == mine.since
+    assert len({Owner.mine().uuid for _ in range(1000)}) == 1000
+    for earlier in (uuid.uuid4().hex, "x"):  # what earlier versions wrote, and what is none
+        assert Owner("h", 1, "2", earlier).since is None

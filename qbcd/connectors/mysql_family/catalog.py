@@ -91,6 +91,11 @@ class FamilyCatalog(Catalog):
             made=str(row["made"] or ""),
         )
 
+    def other_relation(self, conn: Connection, schema: str, name: str) -> tuple[str, str]:
+        where = {"schema": schema or conn.exec_driver_sql("SELECT database()").scalar_one(), "name": name}
+        kinds = {str(r["kind"]) for r in rows_of(conn, TABLE, where)}
+        return ("a sequence" if "SEQUENCE" in kinds else ""), ""
+
     def privileges(self, conn: Connection, table: Table, columns: Sequence[str], schema: str) -> Privileges:
         grants = self.facts.grants_of(conn)
         rows = rows_of(conn, COLUMNS.format(no_pad="0"), place_of(table))

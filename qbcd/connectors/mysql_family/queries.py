@@ -122,6 +122,7 @@ class FamilyQueries(Queries, SupportsQueryColumns, SupportsVolatility):
     """Queries of the user on both servers."""
 
     facts: FamilyFacts
+    steady_arguments = volatility.STEADY_ARGUMENTS
     nondeterministic_calls = staticmethod(volatility.nondeterministic_calls)
     volatile_calls = staticmethod(volatility.volatile_calls)
 

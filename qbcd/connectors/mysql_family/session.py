@@ -98,7 +98,7 @@ def _options(url: URL) -> dict[str, str]:
     options["ssl_mode"] = options.get("ssl_mode", "disabled" if is_local(url.host) else "verify_identity").lower()
     if options["ssl_mode"] not in SSL_MODES:
         raise ConfigError(
-            f"the source's url sets ssl_mode to {options['ssl_mode']!r}", remedy=f"use one of {', '.join(SSL_MODES)}"
+            "the source's url sets ssl_mode to a value that it cannot have", remedy=f"use one of {', '.join(SSL_MODES)}"
         )
     if not options.get("connect_timeout", "1").isdecimal():
         raise ConfigError("connect_timeout in the source's url is no number", remedy="give whole seconds")
@@ -233,7 +233,8 @@ class FamilySessions(Sessions):
             settings["allowPublicKeyRetrieval"] = "true"  # nobody sits between two processes of one machine
         for name, value in settings.items():
             if any(c in value for c in "&#?\\\"'"):
-                raise ConfigError(f"{name} {value!r} holds a character that a JDBC URL cannot carry")
+                what = f"the value of {name} holds a character that a JDBC URL cannot carry"
+                raise ConfigError(what, remedy="write it without & # ? \\ and quotes")
         # Spark asks for a query's columns before it runs the pins, so that they must hold from the start; and a
         # statement sees committed rows, whatever the server's default is.
         from_start = [*pinned(spelling), f"{spelling.isolation} = 'REPEATABLE-READ'"]

@@ -125,7 +125,7 @@ def type_problem(column: Column) -> str:
     if column.base_type in KNOWN:
         return ""
     if column.base_type == UNTOLD:
-        return "the server does not tell the type of this result; write CAST(.. AS CHAR), or another"
+        return "the server does not describe the type of this result; write CAST(.. AS CHAR), or another"
     return f"qbcd does not know type {column.sql_type}"
 
 

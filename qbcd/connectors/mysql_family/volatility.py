@@ -55,6 +55,7 @@ _CALLED = frozenset(
         *_BARE,
     }
 )
+STEADY_ARGUMENTS = {"unix_timestamp": 1}
 _CHANCE = frozenset({"rand", "random_bytes", "uuid", "uuid_short", "sys_guid", "sysdate", "nextval", "sleep"})
 _STORED = """
 SELECT DISTINCT lower(routine_name) FROM information_schema.routines

@@ -167,6 +167,19 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT IN ('pg_catalog',
 ORDER BY 1
 """
 
+_OTHERS = {"i": "an index", "I": "an index", "S": "a sequence", "c": "a composite type"}
+_OTHER = """
+SELECT c.relkind::text AS kind, o.nspname || '.' || t.relname AS table
+FROM unnest(%(schemas)s::text[]) WITH ORDINALITY AS w(schema, place)
+JOIN pg_namespace n ON n.nspname = w.schema JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = %(name)s
+LEFT JOIN pg_index i ON i.indexrelid = c.oid
+LEFT JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.refclassid = 'pg_class'::regclass
+  AND d.deptype IN ('a', 'i') AND c.relkind = 'S'
+LEFT JOIN pg_class t ON t.oid = coalesce(i.indrelid, d.refobjid)
+LEFT JOIN pg_namespace o ON o.oid = t.relnamespace
+ORDER BY w.place LIMIT 1
+"""
+
 _RIGHTS = """
 SELECT current_user::text AS role, has_database_privilege(current_database(), 'CREATE') AS create_schema,
        coalesce((SELECT has_schema_privilege(n.oid, 'CREATE')
@@ -294,6 +307,11 @@ class PostgresCatalog(Catalog):
     kin = staticmethod(view_dependencies.kin)
     type_problem = staticmethod(types.type_problem)
     key_problem = staticmethod(types.key_problem)
+
+    def other_relation(self, conn: Connection, schema: str, name: str) -> tuple[str, str]:
+        schemas = [schema] if schema else default_schemas(conn)
+        found = [r for r in rows_of(conn, _OTHER, {"schemas": schemas, "name": name}) if r["kind"] in _OTHERS]
+        return (_OTHERS[found[0]["kind"]], str(found[0]["table"] or "")) if found else ("", "")
 
     def clock_ms(self, conn: Connection) -> int:
         sql = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"

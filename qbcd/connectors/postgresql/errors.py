@@ -1,7 +1,7 @@
 """One message for each error of a PostgreSQL driver.
 
 A server's message may quote rows in its detail, and a driver's may quote the connection string; so only the primary
-message's first line is repeated, with anything that looks like a password taken out.
+message's first line is repeated.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from qbcd.connectors.error_templates import (
 )
 from qbcd.errors import MissingPrivilege, QbcdError, Refused, SourceError
 
-_SECRET = re.compile(r"(?i)(password\s*=\s*)('[^']*'|\S+)|(://[^\s:/@]*:)[^\s@]*(@)")
 _JDBC = re.compile(r"PSQLException: (?:ERROR|FATAL|PANIC): ([^\n]*)|PSQLException: ([^\n]*)")
 _LEVEL = re.compile(r"^(?:.*?:\s)?(?:ERROR|FATAL|PANIC):\s+")
 
@@ -54,7 +53,7 @@ def _login(message: str, stream: str, source: str) -> QbcdError:
 def _snapshot(message: str, stream: str, source: str) -> QbcdError:
     remedy = (
         "the session that held the snapshot ended, as a standby ends those that its replay waits for, by its "
-        "max_standby_streaming_delay; the next poll begins anew"
+        "max_standby_streaming_delay; the next poll starts again"
     )
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
@@ -103,14 +102,13 @@ _WORDS: tuple[tuple[str, Maker], ...] = (
 
 
 def primary_message(error: BaseException) -> str:
-    """Return the first line of the server's or driver's message, without secrets, detail and severity."""
+    """Return the first line of the server's or driver's message, without detail and severity."""
     primary = getattr(getattr(error, "diag", None), "message_primary", None)
     text = str(primary or error).strip()
     found = _JDBC.search(text)
     if found and not primary:
         text = found.group(1) or found.group(2)
-    line = _LEVEL.sub("", text.splitlines()[0]) if text else type(error).__name__
-    return _SECRET.sub(r"\1\3***\4", line)
+    return _LEVEL.sub("", text.splitlines()[0]) if text else type(error).__name__
 
 
 class PostgresErrors(Errors):

@@ -21,6 +21,7 @@ class PostgresQueries(Queries, SupportsIncrementalQueries, SupportsQueryColumns,
     """Queries of the user on PostgreSQL."""
 
     moments = volatility.MOMENTS
+    steady_arguments = volatility.STEADY_ARGUMENTS
     query_trial = "try it in a session whose search_path is pg_catalog alone: names of the user's own need their schema"
     plain_functions = functions.PLAIN
     written_again = functions.WRITTEN_AGAIN

@@ -147,7 +147,7 @@ def _options(url: URL) -> dict[str, str]:
     for name, known in _VALUES.items():
         if options.get(name, known[0]) not in known:
             raise ConfigError(
-                f"the source's url sets {name} to {options[name]!r}", remedy=f"use one of {', '.join(known)}"
+                f"the source's url sets {name} to a value that it cannot have", remedy=f"use one of {', '.join(known)}"
             )
     if not options.get("connect_timeout", "1").isdecimal():
         raise ConfigError("connect_timeout in the source's url is no number", remedy="give whole seconds")

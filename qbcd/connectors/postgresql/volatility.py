@@ -45,6 +45,7 @@ _CALLED = frozenset(
         *_BARE,
     }
 )
+STEADY_ARGUMENTS = {"age": 2}
 # Of the server's own only what is volatile; of the user's whatever is not immutable.
 _VOLATILE = """
 SELECT DISTINCT p.proname::text AS name FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace

@@ -127,7 +127,7 @@ def system_mark_problem(conn: Connection, mark: str, table: Table | None = None)
     if distance < 0:
         return f"the server is at transaction {now}, before the watermark {mark}: it went back"
     if distance > MAX_DISTANCE:
-        return f"{distance} transactions since the watermark; ids of rows cannot be told apart beyond {MAX_DISTANCE}"
+        return f"{distance} transactions since the watermark; ids of rows are ambiguous beyond {MAX_DISTANCE}"
     return ""
 
 

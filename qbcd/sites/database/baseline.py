@@ -76,5 +76,5 @@ def _check_written(poll: DatabasePoll, session: Session) -> None:
             f"{plan.table.schema}.{plan.table.name} changes captured columns itself when checksum column "
             f"{plan.option('checksum_column')!r} is written (a trigger, or a column that is set at each update)",
             stream=plan.stream,
-            remedy="exclude those columns, or keep the checksums beside the table:  checksums: table",
+            remedy="exclude those columns, or keep the checksums in a table of their own:  checksums: table",
         )

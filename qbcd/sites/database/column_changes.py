@@ -79,7 +79,7 @@ def _added_columns(poll: DatabasePoll, table: OwnTable, present: Table, change: 
             raise SchemaChanged(
                 f"column {captured} was captured before, with another type, and batches that have it are kept",
                 stream=context.stream,
-                remedy=f"wait until they are gone (`retain`), or qbcd reset {context.stream}",
+                remedy=f"wait until they are deleted (`retain`), or qbcd reset {context.stream}",
             )
         stale.append(column)
     wanted = [(c, kind) for c, kind in table.columns if present.column(c) is None or c in stale]

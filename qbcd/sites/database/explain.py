@@ -8,6 +8,7 @@ from qbcd.sites.values import ExplainedStatement
 from qbcd.state import StoredRange, StreamRow
 from qbcd.strategies import ByRanges, InSource, OutboxSlice
 from qbcd.strategies.outbox import OPEN
+from qbcd.wording import counted
 
 
 def next_slice(row: StreamRow | None) -> OutboxSlice:
@@ -53,4 +54,4 @@ def _example_range(context: DatabaseContext, row: StreamRow | None) -> tuple[Key
             known = context.store.ranges(conn, context.stream)
     if not known:
         return KeyRange(1, None, None), "ranges are cut at prepare"
-    return known[len(known) // 2], f"{len(known):,} ranges"
+    return known[len(known) // 2], counted(len(known), "range")

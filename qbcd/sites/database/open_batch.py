@@ -84,7 +84,7 @@ def staged_batch(context: DatabaseContext, session: Session, header: BatchHeader
 def missing_table_error(context: DatabaseContext, what: str, name: tuple[str, str]) -> StateConflict:
     """Return the error for one of the stream's own tables that somebody has dropped."""
     return StateConflict(
-        f"its {what} {'.'.join(name)} is gone",
+        f"its {what} {'.'.join(name)} does not exist any more",
         stream=context.stream,
         remedy=f"restore it, or qbcd reset {context.stream} --discard and prepare it again",
     )

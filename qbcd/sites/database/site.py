@@ -15,6 +15,7 @@ from qbcd.catalog.source import Session
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.model.checkpoint import Checkpoint
 from qbcd.sites.base import Site
+from qbcd.sites.checkpoint import next_search
 from qbcd.sites.database import open_batch, own_tables
 from qbcd.sites.database.baseline import take_baseline
 from qbcd.sites.database.commit import enter
@@ -23,7 +24,16 @@ from qbcd.sites.database.modes import DatabaseMode, mode_of
 from qbcd.sites.database.poll import DatabasePoll
 from qbcd.sites.event_schema import casts, event_fields
 from qbcd.sites.refusals import check_key
-from qbcd.sites.values import LISTED, Detection, Difference, Differences, ExplainedStatement, LeasedStream, Settings
+from qbcd.sites.values import (
+    LISTED,
+    Detection,
+    Difference,
+    Differences,
+    ExplainedStatement,
+    LeasedStream,
+    Settings,
+    UnseenDeletes,
+)
 from qbcd.spark.source import source_rows
 from qbcd.state import StreamRow
 from qbcd.strategies import InSource, OutboxSlice
@@ -117,17 +127,28 @@ class DatabaseSite(Site):
         statements = mode.explain(prepared)
         return [*statements, *mode.explain_audit(prepared)] if settings.audit else statements
 
-    def verify(self, plan: StreamPlan, leased: LeasedStream) -> Differences:
+    def verify(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Differences:
         """Run the comparison into the outbox, list what it found, and roll it back."""
-        context, strategy, row = self.context, self.context.strategy(plan), leased.row
-        part = OutboxSlice(row.epoch, row.last_batch_seq + 1)
+        context, strategy, row, mode = self.context, self.context.strategy(plan), leased.row, self._mode(plan)
+        part, unseen = (OutboxSlice(row.epoch, row.last_batch_seq + n) for n in (1, 2))
         with context.source.write(context.stream, steady=strategy.steady) as session:
             enter(context, session, plan, row)
             check_shape(context.source, session, context.stream, row.checkpoint, plan)
             check_key(session, strategy, None, plan)
             found = 0
-            for make in self._mode(plan).verification(leased.checkpoint):
+            for make in mode.verification(leased.checkpoint):
                 found += session.run(make(replace(part, first=found)))
-            rows = session.rows(strategy.differing_keys(part, LISTED + 1))
+            listed = _keys(session, strategy, part)
+            deletes = [session.run(make(unseen)) for make in mode.unseen_deletes()]
+            deleted = _keys(session, strategy, unseen) if any(deletes) else []
             session.rollback()
-        return Differences(Difference(r.op.strip(), ", ".join(map(str, tuple(r)[1:]))) for r in rows)
+        upcoming = next_search(self._poll(plan, settings, leased)) if deleted else None
+        return Differences(
+            (Difference(op, key) for op, key in listed), UnseenDeletes.of((key for _, key in deleted), upcoming)
+        )
+
+
+def _keys(session: Session, strategy: InSource, part: OutboxSlice) -> list[tuple[str, str]]:
+    """Return op and key of the first rows of a part of the outbox."""
+    rows = session.rows(strategy.differing_keys(part, LISTED + 1))
+    return [(row.op.strip(), ", ".join(map(str, tuple(row)[1:]))) for row in rows]

@@ -30,6 +30,7 @@ from qbcd.sites.refusals import check_key
 from qbcd.sites.values import Detection
 from qbcd.state import StoredRange
 from qbcd.watermark import Window
+from qbcd.wording import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -47,7 +48,7 @@ def suspects(poll: TablePoll) -> list[StoredRange]:
 
 def fetch_settled(poll: TablePoll, asked: Sequence[StoredRange], before: Window) -> FileSet:
     """Fetch the rows of `asked`; each shows whether it is before the watermark."""
-    poll.context.progress(f"fetching {len(asked):,} ranges that differ")
+    poll.context.progress(f"fetching {counted(len(asked), 'dirty range')}")
     strategy, typed = poll.timestamps, poll.settings.typed
     rows = range_frame(poll, asked, lambda some, part: strategy.settled_images(some, before, typed=typed))
     return write_stage(poll, rows, _fields(poll))
@@ -79,11 +80,11 @@ def audit(poll: LakePoll, began: float) -> Detection:
     base = {**leased.row.checkpoint, Entry.AUDITED: began}
     if fetched is None:
         commit_step(poll, None, base)
-        return Detection(None, Cost(before, 0, 0, len(known), 0, time.monotonic() - started, spark=True))
+        return Detection(None, Cost(before, 0, 0, len(known), 0, time.monotonic() - started))
     step = AuditStep(of_table, dirty, fetched)
     header = step.run(lambda found: {**base, **renewed_entries(of_table, found)})
     rows, spent = sum(r.rows for r in dirty), time.monotonic() - started
-    cost = Cost(before, rows, fetched.size, len(known), len(dirty), spent, spark=True)
+    cost = Cost(before, rows, fetched.size, len(known), len(dirty), spent)
     return Detection(header, cost, tuple(leased.notes))
 
 

@@ -64,9 +64,7 @@ def take_baseline(poll: LakePoll) -> Detection:
     leased.row = row
     context.files.discard(fetched, unless=segment == fetched)
     hooks.reach("after_commit")
-    return Detection(
-        header, Cost(rows, rows, fetched.size, len(bare), len(bare), time.monotonic() - started, spark=True)
-    )
+    return Detection(header, Cost(rows, rows, fetched.size, len(bare), len(bare), time.monotonic() - started))
 
 
 def _first_batch(poll: TablePoll, stage: DataFrame, counted: Sequence[StoredRange], epoch: int) -> BatchHeader | None:

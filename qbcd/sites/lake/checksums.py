@@ -19,6 +19,7 @@ from qbcd.ranges.leaves import merge
 from qbcd.sites.lake.poll import TablePoll
 from qbcd.sites.lake.snapshot import ISOLATION_WITHOUT_SNAPSHOT
 from qbcd.strategies import IdRcs, Query
+from qbcd.wording import counted
 
 Range = TypeVar("Range", bound=KeyRange)
 Share = TypeVar("Share")
@@ -59,7 +60,9 @@ def checksums(poll: TablePoll, known: Sequence[Range], texts: dict[int, str] | N
         if with_leaves:
             leaf_texts[row.range_id].append(row.leaves)
     if partitioning.answers_all and len(answered) != len(known):
-        raise TornRead(f"{len(answered)} of {len(known)} ranges were answered", stream=stream)
+        raise TornRead(
+            f"{len(answered):,} of {counted(len(known), 'range was', 'ranges were')} answered", stream=stream
+        )
     if texts is not None:
         texts |= {n: merge(own) if partitioning.hashed else " ".join(own) for n, own in leaf_texts.items()}
     return [replace(r, rows=found[r.range_id][0], checksum=found[r.range_id][1]) for r in known]

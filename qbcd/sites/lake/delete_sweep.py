@@ -9,6 +9,7 @@ that are new in a range, since the window finds them.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from qbcd import hooks
@@ -26,6 +27,7 @@ from qbcd.sites.lake.replica.replica import NewSegment
 from qbcd.sites.lake.stage import range_frame, replica_rows, stored_fields, write_stage
 from qbcd.sites.values import Detection
 from qbcd.state import StoredRange
+from qbcd.wording import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,7 +43,7 @@ def sweep(poll: LakePoll, began: float) -> Detection:
         of_table = poll.at(snapshot, DueRanges.every(known))
         plan = split_outgrown(of_table, paths.detect(of_table))
         with context.spark.for_rows(plan.rows):
-            fetched = _fetch(of_table, plan) if plan.asked else None
+            fetched = fetch_keys(of_table, plan.asked) if plan.asked else None
     hooks.reach("after_fetch")
     before = {**leased.row.checkpoint, Entry.SWEPT: began}
     if fetched is None:
@@ -51,13 +53,19 @@ def sweep(poll: LakePoll, began: float) -> Detection:
         step = SweepStep(of_table, plan, fetched)
         header = step.run(lambda found: {**before, **renewed_entries(of_table, found)})
     rows, spent = sum(r.rows for r in plan.dirty), time.monotonic() - started
-    cost = Cost(plan.scanned, rows, fetched.size, len(known), len(plan.dirty), spent, spark=True)
+    cost = Cost(plan.scanned, rows, fetched.size, len(known), len(plan.dirty), spent)
     return Detection(header, cost, tuple(leased.notes))
 
 
-def _fetch(poll: TablePoll, plan: FetchPlan) -> FileSet:
-    poll.context.progress(f"fetching the keys of {len(plan.asked):,} ranges")
-    return write_stage(poll, range_frame(poll, plan.asked, poll.timestamps.keys), FIELDS)
+def fetch_keys(poll: TablePoll, asked: Sequence[StoredRange]) -> FileSet:
+    """Fetch the keys of `asked`, whatever the restriction says about their rows."""
+    poll.context.progress(f"fetching the keys of {counted(len(asked), 'range')}")
+    return write_stage(poll, range_frame(poll, asked, poll.timestamps.keys), FIELDS)
+
+
+def keys_of(poll: LakePoll, fetched: FileSet) -> DataFrame:
+    """Return the keys that `fetch_keys` has read."""
+    return poll.context.files.read(poll.context.spark.get(), FIELDS, fetched)
 
 
 class SweepStep(PollStep):
@@ -71,8 +79,7 @@ class SweepStep(PollStep):
 
     def write(self) -> WrittenBatch:
         poll, plan = self.poll, self.plan
-        keys = poll.context.files.read(poll.context.spark.get(), FIELDS, self.stage_files)
-        self.keys = diff.gathered(keys, plan.rows)
+        self.keys = diff.gathered(keys_of(poll, self.stage_files), plan.rows)
         self.old = replica_rows(poll, plan.old)
         return write_batch(poll, diff.deleted(self.old, self.keys), plan.rows)
 

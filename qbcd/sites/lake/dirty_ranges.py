@@ -12,6 +12,7 @@ from qbcd.sites.lake.fetch_plan import FetchPlan
 from qbcd.sites.lake.poll import TablePoll
 from qbcd.sites.lake.range_sizes import build_ranges
 from qbcd.state import StoredRange
+from qbcd.wording import counted
 
 
 class EveryRow(PlanPath):
@@ -40,7 +41,7 @@ class RangeChecksums(PlanPath):
 
     def narrow(self, poll: TablePoll, plan: FetchPlan) -> FetchPlan | None:
         known = poll.due.due
-        poll.context.progress(f"checksums of {len(known):,} ranges")
+        poll.context.progress(f"checksums of {counted(len(known), 'range')}")
         texts: dict[int, str] | None = {} if leaf_checksums.are_asked_of_all(poll) else None
         now = checksums(poll, known, texts)
         hooks.reach("after_checksums")

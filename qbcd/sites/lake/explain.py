@@ -20,6 +20,7 @@ from qbcd.strategies.partitions.hash import HashPartitioning
 from qbcd.strategies.partitions.key import KeyPartitioning
 from qbcd.strategies.partitions.page import PagePartitioning
 from qbcd.watermark import Window
+from qbcd.wording import counted
 
 _READ: Mapping[Consistency, str] = {
     "snapshot": "pinned to the same snapshot",
@@ -66,7 +67,7 @@ def _by_checksums(
     steps += _checksums(strategy, known, settings, place, with_leaves=with_leaves)
     written = recent_writes.statement(strategy, row.checkpoint, known[:1]) if row and row.prepared else None
     if written:
-        title = "keys of rows written since the last look, in ranges that differ (here: the first), where large"
+        title = "keys of rows written since the last poll, in dirty ranges (here: the first), where large"
         steps.append(ExplainedStatement(title, place, written))
     steps.append(_fetch(strategy, "rows", fetched, place))
     if settings.audit and strategy.keeps == "rows":
@@ -104,7 +105,7 @@ def _checksums(
     title += " of rows, for an audit" if not isinstance(strategy, LakeTs) and strategy.plan.strategy == "ts" else ""
     title += " of ranges and of their leaves" if with_leaves else ""
     if strategy.plan.option("per_poll"):
-        title = f"checksums of the {len(known):,} ranges whose turn it is"
+        title = f"checksums of the {counted(len(known), 'range')} whose turn it is"
     if strategy.plan.option("target"):
         title += ", in shorter statements, as the pace wants them"
     return _by_connection(title, place, shares)

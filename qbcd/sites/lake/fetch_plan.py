@@ -10,8 +10,9 @@ from qbcd.ranges.leaves import are_some
 from qbcd.ranges.row_selection import is_by_key
 from qbcd.sites.values import LeasedStream
 from qbcd.state import StoredRange
+from qbcd.wording import counted
 
-NO_SNAPSHOT = "poll again; where it stays, `consistency: range` asks no snapshot of those who read"
+NO_SNAPSHOT = "poll again; if it happens again, set `consistency: range`, under which readers share no snapshot"
 SPLIT_AT = 2  # times `rows_per_range`: a dirty range with more rows is split
 
 
@@ -138,7 +139,7 @@ def check_delta(stream: str, plan: FetchPlan, came: tuple[int, int | None], old:
     rows = sum(r.rows - before[r.range_id].rows for r in plan.asked)
     checksum = sum(r.checksum - before[r.range_id].checksum for r in plan.asked)
     if None in (came[1], old[1]) or (came[0] - old[0], (came[1] or 0) - (old[1] or 0)) != (rows, checksum):
-        raise TornRead("rows were looked up that are not those that changed", stream=stream, remedy=NO_SNAPSHOT)
+        raise TornRead("the rows that were selected are not those that changed", stream=stream, remedy=NO_SNAPSHOT)
 
 
 def check_torn(stream: str, plan: FetchPlan, rows: int, checksum: int | None) -> None:
@@ -147,11 +148,11 @@ def check_torn(stream: str, plan: FetchPlan, rows: int, checksum: int | None) ->
     Raises:
         TornRead: They are other rows, or a row has no digest.
     """
-    counted = plan.dirty
-    if (rows, checksum) != (sum(r.asked[0] for r in counted), sum(r.asked[1] for r in counted)):
+    wanted = sum(r.asked[0] for r in plan.dirty)
+    if (rows, checksum) != (wanted, sum(r.asked[1] for r in plan.dirty)):
         raise TornRead(
-            f"{len(plan.asked)} ranges from {plan.asked[0].range_id} on brought {rows} rows where the checksums "
-            f"counted {sum(r.asked[0] for r in counted)}, or others: the readers did not see one snapshot",
+            f"{counted(len(plan.asked), 'range')} from {plan.asked[0].range_id} on brought {counted(rows, 'row')} "
+            f"where the checksums counted {wanted:,}, or others: the readers did not see one snapshot",
             stream=stream,
             remedy=NO_SNAPSHOT,
         )

@@ -99,5 +99,5 @@ class LakeSite(Site):
     def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[ExplainedStatement]:
         return explain.explain(self.context, plan, settings, row)
 
-    def verify(self, plan: StreamPlan, held: LeasedStream) -> Differences:
-        return verify.verify(self._poll(plan, Settings(sinks=(), requested={}), held))
+    def verify(self, plan: StreamPlan, settings: Settings, held: LeasedStream) -> Differences:
+        return verify.verify(self._poll(plan, Settings(sinks=(), requested={}, audit=settings.audit), held))

@@ -19,6 +19,7 @@ from qbcd.sites.refusals import key_error, untravelled_error
 from qbcd.spark.source import source_rows
 from qbcd.state import StoredRange
 from qbcd.strategies import Query
+from qbcd.wording import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -60,7 +61,9 @@ def fetch_rows(
 ) -> FileSet:
     """Read `asked` once into the stage, as files of `kind`; `checksum` is computed in the same pass."""
     context, strategy = poll.context, poll.strategy
-    context.progress(f"fetching about {sum(r.asked[0] for r in asked):,} rows of {len(asked):,} ranges")
+    context.progress(
+        f"fetching about {counted(sum(r.asked[0] for r in asked), 'row')} of {counted(len(asked), 'range')}"
+    )
     rows = diff.identified(images_frame(poll, asked), strategy.plan)
     rows = checksum.observe(rows) if checksum else rows
     fields = row_fields(travels_of(strategy.plan), typed=poll.settings.typed, extra=strategy.extra)

@@ -152,4 +152,4 @@ def _cost(poll: TablePoll, plan: FetchPlan, step: FetchedStep, seconds: float) -
         rows = sum(r.asked[0] for r in plan.dirty)
     # an audit reads all rows, whatever checksums say
     compared = (0, 0) if poll.snapshot.is_audit else (len(poll.due.due), len(plan.dirty))
-    return Cost(max(plan.scanned, rows), rows, step.size, *compared, seconds, spark=True)
+    return Cost(max(plan.scanned, rows), rows, step.size, *compared, seconds)

@@ -7,13 +7,14 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from qbcd.errors import SourceChanged, StateConflict
-from qbcd.sites.lake import audit
+from qbcd.sites.checkpoint import next_search
+from qbcd.sites.lake import audit, delete_sweep
 from qbcd.sites.lake.due_ranges import DueRanges
 from qbcd.sites.lake.engines.spark import diff
 from qbcd.sites.lake.poll import LakePoll, TablePoll, open_snapshot
 from qbcd.sites.lake.stage import fetch_rows, replica_rows, staged_rows
 from qbcd.sites.refusals import check_key
-from qbcd.sites.values import LISTED, Difference, Differences
+from qbcd.sites.values import LISTED, Difference, Differences, UnseenDeletes
 from qbcd.state import StoredRange
 from qbcd.strategies import LakeTs
 
@@ -46,7 +47,7 @@ def _refuse_overtaken(poll: LakePoll, error: Exception | None = None) -> None:
         row = context.store.read(conn, context.stream)
     if row is None or (row.version, row.fencing_token) != (leased.row.version, leased.row.fencing_token):
         raise StateConflict(
-            "another process has gone on with the stream while it was compared",
+            "another process continued with the stream while it was compared",
             stream=context.stream,
             remedy="verify it again",
         ) from error
@@ -66,15 +67,17 @@ def _compared(poll: LakePoll) -> Differences:
         check_key(snapshot.session, poll.strategy)
         dirty = audit.suspects(of_table)
         if isinstance(poll.strategy, LakeTs):
-            found = _before_the_watermark(of_table, dirty, stages)
-            return _listed(found, len(plan.key)) if found is not None else Differences()
+            return _before_the_watermark(of_table, dirty, stages)
         found = _differences(of_table, dirty, stages) if dirty else None
         if found is not None and snapshot.name is None:
             ids = diff.range_ids(found)
             dirty = [r for r in dirty if r.range_id in ids]
             found = diff.of_keys(_differences(of_table, dirty, stages), found) if dirty else None
-        shown = plan.captured if plan.counted else plan.key
-        return _listed(found, len(shown)) if found is not None else Differences()
+        if found is None:
+            return Differences()
+        if poll.strategy.deletes:
+            return Differences(_listed(found, len(plan.captured if plan.counted else plan.key)))
+        return _apart(poll, diff.without_deletes(found), found.where("op = 'd'"))
 
 
 def _differences(poll: TablePoll, asked: Sequence[StoredRange], stages: ExitStack) -> DataFrame:
@@ -82,20 +85,36 @@ def _differences(poll: TablePoll, asked: Sequence[StoredRange], stages: ExitStac
     fetched = fetch_rows(poll, asked)
     stages.callback(poll.context.files.discard, fetched)
     old = replica_rows(poll, asked)
-    found = diff.differences(old, staged_rows(poll, fetched), poll.plan, by_value=False)
-    return found if poll.strategy.deletes else diff.without_deletes(found)
+    return diff.differences(old, staged_rows(poll, fetched), poll.plan, by_value=False)
 
 
-def _before_the_watermark(poll: TablePoll, dirty: Sequence[StoredRange], stages: ExitStack) -> DataFrame | None:
-    """Return the changes that an audit would make, or None."""
+def _before_the_watermark(poll: TablePoll, dirty: Sequence[StoredRange], stages: ExitStack) -> Differences:
+    """Return the changes that an audit would make; deleted keys, which a sweep finds, are listed apart."""
     before = poll.timestamps.watermarked.window(None, poll.leased.checkpoint.watermark["at"])
     if not dirty or before is None:
-        return None
+        return Differences()
     fetched = audit.fetch_settled(poll, dirty, before)
     stages.callback(poll.context.files.discard, fetched)
-    return diff.settled_differences(replica_rows(poll, dirty), audit.settled_rows(poll, fetched), poll.plan)
+    found = diff.settled_differences(replica_rows(poll, dirty), audit.settled_rows(poll, fetched), poll.plan)
+    missing = found.where("op = 'd'")
+    if poll.plan.where:  # some have left the restriction without moving their timestamp, which no sweep finds
+        keys = delete_sweep.fetch_keys(poll, dirty)
+        stages.callback(poll.context.files.discard, keys)
+        missing = diff.without_keys(missing, delete_sweep.keys_of(poll, keys))
+    return _apart(poll, diff.without_keys(found, missing), missing)
 
 
-def _listed(changes: DataFrame, key: int) -> Differences:
+def _apart(poll: LakePoll, changes: DataFrame, deleted: DataFrame) -> Differences:
+    """Return `changes`, with the keys of `deleted` apart, which polls have not looked for."""
+    key = len(poll.plan.key)
+    keys = [text for _, text in _texts(deleted, key)]
+    return Differences(_listed(changes, key), UnseenDeletes.of(keys, next_search(poll) if keys else None))
+
+
+def _listed(changes: DataFrame, key: int) -> list[Difference]:
     """Return the first of `changes`, by their first `key` columns."""
-    return Differences(Difference(op, keys) for op, keys in diff.listed(changes, key, LISTED + 1))
+    return [Difference(op, keys) for op, keys in _texts(changes, key)]
+
+
+def _texts(changes: DataFrame, key: int) -> list[tuple[str, str]]:
+    return diff.listed(changes, key, LISTED + 1)

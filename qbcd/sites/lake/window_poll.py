@@ -109,7 +109,7 @@ def _window(poll: LakePoll, ahead: dict[str, Any], since: str | None) -> Detecti
         return Detection(None, Cost(seconds=time.monotonic() - started))
     with context.spark.for_rows(fetched.size // ROW_BYTES):
         header, read = _compare(of_window, fetched, {Entry.WATERMARK: ahead})
-    cost = Cost(read, read, fetched.size, seconds=time.monotonic() - started, spark=True)
+    cost = Cost(read, read, fetched.size, seconds=time.monotonic() - started)
     return Detection(header, cost, tuple(leased.notes))
 
 

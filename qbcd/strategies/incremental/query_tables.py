@@ -23,8 +23,8 @@ STORED = ("table", "partitioned")
 _KINDS = {
     "matview": "materialized view",
     "foreign": "foreign table",
-    "view": "view that cannot be looked into: the role may not see its definition (SHOW VIEW), or it makes texts of "
-    "its own, which in its place would be others",
+    "view": "view whose definition cannot be read: the role may not see it (SHOW VIEW), or the view makes texts of its "
+    "own, which in its place would be others",
 }
 
 
@@ -58,7 +58,7 @@ def unfit_table(query: Table) -> str:
         if table.row_security:
             return f"row-level security hides rows of {name} from the role"
         if not key_of(table):
-            return f"{name} has no key by which its rows could be told apart"
+            return f"{name} has no key that identifies its rows"
     return f"the query reads more than {MOST} tables" if len(tables) > MOST else ""
 
 

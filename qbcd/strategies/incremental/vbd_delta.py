@@ -112,7 +112,7 @@ class VbdDelta(VbdCompare):
         hidden = hidden_table(self.plan.table)
         if hidden is not None and self.connector.supports(SupportsIncrementalQueries):
             raise MissingPrivilege(
-                f"variant delta reads tables themselves, and the role may not read {hidden.label}, which stands behind "
+                f"variant delta reads tables themselves, and the role may not read {hidden.label}, which is behind "
                 f"view {view_over(self.plan.table, hidden)}",
                 stream=self.plan.stream,
                 where=place("variant") if place else "",

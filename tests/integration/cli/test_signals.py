@@ -55,7 +55,7 @@ def stopped(folder: Path, database: str, number: signal.Signals) -> Ran:
         process.send_signal(number)
         assert process.stderr is not None
         said = process.stderr.readline()
-        while "stopping after the step in hand" not in said:
+        while "stopping after the current step" not in said:
             said = process.stderr.readline()
     return finished(process)
 

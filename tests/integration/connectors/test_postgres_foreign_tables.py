@@ -59,7 +59,7 @@ def consistency(project: qbcd.Project, stream: str) -> str:
 def test_foreign_reads_are_known(project: qbcd.Project) -> None:
     found = {name: consistency(project, name) for name in ("s", "shown", "local", "parts")}
     assert found == {"s": "range", "shown": "range", "local": "snapshot", "parts": "range"}
-    with pytest.raises(ConfigError, match="rows of it stand on another server"):
+    with pytest.raises(ConfigError, match="rows of it are on another server"):
         project.stream("asked").prepare()
 
 

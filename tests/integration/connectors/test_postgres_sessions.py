@@ -111,7 +111,7 @@ def test_readers_on_an_exported_snapshot_see_its_state(shop: Source, database: s
                 "SELECT count(*), current_setting('transaction_isolation'), current_setting('DateStyle') FROM public.t"
             )
         assert tuple(seen) == (1, "repeatable read", "ISO, YMD")
-    with pytest.raises(SourceError, match="next poll begins anew"), shop.read("orders", snapshot=name) as reader:
+    with pytest.raises(SourceError, match="next poll starts again"), shop.read("orders", snapshot=name) as reader:
         reader.one("SELECT 1")
     for bad in ("", "x'; DROP TABLE t; --"):
         with pytest.raises(ValueError, match="exported snapshot"):
@@ -253,6 +253,29 @@ def test_a_wrong_password_is_reported_and_never_shown(server: object, database: 
         Exception("bad dsn: host=h password='CANARY 1' postgresql://u:CANARY@h/d"), stream="", source="shop"
     )
     assert "CANARY" not in str(leak)
+
+
+@pytest.mark.parametrize(
+    ("password", "statement", "said"),
+    [
+        ("hunter2", "SELECT 'hunter2'::int", 'invalid input syntax for type integer: "***"'),
+        ("secret", "SELECT 'secret'::int", 'invalid input syntax for type integer: "***"'),
+        ("secret", "SELECT secret", 'column "secret" does not exist'),
+        ("shop", "SELECT * FROM shop", 'relation "shop" does not exist'),
+        ("orders", "SELECT * FROM ordersz", 'relation "ordersz" does not exist'),
+        ("a", "SELECT a", 'column "a" does not exist'),
+    ],
+)
+def test_of_the_servers_words_only_the_password_is_masked(
+    database: str, password: str, statement: str, said: str
+) -> None:
+    """The server of the tests asks for no password, and takes any."""
+    url = make_url(database).set(password=password)
+    source = Source("shop", url, connector_for(url), "qbcd")
+    with pytest.raises(QbcdError) as raised, source.read("s") as session:
+        session.rows(statement)
+    source.close()
+    assert f": {said}" in raised.value.what
 
 
 @pytest.mark.parametrize(

@@ -254,5 +254,5 @@ def test_ids_after_the_wraparound_are_distinguished() -> None:
         assert poller.poll() == set()
         now = int(poller.mark)
         assert "it went back" in poller.problem(str(now + 10))
-        assert "cannot be told apart" in poller.problem(str(now - 1_000_000_001))
+        assert "are ambiguous" in poller.problem(str(now - 1_000_000_001))
         assert poller.problem(str(now - 999_999_000)) == poller.problem("") == ""

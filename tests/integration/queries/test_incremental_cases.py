@@ -434,7 +434,7 @@ def test_a_reset_leaves_no_table_behind(tables: Place, workspace: Path) -> None:
         titles = [step.title for step in project.stream("q").explain()]
         assert titles[:2] == [
             "public.orders: read what was written since",
-            "public.orders: look for rows that are gone, when that is due",
+            "public.orders: find deleted rows, when that is due",
         ]
         assert any("CREATE INDEX" in statement and '"orders"' in statement for statement in project.stream("q").ddl())
         project.stream("q").reset(discard=True)
@@ -491,7 +491,7 @@ def test_an_audit_finds_changes_without_a_timestamp(variant: str, tables: Place,
         titles = [step.title for step in project.stream("q").explain()]
         assert [t for t in titles if t.startswith("audit")] == [
             "audit: compare the whole query with the replica, into the outbox",
-            *(f"audit: take public.{name} into its lineage anew" for name in ("orders", "lines") for _ in range(2)),
+            *(f"audit: fill the lineage of public.{name} again" for name in ("orders", "lines") for _ in range(2)),
         ]
 
 

@@ -78,7 +78,7 @@ def test_views_over_views_are_followed(stamped: tuple[str, ...], place: Place, w
                 found(project, name)
 
 
-HIDDEN = "a view that cannot be looked into"
+HIDDEN = "a view whose definition cannot be read"
 REFUSED = {
     "a text of its own": ("SELECT id, CASE WHEN amount > 9 THEN 'A' ELSE 'a' END AS k FROM orders", HIDDEN),
     "a text that it makes": ("SELECT id, CONCAT(id, '-', amount) AS k FROM orders", HIDDEN),

@@ -132,8 +132,8 @@ def test_a_query_or_what_it_reads_is_another(place: Place, workspace: Path) -> N
     with opened(stream(place, query), workspace, None) as project:
         project.stream("q").prepare()
         assert not project.stream("q").verify()
-    refused("where changed in the configuration since prepare", where="id > 1")
-    refused("query changed in the configuration since prepare", " WHERE a.id > 0")
+    refused("where is fixed at prepare, and was changed in the configuration since", where="id > 1")
+    refused("query is fixed at prepare, and was changed in the configuration since", " WHERE a.id > 0")
     place.sql("ALTER TABLE b RENAME COLUMN name TO named")
     refused("column b.name does not exist")
     place.sql("ALTER TABLE b RENAME COLUMN named TO name; ALTER TABLE b ALTER COLUMN name TYPE integer USING 1")

@@ -255,7 +255,7 @@ def test_the_role_needs_rights_on_tables_behind_a_view(views: Place, workspace: 
             return caught.value
 
         error = refused(MissingPrivilege)
-        assert "may not read kept.lines, which stands behind view public.many" in error.what
+        assert "may not read kept.lines, which is behind view public.many" in error.what
         grants = error.remedy.partition("; or ")[0]
         assert grants == f'GRANT USAGE ON SCHEMA "kept" TO "{role}"; GRANT SELECT ON "kept"."lines" TO "{role}"'
         data["tables"][0]["strategy"]["variant"] = "auto"

@@ -78,4 +78,4 @@ def test_a_guard_says_how_to_go_on(place: Place) -> None:
     assert (result["error"], result["remedy"], result["exit_code"]) == (what, remedy, 3)
     code, out, said = qbcd(place, "check", key=["x"])
     assert code == 3
-    assert "error: stream orders: key changed in the configuration since prepare: key was " in said
+    assert "error: stream orders: key is fixed at prepare, and was changed in the configuration since: key was " in said

@@ -57,7 +57,7 @@ def test_no_driver_jar_anywhere(place: Place, tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(qbcd.project, "Surroundings", around)
     with opened(place) as project:
         assert assembly_of(project).state.project_id
-        message = place.refused(project.stream("id_rcs").prepare, EnvironmentMissing, 1)
+        message = place.refused(project.stream("id_rcs").prepare, EnvironmentMissing, 2)
     driver = PostgreSQL.driver
     lines = message.replace(str(tmp_path), "TMP").splitlines()
     assert lines[0] == "no usable jar of the JDBC driver org.postgresql.Driver was found; tried:"
@@ -128,7 +128,7 @@ def test_no_java(place: Place, home: str) -> None:
         if home
         else "there is no Java: JAVA_HOME is not set and java is not on the PATH"
     )
-    assert said[1] == f"EnvironmentMissing 1 {what} {JAVA}"
+    assert said[1] == f"EnvironmentMissing 2 {what} {JAVA}"
 
 
 def checked(project: qbcd.Project) -> list[str]:
@@ -150,7 +150,7 @@ def test_a_folder_of_one_stream_that_cannot_be_written(place: Place) -> None:
             folder.unlink()
         assert [(finding.level, finding.stream) for finding in found] == [("ok", ""), ("error", "id_rcs")]
         said = "cannot be written: Not a directory (check its owner, rights and free space)"
-        assert str(found[1].error) == f"workdir {folder} {said}"
+        assert str(found[1].error) == f"stream id_rcs: workdir {folder} {said}"
 
 
 def test_a_session_in_another_time_zone(place: Place, spark: SparkSession) -> None:

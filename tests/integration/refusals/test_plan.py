@@ -144,7 +144,7 @@ def test_keys_whose_values_are_no_keys(place: Place, strategy: str, table: str, 
         assert assembly_of(project).state.project_id
         assert place.refused(project.stream("s").prepare, UnsafeKey, 3) == (
             f"stream s: key ({', '.join(key)}) has duplicate or NULL values in public.{table} "
-            "(choose a key that is unique and never NULL, or mend the rows)"
+            "(choose a key that is unique and never NULL, or fix the rows)"
         )
 
 

@@ -28,7 +28,7 @@ RESET = "qbcd reset STREAM, then prepare it again; or undo the change at the sou
 
 def missing(column: str) -> str:
     """Return the message about a captured column that no longer exists."""
-    return f"captured column '{column}' is gone from public.orders (dropped or renamed)"
+    return f"captured column '{column}' of public.orders does not exist any more (dropped or renamed)"
 
 
 def leaving_out(column: str) -> str:
@@ -119,7 +119,7 @@ def refused_while(place: Place, project: qbcd.Project, stream: str, kind: type[Q
         (
             "ALTER TABLE orders RENAME TO orders_of_old",
             "ALTER TABLE orders_of_old RENAME TO orders",
-            f"stream STREAM: public.orders is gone, or the role may not see it any more ({RESET})",
+            f"stream STREAM: public.orders does not exist any more, or the role may not see it ({RESET})",
         ),
     ],
 )
@@ -136,13 +136,13 @@ def test_a_key_that_lost_its_constraint_is_counted_from_then_on(
         assert outcome.report is not None
         assert outcome.report.header is None
         assert outcome.report.warnings == [
-            "the primary key of public.orders is gone now; the stream keeps its key (id) "
+            "the primary key of public.orders is dropped now; the stream keeps its key (id) "
             f"(qbcd reset {stream} and prepare to change it)"
         ]
         do, undo = "INSERT INTO orders VALUES (5, 'XX')", "DELETE FROM orders WHERE region = 'XX'"
         assert refused_while(place, project, stream, UnsafeKey, do, undo) == (
             "stream STREAM: key (id) has duplicate or NULL values in public.orders "
-            "(choose a key that is unique and never NULL, or mend the rows)"
+            "(choose a key that is unique and never NULL, or fix the rows)"
         )
     finally:
         place.sql("ALTER TABLE orders ADD PRIMARY KEY (id)")
@@ -195,11 +195,15 @@ def test_an_added_column_is_a_warning_and_events_go_on(place: Place, project: qb
 @pytest.mark.parametrize(
     ("more", "names", "moved"),
     [
-        ({"exclude": ["note"], "types": {"amount": "text"}}, "types", 'types was not set and is {"amount": "text"}'),
-        ({"key": ["id"]}, "key", 'key was not set and is ["id"]'),
+        (
+            {"exclude": ["note"], "types": {"amount": "text"}},
+            "types is fixed at prepare, and was",
+            'types was not set and is {"amount": "text"}',
+        ),
+        ({"key": ["id"]}, "key is fixed at prepare, and was", 'key was not set and is ["id"]'),
         (
             {"table": "public.loose", "key": ["k"]},
-            "key, table",
+            "key, table are fixed at prepare, and were",
             'key was not set and is ["k"]; table was ["public", "orders"] and is ["public", "loose"]',
         ),
     ],
@@ -209,8 +213,8 @@ def test_a_configuration_that_changed_since_prepare(
 ) -> None:
     with qbcd.Project.from_dict(written(place, **more), base_dir=place.folder) as changed:
         message = (
-            f"stream {stream}: {names} changed in the configuration since prepare: {moved} "
-            f"(take the change back, or qbcd reset {stream} and prepare it again)"
+            f"stream {stream}: {names} changed in the configuration since: {moved} "
+            f"(take the change back; to go on with it: qbcd reset {stream}, then qbcd prepare {stream})"
         )
         for action in (lambda: polled(changed, stream), changed.stream(stream).prepare, changed.stream(stream).verify):
             assert place.refused(action, SchemaChanged, 3) == message
@@ -262,7 +266,7 @@ def test_keys_that_became_invalid_after_prepare(
 ) -> None:
     assert refused_while(place, project, f"{stream}_loose", UnsafeKey, do, undo) == (
         "stream STREAM: key (k, part) has duplicate or NULL values in public.loose "
-        "(choose a key that is unique and never NULL, or mend the rows)"
+        "(choose a key that is unique and never NULL, or fix the rows)"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import socket
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, quote_plus
 
 import pytest
 import yaml
@@ -19,7 +21,8 @@ import qbcd
 from qbcd.api import assembly_of
 from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import ConfigError, QbcdError, SourceError
-from tests.support import sql
+from tests.support import places, sql
+from tests.support.cli import Cli
 from tests.support.pg_source import PG
 from tests.support.project import config
 from tests.support.refusals import STRATEGIES, Place, new_place, polled
@@ -138,23 +141,91 @@ def test_tls_is_the_same_on_both_urls_and_full_off_this_machine(url: str, mode: 
 
 # -- the password ----------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
-def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A server of its own that requires a password of role `reader`."""
+def guarding() -> Iterator[EmbeddedPostgres]:
+    """A server of its own that requires a password of members of role `guests`, such as `reader`."""
     with EmbeddedPostgres.start() as own:
         rules = own.directory / "data" / "pg_hba.conf"
-        rules.write_text(f"host all reader {own.host}/32 scram-sha-256\n{rules.read_text()}")
-        sql(own.url, "CREATE ROLE reader LOGIN PASSWORD %s", [SECRET])
+        rules.write_text(f"host all +guests {own.host}/32 scram-sha-256\n{rules.read_text()}")
+        sql(own.url, "CREATE ROLE guests; CREATE ROLE reader LOGIN PASSWORD %s IN ROLE guests", [SECRET])
         sql(own.url, "SELECT pg_reload_conf()")
-        with new_place(own, tmp_path_factory.mktemp("guarded") / "project") as made:
-            made.sql("CREATE TABLE orders (id int PRIMARY KEY, x text); GRANT SELECT ON orders TO reader")
-            made.sql("INSERT INTO orders SELECT i, 'x' FROM generate_series(1, 50) i")
-            made.sql(f"GRANT CREATE ON DATABASE {made.database} TO reader")
-            yield made
+        yield own
+
+
+@pytest.fixture(scope="module")
+def guarded(guarding: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with new_place(guarding, tmp_path_factory.mktemp("guarded") / "project") as made:
+        made.sql("CREATE TABLE orders (id int PRIMARY KEY, x text); GRANT SELECT ON orders TO reader")
+        made.sql("INSERT INTO orders SELECT i, 'x' FROM generate_series(1, 50) i")
+        made.sql(f"GRANT CREATE ON DATABASE {made.database} TO reader")
+        yield made
 
 
 def everywhere(folder: Path) -> bytes:
     """Return the bytes of all files under `folder`."""
     return b"\n".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def spellings(secret: str) -> tuple[str, ...]:
+    """A secret as it is, and as URLs, JSON and Python spell it."""
+    return (secret, quote(secret, safe=""), quote_plus(secret), json.dumps(secret)[1:-1], repr(secret)[1:-1])
+
+
+COMMANDS = ("check -v", "prepare -v", "run --once -v", "run --once --json", "status -v", "status --json")
+
+
+@pytest.mark.parametrize(
+    ("kind", "password"),
+    [
+        ("postgresql", SECRET),
+        ("postgresql", "orders"),
+        pytest.param("postgresql", "a", marks=pytest.mark.campaign),
+        pytest.param("postgresql", "postgres", marks=pytest.mark.campaign),
+        pytest.param("postgresql", "secret", marks=pytest.mark.campaign),
+        ("mariadb", SECRET),
+        pytest.param("mariadb", "orders", marks=pytest.mark.campaign),
+        pytest.param("mariadb", "a", marks=pytest.mark.campaign),
+    ],
+)
+def test_no_command_shows_a_password_or_masks_a_word(
+    kind: str,
+    password: str,
+    request: pytest.FixtureRequest,
+    workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Neither the right one nor a wrong one, in outputs, files and tables; one that is a word hides no such word."""
+    monkeypatch.chdir(workspace)
+    server = request.getfixturevalue("guarding" if kind == "postgresql" else "mariadb")
+    with places.new_place(server, kind) as there, there.user(password) as user:
+        if kind == "postgresql":
+            there.sql(f"GRANT guests TO {user}")
+        for table in ("orders", "ordersz"):
+            there.sql(f"CREATE TABLE {table} (id int PRIMARY KEY, a int)")
+        there.insert("orders", [(1, 1), (2, 2)])
+        there.grant("SELECT", "orders", user)
+        there.grant_own_schema(user)
+        tables = [{"table": there.table(name), "strategy": "mds"} for name in ("orders", "ordersz")]
+        data = config(there.url, *tables, source={"url": there.url_as(user), "password": "${env:SHOP_PASSWORD}"})
+        (workspace / "qbcd.yaml").write_text(yaml.safe_dump(data))
+        shown, codes = "", []
+        for given in (f"{password}-wrong", password):
+            monkeypatch.setenv("SHOP_PASSWORD", given)
+            for command in COMMANDS:
+                ran = Cli(capsys)(*command.split())
+                shown += ran.out + ran.err
+                codes.append(ran.code)
+        kept = everywhere(workspace).decode(errors="replace") + str(there.contents(()))
+    assert codes[:4] == [1] * 4
+    assert set(codes[6:10]) <= {2, 3}  # one of the tables is not granted, and so not there for MariaDB
+    assert "Traceback" in shown
+    assert "authentication failed" in shown or "Access denied" in shown
+    assert there.table("ordersz") in shown
+    assert "SELECT ON public.ordersz" in shown or kind != "postgresql"
+    assert "***" not in shown
+    if password == SECRET:
+        for spelled in (*spellings(password), "c4n4ry"):
+            assert spelled not in shown + kept
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -185,7 +256,7 @@ def test_a_wrong_password_is_refused_and_shown_nowhere(
         ]
         shown += [project.config.model_dump_json(), str(caught.getrepr(style="short"))]
     texts = "\n".join([*shown, caplog.text])
-    for secret in (SECRET, "c4n4ry", "p%40ss"):
+    for secret in (*spellings(SECRET), "c4n4ry"):
         assert secret not in texts
         assert secret.encode() not in everywhere(guarded.folder)
 
@@ -206,7 +277,7 @@ with qbcd.open("qbcd.yaml") as project:
 
 @pytest.mark.campaign
 def test_the_right_password_is_shown_nowhere_either(guarded: Place, tmp_path: Path) -> None:
-    """Run id_rcs at DEBUG, with Spark's event log.
+    """Run id_rcs at DEBUG, with events and Spark's event log.
 
     The log has all that Spark's pages would show.
     """
@@ -215,7 +286,7 @@ def test_the_right_password_is_shown_nowhere_either(guarded: Place, tmp_path: Pa
     settings |= {"spark.eventLog.compress": "false"}
     data = config(
         guarded.url_as("reader"),
-        {"name": "s", "table": "public.orders", "strategy": "id_rcs"},
+        {"name": "s", "table": "public.orders", "strategy": "id_rcs", "baseline": "events"},
         source={"password": "${env:SHOP_PASSWORD}"},
         spark={"master": "local[1]", "conf": settings},
     )
@@ -232,5 +303,6 @@ def test_the_right_password_is_shown_nowhere_either(guarded: Place, tmp_path: Pa
     assert done.returncode == 0, done.stderr[-2000:]
     seen = (done.stdout + done.stderr).encode() + everywhere(tmp_path)
     assert b"JDBCRelation" in seen  # Spark's event log exists and has the reads
-    for secret in (SECRET, "c4n4ry", "p%40ss"):
+    assert [path for path in (tmp_path / "out" / "changes").rglob("*.jsonl") if b'"op":"r"' in path.read_bytes()]
+    for secret in (*spellings(SECRET), "c4n4ry"):
         assert secret.encode() not in seen

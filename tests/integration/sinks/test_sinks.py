@@ -506,7 +506,7 @@ def test_console_shows_the_first_events_and_counts_the_others(spark: SparkSessio
     out = io.StringIO()
     ConsoleSink("screen", limit=3, console=Console(file=out, width=100)).write(batch_of(spark, rows=1500, seq=7))
     text = out.getvalue()
-    assert "orders  batch 5/7: 1 delete, 1 update, 1,498 inserts" in text
+    assert "orders  5/7: 1 delete, 1 update, 1,498 inserts" in text
     assert "amount: 1.50 → -2.00" in text
     assert "n2\\n" in text
     assert "n3" not in text

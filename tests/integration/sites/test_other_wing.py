@@ -28,7 +28,7 @@ def test_a_strategy_of_the_other_wing(then: str, now: str, place: Place, workspa
         project.stream("s").prepare()
     place.sql("UPDATE t SET a = 3 WHERE id = 1")
     with opened(config(place.url, stream(place, now)), workspace, spark) as project:
-        message = f"strategy changed in the configuration since prepare: it was {then}"
+        message = f"strategy is fixed at prepare, and was changed in the configuration since: it was {then}"
         for action in (project.stream("s").prepare, project.stream("s").verify, lambda: poll(project, "s")):
             with pytest.raises(SchemaChanged, match=message):
                 action()

@@ -56,7 +56,7 @@ def test_renamed_streams_are_reported_and_can_be_reset(cli: Cli, workspace: Path
 
     configure(workspace, database, orders="bestellungen", customers="kunden")
     status = cli("status")
-    assert "stream orders is prepared, and not in the configuration any more" in status.err
+    assert "stream orders is prepared, but no longer configured" in status.err
     assert [(one["stream"], one["place"]) for one in cli("status", "--json").data["left"]] == [
         ("customers", "schema 'qbcd' of source shop"),
         ("orders", "the workdir"),
@@ -110,7 +110,7 @@ def test_a_mistake_is_reported_once(cli: Cli, workspace: Path, database: str) ->
     checked = cli("check")
     assert checked.code == 2
     assert checked.err.count("sslmode") == 1
-    assert "sets sslmode to 'ful' (use one of disable, allow, prefer, require, verify-ca, verify-full)" in checked.err
+    assert "sets sslmode to a value that it cannot have (use one of disable, allow, prefer, require, " in checked.err
 
 
 def test_the_key_cannot_be_excluded(cli: Cli, workspace: Path) -> None:

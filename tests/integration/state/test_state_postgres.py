@@ -142,6 +142,12 @@ def test_a_password_in_the_servers_own_words_is_masked(database: str) -> None:
         state.write() as conn,
     ):
         conn.execute(text("SELECT 'hunter2'::int"))
+    with (
+        ProjectState(make_url(database).set(password="qbcd")) as state,
+        pytest.raises(SourceError, match='relation "qbcd_nowhere" does not exist'),
+        state.write() as conn,
+    ):
+        conn.execute(text("SELECT * FROM qbcd_nowhere"))
 
 
 def test_of_the_servers_words_only_the_first_line_is_shown(state: ProjectState) -> None:

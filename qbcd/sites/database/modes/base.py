@@ -91,7 +91,8 @@ class DatabaseMode(ABC, Generic[S]):
         start = self._start(poll)
         if start.change.columns or (start.change and self.compares_restriction):
             result = self._apply_change(poll, start.change)
-            yield detection_of(poll, result, Cost(self._table_rows + start.rows, result.found, seconds=start.seconds))
+            cost = Cost(self._table_rows + start.rows, shipped(poll, result.found), seconds=start.seconds)
+            yield detection_of(poll, result, cost)
             start = replace(start, began=time.monotonic())
         if start.compare_all:
             self._rebuild_ranges(poll)
@@ -124,7 +125,7 @@ class DatabaseMode(ABC, Generic[S]):
         """Compare the whole table with the replica in one step."""
         poll.context.progress("comparing table and replica in the source")
         result = run_step(poll, StepRequest([self.strategy.differences]))
-        cost = Cost(self._table_rows + start.rows, result.found, seconds=start.seconds, spark=result.found > 0)
+        cost = Cost(self._table_rows + start.rows, shipped(poll, result.found), seconds=start.seconds)
         return detection_of(poll, result, cost)
 
     @property
@@ -160,6 +161,10 @@ class DatabaseMode(ABC, Generic[S]):
         """Return the statements that find deleted keys that `comparison` does not find."""
         return []
 
+    def unseen_deletes(self) -> list[Find]:
+        """Return the statements that find deletes which polls do not show; they are no differences."""
+        return []
+
     # -- explain -----------------------------------------------------------------------------------------------------
     @abstractmethod
     def explain(self, row: StreamRow | None) -> list[ExplainedStatement]:
@@ -187,8 +192,8 @@ class AuditedMode(DatabaseMode[S]):
         if audit_began := due(poll):
             began = time.monotonic()
             for result in self._audit(poll, audit_began):
-                seconds, travels = time.monotonic() - began, result.found > 0
-                yield detection_of(poll, result, Cost(self._table_rows, result.found, seconds=seconds, spark=travels))
+                cost = Cost(self._table_rows, shipped(poll, result.found), seconds=time.monotonic() - began)
+                yield detection_of(poll, result, cost)
                 began = time.monotonic()
 
 
@@ -196,3 +201,8 @@ def detection_of(poll: DatabasePoll, result: StepResult, cost: Cost) -> Detectio
     """Return what a step found, with what the user's confirmations let pass."""
     accepted = (ACCEPTED_SOURCE,) if result.accepted_source else ()
     return Detection(result.header, cost, (*poll.leased.notes, *accepted), result.remarks)
+
+
+def shipped(poll: DatabasePoll, found: int) -> int:
+    """Return the number of `found` events whose rows leave the source: all, or none without a sink."""
+    return found if poll.settings.sinks else 0

@@ -47,7 +47,7 @@ class FlaggedWindowMode(WindowMode[Tdi]):
         return [
             ExplainedStatement(
                 "remove flagged rows that were reported, and that every reader has passed",
-                f"{place}, a transaction of its own, before the look",
+                f"{place}, a transaction of its own, before the window is read",
                 remove,
             ),
             ExplainedStatement(

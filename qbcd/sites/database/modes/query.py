@@ -14,7 +14,7 @@ from qbcd.sites.database import query_poll
 from qbcd.sites.database.commit import StepResult
 from qbcd.sites.database.eligibility import refuse_other_columns
 from qbcd.sites.database.explain import apply_statements, next_slice
-from qbcd.sites.database.modes.base import AuditedMode, detection_of
+from qbcd.sites.database.modes.base import AuditedMode, detection_of, shipped
 from qbcd.sites.database.poll import DatabasePoll
 from qbcd.sites.database.poll_start import PollStart
 from qbcd.sites.eligibility import Place, refuse_unsafe_watermark, watermark_remarks
@@ -69,7 +69,7 @@ class QueryMode(AuditedMode[VbdDelta]):
     def _poll(self, poll: DatabasePoll, start: PollStart) -> Iterator[Detection]:
         look = query_poll.poll_whole if start.compare_all else query_poll.poll_affected
         result = look(poll, self.strategy)
-        cost = Cost(result.found, result.found, seconds=start.seconds, spark=result.found > 0)
+        cost = Cost(result.found, shipped(poll, result.found), seconds=start.seconds)
         yield detection_of(poll, result, cost)
         yield from self._audit_if_due(poll)
 
@@ -103,7 +103,7 @@ class QueryMode(AuditedMode[VbdDelta]):
                 how, due = "read what was written since", ", when that is due"
             yield ExplainedStatement(f"{lineage.name}: {how}", place, lineage.find(since))
             if lineage.marked is None or self.strategy.deletes:
-                title = f"{lineage.name}: look for rows that are gone{due}"
+                title = f"{lineage.name}: find deleted rows{due}"
                 yield ExplainedStatement(title, place, lineage.find_gone())
 
     def explain_audit(self, row: StreamRow | None) -> list[ExplainedStatement]:
@@ -113,7 +113,7 @@ class QueryMode(AuditedMode[VbdDelta]):
         return [
             ExplainedStatement("audit: compare the whole query with the replica, into the outbox", place, whole),
             *(
-                ExplainedStatement(f"audit: take {of.name} into its lineage anew", "the same transaction", statement)
+                ExplainedStatement(f"audit: fill the lineage of {of.name} again", "the same transaction", statement)
                 for of in self.strategy.lineages
                 for statement in (of.empty(), of.fill())
             ),

@@ -11,10 +11,10 @@ from qbcd.catalog.source import Session
 from qbcd.model import Cost
 from qbcd.model.checkpoint import Entry
 from qbcd.sites.database import range_sizes
-from qbcd.sites.database.commit import StepResult
+from qbcd.sites.database.commit import Find, StepResult
 from qbcd.sites.database.eligibility import refuse_unordered_key
 from qbcd.sites.database.explain import range_statements
-from qbcd.sites.database.modes.base import DatabaseMode, detection_of
+from qbcd.sites.database.modes.base import DatabaseMode, detection_of, shipped
 from qbcd.sites.database.poll import DatabasePoll
 from qbcd.sites.database.poll_start import PollStart
 from qbcd.sites.database.range_poll import RangePoll
@@ -55,13 +55,17 @@ class RangeMode(DatabaseMode[ByRanges]):
         visit, began = RangePoll(poll, self.strategy), time.monotonic()
         for header in visit.batches():
             seconds = time.monotonic() - began
-            yield Detection(header, Cost(rows_shipped=header.size, seconds=seconds, spark=True))
+            yield Detection(header, Cost(rows_shipped=shipped(poll, header.size), seconds=seconds))
             began = time.monotonic()  # the batch was delivered in between
         done = visit.done
         cost = Cost(2 * done.rows, ranges=done.ranges, dirty=done.dirty, seconds=time.monotonic() - began)
         yield detection_of(poll, StepResult(accepted_source=done.accepted_source), cost)
 
+    def unseen_deletes(self) -> list[Find]:
+        """Return the search for missing keys, of a strategy that does not look for them."""
+        return [self.strategy.sweep] if self.strategy.blind_to_deletes else []
+
     def explain(self, row: StreamRow | None) -> list[ExplainedStatement]:
         """Return the statements of one range."""
-        title = "look for keys that are gone" if self.strategy.sweeps else "find the changes"
+        title = "find deleted keys" if self.strategy.sweeps else "find the changes"
         return range_statements(self.context, self.strategy, title, row)

@@ -27,7 +27,7 @@ from qbcd.sites.database import range_sizes
 from qbcd.sites.database.commit import Counts, Find, StepRequest, StepResult, run_step
 from qbcd.sites.database.eligibility import refuse_unordered_key
 from qbcd.sites.database.explain import apply_statements, next_slice, range_statements
-from qbcd.sites.database.modes.base import AuditedMode, detection_of
+from qbcd.sites.database.modes.base import AuditedMode, detection_of, shipped
 from qbcd.sites.database.poll import DatabasePoll
 from qbcd.sites.database.poll_start import PollStart
 from qbcd.sites.database.range_poll import RangePoll
@@ -88,7 +88,7 @@ class WindowMode(AuditedMode[W]):
     def _poll(self, poll: DatabasePoll, start: PollStart) -> Iterator[Detection]:
         for result in self._steps(poll, start):
             found = result.found
-            cost = Cost(self.strategy.rows_read(found), found, seconds=start.seconds, spark=found > 0)
+            cost = Cost(self.strategy.rows_read(found), shipped(poll, found), seconds=start.seconds)
             yield detection_of(poll, result, cost)
             start = replace(start, began=time.monotonic())
         yield from self._audit_if_due(poll)
@@ -97,7 +97,7 @@ class WindowMode(AuditedMode[W]):
         """Read the window, find deleted keys if all rows were compared, sweep if due."""
         yield self._read_window(poll, start)
         if Entry.MISSING_KEYS in poll.leased.checkpoint and not poll.context.stopping():
-            poll.context.progress("looking for keys that are gone")
+            poll.context.progress("looking for deleted keys")
             earlier = Deletes.from_checkpoint(poll.leased, Entry.MISSING_KEYS)
             request = StepRequest([self.strategy.sweep], guarded=earlier, drop=(Entry.MISSING_KEYS,))
             yield run_step(poll, request)
@@ -193,7 +193,7 @@ class WindowMode(AuditedMode[W]):
             context.progress("audit: comparing rows with the replica")
             yield run_step(poll, self._audit_rows(poll, window))
         if not context.stopping():
-            context.progress("audit: looking for keys that are gone")
+            context.progress("audit: looking for deleted keys")
             request = StepRequest(
                 [lambda part: strategy.sweep(part, reason=AUDIT)],
                 finish=lambda *step: {Entry.AUDITED: began},
@@ -219,14 +219,18 @@ class WindowMode(AuditedMode[W]):
         return [lambda part: self.strategy.look(part, window, repeats=False)] if window else []
 
     def _missing_keys(self) -> list[Find]:
-        return [self.strategy.sweep]
+        return [] if self.strategy.blind_to_deletes else [self.strategy.sweep]
+
+    def unseen_deletes(self) -> list[Find]:
+        """Return the search for missing keys, of a strategy whose windows do not show deletes."""
+        return [self.strategy.sweep] if self.strategy.blind_to_deletes else []
 
     # -- explain -----------------------------------------------------------------------------------------------------
     def explain(self, row: StreamRow | None) -> list[ExplainedStatement]:
         """Return the statements of a window, and of a sweep in one range."""
         statements = self._explain_window(row)
         if self.strategy.by_ranges:
-            title = "look for keys that are gone"
+            title = "find deleted keys"
             statements += range_statements(self.context, self.strategy, title, row)
         return statements
 
@@ -245,5 +249,5 @@ class WindowMode(AuditedMode[W]):
         compare = "audit: compare all rows before the watermark with the replica, into the outbox"
         return [
             ExplainedStatement(compare, place, rows),
-            ExplainedStatement("audit: look for keys that are gone, into the outbox", place, keys),
+            ExplainedStatement("audit: find deleted keys, into the outbox", place, keys),
         ]

@@ -31,6 +31,7 @@ from qbcd.sites.lake.notes import LeafNote
 from qbcd.sites.lake.poll import LakePoll, TablePoll
 from qbcd.sites.lake.replica.files import Files
 from qbcd.state import StoredRange
+from qbcd.wording import counted
 
 NAME = "leaf_checksums"
 KEY_RECOVERY = "key_recovery"  # its own switch; part of this path
@@ -88,11 +89,11 @@ def _leaves_of_dirty(poll: TablePoll, plan: FetchPlan) -> dict[int, RangeLeaves]
     Raises:
         TornRead: The ranges themselves have other checksums now.
     """
-    poll.context.progress(f"checksums of the leaves of {len(plan.asked):,} ranges")
+    poll.context.progress(f"checksums of the leaves of {counted(len(plan.asked), 'range')}")
     texts: dict[int, str] = {}
     now = checksums(poll, plan.asked, texts)
     if [(r.rows, r.checksum) for r in now] != [(r.rows, r.checksum) for r in plan.asked]:
-        raise TornRead("two looks at the same ranges differ", stream=poll.context.stream, remedy=NO_SNAPSHOT)
+        raise TornRead("two reads of the same ranges differ", stream=poll.context.stream, remedy=NO_SNAPSHOT)
     return range_leaves(now, texts)
 
 

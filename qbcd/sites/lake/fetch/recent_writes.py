@@ -22,6 +22,7 @@ from qbcd.sites.lake.fetch_plan import FetchPlan
 from qbcd.sites.lake.notes import RecentNote
 from qbcd.sites.lake.poll import TablePoll
 from qbcd.strategies import IdRcs
+from qbcd.wording import counted
 
 LEAST_ROWS = 20_000  # in dirty ranges; fewer are fetched whole
 MOST_SHARE = 0.1  # of these rows, written since the last poll; above it, the path saves little
@@ -45,7 +46,7 @@ class RecentWrites(PlanPath):
 
     def narrow(self, poll: TablePoll, plan: FetchPlan) -> FetchPlan | None:
         plan, most = replace(plan, asked_recent=True), int(min(MOST_SHARE * plan.fetched, MOST_KEYS))
-        poll.context.progress(f"rows written lately among about {plan.fetched:,}")
+        poll.context.progress(f"fetching rows written lately, of about {counted(plan.fetched, 'row')}")
         strategy, since = poll.strategy, _note(poll).since
         rows = rows_of(
             poll, plan.asked, lambda some, part: strategy.recent_keys(some, part, since=since, most=most + 1), most

@@ -22,6 +22,7 @@ from qbcd.sites.lake.replica.replica import travels_of
 from qbcd.sites.lake.replica.schema import row_fields
 from qbcd.sites.lake.stage import images_frame, replica_rows
 from qbcd.sites.refusals import untravelled_error
+from qbcd.wording import counted
 
 FEW_BYTES = 64_000_000  # of the rows of both sides, about
 ROW_BYTES = 500  # of a row whose width the source does not know
@@ -40,7 +41,7 @@ class StreamedKeys(RowsPath):
         try:
             found = compare(poll, plan.traced)
         except TornRead:  # several changes looked like one of another row, or deleted rows left no trace
-            poll.context.progress("the rows that were looked up are not all that changed; more are read")
+            poll.context.progress("more rows changed than were selected; fetching the others")
             return None
         return StreamedStep(poll, plan, plan.traced, found)
 
@@ -95,7 +96,9 @@ def compare(poll: TablePoll, plan: FetchPlan) -> WrittenBatch:
         UnsupportedType: A typed sink cannot hold a value.
     """
     context, settings = poll.context, poll.settings
-    context.progress(f"comparing about {plan.fetched:,} rows of {len(plan.asked):,} ranges with the replica")
+    context.progress(
+        f"comparing about {counted(plan.fetched, 'row')} of {counted(len(plan.asked), 'range')} with the replica"
+    )
     came, known = RowChecksum(), RowChecksum()
     fields = row_fields(travels_of(poll.plan), typed=settings.typed)
     new = frames.cast_to(images_frame(poll, row_selection.of_source(plan.asked)), fields)

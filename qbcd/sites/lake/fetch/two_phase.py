@@ -30,6 +30,7 @@ from qbcd.sites.lake.replica.replica import travels_of
 from qbcd.sites.lake.replica.schema import Fields, row_fields
 from qbcd.sites.lake.stage import check_values, frame, range_frame, replica_rows, stored_fields, write_stage
 from qbcd.state import StoredRange
+from qbcd.wording import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -155,7 +156,7 @@ def defers_split(poll: TablePoll, plan: FetchPlan, rows_per_range: int) -> bool:
 
 def fetch(poll: TablePoll, plan: FetchPlan) -> ChangedRows | None:
     """Compare keys and digests of the ranges, then read the changed rows; None if they are too many for that."""
-    poll.context.progress(f"fetching keys and digests of about {plan.fetched:,} rows")
+    poll.context.progress(f"fetching keys and digests of about {counted(plan.fetched, 'row')}")
     old = _differing(poll, plan)
     changed = None
     try:
@@ -249,7 +250,7 @@ def _rows(poll: TablePoll, keys: list[tuple[str, ...]]) -> FileSet:
         TornRead: The source returned another number of rows.
     """
     context, fields = poll.context, _row_fields(poll)
-    context.progress(f"fetching {len(keys):,} rows that changed")
+    context.progress(f"fetching {counted(len(keys), 'row')} that changed")
     if not keys:
         nothing = frames.no_rows(context.spark.get(), fields)
         return context.files.write(nothing, fields, PASSING, poll.leased)
@@ -262,7 +263,7 @@ def _rows(poll: TablePoll, keys: list[tuple[str, ...]]) -> FileSet:
     if came != len(keys):
         context.files.discard(part)
         raise TornRead(
-            f"{len(keys)} rows were asked for by their keys and {came} came, out of one snapshot",
+            f"{counted(len(keys), 'row')} requested by key, {came:,} received, out of one snapshot",
             stream=context.stream,
             remedy="report this with the type of the key",
         )

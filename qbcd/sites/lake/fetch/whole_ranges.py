@@ -19,6 +19,7 @@ from qbcd.sites.lake.replica.files import PASSING, FileSet
 from qbcd.sites.lake.replica.replica import NewSegment
 from qbcd.sites.lake.stage import check_values, fetch_rows, segment_for, staged_rows
 from qbcd.state import StoredRange
+from qbcd.wording import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -58,7 +59,7 @@ class WholeRangesStep(FetchedStep):
     def write(self) -> WrittenBatch:
         hooks.reach("after_fetch")
         poll, plan = self.poll, self.plan
-        poll.context.progress(f"comparing {len(plan.asked):,} ranges with the replica")
+        poll.context.progress(f"comparing {counted(len(plan.asked), 'range')} with the replica")
         self.stage = diff.gathered(staged_rows(poll, self.stage_files), plan.rows)
         check_values(poll, self.stage)
         self.read = _counted(poll, plan, self.stage)

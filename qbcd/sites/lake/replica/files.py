@@ -122,8 +122,8 @@ class Files:
             raise StateConflict(
                 f"the workdir {self.workdir} does not hold this stream's files",
                 stream=self.stream,
-                remedy="share one workdir among all hosts of the project, or bring the prepared one back; "
-                f"qbcd reset {self.stream} --discard begins anew",
+                remedy="share one workdir among all hosts of the project, or restore the prepared one; "
+                f"or qbcd reset {self.stream} --discard, then prepare it again",
             )
 
     def write(

@@ -1,0 +1,56 @@
+"""Log lines of a process that nobody watches: one line an event, with time, level and stream, as text or as JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from datetime import datetime, timezone
+from typing import Any, Literal
+
+Level = Literal["debug", "info", "warning", "error"]
+_STREAM = re.compile(r"stream (\S+): ")
+
+
+class LogLines:
+    """Writes log lines.
+
+    Text is ``TIME LEVEL STREAM MESSAGE`` with ``-`` for what is of no stream. JSON is one object a line: ``ts``,
+    ``level``, ``stream``, ``message``, and numbers.
+
+    Args:
+        write: Takes a line without its end.
+        as_json: Write JSON instead of text.
+    """
+
+    def __init__(self, write: Callable[[str], None], *, as_json: bool) -> None:
+        self._write = write
+        self._as_json = as_json
+
+    def add(self, level: Level, message: str, stream: str = "", **values: Any) -> None:
+        """Write one line.
+
+        Args:
+            level: Its level.
+            message: One sentence; may begin with ``stream NAME: ``, and may have several lines.
+            stream: The stream, unless the message names it.
+            values: Further fields of JSON; text has none of them.
+        """
+        named = _STREAM.match(message)
+        if named and stream in ("", named[1]):
+            stream, message = named[1], message[named.end() :]
+        now = datetime.now(timezone.utc)
+        if self._as_json:
+            ts = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            data = {"ts": ts, "level": level, "stream": stream, "message": message, **values}
+            self._write(json.dumps(data, ensure_ascii=False, default=str))
+            return
+        flat = " ".join(line.strip() for line in message.splitlines())
+        self._write(f"{now:%Y-%m-%dT%H:%M:%SZ} {level.upper():<7} {stream or '-'} {flat}")
+
+    def add_trace(self, trace: str) -> None:
+        """Write a traceback; as text it keeps its lines."""
+        if self._as_json:
+            self.add("debug", trace.rstrip())
+        else:
+            self._write(trace.rstrip())

@@ -1,0 +1,170 @@
+"""Lines that ``run`` prints about polls: results, errors, recoveries, and a sign of life in quiet times."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len
+
+from qbcd.cli import formatting
+from qbcd.cli.output import Output
+from qbcd.wording import batch_number, clock_time
+
+if TYPE_CHECKING:
+    from qbcd.job import Outcome
+    from qbcd.stream import Report
+
+HEARTBEAT_SECONDS = 600.0  # of quiet, after which one line says that the process polls
+
+
+@dataclass
+class Failing:
+    """Polls of a stream that failed in a row."""
+
+    since: float
+    attempts: int = 0
+
+
+@dataclass
+class Quiet:
+    """Polls without a line of their own, since the last line or the start."""
+
+    since: float
+    began: float
+    polls: int = 0
+    streams: set[str] = field(default_factory=set)
+
+
+class RunLines:
+    """The lines of one `run`.
+
+    Args:
+        output: Where they go.
+        once: Each stream is polled once.
+        polls_too: Print lines of polls that succeeded; with `--json` they are on stdout already.
+        heartbeat: Seconds of quiet after which a continuous run prints a sign of life.
+    """
+
+    def __init__(self, output: Output, *, once: bool, polls_too: bool, heartbeat: float = HEARTBEAT_SECONDS) -> None:
+        self._output = output
+        self._polls_too = polls_too
+        watched = output.log is None and output.err.is_terminal
+        self._every_poll = once or watched or output.verbose
+        self._heartbeat = heartbeat
+        self._failing: dict[str, Failing] = {}
+        self._quiet = _quiet()
+
+    def add(self, outcome: Outcome) -> None:
+        """Print what there is to say about a poll."""
+        if self._output.as_json:
+            self._output.data(outcome_data(self._output, outcome))
+        said = self._report(outcome, outcome.report) if outcome.report is not None else False
+        if outcome.error is not None:
+            self._output.trace(outcome.error)
+            self._output.complain(outcome.error, **self._numbers(outcome))
+            said = True
+        said = self._recovery(outcome) or said
+        if said:
+            self._quiet = _quiet()
+        elif self._polls_too:
+            self._count(outcome.stream)
+
+    def _report(self, outcome: Outcome, report: Report) -> bool:
+        """Print warnings, the result, and failed deliveries; return True if anything was printed."""
+        for warning in report.warnings:
+            self._output.warn(warning, outcome.stream)
+        shows = self._polls_too and bool(report.header or report.delivered or self._every_poll)
+        if shows:
+            self._line(outcome, report)
+        for sink, failure in report.failures.items():
+            self._output.trace(failure)
+            self._output.complain(failure, sink=sink)
+        return shows or bool(report.warnings or report.failures)
+
+    def _line(self, outcome: Outcome, report: Report) -> None:
+        found, costs = _found(report), formatting.costs(report.cost)
+        line, err = f"{found} ({' · '.join(costs)})", self._output.err
+        fits = not err.is_terminal or cell_len(f"{report.stream}: {line}") <= err.width
+        if fits or self._output.log is not None:
+            self._output.remark(report.stream, f"{found} [dim]({' · '.join(costs)})[/]", **self._numbers(outcome))
+            return
+        self._output.remark(report.stream, found)
+        for part in formatting.packed(costs, err.width - 2):
+            self._output.say(f"  [dim]{part}[/]")
+
+    def _recovery(self, outcome: Outcome) -> bool:
+        """Count failed polls in a row; print a line when the first one succeeds again, and return True then."""
+        if outcome.exit_code:
+            self._failing.setdefault(outcome.stream, Failing(time.time())).attempts += 1
+            return False
+        failing = self._failing.pop(outcome.stream, None)
+        if failing is None:
+            return False
+        seconds, polls = time.time() - failing.since, formatting.counted(failing.attempts, "failed poll")
+        text = f"recovered after {formatting.age(seconds)} and {polls}"
+        values = {"failing_seconds": round(seconds, 1), "failed_polls": failing.attempts}
+        self._output.remark(outcome.stream, text, **values)
+        return True
+
+    def _count(self, stream: str) -> None:
+        """Count a poll that has no line; print a sign of life when it was quiet for long enough."""
+        quiet = self._quiet
+        quiet.polls += 1
+        quiet.streams.add(stream)
+        if time.monotonic() - quiet.began < self._heartbeat:
+            return
+        polls, streams = formatting.counted(quiet.polls, "poll"), formatting.counted(len(quiet.streams), "stream")
+        text = f"{polls} of {streams} since {clock_time(quiet.since)}, no change"
+        if self._output.log is not None:
+            self._output.log.add("info", text, polls=quiet.polls, streams=len(quiet.streams))
+        else:
+            self._output.say(text)
+        self._quiet = _quiet()
+
+    def _numbers(self, outcome: Outcome) -> dict[str, Any]:
+        """Return the numbers of a poll for a log line."""
+        data = outcome_data(self._output, outcome)
+        named = ("outcome", "epoch", "batch_seq", "counts", "delivered", "cost")
+        return {name: data[name] for name in named if name in data}
+
+
+def _quiet() -> Quiet:
+    return Quiet(time.time(), time.monotonic())
+
+
+def _found(report: Report) -> str:
+    """Return the batches of a poll with their events, or its earlier deliveries."""
+    if report.headers:
+        first, last = report.headers[0], report.headers[-1]
+        which = first.number if first is last else f"{first.number} to {batch_number(last.epoch, last.seq)}"
+        return f"{which}: {formatting.events(report.counts)}"
+    if report.delivered:
+        return f"no change, {formatting.counted(report.delivered, 'earlier delivery', 'earlier deliveries')} made"
+    return "no change"
+
+
+def outcome_data(output: Output, outcome: Outcome) -> dict[str, Any]:
+    """Return a poll as JSON-ready data."""
+    report, error = outcome.report, outcome.error
+    if error is not None:
+        kind = "refused" if outcome.exit_code == 3 else "failed"
+        did = _report_data(output, report) if report is not None else {}
+        return did | output.as_data(error) | {"stream": outcome.stream, "outcome": kind}
+    assert report is not None
+    kind = "failed" if report.failures else "ok" if report.header else "empty"
+    return {"stream": report.stream, "outcome": kind, **_report_data(output, report)}
+
+
+def _report_data(output: Output, report: Report) -> dict[str, Any]:
+    header = report.header
+    return {
+        "epoch": header.epoch if header else None,
+        "batch_seq": header.seq if header else None,
+        "counts": report.counts,
+        "delivered": report.delivered,
+        "failures": {sink: output.masked(str(error)) for sink, error in report.failures.items()},
+        "warnings": [output.masked(warning) for warning in report.warnings],
+        "cost": asdict(report.cost),
+    }

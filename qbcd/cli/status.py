@@ -1,0 +1,193 @@
+"""Command ``status``: one line a stream, or all facts of the streams that are named."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Annotated, Any
+
+from rich.markup import escape
+
+from qbcd.cli import formatting
+from qbcd.cli.app import StreamNames, switch
+from qbcd.cli.output import Output, worst
+from qbcd.errors import QbcdError
+from qbcd.wording import clock_time
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from qbcd.api import Project
+    from qbcd.orphans import LeftStream
+    from qbcd.state import DeliveryFailure
+    from qbcd.status import StreamStatus
+
+Check = Annotated[bool, switch("--check", help="Exit with 5 if a stream is refused, failed or late.")]
+UNHEALTHY = 5
+_COLORS = {"ok": "green", "late": "yellow", "not prepared": "yellow", "preparing": "yellow", "polling": "green"}
+_OUTCOMES = {"ok": "changes", "empty": "no change", "failed": "failed", "refused": "refused"}
+_TITLES = ("stream", "state", "last poll", "last batch", "lag", "waiting")
+_GAP = 2  # blanks between two columns
+_NAME_WIDTH = len("last batch")  # of a fact
+_SHORTEST = 8  # letters that are left of a stream's name at least
+
+
+def status(output: Output, streams: StreamNames = None, check: Check = False) -> int:
+    """Show the state of the streams: one line each, all facts of those that are named."""
+    from qbcd.status import status_data
+
+    with output.project() as project, output.working("reading the state"):
+        found = project.status(streams or ())
+        left = [] if streams else _left(output, project)
+    if output.as_json:
+        listed = [status_data(one) for one in found]
+        for data in listed:
+            for holder, name in _messages(data):
+                holder[name] = output.foreign(holder[name])
+        output.data({"streams": listed, "left": [one.data() for one in left]})
+    elif streams:
+        for number, one in enumerate(found):
+            output.show(*([""] if number else []))
+            _show_facts(output, one)
+    else:
+        _show_lines(output, found)
+    for one_left in left if not output.as_json else []:
+        output.warn(one_left.told())
+    if check:
+        return UNHEALTHY if any(one.state in ("refused", "failed", "late", "error") for one in found) else 0
+    return worst([one.failed.exit_code for one in found if one.failed])
+
+
+def _messages(data: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield where a stream's status holds stored messages, which repeat the words of others."""
+    yield data, "error"
+    for holder in (data["last_poll"], *data["failures"].values()):
+        if holder:
+            yield holder, "message"
+
+
+def _left(output: Output, project: Project) -> list[LeftStream]:
+    """Return prepared streams that are no longer configured; warn if a source cannot be reached."""
+    try:
+        return project.left()
+    except QbcdError as error:
+        output.warn(f"streams that are no longer configured cannot be listed: {error}")
+        return []
+
+
+# -- one line a stream -------------------------------------------------------------------------------------------------
+def _show_lines(output: Output, found: list[StreamStatus]) -> None:
+    rows = [_TITLES, *(_line(one) for one in found)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(_TITLES))]
+    if output.out.is_terminal:
+        widths[0] = min(widths[0], max(_SHORTEST, output.out.width - sum(widths[1:]) - _GAP * (len(widths) - 1)))
+    for row in rows:
+        cells = [f"{_shortened(text, width):<{width}}" for text, width in zip(row, widths, strict=True)]
+        line = escape((" " * _GAP).join(cells).rstrip())
+        output.show(f"[bold]{line}[/]" if row is _TITLES else _colored(line, row[1]))
+    for one in found:
+        for text in _errors(one):
+            output.say(f"[bold red]error:[/] {escape(output.foreign(text))}")
+
+
+def _line(one: StreamStatus) -> tuple[str, ...]:
+    poll, batch = one.last_poll, one.last_batch
+    state, polled = one.state, "-" if poll is None else _ago(poll.finished_at)
+    shown: str = state
+    if one.polling and state in ("ok", "not prepared"):
+        shown = "polling" if one.prepared else "preparing"
+        polled = f"since {clock_time(one.polling_since)}" if one.polling_since else "now"
+    elif one.polling:
+        polled = "polling now"
+    return (
+        one.stream,
+        shown,
+        polled,
+        batch.number if batch else "-",
+        "-" if one.lag is None else formatting.age(one.lag),
+        f"{max(one.pending.values(), default=0):,}" if one.prepared else "-",
+    )
+
+
+def _colored(line: str, state: str) -> str:
+    """Color the first occurrence of the state after the stream's name."""
+    name, found, rest = line.partition(f"  {state}")
+    return f"{name}  [{_COLORS.get(state, 'red')}]{state}[/]{rest}" if found else line
+
+
+def _shortened(text: str, width: int) -> str:
+    """Cut a text in its middle, since names of streams often differ at their ends."""
+    if len(text) <= width:
+        return text
+    end = (width - 1) // 2
+    return f"{text[: width - 1 - end]}…{text[len(text) - end :]}"
+
+
+# -- all facts of a stream ---------------------------------------------------------------------------------------------
+def _show_facts(output: Output, one: StreamStatus) -> None:
+    output.show(f"[bold]{escape(one.stream)}[/]")
+    for name, fact in _facts(one):
+        text = escape(output.foreign(fact) if name == "error" else fact)
+        color = "red" if name == "error" else _COLORS.get(one.state, "red") if name == "state" else ""
+        output.item(f"{name:<{_NAME_WIDTH}}", f"[{color}]{text}[/]" if color else text)
+
+
+def _facts(one: StreamStatus) -> Iterator[tuple[str, str]]:
+    poll, batch, mark, visits = one.last_poll, one.last_batch, one.watermark, one.visits
+    yield "strategy", f"{one.strategy}, polled every {formatting.age(one.every.total_seconds())}"
+    yield "state", one.state
+    if one.polling:
+        since = f" since {_moment(one.polling_since)}" if one.polling_since else ""
+        yield "now", f"{'polling' if one.prepared else 'preparing'}{since}"
+    if one.epoch:
+        yield "epoch", f"{one.epoch} ({_moment(one.epoch)})"
+    if poll is not None:
+        took = formatting.duration(max(0.0, poll.finished_at - poll.started_at))
+        yield "last poll", f"{_ago(poll.finished_at)}: {_OUTCOMES[poll.outcome]}, took {took}"
+    if batch is not None:
+        yield "last batch", f"{batch.number}: {formatting.events(batch.counts)}, found {_moment(batch.ts_ms / 1000)}"
+    if one.lag is not None:
+        yield "lag", f"{formatting.age(one.lag)} since a poll succeeded"
+    if mark is not None:
+        yield "watermark", mark.at if mark.lag is None else f"{mark.at}, {formatting.age(mark.lag)} ago"
+    if visits is not None:
+        oldest = "one was never visited" if one.visited_ago is None else f"oldest {formatting.age(one.visited_ago)} ago"
+        yield "pass", f"{visits.visited:,} of {formatting.counted(visits.ranges, 'range')} visited, {oldest}"
+    if one.audited_ago is not None:
+        yield "audit", f"{formatting.age(one.audited_ago)} ago"
+    if one.prepared:
+        yield "events", f"{formatting.events(one.events)} in the latest 1,000 polls"
+        waiting = (f"{sink} {formatting.counted(n, 'batch', 'batches')}" for sink, n in one.pending.items() if n)
+        yield "pending", ", ".join(waiting) or "nothing"
+    for text in _errors(one):
+        yield "error", text
+
+
+# -- errors ------------------------------------------------------------------------------------------------------------
+def _errors(one: StreamStatus) -> Iterator[str]:
+    """Yield the errors of a stream, each once: the error of the last poll may be that of a sink."""
+    named = {sink: _attempts(failure) for sink, failure in one.failures.items() if failure.message in one.error}
+    if one.error:
+        several = len(named) > 1
+        yield "; ".join([_placed(one), *(f"{sink}: {times}" if several else times for sink, times in named.items())])
+    for sink, failure in one.failures.items():
+        if sink not in named:
+            message = failure.message.removeprefix(f"sink {sink}: ")
+            yield f"stream {one.stream}: sink {sink}: {message} ({_attempts(failure)})"
+
+
+def _attempts(failure: DeliveryFailure) -> str:
+    return f"{formatting.counted(failure.attempts, 'attempt')}, last {_ago(failure.at)}"
+
+
+def _placed(one: StreamStatus) -> str:
+    """Return the error with its stream's name, which messages of the history have already."""
+    return one.error if one.stream in one.error else f"stream {one.stream}: {one.error}"
+
+
+def _ago(at: float) -> str:
+    return f"{formatting.age(time.time() - at)} ago"
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ")
