@@ -167,10 +167,13 @@ def test_a_secret_in_any_value_stays_unseen(place: tuple[str | int, ...], tmp_pa
     ],
 )
 @pytest.mark.parametrize("database", ["postgresql", "mariadb"])
-def test_what_a_placeholder_brings_is_never_shown(
+def test_values_of_placeholders_are_never_shown(
     path: tuple[str | int, ...], value: Any, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither by the loader nor by what uses the configuration before there is a server; no mask is at work here."""
+    """Neither the loader nor the code that uses the configuration without a server shows them.
+
+    No mask is active here.
+    """
     monkeypatch.setenv("SHOP_PASSWORD", "c4naryword")
     data: Any = {**base(), "sources": {"shop": {"url": f"{database}://h/d"}}}
     target = data

@@ -148,5 +148,5 @@ def test_an_owner_knows_since_when_it_works() -> None:
     assert before - 0.001 <= mine.since <= after + 0.001
     assert Owner.parse(str(mine)).since == mine.since
     assert len({Owner.mine().uuid for _ in range(1000)}) == 1000
-    for earlier in (uuid.uuid4().hex, "x"):  # what earlier versions wrote, and what is none
+    for earlier in (uuid.uuid4().hex, "x"):  # of earlier versions, and an invalid one
         assert Owner("h", 1, "2", earlier).since is None

@@ -1,4 +1,4 @@
-"""The state of a stream: its lag, by the clock of this machine, and the process that works on it."""
+"""The state of a stream: its lag by this machine's clock, and the process that works on it."""
 
 from __future__ import annotations
 

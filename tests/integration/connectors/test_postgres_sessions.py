@@ -266,10 +266,10 @@ def test_a_wrong_password_is_reported_and_never_shown(server: object, database: 
         ("a", "SELECT a", 'column "a" does not exist'),
     ],
 )
-def test_of_the_servers_words_only_the_password_is_masked(
+def test_only_the_password_in_a_message_of_the_server_is_masked(
     database: str, password: str, statement: str, said: str
 ) -> None:
-    """The server of the tests asks for no password, and takes any."""
+    """The test server requires no password, and accepts any."""
     url = make_url(database).set(password=password)
     source = Source("shop", url, connector_for(url), "qbcd")
     with pytest.raises(QbcdError) as raised, source.read("s") as session:

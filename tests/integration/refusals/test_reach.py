@@ -194,7 +194,10 @@ def test_no_command_shows_a_password_or_masks_a_word(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Neither the right one nor a wrong one, in outputs, files and tables; one that is a word hides no such word."""
+    """Neither the right password nor a wrong one is in outputs, files and tables.
+
+    A password that is a word hides no such word.
+    """
     monkeypatch.chdir(workspace)
     server = request.getfixturevalue("guarding" if kind == "postgresql" else "mariadb")
     with places.new_place(server, kind) as there, there.user(password) as user:
@@ -217,7 +220,7 @@ def test_no_command_shows_a_password_or_masks_a_word(
                 codes.append(ran.code)
         kept = everywhere(workspace).decode(errors="replace") + str(there.contents(()))
     assert codes[:4] == [1] * 4
-    assert set(codes[6:10]) <= {2, 3}  # one of the tables is not granted, and so not there for MariaDB
+    assert set(codes[6:10]) <= {2, 3}  # one table is not granted, so it does not exist for MariaDB
     assert "Traceback" in shown
     assert "authentication failed" in shown or "Access denied" in shown
     assert there.table("ordersz") in shown

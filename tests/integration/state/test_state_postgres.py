@@ -150,7 +150,7 @@ def test_a_password_in_the_servers_own_words_is_masked(database: str) -> None:
         conn.execute(text("SELECT * FROM qbcd_nowhere"))
 
 
-def test_of_the_servers_words_only_the_first_line_is_shown(state: ProjectState) -> None:
+def test_only_the_first_line_of_a_message_of_the_server_is_shown(state: ProjectState) -> None:
     with pytest.raises(SourceError) as caught, state.write() as conn:
         conn.execute(text("SELECT 1\nFROM qbcd_nowhere"))
     assert caught.value.what.endswith(' failed: relation "qbcd_nowhere" does not exist')
