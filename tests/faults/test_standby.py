@@ -1,4 +1,4 @@
-"""A standby as the source: what only reads goes on, what writes is refused by name; after a promotion all goes on."""
+"""A standby as the source: reads go on, writes are refused by name; a promotion ends that."""
 
 from __future__ import annotations
 

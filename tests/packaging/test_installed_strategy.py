@@ -1,4 +1,4 @@
-"""A strategy of an installed package is as good as a built-in one: configuration, JSON Schema, prepare, poll."""
+"""A strategy of an installed package works as a built-in one: configuration, schema, polls."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_its_rows_are_found(database: str, workspace: Path) -> None:
 
 
 def counts(project: Project) -> dict[str, dict[str, int]]:
-    """Events that a poll of each stream finds, by op."""
+    """Poll each stream; return its events by op."""
     return {o.stream: o.report.counts for o in poll(project) if o.report is not None}
 
 

@@ -1,4 +1,4 @@
-"""Switches that let batches lie on the replica instead of becoming its segments."""
+"""Switches that keep batches as layers on a lake replica instead of making segments."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from qbcd.sites.lake import compaction
 
 ALWAYS = {
     "qbcd.sites.lake.compaction.TAKEN_SEGMENTS": 0
-}  # for a process of its own: batches lie on the replica until they are folded in
+}  # for a process of its own: batches stay layers until compaction
 
 
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches lie on the replica until they are folded in."""
+    """Keep every batch as a layer until compaction."""
     monkeypatch.setattr(compaction, "TAKEN_SEGMENTS", 0)
 
 
 def at_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every other batch that need not do so lies on the replica."""
+    """Keep every other batch as a layer, unless it has to stay one anyway."""
     may_take, calls = compaction.may_take, itertools.count()
 
     def every_other(*args: Any) -> bool:

@@ -26,7 +26,7 @@ class ProjectSuite:
             assert state.project_id == first
         assert len(first) == 32
 
-    def test_nothing_is_created_where_that_is_not_asked(self, url: str) -> None:
+    def test_nothing_is_created_unless_requested(self, url: str) -> None:
         for _ in range(2):
             with pytest.raises(StateConflict, match=r"does not exist \(run `qbcd prepare` first\)"):
                 ProjectState(url, create=False)
@@ -99,7 +99,7 @@ class ProjectSuite:
             state.store.register(conn, PROJECT, STREAM)
         with state.read() as conn:
             before = state.store.read(conn, STREAM)
-            if not state.facts.is_file:  # a file's writer waits for the reader instead
+            if not state.facts.is_file:  # the writer of a file waits for the reader instead
                 with state.write() as other:
                     state.store.advance(other, state.store.lock(other, STREAM, PROJECT, 0, 0))
             assert state.store.read(conn, STREAM) == before
@@ -138,7 +138,7 @@ class ProjectSuite:
         state.enroll(STREAM, "lake", 100, 4)
         state.enroll(STREAM, "lake", 100, 9)
         assert state.acknowledged(STREAM) == {"lake": Acknowledged(100, 4, "")}
-        state.check_acks(STREAM, site_row(100, 4), [header(4)])  # whatever that batch is
+        state.check_acks(STREAM, site_row(100, 4), [header(4)])  # for any batch
         for row in (None, site_row(100, 3), site_row(99, 8)):
             with pytest.raises(StateConflict, match=r"holds batch 100/4 \(no fingerprint\)"):
                 state.check_acks(STREAM, row, [])

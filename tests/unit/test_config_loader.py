@@ -125,7 +125,7 @@ DICT: dict[str, Any] = {
 }
 
 
-def test_a_dict_is_as_good_as_a_file(tmp_path: Path) -> None:
+def test_a_dict_works_as_a_file(tmp_path: Path) -> None:
     config = config_from_dict(DICT, tmp_path)
     stream = config.stream("orders")
     assert (stream.table_schema, stream.strategy, stream.options, stream.sinks) == ("", "mds", {}, ())
@@ -164,7 +164,7 @@ def test_a_section_without_content_counts_as_absent(tmp_path: Path) -> None:
     ("written", "seconds"), [("500ms", 1), ("1500ms", 2), ("30s", 30), ("0", 0), ("24d", 24 * 86_400)]
 )
 def test_a_limit_of_statements_is_of_whole_seconds(written: str, seconds: int, tmp_path: Path) -> None:
-    """Servers and drivers know none of less, and take 0 for no limit."""
+    """Servers and drivers have no smaller unit, and treat 0 as no limit."""
     text = GOOD.replace("    jdbc:", f"    statement_timeout: {written}\n    jdbc:")
     assert load(tmp_path, text).sources["shop"].statement_timeout == timedelta(seconds=seconds)
 

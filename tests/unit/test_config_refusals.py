@@ -320,14 +320,14 @@ def test_a_value_from_a_placeholder_is_neither_shown_nor_hinted_at(
 
 @pytest.mark.parametrize(("word", "meant"), [("true", True), ("false", False), ("${env:EMPTY}", True)])
 def test_switches_are_true_or_false(word: str, meant: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where a placeholder stands for the word."""
+    """Also as the value of a placeholder."""
     monkeypatch.setenv("EMPTY", "true")
-    told = {"type": "tlcs", "checksums": "table", "deletes": word}
+    strategy = {"type": "tlcs", "checksums": "table", "deletes": word}
     config = config_from_dict(
         {
             "version": 1,
             "sources": {"s": {"url": "postgresql://localhost/d"}},
-            "tables": [{"source": "s", "table": "t", "strategy": told, "guards": {"allow_empty": word}}],
+            "tables": [{"source": "s", "table": "t", "strategy": strategy, "guards": {"allow_empty": word}}],
         }
     )
     [stream] = config.streams

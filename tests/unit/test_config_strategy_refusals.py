@@ -196,7 +196,7 @@ def test_refusals_say_where_and_what_helps(tmp_path: Path, written: str, expecte
         ),
     ],
 )
-def test_what_a_replica_under_spark_cannot_do(tmp_path: Path, written: str, expected: str) -> None:
+def test_options_that_a_lake_replica_refuses(tmp_path: Path, written: str, expected: str) -> None:
     assert message(tmp_path, "strategy: id_rcs", f"strategy: {written}") == expected
 
 
@@ -216,7 +216,7 @@ def test_a_restriction_needs_a_replica(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("retention", "every", "lag", "told"),
+    ("retention", "every", "lag", "what"),
     [
         ("90s", "30s", "", ""),
         ("89s", "30s", "", "every"),
@@ -227,22 +227,22 @@ def test_a_restriction_needs_a_replica(tmp_path: Path) -> None:
     ],
 )
 def test_flagged_rows_must_stay_longer_than_a_poll_may_take(
-    tmp_path: Path, retention: str, every: str, lag: str, told: str
+    tmp_path: Path, retention: str, every: str, lag: str, what: str
 ) -> None:
     written = f"strategy: {TDI.replace('}', f', retention: {retention}{lag}}}')}\n    every: {every}"
     text = GOOD.replace("strategy: id_rcs", written)
-    if told:
-        given = ", which is 30s where it is not given" if told == "every" else ""
+    if what:
+        given = ", which is 30s where it is not given" if what == "every" else ""
         assert str(failure(tmp_path, text)).endswith(
             "qbcd.yaml:20: tables[0].strategy.retention: flagged rows may be removed before a poll has read them: this "
-            f"is less than 3 times `{told}`{given} (let the application keep them longer and say so here, write a "
-            f"shorter `{told}`, or remove `retention` where they stay for ever)"
+            f"is less than 3 times `{what}`{given} (let the application keep them longer and say so here, write a "
+            f"shorter `{what}`, or remove `retention` where they stay for ever)"
         )
     else:
         assert load(tmp_path, text).streams[0].options["retention"] is not None
 
 
-def test_a_retention_that_all_tables_inherit_is_told_once(tmp_path: Path) -> None:
+def test_a_retention_that_all_tables_inherit_is_reported_once(tmp_path: Path) -> None:
     strategy = TDI.replace("}", ", retention: 1m}")
     text = GOOD.replace("    strategy: id_rcs\n", "").replace("    every: 5m\n", "")
     text = text.replace("    strategy: {type: id_rcs, rows_per_range: 10}\n", "").replace(
@@ -253,7 +253,7 @@ def test_a_retention_that_all_tables_inherit_is_told_once(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("strategy", "told"),
+    ("strategy", "what"),
     [
         ("tlcs", "tlcs: deleted rows have no values (keys and checksums are all that it keeps) (remove `key_"),
         ("{type: ts, timestamp: t, replica: keys}", "ts: deleted rows have no values (the replica holds keys only) ("),
@@ -273,10 +273,10 @@ def test_a_retention_that_all_tables_inherit_is_told_once(tmp_path: Path) -> Non
         ("id", ""),
     ],
 )
-def test_pairing_needs_old_values(tmp_path: Path, strategy: str, told: str) -> None:
+def test_pairing_needs_old_values(tmp_path: Path, strategy: str, what: str) -> None:
     text = GOOD.replace("strategy: id_rcs", f"strategy: {strategy}").replace("baseline: events", "key_change: pair")
-    if told:
-        expected = f"qbcd.yaml:21: tables[0].key_change: a change of key cannot be paired by strategy {told}"
+    if what:
+        expected = f"qbcd.yaml:21: tables[0].key_change: a change of key cannot be paired by strategy {what}"
         assert expected in str(failure(tmp_path, text))
     else:
         assert load(tmp_path, text).streams[0].key_change
@@ -284,8 +284,8 @@ def test_pairing_needs_old_values(tmp_path: Path, strategy: str, told: str) -> N
 
 def test_pairing_needs_old_values_where_it_is_inherited(tmp_path: Path) -> None:
     text = GOOD.replace("strategy: id_rcs", "strategy: tlcs").replace("{every:", "{key_change: pair, every:")
-    told = str(failure(tmp_path, text)).replace(f"{tmp_path}/", "")
-    assert told == (
+    what = str(failure(tmp_path, text)).replace(f"{tmp_path}/", "")
+    assert what == (
         "qbcd.yaml:13: tables[0].key_change: a change of key cannot be paired by strategy tlcs: deleted rows have no "
         "values (keys and checksums are all that it keeps) (write `key_change: off` for this table, or take another "
         "strategy)"
@@ -294,7 +294,7 @@ def test_pairing_needs_old_values_where_it_is_inherited(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("strategy", "more", "told"),
+    ("strategy", "more", "what"),
     [
         ("id_rcs", "", ""),
         ("{type: id_rcs, buckets: hash}", "", ""),
@@ -306,11 +306,11 @@ def test_pairing_needs_old_values_where_it_is_inherited(tmp_path: Path) -> None:
         ("id_rcs", "key_change: pair", "key_change: rows without a key have none that could change (remove"),
     ],
 )
-def test_rows_without_a_key_are_for_one_strategy(tmp_path: Path, strategy: str, more: str, told: str) -> None:
+def test_rows_without_a_key_are_for_one_strategy(tmp_path: Path, strategy: str, more: str, what: str) -> None:
     text = GOOD.replace("strategy: id_rcs", f"strategy: {strategy}").replace("key: [order_id]", "key: none")
     text = text.replace("baseline: events", more or "baseline: events")
-    if told:
-        assert f"tables[0].{told}" in str(failure(tmp_path, text))
+    if what:
+        assert f"tables[0].{what}" in str(failure(tmp_path, text))
     else:
         assert load(tmp_path, text).streams[0].key == ()
         assert load(tmp_path, text.replace("key: none", "key: [none]")).streams[0].key == ("none",)
@@ -321,8 +321,8 @@ def test_two_streams_do_not_share_a_column_of_checksums(tmp_path: Path) -> None:
     own = "{type: tlcs, checksums: column, checksum_column: mine}"
     text = GOOD.replace("strategy: id_rcs", f"strategy: {own}")
     again = f"  - {{name: again, source: shop, table: public.orders, key: [order_id], strategy: {own}}}\n"
-    told = str(failure(tmp_path, text.replace("tables:\n", f"tables:\n{again}"))).replace(f"{tmp_path}/", "")
-    assert told == (
+    what = str(failure(tmp_path, text.replace("tables:\n", f"tables:\n{again}"))).replace(f"{tmp_path}/", "")
+    assert what == (
         "qbcd.yaml:21: tables[1].strategy.checksum_column: tables[0] has its checksums in column 'mine' of "
         "public.orders too: what one of them has seen the other would not find (name a column of its own for each)"
     )

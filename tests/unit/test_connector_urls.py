@@ -1,4 +1,7 @@
-"""One URL for SQLAlchemy and JDBC: TLS alike on both sides, an allow-list, no secret where it could be seen."""
+"""One URL for SQLAlchemy and JDBC.
+
+The same TLS on both sides, an allow-list, hidden secrets.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demonstration says so where what it found is not what was applied, and empties only folders of its own."""
+"""The demonstration reports differences from its changes, and empties only its folders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from qbcd.demo.tables import compared
 from qbcd.errors import ConfigError
 
 
-def test_what_was_applied_beside_what_was_found() -> None:
+def test_the_demonstration_compares_applied_and_found_changes() -> None:
     applied = {"a": TableChanges(inserted=2, deleted=1), "b": TableChanges()}
     assert compared({"a": {"c": 2, "d": 1}, "b": {}}, applied)[1]
     missing, updated, other = {"c": 2}, {"c": 2, "d": 1, "u": 1}, {"c": 2, "d": 1}

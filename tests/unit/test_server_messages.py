@@ -14,7 +14,7 @@ OTHER = "this is the server's own message, and its log may contain more; the nex
 
 
 class Coded(Exception):
-    """As psycopg2 raises: the text, and a SQLSTATE beside it."""
+    """An error as psycopg2 raises it: the text, and a SQLSTATE."""
 
     def __init__(self, state: str, text: str) -> None:
         super().__init__(text)
@@ -45,8 +45,8 @@ def jdbc(text: str) -> Exception:
     ],
 )
 def test_a_message_has_a_remedy(which: str, error: Exception, said: str, remedy: str) -> None:
-    told = CONNECTORS[which]().errors.explain_error(error, stream="s", source="shop (h:1)")
-    assert type(told) is SourceError
-    assert said in told.what
-    assert "Detail" not in str(told)
-    assert told.remedy == remedy
+    explained = CONNECTORS[which]().errors.explain_error(error, stream="s", source="shop (h:1)")
+    assert type(explained) is SourceError
+    assert said in explained.what
+    assert "Detail" not in str(explained)
+    assert explained.remedy == remedy

@@ -1,4 +1,7 @@
-"""Mistakes of a first configuration: each is answered by what, where and what helps; no traceback, no masked word."""
+"""Mistakes of a first configuration: each is answered by what, where and a fix.
+
+There is no traceback, and no masked word.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import pytest
 
 from tests.support.cli import Cli
 
-# The password is also the name of the stream; what comes through PW, or is written out, is seen nowhere.
+# The password is also the name of the stream. A secret of PW, or one in the file, is never shown.
 PASSWORD, CANARY, WRITTEN = "orders", "c4naryXy7", "written-Xy7"
 GOOD = """\
 version: 1
@@ -42,9 +45,9 @@ class Mistake:
         old: The text that is replaced, once; empty for the whole file.
         new: The text in its place.
         line: Line of the place.
-        path: Key path of the place; empty where the file is no YAML.
-        what: A part of what is wrong.
-        fix: A part of what helps.
+        path: Key path of the place; empty if the file is no YAML.
+        what: Part of the problem.
+        fix: Part of the remedy.
     """
 
     old: str
@@ -238,7 +241,7 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, wor
 
 
 def problems(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """The problems that an answer in JSON lists: several, findings of a check, or the answer itself."""
+    """Return the problems of an answer in JSON: several, findings of a check, or the answer."""
     if "findings" in data:
         return [finding for finding in data["findings"] if finding.get("exit_code") == 2]
     return list(data.get("problems", [data]))
@@ -258,7 +261,7 @@ def test_a_mistake_is_answered_by_what_where_and_a_fix(cli: Cli, workspace: Path
         assert unwanted not in ran.out + ran.err
 
 
-def test_files_that_are_not_there(cli: Cli, workspace: Path) -> None:
+def test_missing_files(cli: Cli, workspace: Path) -> None:
     for arguments in ((), ("-c", "other.yaml"), ("-c", ".")):
         ran = cli("check", "--json", *arguments)
         assert ran.code == 2
@@ -268,7 +271,10 @@ def test_files_that_are_not_there(cli: Cli, workspace: Path) -> None:
 
 
 def test_one_problem_hides_no_other(cli: Cli, workspace: Path) -> None:
-    """Neither a missing version nor a variable that is not set; an unknown database comes before its password."""
+    """Neither a missing version nor an unset variable hides others.
+
+    An unknown database comes before its password.
+    """
     text = GOOD.replace("version: 1\n", "").replace("SHOP_PASSWORD", "NOT_SET").replace("[changes]", "[x]")
     text = text.replace("postgresql://reader@", f"oracle://reader:{WRITTEN}@").replace("source: shop", "source: y")
     (workspace / "qbcd.yaml").write_text(text)

@@ -1,4 +1,7 @@
-"""Mistakes on the command line: the exit code, what is wrong and how to fix it, in one message without a traceback."""
+"""Mistakes on the command line: exit code, problem and fix in one message.
+
+There is no traceback.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ tables:
 
 @pytest.fixture(scope="module")
 def shop(server: EmbeddedPostgres) -> Iterator[Place]:
-    """Two tables of which nothing is prepared."""
+    """Two tables without a prepared stream."""
     with new_place(server, "postgresql") as place:
         for table in ("orders", "customers"):
             place.sql(f"CREATE TABLE {table} (id int PRIMARY KEY, name text)")
@@ -39,7 +42,7 @@ def shop(server: EmbeddedPostgres) -> Iterator[Place]:
 def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, workspace: Path, shop: Place) -> Cli:
     monkeypatch.chdir(workspace)
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    monkeypatch.setenv("COLUMNS", "200")  # usage messages are in a box, whose lines would break
+    monkeypatch.setenv("COLUMNS", "200")  # usage messages are in a box, whose lines would be wrapped
     (workspace / "qbcd.yaml").write_text(CONFIG.format(url=shop.url))
     (workspace / "notes.txt").write_text("mine")
     (workspace / "tab.yaml").write_text("version: 1\nsources:\n\tshop: {}\n")

@@ -1,4 +1,4 @@
-"""Refusals of a query before anything is made, or once the source or the configuration has changed."""
+"""Refusals of a query, before anything is made and after source or configuration changed."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_before_anything_is_made(place: Place, workspace: Path) -> None:
     assert not any(name.startswith(f"{place.own_schema}.") for name in place.contents(()))
 
 
-def test_what_only_this_database_knows(place: Place, workspace: Path) -> None:
+def test_refusals_of_this_database_only(place: Place, workspace: Path) -> None:
     place.sql(
         TABLES
         + """; CREATE TABLE hidden (id integer NOT NULL PRIMARY KEY);

@@ -110,7 +110,7 @@ def project_of(place: Place, role: str, strategy: str, spark: SparkSession | Non
         ),
     ],
 )
-def test_what_a_role_may_not_read(
+def test_tables_that_a_role_may_not_read(
     place: Place, role: str, strategy: str, granted: str, table: dict[str, Any], message: str
 ) -> None:
     if granted:
