@@ -147,7 +147,7 @@ def test_a_range_has_the_configured_number_of_pages(place: Place) -> None:
     where = f"k % 2 = 0 AND {place.quote(B)} <> '%s'"
     assert [k for (k,) in pages(place, ["k"], 3, where)] == switches(place, "k", 3, where)
     assert pages(place, ["k"], 3, "k < 0") == []
-    with pytest.raises(ValueError, match="one page at least"):
+    with pytest.raises(ValueError, match="at least one page"):
         pages(place, ["k"], 0)
 
 

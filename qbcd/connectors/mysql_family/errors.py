@@ -56,7 +56,7 @@ def _privilege(message: str, stream: str, source: str) -> QbcdError:
 
 
 def _login(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "check user and password of the source, and the hosts from which this user may connect"
+    remedy = "check the user and the password of the source, and the hosts from which the user may connect"
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 

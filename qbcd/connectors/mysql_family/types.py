@@ -150,7 +150,7 @@ def index_problem(columns: Sequence[Column]) -> str:
     """Return why whole values of these columns do not fit into one index, or an empty string."""
     for column in columns:
         if column.base_type in PREFIXED or column.base_type in GEOMETRIES or column.base_type == "json":
-            return f"column {column.name}, of whose type {column.sql_type} it contains only prefixes"
+            return f"column {column.name}, whose type {column.sql_type} it contains only as prefixes"
     if len(columns) > INDEX_COLUMNS:
         return f"{len(columns)} columns; the limit is {INDEX_COLUMNS}"
     size = sum(int(c.fact("octets") or 0) or OTHER_OCTETS for c in columns)

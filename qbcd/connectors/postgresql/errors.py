@@ -52,7 +52,7 @@ def _privilege(message: str, stream: str, source: str) -> QbcdError:
 
 
 def _login(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "check user and password of the source, and the server's pg_hba.conf"
+    remedy = "check the user and the password of the source, and the server's pg_hba.conf"
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 

@@ -90,7 +90,7 @@ def test_nothing_of_the_servers_defaults_reaches_a_session(maria: Place, spark: 
 def test_a_statement_that_takes_too_long_is_cancelled_and_reported(maria: Place) -> None:
     source = source_of(maria.url, statement_timeout=1)
     with (
-        pytest.raises(SourceError, match=r"stream s: source shop .*max_statement_time.*raise the source's statement"),
+        pytest.raises(SourceError, match=r"stream s: source shop .*max_statement_time.*raise `statement_timeout`"),
         source.read("s") as session,
     ):
         session.rows("SELECT sleep(5) FROM (SELECT 1 UNION SELECT 2) AS d")

@@ -169,7 +169,7 @@ def test_messages_of_the_server(shop: Source, database: str) -> None:
     cases = {
         "SELECT nothing FROM public.t": (SchemaChanged, 'column "nothing" does not exist', "qbcd reset"),
         "SELECT 1 FROM public.gone": (SchemaChanged, 'relation "public.gone" does not exist', "qbcd reset"),
-        "SET statement_timeout = 20; SELECT pg_sleep(5)": (SourceError, "statement timeout", "time-out"),
+        "SET statement_timeout = 20; SELECT pg_sleep(5)": (SourceError, "statement timeout", "`statement_timeout`"),
         "SELECT 1 / 0": (SourceError, "division by zero", ""),
         "SELECT 1 FROM": (SourceError, "syntax error at end of input", ""),
     }
