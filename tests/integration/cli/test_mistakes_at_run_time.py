@@ -218,11 +218,11 @@ POSTGRESQL = {
     ),
     "a server without TLS": Mistake("check", 1, "does not support SSL", "TLS settings", url="{tls}"),
     "a wrong password": Mistake("check", 1, "password authentication failed", "the password of", url="{wrong_login}"),
-    "no rights": Mistake("check", 3, "may not use schema {s}", "GRANT USAGE ON SCHEMA {s} TO", url="{stranger}"),
+    "no rights": Mistake("check", 3, "may not use schema {s}", 'GRANT USAGE ON SCHEMA "{s}" TO', url="{stranger}"),
 }
 MARIADB = {
     "a wrong password": Mistake("check", 1, "Access denied", "the password of the source", url="{wrong_login}"),
-    "no rights": Mistake("check", 3, "denied", "grant the role", url="{stranger}"),
+    "no rights": Mistake("check", 3, "denied", "GRANT SELECT ON `", url="{stranger}"),
 }
 
 
