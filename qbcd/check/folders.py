@@ -1,4 +1,4 @@
-"""Folders that must be writable: of workdir, state database and sinks. Each that is not is reported once."""
+"""Folders of workdir, state database and sinks must be writable; each one that is not is reported once."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _prove(folder: Path, what: str, size: int) -> None:
 def one_per_folder(found: Sequence[Finding]) -> list[Finding]:
     """Return the findings with one error for each folder that cannot be written.
 
-    An error that concerns several streams or parts of the project is one of the project, and comes before the streams.
+    An error of several streams or parts belongs to the project, and comes before the streams.
     """
     alike: dict[Path, list[Finding]] = {}
     for finding in found:

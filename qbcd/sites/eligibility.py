@@ -59,7 +59,7 @@ def _refuse_counter(source: Source, session: Session, strategy: Watermarked, pla
 
     See docs/design/protocol.md#rule-7, #rule-8.
     """
-    plan, column = strategy.plan, strategy.marks[0]
+    plan, column = strategy.plan, strategy.timestamps[0]
     origin = source.connector.require(SupportsWatermarks).counter_problem(session.connection, plan.table, column)
     if origin.refused:
         raise UnsafeWatermark(

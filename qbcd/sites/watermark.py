@@ -220,7 +220,7 @@ def _restart(
     known = mark["at"] if mark else None
     if known is None or greatest is None or Decimal(greatest) >= Decimal(known):
         return NextWatermark({})
-    [column, *others], plan = strategy.marks, strategy.plan
+    [column, *others], plan = strategy.timestamps, strategy.plan
     reached = (
         None
         if others

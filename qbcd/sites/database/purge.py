@@ -47,7 +47,7 @@ def list_flagged(strategy: Tdi, new: Window | None, known: Window | None) -> lis
     statements = [strategy.forget_unflagged()] if strategy.plan.where else []
     if strategy.purges:
         statements += [strategy.note_flagged(new)] if new else []
-        statements += [strategy.note_flagged(known, told=True)] if known else []
+        statements += [strategy.note_flagged(known, reported=True)] if known else []
     return statements
 
 

@@ -108,7 +108,7 @@ class RangePoll:
             check_null_keys(session, strategy, plan)
             # A row that has left the restriction is missing from the count, and no sweep deletes it.
             uncountable = strategy.sweeps and plan.where
-            if strategy.keeps == "nothing" or not strategy.tells_gone or not rows or uncountable:
+            if strategy.keeps == "nothing" or not strategy.reports_deletes or not rows or uncountable:
                 return state
             count = int(session.one(strategy.row_count()).n)
         if count < rows:

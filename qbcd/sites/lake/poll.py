@@ -74,7 +74,7 @@ def open_snapshot(poll: LakePoll) -> Iterator[Snapshot]:
         changed = bool(snapshot.change) or source_changes.is_remade(checkpoint, poll.plan)
         snapshot = replace(snapshot, keys_only=changed and isinstance(strategy, LakeTs))
         if snapshot.by_value and strategy.keeps != "rows":
-            what = "the server changed" if snapshot.digests_changed else snapshot.change.told()
+            what = "the server changed" if snapshot.digests_changed else snapshot.change.describe()
             raise SourceChanged(
                 f"{what}, and this stream keeps no old values by which its rows could be compared",
                 stream=poll.context.stream,

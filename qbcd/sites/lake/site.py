@@ -81,7 +81,7 @@ class LakeSite(Site):
             if poll.strategy.keeps == "rows" and (began := checkpoints.due(poll)):
                 yield poll_table(poll, {Entry.AUDITED: began}, audit=True)
         if change:
-            yield Detection(None, Cost(), (change.told(),))
+            yield Detection(None, Cost(), (change.describe(),))
 
     def staged(self, header: BatchHeader) -> DataFrame:
         fields = batch_fields([travel for _, travel in header.columns])

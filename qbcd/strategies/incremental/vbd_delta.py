@@ -186,7 +186,7 @@ class VbdDelta(VbdCompare):
 
     def missing_indexes(self, look_up: Callable[[Table], Sequence[Index]]) -> list[str]:
         """CREATE INDEX on base tables, for windows that no index serves yet."""
-        marked = [lineage for lineage in self.lineages if lineage.marked is not None and lineage.marked.marks]
+        marked = [lineage for lineage in self.lineages if lineage.marked is not None and lineage.marked.timestamps]
         return [one.mark_index() for one in marked if not one.has_mark_index(look_up(one.table))]
 
     # -- a poll ------------------------------------------------------------------------------------------------------

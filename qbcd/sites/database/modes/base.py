@@ -98,7 +98,7 @@ class DatabaseMode(ABC, Generic[S]):
             self._rebuild_ranges(poll)
         yield from self._poll(poll, start)
         if start.change:
-            yield Detection(None, Cost(), (start.change.told(),))
+            yield Detection(None, Cost(), (start.change.describe(),))
         if start.table_changed:
             yield Detection(None, Cost(), remarks=(source_changes.remark(self.plan),))
 

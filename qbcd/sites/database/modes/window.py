@@ -135,7 +135,7 @@ class WindowMode(AuditedMode[W]):
             return {**entries, Entry.MISSING_KEYS: deletes.after(leased, counts)} if missing else entries
 
         request = StepRequest(
-            [lambda part: strategy.look(part, window)] if window else [],
+            [lambda part: strategy.window_changes(part, window)] if window else [],
             before=lists,
             finish=finish,
             guarded=deletes if missing else None,
@@ -205,7 +205,7 @@ class WindowMode(AuditedMode[W]):
     def _audit_rows(self, poll: DatabasePoll, window: Window) -> StepRequest:
         leased, deletes = poll.leased, Deletes.from_checkpoint(poll.leased, Entry.AUDITING)
         return StepRequest(
-            [lambda part: self.strategy.look(part, window, repeats=False, reason=AUDIT)],
+            [lambda part: self.strategy.window_changes(part, window, repeats=False, reason=AUDIT)],
             before=self._lists(None, window),
             finish=lambda session, part, counts: {Entry.AUDITING: deletes.after(leased, counts)} if counts else {},
             guarded=deletes,
@@ -216,7 +216,7 @@ class WindowMode(AuditedMode[W]):
         """Return the statement that compares the rows before the watermark."""
         mark = checkpoint.get(Entry.WATERMARK)
         window = self.strategy.window(None, mark["at"]) if mark else None
-        return [lambda part: self.strategy.look(part, window, repeats=False)] if window else []
+        return [lambda part: self.strategy.window_changes(part, window, repeats=False)] if window else []
 
     def _missing_keys(self) -> list[Find]:
         return [] if self.strategy.blind_to_deletes else [self.strategy.sweep]
@@ -236,7 +236,7 @@ class WindowMode(AuditedMode[W]):
 
     def _explain_window(self, row: StreamRow | None) -> list[ExplainedStatement]:
         part, place = next_slice(row), f"source {self.context.source.name}, one transaction"
-        find = self.strategy.look(part, next_window(self.strategy, row))
+        find = self.strategy.window_changes(part, next_window(self.strategy, row))
         read = ExplainedStatement("read the window, into the outbox", place, find)
         return [read, *apply_statements(self.strategy, part, place)]
 
@@ -244,7 +244,7 @@ class WindowMode(AuditedMode[W]):
         """Return the statements of both steps."""
         part, place = next_slice(row), f"source {self.context.source.name}, a transaction of its own"
         until = Window(None, next_window(self.strategy, row).hi)
-        rows = self.strategy.look(part, until, repeats=False, reason=AUDIT)
+        rows = self.strategy.window_changes(part, until, repeats=False, reason=AUDIT)
         keys = self.strategy.sweep(part, reason=AUDIT)
         compare = "audit: compare all rows before the watermark with the replica, into the outbox"
         return [
