@@ -124,7 +124,7 @@ def _table(config: StreamConfig, source: Source, session: Session, frozen: Froze
     known = source.connector.catalog.table_names(session.connection)
     raise ConfigError(
         f"table {wanted} does not exist in source {config.source}, or the role may not see it",
-        remedy=_meant(wanted, known),
+        remedy=_suggestion(wanted, known),
         where=config.place("table"),
         stream=config.name,
     )
@@ -187,10 +187,10 @@ def _chosen(config: StreamConfig, table: Table, frozen: Frozen | None) -> tuple[
     if frozen is None:
         return chosen, []
     order = {name: i for i, name in enumerate(frozen.columns)}  # a digest depends on the order of columns
-    return sorted(chosen, key=lambda c: order.get(c.name, len(order))), _news(config, table, frozen, chosen)
+    return sorted(chosen, key=lambda c: order.get(c.name, len(order))), _table_warnings(config, table, frozen, chosen)
 
 
-def _news(config: StreamConfig, table: Table, frozen: Frozen, chosen: list[Column]) -> list[str]:
+def _table_warnings(config: StreamConfig, table: Table, frozen: Frozen, chosen: list[Column]) -> list[str]:
     """Return warnings about changes of the table since prepare that do not affect what is captured."""
     name, known = table.label, {*frozen.key, *(c.name for c in chosen), *config.exclude}
     known.add(str(config.options.get("checksum_column")))
@@ -214,7 +214,7 @@ def _column(config: StreamConfig, table: Table, name: str, key_path: str) -> Col
     if column is None:
         raise ConfigError(
             f'column "{name}" does not exist in {table.label}',
-            remedy=_meant(name, (c.name for c in table.columns)),
+            remedy=_suggestion(name, (c.name for c in table.columns)),
             where=config.place(key_path),
             stream=config.name,
         )
@@ -237,7 +237,7 @@ def _check_types(config: StreamConfig, source: Source, captured: list[Column]) -
             raise ConfigError(
                 f'types names column "{name}", which is not captured',
                 where=config.place("types"),
-                remedy=_meant(name, (c.name for c in captured)),
+                remedy=_suggestion(name, (c.name for c in captured)),
                 stream=config.name,
             )
     for column in captured:
@@ -292,7 +292,7 @@ def _check_rights(config: StreamConfig, source: Source, session: Session, table:
         )
 
 
-def _meant(name: str, known: Iterable[str]) -> str:
+def _suggestion(name: str, known: Iterable[str]) -> str:
     candidates = list(known)
     near = difflib.get_close_matches(name, candidates, n=1, cutoff=0.5)
     if near:

@@ -16,13 +16,13 @@ from qbcd.sites.values import LeasedStream
 from qbcd.state import Refusal
 
 DELETES = "deletes"
-ACCEPTED_SOURCE = "the server, or what it or qbcd means by equality, changed: every row was compared by its values"
+ACCEPTED_SOURCE = "the server, or a rule of equality (its own or qbcd's), changed: every row was compared by its values"
 ACCEPTED_DELETES = "the deletes were accepted"
 
 
 @dataclass(frozen=True)
 class Deletes:
-    """Deletes that two steps of one comparison count together; between the steps the checkpoint keeps them.
+    """Deletes that two steps of one comparison count together; the checkpoint keeps them between the steps.
 
     See docs/design/protocol.md#rule-17.
 
@@ -57,10 +57,10 @@ def check_guards(poll: Poll, *, deletes: int, before: int, after: int, left: Cal
     """Refuse a poll that would deliver more deletes than the guards allow (docs/design/protocol.md#rule-17).
 
     Args:
-        deletes: Deletes that were found, or that range counts announce.
+        deletes: Deletes that were found, or that range counts show.
         before: Rows of the replica before the poll.
         after: Rows of the source now; within a pass, rows of the replica.
-        left: Counts the rows of the source where `after` is not that number.
+        left: Counts the rows of the source if `after` is not that number.
 
     Raises:
         GuardTripped: Unless the user confirmed this version and number of deletes.

@@ -48,7 +48,7 @@ def check_key(
     """Count duplicate and NULL keys of the table or of one range, unless the catalog proves that there are none.
 
     Args:
-        keyed: The plan by today's catalog; the strategy's own where it is missing.
+        keyed: The plan by today's catalog; default: the strategy's own.
 
     Raises:
         UnsafeKey: There are some.
@@ -61,7 +61,7 @@ def check_key(
 
 
 def check_null_keys(session: Session, strategy: Strategy, plan: StreamPlan) -> None:
-    """Refuse rows whose key is NULL: they are in no range, so no poll of a range would find them.
+    """Refuse rows whose key is NULL: they are in no range, so no poll of a range finds them.
 
     Raises:
         UnsafeKey: There are some.

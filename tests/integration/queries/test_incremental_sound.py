@@ -404,7 +404,7 @@ def test_what_a_query_does_not_read_may_be_altered(
     place.sql(ORDERS)
     with opened(config(place.url, _stream("q", SUMS, "region")), workspace) as project:
         with monkeypatch.context() as earlier:
-            earlier.setattr(query_poll, "marks_before", lambda *_: {"marks": {}})
+            earlier.setattr(query_poll, "watermarks_before", lambda *_: {"marks": {}})
             project.stream("q").prepare()
         assert "bases" not in checkpoint(project, "q")
         assert found(project) == {}
