@@ -2,8 +2,8 @@
 
 See docs/design/protocol.md#rule-14.
 
-Row counts and key checksums show which ranges are dirty; a sweep fetches their keys and nothing else. It ignores rows
-that are new in a range, since the window finds them.
+Row counts and key checksums find dirty ranges; a sweep fetches only their keys. It ignores new rows of a range, since
+the window finds them.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def sweep(poll: LakePoll, began: float) -> Detection:
 
 
 def fetch_keys(poll: TablePoll, asked: Sequence[StoredRange]) -> FileSet:
-    """Fetch the keys of `asked`, whatever the restriction says about their rows."""
+    """Fetch the keys of `asked`, regardless of the restriction."""
     poll.context.progress(f"fetching the keys of {counted(len(asked), 'range')}")
     return write_stage(poll, range_frame(poll, asked, poll.timestamps.keys), FIELDS)
 

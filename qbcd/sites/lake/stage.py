@@ -82,7 +82,7 @@ def staged_rows(poll: LakePoll, fetched: FileSet) -> DataFrame:
 
 
 def replica_rows(poll: LakePoll, asked: Sequence[StoredRange], *, alone: bool = False) -> DataFrame:
-    """Return the replica's rows in `asked` ranges, for one task where they are few or `alone`."""
+    """Return the replica's rows in `asked` ranges, for one task if they are few or `alone`."""
     context = poll.context
     with context.reading() as conn:
         return context.replica.rows(conn, poll.plan, poll.strategy.stored_columns, asked, alone=alone)
@@ -94,7 +94,7 @@ def stored_fields(poll: LakePoll) -> Fields:
 
 
 def segment_for(poll: LakePoll, fetched: FileSet, stage: DataFrame) -> FileSet:
-    """Return a segment with the rows of a stage: the stage itself, or files with the columns that the replica keeps."""
+    """Return a segment with the rows of a stage: the stage itself, or files with the replica's columns."""
     if poll.strategy.keeps == "rows":
         return fetched
     return poll.context.files.write(stage, stored_fields(poll), "segment", poll.leased)

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 def verify(poll: LakePoll) -> Differences:
     """Compare every range with the replica's own rows, and list the rows that differ.
 
-    Where each statement sees its own state, differences are read again and must still be there
-    (docs/design/protocol.md#rule-19): the lease keeps the replica as it is, but rows may have moved between the reads
-    of two ranges. Rows past a watermark are pending, and no differences.
+    If each statement sees its own state, differences are read again and must still exist
+    (docs/design/protocol.md#rule-19): the lease protects the replica, but rows may have moved between the reads of two
+    ranges. Rows past a watermark are pending, and no differences.
 
     Raises:
         StateConflict: Another process continued with the stream, because this one was paused beyond its lease.
@@ -97,7 +97,7 @@ def _before_the_watermark(poll: TablePoll, dirty: Sequence[StoredRange], stages:
     stages.callback(poll.context.files.discard, fetched)
     found = diff.settled_differences(replica_rows(poll, dirty), audit.settled_rows(poll, fetched), poll.plan)
     missing = found.where("op = 'd'")
-    if poll.plan.where:  # some have left the restriction without moving their timestamp, which no sweep finds
+    if poll.plan.where:  # rows that left the restriction without a new timestamp: no sweep finds them
         keys = delete_sweep.fetch_keys(poll, dirty)
         stages.callback(poll.context.files.discard, keys)
         missing = diff.without_keys(missing, delete_sweep.keys_of(poll, keys))
@@ -105,7 +105,7 @@ def _before_the_watermark(poll: TablePoll, dirty: Sequence[StoredRange], stages:
 
 
 def _apart(poll: LakePoll, changes: DataFrame, deleted: DataFrame) -> Differences:
-    """Return `changes`, with the keys of `deleted` apart, which polls have not looked for."""
+    """Return `changes`, and separately the keys of `deleted`, which polls have not looked for."""
     key = len(poll.plan.key)
     keys = [text for _, text in _texts(deleted, key)]
     return Differences(_listed(changes, key), UnseenDeletes.of(keys, next_search(poll) if keys else None))

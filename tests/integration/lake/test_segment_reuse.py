@@ -173,7 +173,7 @@ def test_batches_lie_on_it_at_times(
 ) -> None:
     batch_layers.at_times(monkeypatch)
     if number:
-        compaction.may_take([], [], [])  # so that the other polls are those of which a segment is made
+        compaction.may_become_segment([], [], [])  # so that the other polls are those of which a segment is made
     log = Log(database, workspace)
     with opened(log.config, workspace, spark) as project:
         project.stream(STREAM).prepare()

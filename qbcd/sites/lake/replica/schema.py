@@ -22,7 +22,7 @@ def row_fields(
     """Return (name, type) of each field of a row of stage or replica.
 
     Args:
-        travels: Of the columns whose values the row has.
+        travels: Wire forms of the columns whose values the row has.
         typed: The stage names values that no typed sink can hold.
         extra: Further fields of a stage.
     """

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-ONE_TASK_ROWS = 500_000  # that one task sorts and numbers; more rows are distributed by range
-FEW_ROWS = 200_000  # that one task compares, since it need not exchange rows with other tasks
+ONE_TASK_ROWS = 500_000  # up to this number, one task sorts and numbers rows; more are distributed by range
+FEW_ROWS = 200_000  # up to this number, one task compares rows, without exchange with other tasks
 _EXPECTED = "shown = 1 AND settled = 1"  # rows of a stage of settled rows that the replica should have
 _RANK = {"d": 0, "u": 1, "c": 2, "r": 3}
 
@@ -66,14 +66,14 @@ def aligned(replica: DataFrame, before: StreamPlan, plan: StreamPlan, stage: Dat
 def differences(
     replica: DataFrame, stage: DataFrame, plan: StreamPlan, *, by_value: bool, both: Sequence[int] | None = None
 ) -> DataFrame:
-    """Return the net changes that turn `replica` into `stage`; ``net, weight`` is what they add to their range.
+    """Return the net changes that turn `replica` into `stage`; ``net, weight`` is the growth of their range.
 
     Args:
         replica: Old rows of the ranges, with the values of all captured columns or of the key alone.
         stage: New rows of the same ranges; if they have ``old_digest``, it is compared with the replica's digest.
         plan: The captured columns.
-        by_value: Compare values, since digests may have another meaning, or be equal by chance.
-        both: Positions of the columns whose values the replica has, if not of all columns.
+        by_value: Compare values, since digests may not be comparable, or be equal by chance.
+        both: Positions of the columns whose values the replica has; default: all columns.
     """
     both = range(len(plan.captured)) if both is None else both
     if by_value and plan.counted:
@@ -81,7 +81,7 @@ def differences(
     judged = "old_digest" if "old_digest" in stage.columns else "digest"
     width, known = len(plan.captured), value_columns(replica)
     old = [f"r.c{i}" if i < known else f"CASE WHEN FALSE THEN s.c{i} END" for i in range(width)]
-    # A key is one row of the table in whatever range: ranges may have been rebuilt in between.
+    # A key is one row of the table in any range: ranges may have been rebuilt in between.
     joined = (
         replica.alias("r")
         .join(stage.alias("s"), F.expr("r.key_id = s.key_id"), "full_outer")
@@ -97,12 +97,12 @@ def differences(
     )
     kept = [c for c in joined.columns if c not in ("judged", "old_digest")]
     changed = _changed(plan, both) if known == width else "CAST(NULL AS STRING)"
-    moved = joined if by_value else joined.where("op <> 'u' OR judged <> old_digest")
-    moved = moved.selectExpr(*kept, f"{changed} AS changed", *_GROWTH)
-    return moved.where("op <> 'u' OR changed <> ''") if by_value else moved
+    changes = joined if by_value else joined.where("op <> 'u' OR judged <> old_digest")
+    changes = changes.selectExpr(*kept, f"{changed} AS changed", *_GROWTH)
+    return changes.where("op <> 'u' OR changed <> ''") if by_value else changes
 
 
-# Number of rows and sum of digests by which a change lets its range grow.
+# Number of rows and sum of digests by which a change increases its range.
 _GROWTH = (
     "CASE op WHEN 'c' THEN 1 WHEN 'd' THEN -1 ELSE 0 END AS net",
     "CAST(coalesce(digest, 0) AS DECIMAL(38,0)) - CAST(coalesce(old_digest, 0) AS DECIMAL(38,0)) AS weight",
@@ -156,7 +156,7 @@ def shared(rows: DataFrame, about: int) -> DataFrame:
 
 
 def window_differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan, about: int) -> DataFrame:
-    """Return the changes of the rows in a window of timestamps; ``weight`` is that of their keys.
+    """Return the changes of the rows in a window of timestamps; ``weight`` is the growth of the key checksum.
 
     Args:
         replica: Old rows of the ranges.
@@ -203,7 +203,7 @@ def grown(ranges: Sequence[StoredRange], growth: Mapping[int, tuple[int, int]]) 
 
 
 def without_deletes(changes: DataFrame) -> DataFrame:
-    """Return the changes that are no deletes."""
+    """Return the changes except deletes."""
     return changes.where("op <> 'd'")
 
 
@@ -248,7 +248,7 @@ def settled_keys(replica: DataFrame, stage: DataFrame, digest_column: str) -> Da
 
 
 def renumbered(rows: DataFrame, ids: Mapping[int, int]) -> DataFrame:
-    """Return `rows` with other range ids, by their present ones; ids that are not in `ids` stay."""
+    """Return `rows` with range ids replaced by `ids`; other range ids stay."""
     if not ids:
         return rows
     listed = ", ".join(f"({old}L, {new}L)" for old, new in ids.items())
@@ -283,16 +283,16 @@ def value_columns(rows: DataFrame) -> int:
 def _changed(plan: StreamPlan, both: Sequence[int]) -> str:
     """Return SQL for the comma-separated positions of columns among `both` that differ; NULL unless it is an update."""
     keys = len(plan.key)
-    marks = [
+    positions = [
         f"CASE WHEN NOT ({_comparable(c, f'b_{i}')} <=> {_comparable(c, f'a_{i}')}) THEN '{i}' END"
         for i, c in enumerate(plan.captured)
         if i in both and (i >= keys or c.comparison != "typed")
     ]
-    return f"CASE WHEN op = 'u' THEN {_concat(marks)} END"
+    return f"CASE WHEN op = 'u' THEN {_concat(positions)} END"
 
 
-def _concat(marks: Sequence[str]) -> str:
-    return f"concat_ws(',', {', '.join(marks)})" if marks else "''"
+def _concat(positions: Sequence[str]) -> str:
+    return f"concat_ws(',', {', '.join(positions)})" if positions else "''"
 
 
 def _comparable(column: Column, value: str) -> str:
@@ -329,7 +329,7 @@ def numbered(changes: DataFrame, seq: int, *, few: bool = False) -> DataFrame:
     alone = changes.coalesce(1) if few else changes.repartition(1)
     ranks = " ".join(f"WHEN '{op}' THEN {rank}" for op, rank in _RANK.items())
     sorted_rows = alone.sortWithinPartitions(F.expr(f"CASE op {ranks} END"), *IDENTITY)
-    # In the only partition, this is the position of the row.
+    # With one partition, the id is the position of the row.
     return _batch_rows(sorted_rows, "monotonically_increasing_id()", seq)
 
 
@@ -338,7 +338,7 @@ def numbered_by_group(changes: DataFrame, sizes: Mapping[tuple[str, int], int], 
 
     Args:
         changes: Changes of `differences` or `baseline`.
-        sizes: Their `groups`, so that no task has to see all rows.
+        sizes: The `groups` of these changes, so that no task needs all rows.
         seq: The batch's number.
     """
     offsets, total = [], 0
@@ -380,7 +380,7 @@ def identified(rows: DataFrame, plan: StreamPlan) -> DataFrame:
 
 
 def by_content(rows: DataFrame, which: Sequence[int]) -> DataFrame:
-    """Return rows of stage or replica with a `key_id` made of their values, for digests that changed their meaning.
+    """Return rows of stage or replica with a `key_id` made of their values, for digests that are not comparable.
 
     Args:
         rows: Rows with wire values c0..cn.
@@ -416,11 +416,11 @@ def paired(batch: DataFrame, *, keys: int, width: int, epoch: int, seq: int) -> 
     names = batch.columns
     deleted, inserted = (F.col("op") == "d") & F.col("reason").isNull(), F.col("op") == "c"
     content = F.when(deleted, _content("b", keys, width)).when(inserted, _content("a", keys, width))
-    # All other rows get groups of their own, so that no task gathers all updates.
+    # Each other row is its own group, so that no task gathers all updates.
     alike = Window.partitionBy(F.coalesce(content, F.col("ordinal").cast("string")))
     matched = (F.count(F.when(deleted, 1)).over(alike) == 1) & (F.count(F.when(inserted, 1)).over(alike) == 1)
-    gone = F.min(F.when(deleted, F.col("ordinal"))).over(alike)
-    pair = F.concat(F.lit(f"{epoch}:{seq}:"), gone.cast("string"))
+    deleted_at = F.min(F.when(deleted, F.col("ordinal"))).over(alike)
+    pair = F.concat(F.lit(f"{epoch}:{seq}:"), deleted_at.cast("string"))
     marked = batch.withColumn("pair_id", F.when(matched, pair))
     reason = F.when(F.col("pair_id").isNotNull(), "key_change").otherwise(F.col("reason"))
     reason = F.when(F.col("pair_id").isNotNull(), "key_change").otherwise(F.col("reason"))
