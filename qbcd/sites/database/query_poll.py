@@ -192,8 +192,8 @@ def _check_references(plan: StreamPlan, then: Mapping[str, Any], now: Mapping[st
         others = sorted(set(shape["columns"]) - set(then.get(name, shape)["columns"]))
         if others:
             raise SchemaChanged(
-                f"the query speaks of column {others[0]!r} of {name} now, and did not before: columns were added, "
-                "dropped or renamed, and its text has another meaning",
+                f"the query refers to column {others[0]!r} of {name} now, and did not before: columns were added, "
+                "dropped or renamed, so its text has another meaning",
                 stream=plan.stream,
                 remedy="qualify each column in the query with its table; then qbcd reset and prepare it again, or undo "
                 "the change at the source",

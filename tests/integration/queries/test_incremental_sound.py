@@ -391,7 +391,7 @@ def test_a_name_that_is_another_columns_now(place: Place, workspace: Path) -> No
         project.stream("q").prepare()
         assert found(project) == {}
         place.sql("ALTER TABLE orders ADD v integer")
-        with pytest.raises(SchemaChanged, match=r"speaks of column 'v' of public\.orders now, and did not"):
+        with pytest.raises(SchemaChanged, match=r"refers to column 'v' of public\.orders now, and did not"):
             found(project)
         place.sql("ALTER TABLE orders DROP v")
         assert found(project) == {}

@@ -423,7 +423,6 @@ def paired(batch: DataFrame, *, keys: int, width: int, epoch: int, seq: int) -> 
     pair = F.concat(F.lit(f"{epoch}:{seq}:"), deleted_at.cast("string"))
     marked = batch.withColumn("pair_id", F.when(matched, pair))
     reason = F.when(F.col("pair_id").isNotNull(), "key_change").otherwise(F.col("reason"))
-    reason = F.when(F.col("pair_id").isNotNull(), "key_change").otherwise(F.col("reason"))
     return marked.withColumn("reason", reason).select(*names)
 
 
