@@ -1,4 +1,4 @@
-"""Changes of what a stream captures, and the parts of the old definition that can still be read.
+"""Changes of the captured definition, and the parts of the old one that can still be read.
 
 A changed set of columns or another restriction is a poll, not a new baseline (docs/design/protocol.md#rule-16).
 """
@@ -68,7 +68,7 @@ def columns_changed(requested: Mapping[str, Any], checkpoint: Mapping[str, Any])
 
 
 def plan_before(checkpoint: Mapping[str, Any], plan: StreamPlan) -> StreamPlan:
-    """Return the plan of the last write to the replica, with all that reading it needs: names and travel types."""
+    """Return the plan of the last write to the replica, with the names and travel types to read it."""
     columns = [
         Column(name, sql_type, "", True, collation, comparison, travel_from_json(travel))
         for name, sql_type, collation, comparison, travel in checkpoint["shape"]["columns"]

@@ -22,7 +22,9 @@ FROZEN_OPTIONS = Entry.FROZEN_OPTIONS  # in a checkpoint: options that the strat
 
 
 def check_requested(stream: str, requested: Mapping[str, Any], checkpoint: Mapping[str, Any]) -> None:
-    """Refuse settings that differ from those that `prepare` fixed; columns and restriction may change.
+    """Refuse settings that differ from those that `prepare` fixed.
+
+    Columns and restriction may change.
 
     Raises:
         SchemaChanged: Names the settings that differ.
@@ -63,7 +65,10 @@ def _changed_value(name: str, then: Any, now: Any) -> str:
 
 
 def _flat(requested: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Return each setting by name, with the strategy's options; one that the user did not set has its chosen value."""
+    """Return each setting by name, with the strategy's options.
+
+    One that the user did not set has its chosen value.
+    """
     written = requested.get("options", {})
     options = {f"strategy.{n}": chosen.get(n) if value is None else value for n, value in written.items()}
     return {**{k: v for k, v in requested.items() if k != "options"}, **options}
@@ -72,7 +77,7 @@ def _flat(requested: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, 
 def check_shape(
     source: Source, session: Session, stream: str, checkpoint: Mapping[str, Any], plan: StreamPlan | None = None
 ) -> Table:
-    """Compare the captured columns in the catalog, read in this transaction, with those of the checkpoint.
+    """Compare the captured columns in the catalog of this transaction with the checkpoint's.
 
     Args:
         source: The table's database.
@@ -172,7 +177,7 @@ def _problem(table: Table, remembered: Sequence[Any], shape: Mapping[str, Any]) 
 
 
 def _definition_problem(label: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Return the difference between a type or collation of the same name and the stored one, or an empty string.
+    """Return the difference between a type or collation and the stored one, or an empty string.
 
     Labels may be added anywhere, as long as the earlier ones keep their order.
     """

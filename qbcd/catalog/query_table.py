@@ -1,4 +1,4 @@
-"""A query as a table: parse its text, look up its base tables, describe its columns, prove its key if possible."""
+"""A query as a table: parse it, look up base tables, describe columns, prove the key."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def probe_query(source: Source, session: Session, text: str, *, stream: str, pla
 
 
 def rights_of(connector: Connector, conn: Connection, table: Table, columns: Sequence[str], schema: str) -> Privileges:
-    """Return the role's rights on `columns` of a table, or on all that a query reads, and on qbcd's own `schema`."""
+    """Return the role's rights on `columns` of a table, or a query's tables, and on qbcd's `schema`."""
     if not table.query:
         return connector.catalog.privileges(conn, table, columns, schema)
     found = [connector.catalog.privileges(conn, base, (), schema) for base in dict.fromkeys(table.bases)]
@@ -160,7 +160,7 @@ def _checked(source: Source, base: BaseTable, table: Table | None, stream: str, 
 
 
 def _check_operators(query: CapturedQuery, bases: Sequence[Table], stream: str, place: str) -> None:
-    """Refuse compared columns whose type has its operators in a schema that qbcd's sessions do not search.
+    """Refuse compared columns whose operators are in a schema that qbcd's sessions do not search.
 
     Without these operators, the comparison of a case-insensitive text silently becomes case-sensitive.
     """
@@ -181,7 +181,7 @@ def _check_operators(query: CapturedQuery, bases: Sequence[Table], stream: str, 
 
 
 def _check_moments(connector: Connector, query: CapturedQuery, bases: Sequence[Table], stream: str, place: str) -> None:
-    """Refuse literals that mean the present time ('now'): with them the result changes by itself."""
+    """Refuse literals of the present time ('now'): with them the result changes by itself."""
     times = {c.name for table in bases for c in table.columns if c.travel.kind in TIMES}
     moment = moment_in(query.tree, connector.queries.moments, lambda column: column.name in times)
     if moment:
@@ -222,7 +222,7 @@ def _columns(source: Source, session: Session, query: CapturedQuery, stream: str
 
 
 def _proven(connector: Connector, columns: Sequence[Column], known: Relation) -> tuple[Column, ...]:
-    """Return the columns with facts that the text proves: never NULL, and a type that is not described."""
+    """Return the columns with facts that the text proves: never NULL, and a missing type."""
     found = []
     for place, column in enumerate(columns):
         output = known.columns[place] if known.columns is not None and len(known.columns) == len(columns) else None

@@ -48,7 +48,7 @@ def requested(config: StreamConfig) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Frozen:
-    """The columns captured so far: names of the key columns, and of the other captured columns, in their order.
+    """The columns captured so far: names of the key columns and of the others, in their order.
 
     Attributes:
         table: Schema and name of the table at `prepare`; the search path may find another one today.
@@ -191,7 +191,7 @@ def _chosen(config: StreamConfig, table: Table, frozen: Frozen | None) -> tuple[
 
 
 def _table_warnings(config: StreamConfig, table: Table, frozen: Frozen, chosen: list[Column]) -> list[str]:
-    """Return warnings about changes of the table since prepare that do not affect what is captured."""
+    """Return warnings about changes of the table since prepare that affect no captured column."""
     name, known = table.label, {*frozen.key, *(c.name for c in chosen), *config.exclude}
     known.add(str(config.options.get("checksum_column")))
     warnings = [

@@ -54,7 +54,10 @@ class Session:
         return found[0]
 
     def run(self, statement: Statement | str) -> int:
-        """Execute a statement; return the number of rows that it changed, -1 if it has no such number."""
+        """Execute a statement.
+
+        Return the number of rows that it changed, -1 if it has no such number.
+        """
         result = self._execute(statement)
         counted = isinstance(statement, Statement) and statement.counted
         changed = int(result.scalar_one() if counted else result.rowcount)
@@ -89,7 +92,9 @@ class SessionOptions:
 
 
 class Source:
-    """A configured source: connects on first use; no session outlives its `with` block, or that of `pooled`.
+    """A configured source: connects on first use.
+
+    No session outlives its `with` block, or that of `pooled`.
 
     Args:
         name: The source's name in the configuration.
@@ -159,7 +164,7 @@ class Source:
 
     @contextmanager
     def write(self, stream: str, *, steady: bool = False) -> Iterator[Session]:
-        """A read-write transaction at READ COMMITTED, committed at the end of the block, rolled back by any exception.
+        """A read-write transaction at READ COMMITTED: an exception in the block rolls it back.
 
         Args:
             stream: The stream's name.

@@ -34,7 +34,9 @@ class Views:
         self._known: dict[tuple[str, str], Table] = {}
 
     def with_definition(self, table: Table) -> Table:
-        """Return the table; a view gets its definition and base tables if the source shows it and qbcd can parse it.
+        """Return the table.
+
+        A view gets its definition and base tables if the source shows it and qbcd can parse it.
 
         Raises:
             SchemaChanged: It was dropped a moment ago.
@@ -75,7 +77,7 @@ def _grant(connector: Connector, conn: Connection, table: Table) -> str:
 
 
 def check_views(source: Source, session: Session, plan: StreamPlan) -> None:
-    """Check that the views of a plan are unchanged in this transaction, which locks them against DDL.
+    """Check that a plan's views are unchanged in this transaction, which locks them against DDL.
 
     Raises:
         SchemaChanged: One was replaced since the plan was made.
@@ -87,7 +89,9 @@ def check_views(source: Source, session: Session, plan: StreamPlan) -> None:
 
 
 def check_steady_views(connector: Connector, conn: Connection, table: Table, *, stream: str, place: str = "") -> None:
-    """Refuse views that depend on the time, on chance or on the session's user; a query may not either.
+    """Refuse views that depend on the time, on chance or on the session's user.
+
+    A query may not either.
 
     Raises:
         ConfigError: One does.

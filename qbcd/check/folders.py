@@ -1,4 +1,7 @@
-"""Folders of workdir, state database and sinks must be writable; each one that is not is reported once."""
+"""Folders of workdir, state database and sinks must be writable.
+
+Each one that is not is reported once.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ def prove_writable(folder: Path) -> None:
 
 
 def check_state_folder(state: URL) -> list[Finding]:
-    """Return an error if the state database, which does not exist yet, is a file that cannot be created."""
+    """Return an error if the state database is a file that does not exist and cannot be created."""
     if not store_facts(state.get_backend_name()).is_file:
         return []
     path = Path(state.database or "")

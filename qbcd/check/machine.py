@@ -1,4 +1,4 @@
-"""Checks of the machine: Java, JDBC drivers, settings of Spark, the workdir, and executors that see it."""
+"""Checks of the machine: Java, JDBC drivers, Spark settings, the workdir, its executors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def check_machine(
     spark: SparkProvider,
     settings: Callable[[], object] = lambda: None,
 ) -> list[Finding]:
-    """Check what all streams need of this machine: Java, driver jars, the workdir, and executors that see it.
+    """Check Java, driver jars, the workdir, and executors that see it, which all streams need.
 
     Args:
         drivers: The JDBC drivers of all configured sources, each once.

@@ -1,4 +1,4 @@
-"""Checks of a stream: all conditions of its polls, with the same plan, restriction and strategy as a poll."""
+"""Checks of a stream: the conditions of its polls, with the plan and strategy of a poll."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ from qbcd.stream import Stream
 
 
 def check_stream(stream: Stream, sites: Iterable[Site] = ()) -> list[Finding]:
-    """Check the conditions of a poll of `stream`, in order; an error ends the checks that depend on it.
+    """Check the conditions of a poll of `stream`, in order.
+
+    An error ends the checks that depend on it.
 
     Args:
         sites: All sites that could keep a stream of this name; read if its own site has no such stream.
@@ -96,7 +98,7 @@ def _stream_findings(stream: Stream, sites: Iterable[Site]) -> _Found:
 
 
 def _refuse_edited_plan(stream: Stream, row: StreamRow | None, sites: Iterable[Site]) -> None:
-    """Refuse settings that were edited after `prepare`, before anything that the new ones need is checked.
+    """Refuse settings that were edited after `prepare`, before any check of the new ones.
 
     Raises:
         SchemaChanged: Names the settings.
@@ -150,7 +152,10 @@ def _key(stream: Stream, session: Session, plan: StreamPlan) -> str:
 
 
 def _privileges(stream: Stream, session: Session, plan: StreamPlan, row: StreamRow | None) -> str:
-    """Return the role's rights. `resolve` has proven SELECT; a strategy with a source replica needs a schema too."""
+    """Return the role's rights.
+
+    `resolve` has proven SELECT; a strategy with a source replica needs a schema too.
+    """
     conn, schema = session.connection, stream.source.schema
     rights = rights_of(stream.source.connector, conn, plan.table, [c.name for c in plan.captured], schema)
     if stream.site.context.kind != "database":

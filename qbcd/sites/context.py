@@ -1,4 +1,4 @@
-"""The context of a stream: its source, its store, the lease on its row and the commit that advances it.
+"""The context of a stream: source, store, the lease on its row and the commit of its steps.
 
 All steps of a poll share it. Each wing adds what it keeps of its own: `qbcd.sites.database.context` and
 `qbcd.sites.lake.context`.

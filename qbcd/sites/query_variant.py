@@ -1,4 +1,4 @@
-"""Choice of the variant of a query with `variant: auto`: the prepared one, otherwise one that can work.
+"""Choice of the variant for `variant: auto`: the prepared one, otherwise one that can work.
 
 The variant decides the store of the stream's row, so it must be known before that row is read. While a row exists, the
 choice is read from it and not made again.

@@ -78,7 +78,7 @@ class Detection:
 
 @dataclass(frozen=True)
 class Difference:
-    """A key whose captured values differ between replica and source, or a damaged range of the replica."""
+    """A key whose captured values differ between replica and source, or a damaged range."""
 
     op: str
     key: str
@@ -86,7 +86,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class UnseenDeletes:
-    """Keys of rows that were deleted in the source and that polls have not looked for, or never look for.
+    """Keys deleted in the source that polls have not looked for, or never look for.
 
     They are not differences: the strategy finds deletes only by a sweep or an audit, or not at all.
 
@@ -143,7 +143,7 @@ class ExplainedStatement:
 
 @dataclass
 class LeasedStream:
-    """A stream while its lease is held: the row as last read or written, and the lease's heartbeat.
+    """A stream under its lease: the row as last read or written, and the lease's heartbeat.
 
     Attributes:
         first: The row's version when the lease was taken. A user's confirmation may name it even if the refused poll

@@ -51,7 +51,10 @@ class NextWatermark:
 
 
 def next_window(strategy: Watermarked, row: StreamRow | None) -> Window:
-    """Return an empty window at the watermark of `row`, or the first window; only a poll knows its end."""
+    """Return an empty window at the watermark of `row`, or the first window.
+
+    Only a poll knows its end.
+    """
     first = FIRST_COUNTER if strategy.kind in ("counter", "system") else FIRST_INSTANT
     last = row.checkpoint.get(Entry.WATERMARK) if row else None
     return Window(last["at"], last["at"]) if last and last["at"] is not None else first
@@ -248,7 +251,7 @@ def _margin_and_lag(plan: StreamPlan) -> tuple[timedelta, timedelta | None]:
 
 
 def refuse_blind(source: Source, session: Session, plan: StreamPlan, blind: str) -> None:
-    """Refuse a source whose open transactions are not all visible, unless option `lag` bounds their length.
+    """Refuse a source with invisible open transactions, unless option `lag` bounds their length.
 
     See docs/design/protocol.md#rule-8.
 

@@ -1,4 +1,7 @@
-"""The strategies: statements that find changes. `qbcd.config.strategy_registry` registers them."""
+"""The strategies: statements that find changes.
+
+`qbcd.config.strategy_registry` registers them.
+"""
 
 from __future__ import annotations
 

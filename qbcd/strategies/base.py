@@ -110,7 +110,7 @@ class Strategy(ABC):
 
     @abstractmethod
     def key_problems(self, within: KeyRange | None = None) -> Statement:
-        """Return the query for one row (keys_more_than_once, keys_null), for keys that the catalog does not prove.
+        """Return the query for (keys_more_than_once, keys_null), for keys that are not proven.
 
         Args:
             within: The range to check; a lake strategy always checks the whole table.
@@ -123,7 +123,7 @@ class Strategy(ABC):
 
 @dataclass(frozen=True)
 class Image:
-    """A captured column in an outbox: its names there; `compared` if its own value decides "changed"."""
+    """A captured column in an outbox; `compared` if its own value decides "changed"."""
 
     name: str
     position: int

@@ -1,4 +1,4 @@
-"""Base of strategies that work range by range: key ranges, whose bounds the source chooses, and their sizes."""
+"""Base of strategies that work range by range; the source chooses the bounds of key ranges."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class ByRanges(InSource):
         return []
 
     def sweep(self, part: OutboxSlice, within: KeyRange | None = None, reason: str = "") -> Statement:
-        """Write rows of the replica whose keys are no longer in the source into the outbox, as deletes."""
+        """Write the replica's rows whose keys are no longer in the source into the outbox, as deletes."""
         return self._part("changes", part, within, pairs="gone", after=[], exits=False, reason=reason)
 
     def counted(self, ranges: Sequence[KeyRange]) -> Statement:
@@ -127,5 +127,5 @@ class ByRanges(InSource):
         )
 
     def row_count(self) -> Statement:
-        """Return the query for one row (n), the table's rows in the restriction, for the guard before a pass."""
+        """Return the query for one row (n), the table's restricted rows, for guards before a pass."""
         return self._compiled("row_count")

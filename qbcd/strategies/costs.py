@@ -1,4 +1,4 @@
-"""The paper's cost formulas: pages that a poll reads, from sizes in pages (Carnes & Hanson 3.1 to 3.4, table 3).
+"""Cost formulas: pages that a poll reads (Carnes & Hanson 3.1 to 3.4, table 3).
 
 Symbols are the paper's, renamed where it uses one letter twice (docs/paper.md#c12): N pages of the
 table, S of the table with timestamp and flag, M and W of the copy, I of an index, `delta` the share of rows that
@@ -20,7 +20,7 @@ def pages(rows: float, row_bytes: int, page_bytes: int) -> float:
 
 
 def yao(rows: int, pages: float, picked: int) -> float:
-    """Return the expected pages that hold `picked` of `rows` rows, each row being equally likely (Yao 1977).
+    """Return the expected pages that hold `picked` of `rows` equally likely rows (Yao 1977).
 
     For the cost advisor. For clustered changes, the paper uses `picked / rows * pages`.
     """
@@ -45,12 +45,12 @@ def ts(s: float, copy: float, delta: float) -> float:
 
 
 def tdi(s: float, copy: float, index: float, delta: float, height: float) -> float:
-    """Return (S + N + I)*delta + K: only changed rows, by an index on the timestamp (3.2.2, figure 4)."""
+    """Return (S + N + I)*delta + K: changed rows, by an index on the timestamp (3.2.2, figure 4)."""
     return (s + copy + index) * delta + height
 
 
 def atdi(index: float, copy: float, delta: float, height: float) -> float:
-    """Return I*delta + delta*W + K: from the covering index, without reading the table (figures 5 and 6).
+    """Return I*delta + delta*W + K: from the covering index, not the table (figures 5 and 6).
 
     See docs/paper.md#c13.
     """
@@ -58,7 +58,7 @@ def atdi(index: float, copy: float, delta: float, height: float) -> float:
 
 
 def tlcs(n: float, digests: float, delta: float) -> float:
-    """Return N + delta*W: a scan that computes digests, and the written digests (3.3; docs/paper.md#c15).
+    """Return N + delta*W: a scan for digests, and the written digests (3.3; docs/paper.md#c15).
 
     For the cost advisor.
     """
@@ -71,7 +71,7 @@ def incremental(n: float, m: float, ranges: float) -> float:
 
 
 def covering_entry(timestamp_bytes: int, key_bytes: int, field_bytes: int) -> int:
-    """Return the bytes of an entry of ATDI's index: timestamp and flag, tuple, key, pertinent fields (figure 5).
+    """Return the bytes of an entry of ATDI's index: timestamp, flag, tuple, key, fields (figure 5).
 
     For the cost advisor.
     """

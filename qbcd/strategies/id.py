@@ -1,4 +1,4 @@
-"""ID, incremental differencing at the source (Carnes & Hanson 3.4 and 3.5, figure 7): MDS range by range.
+"""ID, incremental differencing at the source (Carnes & Hanson 3.4, 3.5): MDS range by range.
 
 An auxiliary table holds half-open key ranges; the first has no lower end, the last no upper end. Each range is compared
 and applied in its own transaction, so tables of any size need no long transaction.
@@ -40,7 +40,7 @@ class Id(ByRanges):
     misses = "states between two polls; a key that moves between ranges may be a delete now and an insert later"
 
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """Estimate 2 N + size(aux) = 2.001 N (paper, 3.4) for a whole pass, here R*N + M + the range table."""
+        """Estimate 2 N + size(aux) = 2.001 N (paper, 3.4) for a whole pass, here R*N + M + size(aux)."""
         return self._scan_and_copy("R*N + M + size(aux), a whole pass")
 
     def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:

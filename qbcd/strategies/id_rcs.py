@@ -105,7 +105,7 @@ class IdRcsOptions(VisitOptions):
         return self.replica == "rows"
 
     def problems(self, use: StrategyUse) -> Iterator[Problem]:
-        """Yield a problem if rows without a key have a replica of digests, or ranges of keys or pages."""
+        """Yield a problem if rows without a key have a digest replica, or ranges of keys or pages."""
         if use.key != ():
             return
         if self.replica == "digest":
@@ -258,7 +258,7 @@ class IdRcs(Strategy):
         return self.partitioning.digests()
 
     def images(self, ranges: Sequence[KeyRange], part: Share = WHOLE, *, typed: bool) -> Statement:
-        """Return the query for rows of `ranges` with key identity, digest and wire-form values c0..cn.
+        """Return the query for rows of `ranges` with key identity, digest and wire values c0..cn.
 
         Each digest is from the same read as its row. The digest is the only identity of rows without a key. With
         `typed`, column `untravelled` names the positions of values that no typed sink can hold.
@@ -266,13 +266,13 @@ class IdRcs(Strategy):
         return self.partitioning.rows(ranges, self._outputs(typed), "row_images", part, typed=typed, **self._digests())
 
     def row_fingerprints(self, ranges: Sequence[KeyRange], part: Share = WHOLE) -> Statement:
-        """Return the query for rows (range_id, key_id, digest, k0..kn) of `ranges`: row digests and the keys' texts."""
+        """Return the query for rows (range_id, key_id, digest, k0..kn) of `ranges`; k are key texts."""
         texts = [f"t.qbcd_k{i} AS k{i}" for i in range(len(self.plan.key))]
         select = ["t.qbcd_key_id AS key_id", "t.qbcd_digest AS digest", *texts]
         return self.partitioning.rows(ranges, select, "row_marks", part)
 
     def recent_keys(self, ranges: Sequence[KeyRange], part: Share = WHOLE, *, since: str, most: int) -> Statement:
-        """Return the query for at most `most` rows (range_id, key_id, k0..kn) of `ranges` that were written recently.
+        """Return the query for at most `most` recently written rows (range_id, key_id, k0..kn).
 
         That is at or after `since`, a watermark of the source's. It is used for tables that are `paged`, if the
         connector has leaves.
@@ -284,7 +284,7 @@ class IdRcs(Strategy):
         return Statement(f"SELECT q.* FROM (\n{found.sql}\n) AS q LIMIT {most:d}")
 
     def images_of(self, keys: Sequence[Sequence[str]], *, typed: bool) -> Statement:
-        """Return the query for rows as in `images`, without range_id, by `keys` from `row_fingerprints`."""
+        """Return the query for rows as in `images`, without range_id, by the texts of `row_fingerprints`."""
         relation = self.partitioning.relation("row_images", typed=typed, hashed=False, **self._digests())
         return Statement(
             self.connector.require(SupportsKeyLookup).of_keys(self._outputs(typed), relation, self.plan.key, keys)
@@ -302,7 +302,7 @@ class IdRcs(Strategy):
         return [*identity, "t.qbcd_digest AS digest", *columns, *untravelled, *extra]
 
     def key_problems(self, within: KeyRange | None = None) -> Statement:
-        """Return the query for (keys_more_than_once, keys_null), for keys that the catalog does not prove."""
+        """Return the query for (keys_more_than_once, keys_null), for keys that are not proven."""
         return compile_sql(self._canonical("key_problems"), self.connector, self.plan)
 
     def null_keys(self) -> Statement:

@@ -126,7 +126,7 @@ class InSource(Strategy):
 
     # -- tables ------------------------------------------------------------------------------------------------------
     def check(self, place: Callable[[str], str] | None = None) -> None:
-        """Check that an outbox with its own columns and two for each captured one fits the column limit."""
+        """Check that an outbox with two columns for each captured one fits the column limit."""
         width, limit = len(OWN_COLUMNS) + 2 * len(self.plan.captured), self.connector.column_limit
         if width > limit:
             raise Refused(
@@ -217,11 +217,11 @@ class InSource(Strategy):
         return self._part("outbox_counts", part)
 
     def untravelled(self, part: OutboxSlice) -> Statement:
-        """Return the query for one row, with 1 for each captured column that has a value no typed sink can hold."""
+        """Return the query for one row: 1 for each captured column with a value beyond typed sinks."""
         return self._part("outbox_untravelled", part)
 
     def key_problems(self, within: KeyRange | None = None) -> Statement:
-        """Return the query for (keys_more_than_once, keys_null), for keys that the catalog does not prove."""
+        """Return the query for (keys_more_than_once, keys_null), for keys that are not proven."""
         return self._compiled("key_problems", within=within)
 
     def null_keys(self) -> Statement:
@@ -262,7 +262,7 @@ class InSource(Strategy):
 
     # -- ranges ------------------------------------------------------------------------------------------------------
     def per_range(self, part: OutboxSlice, ranges: Sequence[KeyRange]) -> list[Statement]:
-        """Return two queries for rows (range_id, n, net): a slice's events by range, and its net growth."""
+        """Return two queries for rows (range_id, n, net): a slice's events and net growth by range."""
         made = []
         # under qbcd's own names: MariaDB removes leading blanks of an alias
         key = [replace(c, name=f"qbcd_{i}") for i, c in enumerate(self.plan.key)]

@@ -1,4 +1,4 @@
-"""MDS, modified database schema (Carnes & Hanson 3.1, figure 1): a replica in the source, compared there.
+"""MDS, modified database schema (Carnes & Hanson 3.1, figure 1): a source replica.
 
 One FULL JOIN on the keys (a LEFT JOIN and an anti-join on databases without it) finds inserts, updates and deletes in
 the snapshot of one statement. The paper's three branches are one pass here (docs/paper.md#c1 to #c5).

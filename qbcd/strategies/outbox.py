@@ -1,4 +1,4 @@
-"""Statements on a batch's rows in the outbox: number, pair, read and delete them, by the batch's header alone.
+"""Statements on a batch's rows in the outbox, by its header: number, pair, read, delete.
 
 They do not use today's plan: a batch keeps the columns under which it was staged.
 """
@@ -47,7 +47,10 @@ class StagedBatch:
         return compile_sql(render("outbox_rows", **self._context, **number), self.connector, self.plan).sql
 
     def seal(self, seq: int) -> list[Statement]:
-        """Give the open batch its number; ordinals have no gap: deletes first, then updates, then inserts."""
+        """Give the open batch its number.
+
+        Ordinals have no gap: deletes first, then updates, then inserts.
+        """
         sealing = compile_sql(
             render("outbox_seal", **self._context),
             self.connector,
@@ -57,7 +60,7 @@ class StagedBatch:
         return [sealing, forget_batch(self.connector, self.schema, self.header, OPEN)]
 
     def pair_keys(self, seq: int) -> list[Statement]:
-        """Mark each delete and insert of equal content, if each is the only one with that content in the batch."""
+        """Mark each delete and insert of equal content, if that content is unique in the batch."""
         if not self._context["content"]:
             return []
         epoch = self.header.epoch

@@ -1,4 +1,4 @@
-"""Position of a reader in a table, by the reader's own timestamp, as a condition on the rows."""
+"""Position of a reader in a table, by its timestamp, as a condition on the rows."""
 
 from __future__ import annotations
 

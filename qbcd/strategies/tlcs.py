@@ -1,4 +1,4 @@
-"""TLCS, tuple-level checksum (Carnes & Hanson 3.3): the source keeps one digest a row instead of a copy of it.
+"""TLCS, tuple-level checksum (Carnes & Hanson 3.3): one digest a row instead of a copy.
 
 Variant (b), the default, keeps key and digest in a table of qbcd's own; variant (a) keeps the digest in a column of the
 captured table itself. Stored is the digest that was last *reported*: staging and write-back are one transaction, so a
@@ -80,7 +80,7 @@ class TlcsOptions(RangeOptions):
 
     @classmethod
     def problems_between(cls, uses: Sequence[tuple[Any, StrategyUse]]) -> Iterator[Problem]:
-        """Yield a problem if two streams write one checksum column: each would miss changes of the other."""
+        """Yield a problem if two streams write one checksum column: each would miss changes."""
         first: dict[tuple[str, ...], StrategyUse] = {}
         for options, use in uses:
             if options.checksum_column is None or use.table is None:
@@ -152,7 +152,7 @@ class Tlcs(ByRanges):
             )
 
     def change_problem(self, *, columns: bool, where: bool) -> str:
-        """Return the problem of other columns: their digests cannot be compared, and there are no values."""
+        """Return the problem of other columns: digests are not comparable, and there are no values."""
         problem = "checksums of other columns cannot be compared, and checksums in the source are all that is kept"
         return problem if columns else ""
 

@@ -141,7 +141,7 @@ class Ts(Watermarked):
         return [self._compiled("replica_adopt", within=within)] if self.deletes == "only" else []
 
     def change_problem(self, *, columns: bool, where: bool) -> str:
-        """Return the problem of another restriction with `deletes: only`: a sweep compares keys regardless of it."""
+        """Return the problem of another restriction with `deletes: only`, which a sweep ignores."""
         problem = "`deletes: only` finds deleted keys, and does not report rows that leave the restriction"
         return problem if where and self.deletes == "only" else ""
 
@@ -203,12 +203,14 @@ class LakeTs(IdRcs):
         return self.watermarked.warnings()
 
     def keys(self, ranges: Sequence[KeyRange], part: Share = WHOLE) -> Statement:
-        """Return the query for rows (range_id, key_id, key_digest) of all keys in `ranges`, restricted or not."""
+        """Return the query for (range_id, key_id, key_digest) of all keys in `ranges`, unrestricted."""
         select = ["t.qbcd_key_id AS key_id", "t.qbcd_key_digest AS key_digest"]
         return self.partitioning.rows(ranges, select, "key_images", part)
 
     def window_images(self, ranges: Sequence[KeyRange], window: Window, *, typed: bool) -> Statement:
-        """Return the query for rows of a window as in `images`, with range_id, and `shown` if in the restriction.
+        """Return the query for rows of a window as in `images`, with range_id and `shown`.
+
+        `shown` is 1 if the row is in the restriction.
 
         `ranges` are all ranges. One statement reads the window once.
         """
@@ -218,7 +220,7 @@ class LakeTs(IdRcs):
         return Statement(f"SELECT {range_id} AS range_id, {', '.join(outputs)}\nFROM (\n{rows}\n) AS t")
 
     def settled_images(self, ranges: Sequence[KeyRange], window: Window, *, typed: bool) -> Statement:
-        """Return the query for rows of `ranges` as in `images`, with `shown` if in the restriction, and `settled`.
+        """Return the query for rows of `ranges` as in `images`, with `shown` and `settled`.
 
         Rows in `window` are settled. The others are included regardless of the restriction.
         """

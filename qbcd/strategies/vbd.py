@@ -1,4 +1,4 @@
-"""VBD, view-based differencing (Carnes & Hanson 4): the options, which choose the variant for a query."""
+"""VBD, view-based differencing (Carnes & Hanson 4): its options, which choose the variant."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class VbdOptions(StrategyConfig):
 
     @property
     def options(self) -> dict[str, Any]:
-        """All options; `variant` is None if the source decides, `timestamps` are pairs, `deletes` is an interval."""
+        """All options; `variant` may be None, `timestamps` are pairs, `deletes` is an interval."""
         return {
             **super().options,
             "variant": None if self.variant == "auto" else self.variant,

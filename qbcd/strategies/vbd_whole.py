@@ -1,4 +1,4 @@
-"""VBD, variants `compare` and `checksum` (Carnes & Hanson 4): each poll compares the whole result of a query.
+"""VBD, variants `compare` and `checksum` (Carnes & Hanson 4): compare the whole result.
 
 The query is a derived table wherever a statement names a table, so the strategies for tables compare its result:
 variant `compare` is MDS over it (the paper's sixth, docs/paper.md#vbd), `checksum` is ID/RCS over it (the fifth). Both
@@ -18,7 +18,7 @@ from qbcd.strategies.mds import Mds
 
 
 class VbdCompare(Mds):
-    """Statements of variant compare: a source replica of the result, and one statement that compares."""
+    """Statements of variant compare: a source replica of the result, and one comparison."""
 
     name = "vbd"
     needs = "SELECT on what the query reads; a key; a schema of qbcd's own in the source, with room for the result"
@@ -30,7 +30,7 @@ class VbdCompare(Mds):
 
     @property
     def _key_names(self) -> Columns:
-        """The replica's key; a constant column for a result of one row, so that it cannot hold a second one."""
+        """The replica's key; a constant column for a result of one row, so that it has only one."""
         return super()._key_names or (ONE,)
 
     def _replica_columns(self) -> list[tuple[str, str]]:
@@ -38,13 +38,16 @@ class VbdCompare(Mds):
         return [*super()._replica_columns(), *only]
 
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """Estimate B + M: the pages of the query's tables, each read once, and the copy; costs of joins are unknown."""
+        """Estimate B + M: the pages of the query's tables, each read once, and the copy.
+
+        Costs of joins are unknown.
+        """
         formula = "B + M, variant compare: B pages of the query's tables, each read once; M pages of the copy, unknown"
         return Estimate(self.plan.table.pages, -1, formula, "nothing")
 
 
 class VbdChecksum(IdRcs):
-    """Statements of variant checksum: range checksums of the result, whose replica is in the lake."""
+    """Statements of variant checksum: range checksums of the result, with a lake replica."""
 
     name = "vbd"
     needs = "SELECT on what the query reads, and nothing else"
@@ -60,7 +63,7 @@ class VbdChecksum(IdRcs):
         return Estimate(self.plan.table.pages, -1, formula, "count and checksum of each range")
 
     def warnings(self) -> list[str]:
-        """Warn about ranges of the key, which are cheap only if the source applies them inside the query."""
+        """Warn about ranges of the key: they are cheap only if applied inside the query."""
         if self.partitioning.hashed:
             return []
         return [

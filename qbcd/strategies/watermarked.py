@@ -170,7 +170,10 @@ class Watermarked(ByRanges):
     def _missing(
         self, option: str, place: Callable[[str], str] | None, what: str, name: str, able: Sequence[str], kind: str
     ) -> ConfigError:
-        """Return the error for a missing column; it suggests the nearest name, or the DDL to add the column."""
+        """Return the error for a missing column.
+
+        It suggests the nearest name, or the DDL to add the column.
+        """
         table = self.plan.table
         near = difflib.get_close_matches(name, able, n=1, cutoff=0.5)
         ddl = self.connector.ddl.missing_column(table, name, kind)
@@ -234,7 +237,7 @@ class Watermarked(ByRanges):
         return self.sweep(part, within)
 
     def window_rows(self, window: Window) -> Statement:
-        """Return the read of a window alone, without replica, which the index on the timestamp serves."""
+        """Return the read of a window, without replica, which the index on the timestamp serves."""
         return self._compiled("window_rows", self._bounds(window), **self._window(window))
 
     def window_text(self, window: Window) -> str:
@@ -257,7 +260,10 @@ class Watermarked(ByRanges):
         return self._compiled("window_any", self._bounds(window), **self._window(window))
 
     def window_images(self, window: Window, *, typed: bool) -> Statement:
-        """Return the query for rows of a window as in :meth:`IdRcs.images`, with `qbcd_in` if in the restriction."""
+        """Return the query for rows of a window as in :meth:`IdRcs.images`, with `qbcd_in`.
+
+        `qbcd_in` is 1 if the row is in the restriction.
+        """
         context: dict[str, Any] = {
             **self._window(window),
             "windowed": True,
@@ -272,9 +278,10 @@ class Watermarked(ByRanges):
         return self._compiled("row_images", self._bounds(window), **context)
 
     def settled_images(self, window: Window, *, typed: bool) -> Statement:
-        """Return the query for restricted rows as in `window_images`, with `qbcd_settled` if in `window`.
+        """Return the query for restricted rows as in `window_images`, with `qbcd_settled`.
 
-        Rows outside of the window are included regardless of the restriction: they cannot be reported yet.
+        `qbcd_settled` is 1 if the row is in `window`. Rows outside of the window are included regardless of the
+        restriction: they cannot be reported yet.
         """
         context = {
             **self._window(window),
@@ -293,7 +300,7 @@ class Watermarked(ByRanges):
         return self._compiled("greatest_mark")
 
     def repeated(self) -> Statement:
-        """Return the query for (rows_seen, values_seen, greatest), which shows if a counter is a row version."""
+        """Return the query for (rows_seen, values_seen, greatest), to detect row versions."""
         return self._compiled("mark_values")
 
     def _window(self, window: Window) -> dict[str, Any]:
@@ -342,5 +349,8 @@ def serves(strategy: Watermarked, indexes: Sequence[Index]) -> bool:
 
 
 def in_literals(statement: Statement) -> str:
-    """Return a statement's text with its values as literals; they are watermarks, which qbcd itself formats."""
+    """Return a statement's text with its values as literals.
+
+    They are watermarks, which qbcd itself formats.
+    """
     return statement.sql % {name: f"'{value}'" for name, value in statement.params.items()}

@@ -1,4 +1,4 @@
-"""A change of captured columns or restriction: one step that compares, with DDL on qbcd's own tables around it.
+"""A change of captured columns or restriction: DDL on qbcd's own tables and one comparison.
 
 See docs/design/protocol.md#rule-16.
 

@@ -1,4 +1,4 @@
-"""One step in the database wing: a transaction that finds, stages, applies and commits changes.
+"""A step of the database wing: one transaction finds, stages, applies and commits changes.
 
 Polls by one statement take one step, which seals its batch. Polls by ranges take many; their events collect in the
 open batch until it is sealed (`qbcd.sites.database.open_batch`, docs/design/architecture.md#data-flow).

@@ -1,4 +1,4 @@
-"""The context of a stream in the database wing: row, replica and outbox are in schema `qbcd` of the source."""
+"""The context of a stream in the database wing: its tables are in schema `qbcd`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks before `prepare` of streams with a source replica: rights to write, indexes, queries."""
+"""Checks before `prepare` of streams with a source replica: write rights, indexes, queries."""
 
 from __future__ import annotations
 

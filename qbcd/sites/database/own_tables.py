@@ -1,4 +1,4 @@
-"""qbcd's own tables of a stream in the source: created at prepare, or by a DBA before it, and dropped at reset."""
+"""qbcd's own tables of a stream in the source: created by prepare or a DBA, dropped by reset."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def create_tables(context: DatabaseContext, plan: StreamPlan, leased: LeasedStre
 
 
 def _refuse_orphaned(context: DatabaseContext, conn: Connection, present: Sequence[tuple[str, str]]) -> None:
-    """Refuse tables with rows of a stream that has no baseline: its row, which describes them, was deleted."""
+    """Refuse tables with rows of a stream without baseline: its row was deleted."""
     if context.store.holds(conn, context.stream) or holds_rows(conn, [lightweight(n, schema=s) for s, n in present]):
         raise StateConflict(
             f"its own tables in schema {context.source.schema} hold rows, though it was never prepared: its row in "
@@ -167,7 +167,7 @@ def _layout(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def run_alone(context: DatabaseContext, statements: Sequence[str], leased: LeasedStream) -> None:
-    """Run repeatable statements in their own transaction, while another session locks the stream's row.
+    """Run repeatable statements in a transaction while another session locks the stream's row.
 
     DDL may commit by itself and would release the row after the first statement. A poller that took over the stream
     then would meet the other statements.

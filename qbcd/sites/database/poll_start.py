@@ -32,7 +32,7 @@ class PollStart:
 
     @property
     def compare_all(self) -> bool:
-        """True if all rows must be compared, since timestamps or digests are not comparable with those read before."""
+        """True if all rows must be compared, since old timestamps or digests are not comparable."""
         return self.server_changed or self.table_changed
 
     @property
@@ -42,7 +42,7 @@ class PollStart:
 
 
 def server_changed(poll: DatabasePoll) -> bool:
-    """Return True if the server, or its rules of equality, are other ones: every value must then be compared.
+    """Return True if server or rules of equality changed: every value must then be compared.
 
     Raises:
         SourceChanged: The user has not accepted it, or the replica has no values to compare with
@@ -62,7 +62,7 @@ def server_changed(poll: DatabasePoll) -> bool:
 
 
 def table_changed(poll: DatabasePoll) -> bool:
-    """Return True if the table, or a column that polls read, may be another one of the same name.
+    """Return True if the table, or a column that polls read, may be another of the same name.
 
     Raises:
         SchemaChanged: It is another one, and the replica has no values to compare with.

@@ -1,4 +1,4 @@
-"""Purge of flagged rows (TDI, ATDI): the list of candidates, and the removal of those that all streams have read.
+"""Purge of flagged rows (TDI, ATDI): list candidates, remove those that all streams have read.
 
 A row is listed in the step that reports it. It is removed before a later poll, if it has not changed since and all
 streams that read the table by a timestamp have read it (docs/design/protocol.md#rule-13).
@@ -135,7 +135,7 @@ class _Read:
 
 
 def readers_of(context: DatabaseContext, session: Session, plan: StreamPlan, server: str) -> Readers:
-    """Return the streams that read the plan's table on `server` by a timestamp, including the plan's own stream."""
+    """Return the streams, including the plan's, that read the table on `server` by a timestamp."""
     rows: list[StreamRow] = []
     try:
         for conn, store in _stores(context, session):
@@ -190,7 +190,10 @@ def _read(row: StreamRow, relation: str, columns: Any, entry: Mapping[str, Any])
 
 
 def _doubt(read: _Read, plan: StreamPlan, overlap: str) -> str:
-    """Return why it is not known which of the table's rows a stream has read; empty if it is known, or if none."""
+    """Return why it is not known which of the table's rows a stream has read.
+
+    It is empty if it is known, or if none.
+    """
     if overlap == "through":
         return f"reads it through {read.relation}, and it cannot be known how far"
     if overlap and read.passed is None:

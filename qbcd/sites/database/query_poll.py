@@ -1,4 +1,4 @@
-"""Poll of variant delta: find changed rows of base tables, the keys that they affect, and the rows of these keys.
+"""Poll of variant delta: find changed rows of base tables, affected keys, and their rows.
 
     read the clock and open transactions, for each timestamp -> in one transaction that sees one state:
     changed rows -> affected keys -> the query for them against the replica -> outbox, replica, lineage, watermarks
@@ -60,7 +60,7 @@ def poll_affected(poll: DatabasePoll, strategy: VbdDelta) -> StepResult:
 
 
 def poll_whole(poll: DatabasePoll, strategy: VbdDelta) -> StepResult:
-    """Compute the whole query and fill the lineages again, because old digests may not be comparable."""
+    """Compute the whole query and fill the lineages again: old digests may not be comparable."""
     step, remarks = _begin(poll, strategy, {})
     request = StepRequest([strategy.all_differences], finish=step.refill, compare_all=True)
     return replace(run_step(poll, request), remarks=remarks)
@@ -183,7 +183,7 @@ def _bases(strategy: VbdDelta) -> dict[str, Any]:
 
 
 def _check_references(plan: StreamPlan, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse a query whose text refers to other columns than before, since a new column may have taken over a name.
+    """Refuse a query whose text refers to other columns than before, by a new column of that name.
 
     Raises:
         SchemaChanged: Names the column.

@@ -1,4 +1,4 @@
-"""Sizes of key ranges in the database wing: built at prepare, split if they outgrow their size, merged if small.
+"""Sizes of key ranges in the database wing: built at prepare, split if large, merged if small.
 
 Bounds come from the source, range ids are never reused, and a pass continues by key bounds: the parts of a range
 inherit its last visit, a merged range takes the older one (docs/design/protocol.md#rule-11).
@@ -39,7 +39,7 @@ def build_ranges(
 
 
 def rebuild(poll: DatabasePoll, strategy: ByRanges) -> None:
-    """Build all ranges again, in a separate step: under another collation, old bounds may be out of order."""
+    """Build all ranges again, in a separate step: another collation changes the order of bounds."""
     context, leased = poll.context, poll.leased
     with context.source.write(context.stream) as session:
         row = leased.row

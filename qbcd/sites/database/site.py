@@ -1,4 +1,4 @@
-"""The site in the source database: replica and outbox are tables of schema `qbcd`, each step is one transaction.
+"""The site in the source database: tables in schema `qbcd`, each step one transaction.
 
 The strategy's mode decides the reads of a poll (`qbcd.sites.database.modes`); the transaction of a step is the same for
 all modes (`qbcd.sites.database.commit`).

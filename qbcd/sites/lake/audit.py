@@ -1,4 +1,4 @@
-"""Compare a lake replica with all rows of its source before the watermark, for an audit and for `verify`.
+"""Compare a lake replica with its source up to the watermark, for audits and for `verify`.
 
 Ranges whose row digests differ from the replica's own rows are fetched. Rows past the watermark are fetched too,
 regardless of the restriction, because differences of their keys are not final yet (docs/design/protocol.md#rule-19).
@@ -39,7 +39,7 @@ SETTLED = (("shown", "int"), ("settled", "int"))  # the restriction holds for th
 
 
 def suspects(poll: TablePoll) -> list[StoredRange]:
-    """Return the ranges, with the source's counts, whose rows differ from the rows in the replica's files."""
+    """Return the ranges, with the source's counts, whose rows differ from the replica's files."""
     known = poll.due.known
     now = checksums(replace(poll, strategy=poll.strategy.row_checksums()), known)
     own = with_counts(poll.context.stream, known, diff.sums(replica_rows(poll, known)))
@@ -65,7 +65,10 @@ def _fields(poll: LakePoll) -> Fields:
 
 
 def audit(poll: LakePoll, began: float) -> Detection:
-    """Do one audit in one step; the interval to the next starts at `began`, in seconds of the store's clock."""
+    """Do one audit in one step.
+
+    The interval to the next starts at `began`, in seconds of the store's clock.
+    """
     started, context, leased = time.monotonic(), poll.context, poll.leased
     known = poll.known_ranges()
     before = sum(r.rows for r in known)

@@ -1,4 +1,4 @@
-"""Range checksums and other small results, computed by the source on all connections at the same time."""
+"""Range checksums and other small results, read from the source on all connections at once."""
 
 from __future__ import annotations
 
@@ -69,7 +69,10 @@ def checksums(poll: TablePoll, known: Sequence[Range], texts: dict[int, str] | N
 
 
 def table_checksum(poll: TablePoll) -> tuple[int, int]:
-    """Return row count and checksum of the whole table; each connection scans its part of the storage once."""
+    """Return row count and checksum of the whole table.
+
+    Each connection scans its part of the storage once.
+    """
     rows = _gather(poll, poll.strategy.partitioning.totals(poll.settings.connections), _all_rows)
     return sum(int(row.n) for row in rows), sum(int(row.checksum) for row in rows)
 
@@ -97,7 +100,7 @@ def rows_at_once(strategy: IdRcs) -> float:
 
 
 def _gather(poll: TablePoll, shares: Sequence[Share], ask: Callable[[Session, Share], list[Any]]) -> list[Any]:
-    """Return the rows of all shares: the snapshot's session reads the first, a new session each other one."""
+    """Return the rows of all shares: the snapshot's session reads the first, new sessions the rest."""
     snapshot = poll.snapshot
 
     def elsewhere(share: Share) -> list[Any]:
@@ -129,7 +132,7 @@ def _all_rows(session: Session, share: Sequence[Statement]) -> list[Any]:
 
 
 def _in_steps(poll: TablePoll, with_leaves: bool, session: Session, share: Sequence[KeyRange]) -> list[Any]:
-    """Return checksums of one connection's share, by statements that last about as long as the pace allows."""
+    """Return checksums of one connection's share, by statements of about the pace's duration."""
     partitioning, plan = poll.strategy.partitioning, poll.strategy.plan
     target = plan.option("target").total_seconds()
     left, size, found = list(share), FIRST_ROWS, list[Any]()

@@ -67,7 +67,7 @@ class RangeChanges:
 
 
 class PollStep(ABC):
-    """One step of a poll that has fetched rows: it compares them with the replica and commits what changed.
+    """One step of a poll with fetched rows: compare them with the replica and commit changes.
 
     Args:
         poll: The poll; its snapshot may be closed.
@@ -155,7 +155,10 @@ def write_batch(
 def write_with_growth(
     poll: TablePoll, changes: DataFrame, rows: int
 ) -> tuple[WrittenBatch, dict[int, tuple[int, int]]]:
-    """Write `changes` as `write_batch` does; also return by range the growth in rows and checksum."""
+    """Write `changes` as `write_batch` does.
+
+    Also return by range the growth in rows and checksum.
+    """
     changes = changes.persist()
     try:
         found = write_batch(poll, changes, rows)
@@ -192,13 +195,13 @@ def _written(poll: TablePoll, changes: DataFrame, rows: int) -> WrittenBatch:
 
 
 def _unfit(plan: StreamPlan) -> dict[int, str]:
-    """Return by column the condition that a typed sink cannot hold an old value, which may predate all such sinks."""
+    """Return by column the condition that no typed sink can hold an old value."""
     found = {i: misfit(c.travel, f"b_{i}") for i, c in enumerate(plan.captured)}
     return {i: condition for i, condition in found.items() if condition}
 
 
 def new_batch(poll: LakePoll, found: WrittenBatch, *, epoch: int, ts_ms: int) -> BatchHeader | None:
-    """Return the header of `found` as the next batch, or None for an empty one, whose files are removed."""
+    """Return the header of `found` as the next batch; None if it is empty, and remove its files."""
     if not found.counts:
         poll.context.files.discard(found.part)
         return None
@@ -210,7 +213,9 @@ def new_batch(poll: LakePoll, found: WrittenBatch, *, epoch: int, ts_ms: int) ->
 def commit_step(
     poll: LakePoll, header: BatchHeader | None, checkpoint: Mapping[str, Any], changes: RangeChanges = RangeChanges()
 ) -> None:
-    """Commit batch, ranges and checkpoint by compare-and-set; the row in `poll.leased` has advanced when it returns.
+    """Commit batch, ranges and checkpoint by compare-and-set.
+
+    The row in `poll.leased` has advanced when it returns.
 
     Args:
         poll: The poll.

@@ -1,4 +1,4 @@
-"""Compaction under the lease: merge batches into segments, merge small ranges, remove superseded files."""
+"""Compaction under the lease: merge batches and small ranges, remove superseded files."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def collect(poll: LakePoll) -> None:
 def may_become_segment(
     segments: Sequence[Segment], others: Sequence[StoredRange], fetched: Sequence[StoredRange]
 ) -> bool:
-    """Return True if the fetched rows of whole ranges should become their segment instead of a layer.
+    """Return True if fetched rows of whole ranges should become their segment, not a layer.
 
     That costs nothing: the rows are written already, and later reads of these ranges read this segment only. But their
     old rows remain, unread, in segments of other ranges, and each segment is a separate read.
@@ -77,7 +77,9 @@ def _rows(pieces: Sequence[Segment] | Sequence[StoredRange]) -> int:
 
 
 def compact(poll: LakePoll) -> bool:
-    """Merge the batches into a new segment if there are many batches or segments; return True if it did.
+    """Merge the batches into a new segment if there are many batches or segments.
+
+    Return True if it did.
 
     If only some ranges have changes, only these are rewritten. Their old rows remain, unread, next to rows of other
     ranges, until they are too many. Small rewritten ranges are merged in the same step: the count and checksum of a
@@ -117,7 +119,7 @@ def compact(poll: LakePoll) -> bool:
 def _to_rewrite(
     poll: LakePoll, pending: Sequence[BatchHeader], known: Sequence[StoredRange], segments: Sequence[Segment]
 ) -> Sequence[StoredRange]:
-    """Return the ranges with changes in the batches if they have few enough of the rows, otherwise all ranges.
+    """Return the ranges with changes in the batches if they have few rows, otherwise all ranges.
 
     If there are many segments, ranges of the smaller ones are added.
     """
@@ -146,7 +148,10 @@ def _last_batches(poll: LakePoll, pending: Sequence[BatchHeader]) -> dict[int, i
 def _groups(
     partitioning: Partitioning, known: Sequence[StoredRange], chosen: set[int], size: int, small: float
 ) -> list[list[StoredRange]]:
-    """Return all ranges in order, in groups that become one range each; only adjacent `chosen` ranges are merged."""
+    """Return all ranges in order, in groups that become one range each.
+
+    Only adjacent `chosen` ranges are merged.
+    """
     groups: list[list[StoredRange]] = []
     for rewritten, found in itertools.groupby(known, key=lambda r: r.range_id in chosen):
         run = list(found)

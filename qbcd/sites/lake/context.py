@@ -1,4 +1,4 @@
-"""The context of a stream in the lake wing: the stream's row in the state database, its files in the workdir."""
+"""The context of a stream in the lake wing: a row in the state database, files in the workdir."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class LakeContext(StreamContext):
         self.files.prove()
 
     def prove_whole(self) -> None:
-        """Prove that the stream's files exist and are readable, in addition to the checks of every context."""
+        """Prove that the stream's files exist and are readable, in addition to the shared checks."""
         super().prove_whole()
         for part in self._parts():
             try:

@@ -16,7 +16,10 @@ from qbcd.wording import counted
 
 
 class EveryRow(PlanPath):
-    """Read all rows under new ranges, after digests or columns changed; bounds may be out of order then."""
+    """Read all rows under new ranges, after digests or columns changed.
+
+    Bounds may be out of order then.
+    """
 
     name = "every_row"
     is_optional = False

@@ -1,4 +1,4 @@
-"""The ranges that a poll of the lake wing covers: all of them, or with ``per_poll`` those that are due.
+"""The ranges of a poll in the lake wing: all, or with ``per_poll`` those that are due.
 
 `qbcd.ranges.schedule` chooses the ranges, as for strategy ID. All due ranges are one step: they are read together, and
 one commit advances them, their visits and the pass.
@@ -48,14 +48,16 @@ class DueRanges:
         return list(read) if self.state is None else [replace(r, last_visited=self.now) for r in read]
 
     def visited(self, read: Iterable[StoredRange], removed: Iterable[StoredRange] = ()) -> list[StoredRange]:
-        """Return the ranges to store: the `read` ones and, in a pass, all that are due and not `removed`."""
+        """Return the ranges to store: `read` and, in a pass, all that are due and not `removed`."""
         changed = {r.range_id: r for r in (*(self.due if self.state else ()), *read)}
         for one in removed:
             changed.pop(one.range_id, None)
         return self.mark_visited(changed.values())
 
     def checkpoint_entries(self, leased: LeasedStream, events: Mapping[int, int], deletes: int = 0) -> dict[str, Any]:
-        """Return the entry of the pass after this poll, which found `events` by range; empty without a pass.
+        """Return the entry of the pass after this poll, which found `events` by range.
+
+        It is empty without a pass.
 
         Call it before the commit, which uses up the user's confirmation.
         """

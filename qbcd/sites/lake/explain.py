@@ -1,4 +1,7 @@
-"""The statements of a poll in the lake wing, for `qbcd explain`; this module runs none of them."""
+"""The statements of a poll in the lake wing, for `qbcd explain`.
+
+This module runs none of them.
+"""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class FetchPlan:
 
     @property
     def passed(self) -> int:
-        """Approximate number of rows that the comparison reads, from the source and from the replica."""
+        """Approximate number of rows that the comparison reads from source and replica."""
         return self.fetched + sum(r.rows for r in self.old)
 
     @property
@@ -104,7 +104,7 @@ class FetchPlan:
 
     @property
     def unsplit(self) -> tuple[StoredRange, ...]:
-        """The ranges to fetch that are not split or merged, with the source's counts and checksums of now."""
+        """The ranges to fetch that are not split or merged, with the source's present counts."""
         new = {r.range_id for r in self.children}
         return tuple(r for r in self.asked if r.range_id not in new)
 
@@ -119,12 +119,12 @@ class FetchPlan:
 
 
 def total_of(leased: LeasedStream, plan: FetchPlan) -> int:
-    """Return the approximate size of the table: the replica's rows, or the rows counted if there are more."""
+    """Return the approximate size of the table: the replica's rows, or the counted ones if more."""
     return max(leased.checkpoint.rows, plan.scanned)
 
 
 def check_delta(stream: str, plan: FetchPlan, came: tuple[int, int | None], old: tuple[int, int | None]) -> None:
-    """Check rows that were looked up, and their old versions, against the growth of the ranges' checksums.
+    """Check rows that were looked up, and their old versions, against the growth of checksums.
 
     Args:
         stream: Name of the stream.

@@ -61,5 +61,8 @@ class RecentNote:
         return cls(**checkpoint.get(Entry.RECENT, {}))
 
     def as_entry(self, system_mark: str) -> dict[str, Any]:
-        """Return the entry of the next checkpoint with the snapshot's transaction id; empty without one."""
+        """Return the entry of the next checkpoint with the snapshot's transaction id.
+
+        It is empty without one.
+        """
         return {Entry.RECENT: asdict(replace(self, since=system_mark))} if system_mark else {}

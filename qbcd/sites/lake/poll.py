@@ -1,4 +1,4 @@
-"""The values that all steps of one poll of the lake wing share, and the snapshot that such a poll opens."""
+"""The values that all steps of one poll of the lake wing share, and its snapshot."""
 
 from __future__ import annotations
 

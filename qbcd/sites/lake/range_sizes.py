@@ -43,7 +43,10 @@ def build_ranges(poll: TablePoll, first_id: int, total: int, within: KeyRange | 
 
 
 def split_outgrown(poll: TablePoll, plan: FetchPlan) -> FetchPlan:
-    """Return the plan with large ranges split; one query for each range finds the bounds of its parts."""
+    """Return the plan with large ranges split.
+
+    One query for each range finds the bounds of its parts.
+    """
     total = total_of(poll.leased, plan)
     outgrown = {r.range_id for r in plan.outgrown(poll.settings.range_size(total))}
     asked: list[StoredRange] = []
@@ -97,7 +100,9 @@ def merge_small(poll: TablePoll, plan: FetchPlan) -> FetchPlan:
 def with_counts(
     stream: str, asked: Sequence[StoredRange], sums: Mapping[int, tuple[int, int | None]]
 ) -> list[StoredRange]:
-    """Return `asked` with count and checksum of the rows that were read, by range; a range without rows is empty.
+    """Return `asked` with count and checksum of the rows that were read, by range.
+
+    A range without rows is empty.
 
     Raises:
         TornRead: A row has no digest.

@@ -1,4 +1,4 @@
-"""The site of the lake wing: the replica is Parquet in the workdir, row and ranges are in the state database.
+"""The site of the lake wing: Parquet in the workdir, row and ranges in the state database.
 
 A poll computes checksums of all ranges and reads dirty ranges once, into a stage, all from one exported snapshot or
 each range by one statement (`qbcd.sites.lake.snapshot`). Comparison, batch and new range checksums use the stage alone.

@@ -1,4 +1,4 @@
-"""The state of a source for one poll: protected from DDL, its catalog checked, all in one transaction.
+"""The state of a source for one poll: no DDL, a checked catalog, one transaction.
 
 If the database exports snapshots, all readers share one. Otherwise each statement sees its own state, and only one
 statement reads a whole range: checksums then only choose the ranges to read, and the replica stores the rows of each
@@ -59,12 +59,12 @@ class Snapshot:
 
     @property
     def by_value(self) -> bool:
-        """True if values must be compared: the source cannot compute old digests (docs/design/protocol.md#rule-16)."""
+        """True if values must be compared, without old digests (docs/design/protocol.md#rule-16)."""
         return self.reads_all and self.old_columns is None
 
     @property
     def proves_checksums(self) -> bool:
-        """True if checksums and rows are of one state, so that rows can be checked against checksums."""
+        """True if checksums and rows are of one state, so that checksums can prove the rows."""
         return self.name is not None and not self.reads_all
 
 
@@ -77,7 +77,7 @@ def snapshot_of(
     one_state: bool,
     accept_source: bool = False,
 ) -> Iterator[Snapshot]:
-    """Open one read-only transaction: first the lock, then the snapshot, then catalog and server within it.
+    """Open one read-only transaction: lock, then take the snapshot, then check catalog and server.
 
     See docs/design/protocol.md#rule-9.
 

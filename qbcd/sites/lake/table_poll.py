@@ -1,4 +1,4 @@
-"""A poll of a whole table: find dirty ranges, fetch, compare with the replica, commit in one step.
+"""A poll of a whole table: find dirty ranges, fetch, compare, commit in one step.
 
 `qbcd.sites.lake.fetch.paths` has the ways to find ranges and fetch rows.
 """
@@ -63,7 +63,10 @@ def poll_table(poll: LakePoll, entries: Mapping[str, Any] | None = None, *, audi
 
 
 def _of_table(poll: LakePoll, snapshot: Snapshot) -> LakePoll:
-    """Return the poll by the snapshot's catalog; its rows also have the old digest if that is needed."""
+    """Return the poll by the snapshot's catalog.
+
+    Its rows also have the old digest if that is needed.
+    """
     plan, strategy = poll.plan.on(snapshot.table), poll.strategy
     if snapshot.reads_all and snapshot.old_columns:
         strategy = strategy.with_old_digest(snapshot.old_columns)
@@ -71,7 +74,7 @@ def _of_table(poll: LakePoll, snapshot: Snapshot) -> LakePoll:
 
 
 def _check_size(poll: TablePoll) -> None:
-    """Check the guards by the table's size before a pass, whose first polls may find few of its deletes.
+    """Check the guards by the table's size before a pass: its first polls may find few deletes.
 
     Raises:
         GuardTripped: Too many rows are deleted.
@@ -111,7 +114,7 @@ def _becomes_segment(poll: TablePoll, plan: FetchPlan) -> bool:
 
 
 def _commit_without_changes(poll: TablePoll, plan: FetchPlan) -> None:
-    """Commit visited ranges, a schema change that affected no row, leaf checksums; nothing if none changed."""
+    """Commit visited ranges, a schema change without effect, leaf checksums, if any changed."""
     leased, change = poll.leased, poll.snapshot.change
     if not poll.due.state and not change and not leaf_checksums.has_new_note(poll, plan):
         return

@@ -81,7 +81,10 @@ def _compared(poll: LakePoll) -> Differences:
 
 
 def _differences(poll: TablePoll, asked: Sequence[StoredRange], stages: ExitStack) -> DataFrame:
-    """Return the changes between the replica's rows of `asked` and those of the source; `stages` removes the files."""
+    """Return the changes between the replica's rows of `asked` and those of the source.
+
+    `stages` removes the files.
+    """
     fetched = fetch_rows(poll, asked)
     stages.callback(poll.context.files.discard, fetched)
     old = replica_rows(poll, asked)
@@ -89,7 +92,10 @@ def _differences(poll: TablePoll, asked: Sequence[StoredRange], stages: ExitStac
 
 
 def _before_the_watermark(poll: TablePoll, dirty: Sequence[StoredRange], stages: ExitStack) -> Differences:
-    """Return the changes that an audit would make; deleted keys, which a sweep finds, are listed apart."""
+    """Return the changes that an audit would make.
+
+    Deleted keys, which a sweep finds, are listed apart.
+    """
     before = poll.timestamps.watermarked.window(None, poll.leased.checkpoint.watermark["at"])
     if not dirty or before is None:
         return Differences()

@@ -1,4 +1,4 @@
-"""Polls of TS in the lake wing: read the rows of a window, and sweep for deletes when that is due.
+"""Polls of TS in the lake wing: read the rows of a window, and sweep for deletes if due.
 
     read clock and open transactions -> fetch the window -> compare with the replica -> sweep
 
@@ -48,7 +48,10 @@ ROW_BYTES = 20  # of a fetched row, at least
 
 
 def first_watermark(context: LakeContext, strategy: IdRcs) -> dict[str, Any]:
-    """Return the checkpoint's entries about timestamps for a baseline that begins now; empty for other strategies."""
+    """Return the checkpoint's entries about timestamps for a baseline that begins now.
+
+    It is empty for other strategies.
+    """
     if not isinstance(strategy, LakeTs):
         return {}
     entry = next_watermark(context.source, strategy.watermarked, None).entry
@@ -58,7 +61,10 @@ def first_watermark(context: LakeContext, strategy: IdRcs) -> dict[str, Any]:
 
 
 def poll_window(poll: LakePoll) -> Iterator[Detection]:
-    """Read the window, then sweep and audit if due; compare all rows if timestamps do not show all changes."""
+    """Read the window, then sweep and audit if due.
+
+    Compare all rows if timestamps do not show all changes.
+    """
     context, plan, leased, strategy = poll.context, poll.plan, poll.leased, poll.timestamps
     remade = source_changes.is_remade(leased.row.checkpoint, plan)
     untrusted = _changed_server(poll) or (remade and strategy.watermarked.kind == "counter")
@@ -92,7 +98,10 @@ def _changed_server(poll: LakePoll) -> bool:
 
 
 def _window(poll: LakePoll, ahead: dict[str, Any], since: str | None) -> Detection:
-    """Read the window in one step; without rows in it, only the watermark advances, without Spark."""
+    """Read the window in one step.
+
+    Without rows in it, only the watermark advances, without Spark.
+    """
     started, context, leased = time.monotonic(), poll.context, poll.leased
     known, before = poll.known_ranges(), leased.checkpoint.watermark
     with open_snapshot(poll) as snapshot:
@@ -125,7 +134,10 @@ def _fields(poll: LakePoll) -> Fields:
 
 
 def _compare(poll: TablePoll, fetched: FileSet, entries: Mapping[str, Any]) -> tuple[BatchHeader | None, int]:
-    """Compare the window with the replica and commit; also return the number of rows that were read."""
+    """Compare the window with the replica and commit.
+
+    Also return the number of rows that were read.
+    """
     before = poll.leased.row.checkpoint
     try:
         stage = poll.context.files.read(poll.context.spark.get(), _fields(poll), fetched)

@@ -103,7 +103,7 @@ class Skeleton:
         return [alias for alias, name in self.prepared.bases.items() if name == table]
 
     def affected(self, alias: str, state: State, types: Mapping[str, str] | None = None) -> list[exp.Select]:
-        """Return SELECTs of the keys that changed rows of one mention may affect, in one state; as sets.
+        """Return SELECTs of the distinct keys that changed rows of one mention may affect in one state.
 
         The arms of a set operation each have their own types. `types` has the types of the key, by column name, if arms
         can be cast to them (otherwise see `typing`).
@@ -143,7 +143,7 @@ class Skeleton:
         return [arm.distinct() for arm in arms]
 
     def _kept(self) -> dict[Name, list[str]]:
-        """Return the columns of each base table that lead from old rows to the keys that they affected."""
+        """Return by base table the columns that lead from old rows to the keys that they affected."""
         size = 0
         found: dict[Name, dict[str, None]] = {table: {} for table in self.prepared.tables()}
         for alias in self.prepared.bases:
@@ -157,7 +157,7 @@ class Skeleton:
         return {table: list(names) for table, names in found.items()}
 
     def joined_by(self) -> dict[Name, list[str]]:
-        """Return the columns of each base table that are joined by equality, so that an index serves them."""
+        """Return by base table the columns that are joined by equality; an index serves them."""
         found: dict[Name, dict[str, None]] = {table: {} for table in self.prepared.tables()}
         for test in self.prepared.tree.find_all(exp.EQ):
             sides = [side for side in (test.this, test.expression) if isinstance(side, exp.Column)]

@@ -54,7 +54,10 @@ class Kinds:
         return set[Any]().union(*map(self._of, items))
 
     def _of(self, item: Tree) -> set[Any]:
-        """Return the kind, or the kinds of all arms; empty for a constant that adapts to other values."""
+        """Return the kind, or the kinds of all arms.
+
+        It is empty for a constant that adapts to other values.
+        """
         item = item.unnest()
         if isinstance(item, exp.Null) or (isinstance(item, exp.Literal) and item.is_string):
             return set()

@@ -1,4 +1,4 @@
-"""A relaxed query: it finds the rows that changed rows of one mention of a base table may affect.
+"""A relaxed query: it finds rows that changed rows of one mention of a table may affect.
 
 It keeps only conditions that single rows of the base tables decide. Conditions on aggregates, HAVING and subqueries of
 other mentions are dropped, so it may find more rows than changed, never fewer (docs/paper.md#c27). With D the old and
@@ -64,7 +64,7 @@ class Relaxed:
     def query(
         self, query: Tree, target: str | None, positions: Sequence[int] | None = None, extra: Extra | None = None
     ) -> list[exp.Select]:
-        """Return SELECTs that together have every row of `query` that a changed row of `target` may affect.
+        """Return SELECTs that together have all rows of `query` that changes of `target` may affect.
 
         Args:
             query: The query to relax.
@@ -112,7 +112,10 @@ class Relaxed:
         return exp.Exists(this=united(self.query(query, target, [], extra)))
 
     def _membership(self, test: exp.In) -> Extra:
-        """Return the equality of IN; it also accepts NULL on either side, unless the IN must be true."""
+        """Return the equality of IN.
+
+        It also accepts NULL on either side, unless the IN must be true.
+        """
         left = test.this.expressions if isinstance(test.this, exp.Tuple) else [test.this]
         positive = isinstance(test.find_ancestor(exp.Where, exp.Query), exp.Where) and _asserted(test)
 

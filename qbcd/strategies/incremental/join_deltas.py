@@ -1,4 +1,4 @@
-"""The relaxed joins of a SELECT: they find the rows that a changed row of one relation may affect.
+"""The relaxed joins of a SELECT: they find rows that a changed row of a relation may affect.
 
 Joins are relaxed from left to right, for the reasons given in `qbcd.strategies.incremental.delta_query`.
 """

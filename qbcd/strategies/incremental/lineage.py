@@ -111,7 +111,7 @@ class Lineage:
         ]
 
     def indexes(self, joined_by: Sequence[str]) -> list[str]:
-        """Return CREATE INDEX statements for columns that join the lineage to other tables; repeatable."""
+        """Return CREATE INDEX of columns that join the lineage to other tables; repeatable."""
         own, made = Table(*self.lineage, "table", self.plan.captured, ()), []
         for number, column in enumerate(name for name in joined_by if name in self._stored):
             if (column,) != tuple(c.name for c in self.plan.key)[:1]:

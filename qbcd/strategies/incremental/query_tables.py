@@ -29,7 +29,7 @@ _KINDS = {
 
 
 def stored(query: Table) -> list[Table]:
-    """Return all tables and views that a query reads, each once, except views whose definition is known."""
+    """Return the distinct tables that a query reads, and views without a known definition."""
     return [table for table in query.reads if not table.definition]
 
 

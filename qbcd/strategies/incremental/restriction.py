@@ -41,7 +41,10 @@ class Restriction:
         self._keys, self._unknown, self._kinds, self._exact, self._equal = keys, unknown, kinds, exact, equal
 
     def restrict(self, tree: exp.Query, key: Sequence[tuple[str, int]]) -> exp.Query:
-        """Return a copy of a query, restricted to the keys; `key` has its column names with their positions."""
+        """Return a copy of a query, restricted to the keys.
+
+        `key` has its column names with their positions.
+        """
         made: Tree = tree.copy()
         for select in selects(made):
             self._restrict(
@@ -94,7 +97,7 @@ class Restriction:
         return trait.known and not (trait.loose and trait.alike in BY_OTHERS)
 
     def _columns(self, mine: Tree, alias: str, optional: bool, equal: Sequence[Tree]) -> tuple[list[str], list[str]]:
-        """Return columns of a derived table that equal `mine` if its row matters: of the same kind, of another kind."""
+        """Return columns of a derived table that must equal `mine`: (of its kind, of another kind)."""
         found = [mine] if not optional else []
         for test in equal:
             sides = (test.this, test.expression)

@@ -230,7 +230,7 @@ class VbdDelta(VbdCompare):
         return self._part("changes", part, reason=reason)
 
     def affected_nulls(self) -> Statement:
-        """Return the query for (nulls), the number of affected keys with NULL, which no key may have."""
+        """Return the query for (nulls), the number of affected keys with NULL."""
         nulls = " OR ".join(f"{self.connector.quote(c.name)} IS NULL" for c in self.plan.key)
         return Statement(f"SELECT COUNT(*) AS nulls FROM {sql_name(self.connector, self.affected)} WHERE {nulls}")
 

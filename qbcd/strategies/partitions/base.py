@@ -110,7 +110,9 @@ class Partitioning(ABC):
 
     @abstractmethod
     def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
-        """Return the query for rows (range_id, n, digests, checksum) of `asked`; n > digests if a digest was NULL.
+        """Return the query for rows (range_id, n, digests, checksum) of `asked`.
+
+        If a digest was NULL, n > digests.
 
         With `leaves` there is also ``leaves``, in which a leaf of a bucket may appear twice.
         """
@@ -130,7 +132,9 @@ class Partitioning(ABC):
         """
 
     def passes(self, known: Sequence[KeyRange], connections: int, *, leaves: bool = False) -> list[list[Statement]]:
-        """Return by connection the statements of a checksum pass; results of several for one range add up.
+        """Return by connection the statements of a checksum pass.
+
+        Results of several for one range add up.
 
         With `leaves` rows also have the checksums of the range's leaves (`qbcd.ranges.leaves`).
         """
@@ -138,7 +142,7 @@ class Partitioning(ABC):
         return [[self.checksums(part, leaves=leaves) for part in own] for own in asked]
 
     def totals(self, connections: int) -> list[list[Statement]]:
-        """Return by connection the statement that adds up its part of the storage: one row (n, checksum).
+        """Return by connection the statement for its part of the storage: one row (n, checksum).
 
         A row without a digest is counted but not added, so the totals never match those of ranges.
         """
@@ -146,7 +150,9 @@ class Partitioning(ABC):
         return [[Statement(f"SELECT {TOTAL}\nFROM {relation} AS t")] for relation in parts]
 
     def shared(self, query: Query, asked: Sequence[KeyRange], readers: int, rows: float = math.inf) -> list[Statement]:
-        """Return `query` over `asked` as statements for `readers` to share; each range is in one of them.
+        """Return `query` over `asked` as statements for `readers` to share.
+
+        Each range is in one of them.
 
         Args:
             query: Makes the statement over some ranges, or over a part of the storage.
@@ -168,7 +174,7 @@ class Partitioning(ABC):
         return self.is_parted and self.connector.require(SupportsScans).places_keys(self.plan.key)
 
     def parts_of_storage(self, wanted: int) -> list[Share]:
-        """Return parts of the storage for `wanted` connections; the whole if a scan cannot be divided."""
+        """Return parts of the storage for `wanted` connections, or the whole if not divisible."""
         number = max(1, min(wanted, self.plan.table.pages)) if self.is_parted else 1
         return [(i, number) for i in range(number)]
 
@@ -180,7 +186,7 @@ class Partitioning(ABC):
         return abs(table.key_correlation or 0.0) if is_known else None
 
     def digests(self, part: Share = WHOLE, *, leaves: bool = False) -> str:
-        """Return the captured rows, or a part of them, as a FROM item with key or hash and `qbcd_digest`."""
+        """Return captured rows, or a part of them, as a FROM item with key or hash and `qbcd_digest`."""
         return self.relation(self.checksum_template, part, leaves=leaves)
 
     def relation(self, template: str, part: Share = WHOLE, **extra: Any) -> str:
@@ -196,7 +202,7 @@ class Partitioning(ABC):
     def looked_up(
         self, found: row_selection.Asked[Any], select: Sequence[str], template: str, **extra: Any
     ) -> list[str]:
-        """Return statements for ``range_id, *select`` over a template's rows that are looked up by key."""
+        """Return statements for ``range_id, *select`` over a template's rows, looked up by key."""
         if not found.numbers and not found.texts:
             return []
         relation, key, arms = self.relation(template, **extra, hashed=False), self.plan.key, list[str]()

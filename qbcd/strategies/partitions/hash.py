@@ -1,4 +1,4 @@
-"""Ranges of an even hash of the key (buckets): one scan reads them, independent of keys and row order."""
+"""Ranges of an even hash of the key (buckets): one scan reads them in any row order."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class HashPartitioning(Partitioning):
         return Statement("\nUNION ALL\n".join(arms))
 
     def shared(self, query: Query, asked: Sequence[KeyRange], readers: int, rows: float = math.inf) -> list[Statement]:
-        """Return one scan, divided among readers if they see one snapshot, otherwise one scan for each.
+        """Return one scan, divided among readers of one snapshot, otherwise one scan for each.
 
         Rows that are looked up by key are distributed over the same statements.
         """

@@ -67,7 +67,7 @@ class KeyPartitioning(Partitioning):
         return Statement(self.connector.ranges.per_range(select, self.digests(), self.plan.key, asked, aggregate=True))
 
     def passes(self, known: Sequence[KeyRange], connections: int, *, leaves: bool = False) -> list[list[Statement]]:
-        """Return one scan in storage order if rows have moved away from key order, otherwise reads by index."""
+        """Return one scan in storage order if rows do not follow key order, otherwise index reads."""
         key, connector = self.plan.key, self.connector
         if not self._is_scanned(known) or (
             leaves and connector.require(SupportsLeafChecksums).whole_number_bytes(key) is None

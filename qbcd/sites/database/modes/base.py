@@ -1,4 +1,4 @@
-"""A poll mode: operations of a stream in the database wing that depend on the way in which polls read the source.
+"""A poll mode: operations of the database wing that depend on how polls read the source.
 
 A strategy names its mode (`InSource.poll_mode`), and `qbcd.sites.database.modes.MODES` has the class of each.
 """
@@ -198,11 +198,11 @@ class AuditedMode(DatabaseMode[S]):
 
 
 def detection_of(poll: DatabasePoll, result: StepResult, cost: Cost) -> Detection:
-    """Return the result of a step, with warnings about refusals that the user's confirmation lifted."""
+    """Return the result of a step, with warnings about refusals that a confirmation lifted."""
     accepted = (ACCEPTED_SOURCE,) if result.accepted_source else ()
     return Detection(result.header, cost, (*poll.leased.notes, *accepted), result.remarks)
 
 
 def shipped(poll: DatabasePoll, found: int) -> int:
-    """Return the number of `found` events whose rows leave the source: all, or none without a sink."""
+    """Return the number of `found` events that leave the source: all, or none without a sink."""
     return found if poll.settings.sinks else 0

@@ -1,4 +1,4 @@
-"""Polls by watermark of a table with a delete flag, and the purge of flagged rows (TDI, ATDI)."""
+"""Polls by watermark of a table with a delete flag, and purge of flagged rows (TDI, ATDI)."""
 
 from __future__ import annotations
 

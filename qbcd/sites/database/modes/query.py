@@ -33,7 +33,7 @@ class QueryMode(AuditedMode[VbdDelta]):
         return [lineage.watermarked for lineage in self.strategy.lineages if lineage.watermarked is not None]
 
     def refuse_unfit(self, session: Session, place: Place) -> None:
-        """Also refuse unsafe watermarks of base tables, and queries that change once views are expanded."""
+        """Also refuse unsafe watermarks of base tables, and queries that change with expanded views."""
         source = self.context.source
         refuse_other_columns(source, session, self.strategy, place)
         for one in self.watermarks():

@@ -1,4 +1,4 @@
-"""Polls by one statement that compares a whole table or query result with the replica (MDS, VBD compare)."""
+"""Polls by one statement that compares a whole table or result (MDS, VBD compare)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Polls by watermark (TS): read the next watermark, read the window up to it in one step, sweep if that is due.
+"""Polls by watermark (TS): read the next watermark, read the window in one step, sweep if due.
 
 The watermark is read in its own transaction, which ends before the rows are read (docs/design/protocol.md#rule-6).
 If the table or the server is another one, the window has all rows; deleted keys are then a separate step and batch
@@ -180,7 +180,10 @@ class WindowMode(AuditedMode[W]):
 
     # -- audit -------------------------------------------------------------------------------------------------------
     def _audit(self, poll: DatabasePoll, began: float) -> Iterator[StepResult]:
-        """Compare the rows before the watermark, then find deleted keys; each is a separate step and batch."""
+        """Compare the rows before the watermark, then find deleted keys.
+
+        Each is a separate step and batch.
+        """
         context, leased, strategy = poll.context, poll.leased, self.strategy
         window = strategy.window(None, leased.checkpoint.watermark["at"])
         if window is not None:

@@ -72,4 +72,7 @@ class RowsPath(FetchPath):
 
     @abstractmethod
     def fetch(self, poll: TablePoll, plan: FetchPlan) -> FetchedStep | None:
-        """Fetch the rows; return the step that compares and commits them, or None to leave them to the next path."""
+        """Fetch the rows.
+
+        Return the step that compares and commits them, or None to leave them to the next path.
+        """

@@ -1,4 +1,4 @@
-"""Fetch path: checksums of leaves (sub-ranges), so that only rows of dirty leaves are fetched.
+"""Fetch path: checksums of leaves (sub-ranges), to fetch only rows of dirty leaves.
 
 If most ranges have a few changes, whole ranges would be nearly the whole table. Checksums of all ranges that include
 their leaves cost the source little more, and show the leaves that differ from the last poll. Only rows in dirty leaves
@@ -61,7 +61,7 @@ class LeafChecksums(PlanPath):
 
 
 def can_be_asked(poll: TablePoll) -> bool:
-    """Return True if leaves can be used: one state, all ranges compared, checksums of rows with a key."""
+    """Return True if leaves are possible: one state, all ranges, checksums of rows with a key."""
     strategy = poll.strategy
     one_state = poll.snapshot.proves_checksums and poll.due.state is None
     of_rows = bool(strategy.plan.key) and strategy.deletes and strategy.summed == "digest"
@@ -97,7 +97,10 @@ def _leaves_of_dirty(poll: TablePoll, plan: FetchPlan) -> dict[int, RangeLeaves]
 
 
 def _whole_number_bytes(poll: TablePoll) -> int | None:
-    """Return the bytes of a key that is one whole number, whose value can be recovered; None for other keys."""
+    """Return the bytes of a key that is one whole number, whose value can be recovered.
+
+    The result is None for other keys.
+    """
     if not is_enabled(KEY_RECOVERY) or poll.strategy.partitioning.hashed:
         return None
     return poll.strategy.connector.require(SupportsLeafChecksums).whole_number_bytes(poll.strategy.plan.key)
@@ -109,7 +112,7 @@ def range_leaves(now: Sequence[StoredRange], texts: Mapping[int, str]) -> dict[i
 
 
 def restrict_to_dirty_leaves(plan: FetchPlan, known: Mapping[int, RangeLeaves], width: int | None) -> FetchPlan:
-    """Return the plan for dirty leaves only, of ranges whose old leaves are known, if that saves enough.
+    """Return the plan for dirty leaves of ranges whose old leaves are known, if that saves enough.
 
     Args:
         plan: The plan for whole ranges, with their leaves of now.
@@ -140,14 +143,14 @@ def restrict_to_dirty_leaves(plan: FetchPlan, known: Mapping[int, RangeLeaves], 
 
 
 def _select(plan: FetchPlan, only: Mapping[int, tuple[RowSelection, RowSelection]]) -> FetchPlan:
-    """Return the plan with some rows of some ranges only: (of the replica, of the source) by range."""
+    """Return the plan for selected rows: (of the replica, of the source) by range."""
     old = tuple(replace(r, only=only[r.range_id][0]) if r.range_id in only else r for r in plan.old)
     asked = tuple(replace(r, only=only[r.range_id][1]) if r.range_id in only else r for r in plan.asked)
     return replace(plan, old=old, asked=asked)
 
 
 def remember_after_changes(poll: TablePoll, plan: FetchPlan, events: int, *, spared: bool) -> dict[str, Any]:
-    """Return the checkpoint's entry after a poll that found `events`, and write the file of leaf checksums.
+    """Return the checkpoint's entry after a poll with `events`; write the leaf checksums.
 
     Args:
         poll: The poll.
@@ -172,7 +175,7 @@ def remember_after_changes(poll: TablePoll, plan: FetchPlan, events: int, *, spa
 
 
 def remember_after_no_change(poll: LakePoll, plan: FetchPlan) -> dict[str, Any]:
-    """Return the checkpoint's entry after a poll without changes, and write the file if there is none yet."""
+    """Return the checkpoint's entry after a poll without changes; write the file if missing."""
     if not has_new_note(poll, plan):
         return {}
     note = LeafNote.from_checkpoint(poll.leased.row.checkpoint)
@@ -187,7 +190,9 @@ def has_new_note(poll: LakePoll, plan: FetchPlan) -> bool:
 
 
 def _likely_share(plan: FetchPlan, events: int) -> float:
-    """Return the share of the dirty ranges' rows in dirty leaves, if `events` are spread evenly; 1 if useless.
+    """Return the share of the dirty ranges' rows in dirty leaves, if `events` are spread evenly.
+
+    The result is 1 if useless.
 
     The estimate assumes that keys end with all bytes equally often.
     """
@@ -211,7 +216,7 @@ def _write(poll: LakePoll, known: Mapping[int, RangeLeaves]) -> str:
 
 
 def sealed(content: bytes) -> bytes:
-    """Return the content of a leaf file below its seal, which also depends on this version's text format."""
+    """Return the content of a leaf file below its seal, which also covers the text format."""
     return hashlib.sha256(FORM + content).hexdigest().encode() + b"\n" + content
 
 

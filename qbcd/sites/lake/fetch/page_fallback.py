@@ -50,7 +50,7 @@ class PageFallback(ReplanPath):
 
 
 def entry_after_changes(poll: TablePoll, plan: FetchPlan, events: int) -> dict[str, Any]:
-    """Return the checkpoint's entry after a poll with `events`: consecutive polls with useless pages."""
+    """Return the entry after a poll with `events`: consecutive polls with useless pages."""
     if not poll.strategy.partitioning.paged or poll.snapshot.reads_all:
         return {}
     useless = plan.fetched >= leaf_checksums.LEAST_ROWS and _reads_most(plan)

@@ -1,4 +1,4 @@
-"""The fetch paths, in the order in which a poll considers them, and the switch that turns some off.
+"""The fetch paths, in the order in which a poll tries them, and the switch for some.
 
 A poll takes the first applicable path of `DETECT` that helps, all applicable ones of `NARROW`, an applicable one of
 `REPLAN`, and the first of `FETCH` that fetches the rows. The last path of `DETECT` and of `FETCH` always works.
@@ -35,7 +35,9 @@ SWITCHES = frozenset({path.name for path in FETCH_PATHS if path.is_optional} | {
 
 @contextmanager
 def disabled(*names: str) -> Iterator[None]:
-    """Switch fetch paths off by name, in this process, for tests and benchmarks; polls still find the same events.
+    """Switch fetch paths off by name, in this process, for tests and benchmarks.
+
+    Polls still find the same events.
 
     Raises:
         ValueError: There is no such path, or polls need it.
@@ -92,7 +94,10 @@ def _is_taken(path: FetchPath, poll: TablePoll, plan: FetchPlan) -> bool:
 
 
 def entries_after_batch(poll: TablePoll, plan: FetchPlan, step: FetchedStep, found: WrittenBatch) -> dict[str, Any]:
-    """Return the checkpoint entries by which later polls choose their paths; writes the file of leaf checksums."""
+    """Return the checkpoint entries by which later polls choose their paths.
+
+    It also writes the file of leaf checksums.
+    """
     events, spared = found.events, step.by_key and not plan.leaves
     return {
         **leaf_checksums.remember_after_changes(poll, plan, events, spared=spared),

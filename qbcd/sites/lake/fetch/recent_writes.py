@@ -87,7 +87,10 @@ def _only(plan: FetchPlan, found: Mapping[int, Sequence[NamedKey]]) -> dict[int,
 
 
 def statement(strategy: IdRcs, checkpoint: Mapping[str, Any], asked: Sequence[KeyRange]) -> Statement | None:
-    """Return the statement that the next poll may run over `asked`; None without a transaction id."""
+    """Return the statement that the next poll may run over `asked`.
+
+    The result is None without a transaction id.
+    """
     since = RecentNote.from_checkpoint(checkpoint).since
     if not since or strategy.partitioning.paged:
         return None
@@ -95,7 +98,10 @@ def statement(strategy: IdRcs, checkpoint: Mapping[str, Any], asked: Sequence[Ke
 
 
 def entry_after_changes(poll: TablePoll, plan: FetchPlan, events: int, *, by_key: bool) -> dict[str, Any]:
-    """Return the checkpoint's entry after a poll that found `events`; `by_key` if rows were looked up."""
+    """Return the checkpoint's entry after a poll that found `events`.
+
+    `by_key` if rows were looked up.
+    """
     if poll.due.state is not None:
         return {}
     note, rows = _note(poll), sum(r.rows for r in plan.unsplit)

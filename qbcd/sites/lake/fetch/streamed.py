@@ -59,7 +59,9 @@ class Streamed(RowsPath):
 
 
 class StreamedStep(FetchedStep):
-    """Commit a batch that was compared while its rows came; the checksums of whole ranges are the source's.
+    """Commit a batch that was compared while its rows came.
+
+    The checksums of whole ranges are the source's.
 
     Args:
         poll: The poll.
@@ -81,14 +83,14 @@ class StreamedStep(FetchedStep):
 
 
 def is_small(poll: TablePoll, plan: FetchPlan) -> bool:
-    """Return True if rows can be compared while they come: no file of them is needed, and they are few."""
+    """Return True if rows can be compared while they come: few, and not needed as a file."""
     unstored = plan.in_leaves and not plan.children
     few = plan.rows <= diff.FEW_ROWS and plan.rows * _row_bytes(poll.strategy.plan) <= FEW_BYTES
     return unstored and few and poll.strategy.plan.on(poll.snapshot.table).key_is_proven
 
 
 def compare(poll: TablePoll, plan: FetchPlan) -> WrittenBatch:
-    """Read the rows of `plan`, compare them with the replica and write the batch, all in one job.
+    """Read the rows of `plan`, compare them with the replica and write the batch in one job.
 
     Raises:
         TornRead: The rows do not match the checksums.

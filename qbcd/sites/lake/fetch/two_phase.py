@@ -1,4 +1,4 @@
-"""Fetch path in two phases: first keys and digests of dirty ranges, then the rows that changed.
+"""Fetch path in two phases: first keys and digests of dirty ranges, then changed rows.
 
 See docs/design/protocol.md#rule-10.
 
@@ -112,7 +112,7 @@ def is_possible(poll: TablePoll, plan: FetchPlan) -> bool:
 
 
 def bytes_saved(plan: StreamPlan, rows: int, changed: float) -> float:
-    """Return the bytes that two phases save over whole ranges of `rows` rows, of which `changed` differ."""
+    """Return the bytes that two phases save for ranges of `rows` rows with `changed` changes."""
     width = sum(c.width for c in plan.captured)
     return rows * (width - fingerprint_bytes(plan)) - changed * width
 
@@ -123,12 +123,12 @@ def fingerprint_bytes(plan: StreamPlan) -> int:
 
 
 def density(poll: LakePoll) -> float:
-    """Return the share of rows that had changed in the last dirty ranges for which two phases were possible."""
+    """Return the share of changed rows when two phases were last possible."""
     return float(poll.leased.checkpoint.get(Entry.DENSITY, 0.0))
 
 
 def density_entry(poll: TablePoll, plan: FetchPlan, events: int) -> dict[str, Any]:
-    """Return the checkpoint's entry after a poll that found `events`: the new density, or the last one."""
+    """Return the checkpoint's entry after a poll with `events`: the new density or the last one."""
     if not is_possible(poll, plan):
         return poll.leased.checkpoint.carried([Entry.DENSITY])
     return {Entry.DENSITY: round(min(1.0, events / max(1, plan_rows(plan))), 4)}
@@ -147,7 +147,7 @@ def is_worth(poll: TablePoll, plan: FetchPlan) -> bool:
 
 
 def defers_split(poll: TablePoll, plan: FetchPlan, rows_per_range: int) -> bool:
-    """Return True if large ranges stay unsplit: whole rows would cost too much for few such ranges."""
+    """Return True if large ranges stay unsplit: whole rows cost too much for few such ranges."""
     outgrown = sum(r.rows for r in plan.outgrown(rows_per_range))
     if outgrown > WAITING_SHARE * plan.fetched:
         return False
@@ -155,7 +155,10 @@ def defers_split(poll: TablePoll, plan: FetchPlan, rows_per_range: int) -> bool:
 
 
 def fetch(poll: TablePoll, plan: FetchPlan) -> ChangedRows | None:
-    """Compare keys and digests of the ranges, then read the changed rows; None if they are too many for that."""
+    """Compare keys and digests of the ranges, then read the changed rows.
+
+    The result is None if they are too many for that.
+    """
     poll.context.progress(f"fetching keys and digests of about {counted(plan.fetched, 'row')}")
     old = _differing(poll, plan)
     changed = None
@@ -187,7 +190,9 @@ def _row_fields(poll: LakePoll) -> Fields:
 
 
 def _differing(poll: TablePoll, plan: FetchPlan) -> list[FileSet]:
-    """Write the changed rows; each task holds the fingerprints of its ranges and reads the replica once.
+    """Write the changed rows.
+
+    Each task holds the fingerprints of its ranges and reads the replica once.
 
     At most one task per connection runs at a time, so that fingerprints can come straight from the source.
 
@@ -221,7 +226,7 @@ def _batches(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
 
 @contextmanager
 def _fingerprints(poll: TablePoll, plan: FetchPlan) -> Iterator[Callable[[Sequence[StoredRange]], DataFrame]]:
-    """Yield a function that returns keys and digests of some ranges, for one task, to be evaluated once.
+    """Yield a function that returns keys and digests of some ranges, for one task and one use.
 
     Key ranges are read when needed. Hash buckets are spread over the table: one scan writes all of them to files.
     """
@@ -271,7 +276,7 @@ def _rows(poll: TablePoll, keys: list[tuple[str, ...]]) -> FileSet:
 
 
 def load_pairs(poll: LakePoll, changed: ChangedRows) -> tuple[DataFrame, DataFrame]:
-    """Return (stage, old rows) of the changed rows, in the form in which whole ranges are compared."""
+    """Return (stage, old rows) of the changed rows, in the form of whole ranges."""
     files, spark = poll.context.files, poll.context.spark.get()
     both = files.read(spark, _old_fields(poll), *changed.old)
     rows = files.read(spark, _row_fields(poll), changed.rows)

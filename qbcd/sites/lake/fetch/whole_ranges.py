@@ -1,4 +1,4 @@
-"""Fetch path that always works: all rows of the dirty ranges, or of their dirty leaves, through a stage."""
+"""Fetch path that always works: all rows of dirty ranges or leaves, through a stage."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _differences(poll: TablePoll, plan: FetchPlan, stage: DataFrame) -> DataFram
 
 
 def _counted(poll: TablePoll, plan: FetchPlan, stage: DataFrame) -> dict[int, StoredRange]:
-    """Return the ranges with counts and checksums of the read rows; the source's own if all is one state."""
+    """Return the ranges with counts and checksums of the read rows, or the source's if one state."""
     if poll.snapshot.proves_checksums and not plan.is_split:
         return {r.range_id: r for r in (*plan.unsplit, *plan.merged)}
     counted = with_counts(poll.context.stream, plan.asked, diff.sums(stage, poll.strategy.summed))

@@ -32,7 +32,7 @@ class WholeTable(PlanPath):
 
 
 def is_likely(context: StreamContext, strategy: IdRcs) -> bool:
-    """Return True if the last polls found nothing, and one checksum can show that nothing changed again.
+    """Return True if the last polls found nothing, and one checksum can prove that again.
 
     Every poll of the stream must compare all ranges: polls between two sweeps do not predict the next sweep. And
     connections must be able to share one scan, without a pace or `per_poll`, which read some ranges at a time.

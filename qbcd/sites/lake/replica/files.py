@@ -35,7 +35,7 @@ END = 1 << 18  # hashed bytes of a file's end: its footer and, unless they are m
 
 
 class PartFile(NamedTuple):
-    """A file of a part: its name, its size, and the SHA-256 of its last :data:`END` bytes (empty: not computed)."""
+    """A file of a part: name, size, and SHA-256 of its last :data:`END` bytes, if computed."""
 
     name: str
     size: int
@@ -111,7 +111,9 @@ class Files:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def prove(self) -> None:
-        """Prove that this host sees the folder that `prepare` created; its path has the project's id.
+        """Prove that this host sees the folder that `prepare` created.
+
+        Its path has the project's id.
 
         See docs/design/protocol.md#rule-24.
 
@@ -129,7 +131,9 @@ class Files:
     def write(
         self, frame: DataFrame, fields: Fields, kind: str, leased: LeasedStream, source: Source | None = None
     ) -> FileSet:
-        """Evaluate `frame` once into a new part that no commit names yet; it is durable unless it is temporary.
+        """Evaluate `frame` once into a new part that no commit names yet.
+
+        It is durable unless it is temporary.
 
         Args:
             frame: The rows; cast to `fields`.

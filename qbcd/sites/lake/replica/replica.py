@@ -1,4 +1,4 @@
-"""The Parquet replica of a stream: base segments, each with the rows of some ranges, and later batches as layers.
+"""The Parquet replica of a stream: base segments of ranges, and later batches as layers.
 
 The rows of a range are those with its id in its own segment, plus the changes of that range in batches after the
 segment's `folded_through`; the latest per key counts (docs/design/protocol.md#rule-11 and #rule-23).
@@ -66,7 +66,10 @@ class Replica:
         self.spark = spark
 
     def part_rows(self, columns: Sequence[Column], part: FileSet, **fields: Any) -> DataFrame:
-        """Return the rows of a stage or segment with the values of `columns`; `fields` are those of `row_fields`."""
+        """Return the rows of a stage or segment with the values of `columns`.
+
+        `fields` are those of `row_fields`.
+        """
         return self.files.read(self.spark.get(), row_fields([c.travel for c in columns], **fields), part)
 
     def batch_rows(self, plan: StreamPlan, *parts: FileSet) -> DataFrame:
@@ -82,7 +85,7 @@ class Replica:
         *,
         alone: bool = False,
     ) -> DataFrame:
-        """Return the replica's rows in `asked` ranges (at least one) with the values of `kept`, from any segment.
+        """Return the replica's rows in `asked` ranges (at least one) with the values of `kept`.
 
         One task gets them all if they are few, or `alone`.
         """
@@ -136,7 +139,7 @@ class Replica:
         return self.store.replace_ranges(conn, row, [replace(r, segment=part.part_id) for r in new.ranges])
 
     def add_segment(self, conn: Connection, row: StreamRow, new: NewSegment, folded: int) -> StreamRow:
-        """Make `new` the segment of its ranges, which are ranges of the stream or replace `new.removed`.
+        """Make `new` the segment of its ranges, which may replace `new.removed`.
 
         If the commit's batch has no changes of other ranges, segments with all earlier batches include it too.
 
@@ -168,7 +171,7 @@ class Replica:
         ranges: Sequence[StoredRange],
         stay: set[int],
     ) -> StreamRow:
-        """Make `ranges` all ranges of the stream, and `part` the segment of those that are not in `stay`.
+        """Make `ranges` all ranges of the stream, and `part` the segment of those not in `stay`.
 
         Args:
             folded: The last batch; batches up to it have no changes of the ranges in `stay`.
@@ -182,7 +185,7 @@ class Replica:
         return self.store.replace_ranges(conn, row, placed)
 
     def folded_through(self, conn: Connection) -> tuple[int, int] | None:
-        """Return (epoch, batch_seq) up to which all segments include batches, or None without segments."""
+        """Return (epoch, batch_seq) of the last batch in all segments, or None without segments."""
         return min(((s.epoch, s.folded_through) for s in self.store.segments(conn, self.stream)), default=None)
 
 

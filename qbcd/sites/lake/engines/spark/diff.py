@@ -1,4 +1,6 @@
-"""Compare stage and replica in Spark, by ``key_id`` and digest; keys themselves are never compared here.
+"""Compare stage and replica in Spark, by ``key_id`` and digest.
+
+Keys themselves are never compared here.
 
 Columns: stage and replica have ``range_id, key_id, digest, c0..cn``; changes have ``op, changed, range_id, key_id,
 digest, b_0..b_n, a_0..a_n``; a batch adds ``reason, pair_id, ordinal, batch_seq`` (wire form throughout).
@@ -48,13 +50,19 @@ def has_duplicates(stage: DataFrame) -> bool:
 
 
 def untravelled(stage: DataFrame) -> list[int]:
-    """Return the positions of one row's columns with a value that no typed sink can hold; empty without such a row."""
+    """Return the positions of one row's columns with a value that no typed sink can hold.
+
+    It is empty without such a row.
+    """
     row = stage.where(f"{UNTRAVELLED} <> ''").select(UNTRAVELLED).head()
     return [int(p) for p in row[UNTRAVELLED].split(",") if p] if row else []
 
 
 def aligned(replica: DataFrame, before: StreamPlan, plan: StreamPlan, stage: DataFrame) -> DataFrame:
-    """Return rows with the columns of `before` as rows with the columns of `plan`; missing values are NULL."""
+    """Return rows with the columns of `before` as rows with the columns of `plan`.
+
+    Missing values are NULL.
+    """
     places = {c.name: i for i, c in enumerate(before.captured)}
     values = [
         (F.col(f"c{places[c.name]}") if c.name in places else F.lit(None)).cast(stage.schema[f"c{i}"].dataType)
@@ -66,7 +74,9 @@ def aligned(replica: DataFrame, before: StreamPlan, plan: StreamPlan, stage: Dat
 def differences(
     replica: DataFrame, stage: DataFrame, plan: StreamPlan, *, by_value: bool, both: Sequence[int] | None = None
 ) -> DataFrame:
-    """Return the net changes that turn `replica` into `stage`; ``net, weight`` is the growth of their range.
+    """Return the net changes that turn `replica` into `stage`.
+
+    ``net, weight`` is the growth of their range.
 
     Args:
         replica: Old rows of the ranges, with the values of all captured columns or of the key alone.
@@ -110,7 +120,7 @@ _GROWTH = (
 
 
 def changed_fingerprints(replica: DataFrame, fingerprints: DataFrame) -> DataFrame:
-    """Return the rows that differ between `replica` and `fingerprints`, both of one task: nothing is shuffled.
+    """Return the rows that differ between `replica` and `fingerprints`, both of one task.
 
     Columns are ``range_id, key_id, digest, c0..cn, k0..kn``: digest and values of the replica, NULL for new rows, and
     the source's texts of the key, NULL for deleted rows.
@@ -126,12 +136,12 @@ def changed_fingerprints(replica: DataFrame, fingerprints: DataFrame) -> DataFra
 
 
 def changed_keys(changed: DataFrame, names: Sequence[str], most: int) -> list[tuple[str, ...]]:
-    """Return the key's texts (columns `names`) of at most `most` changed rows that exist in the source."""
+    """Return the key's texts (columns `names`) of at most `most` changed rows of the source."""
     return [tuple(row) for row in changed.where("k0 IS NOT NULL").select(*names).limit(most).collect()]
 
 
 def changed_pairs(changed: DataFrame, rows: DataFrame, names: Sequence[str], about: int) -> tuple[DataFrame, DataFrame]:
-    """Return (stage, old rows) of changed rows, in the form in which `differences` compares whole ranges.
+    """Return (stage, old rows) of changed rows, in the form for `differences`.
 
     Args:
         changed: Rows of `changed_fingerprints`.
@@ -156,7 +166,9 @@ def shared(rows: DataFrame, about: int) -> DataFrame:
 
 
 def window_differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan, about: int) -> DataFrame:
-    """Return the changes of the rows in a window of timestamps; ``weight`` is the growth of the key checksum.
+    """Return the changes of the rows in a window of timestamps.
+
+    ``weight`` is the growth of the key checksum.
 
     Args:
         replica: Old rows of the ranges.
@@ -229,7 +241,7 @@ def with_ranges_of(rows: DataFrame, keys: DataFrame, range_ids: Sequence[int]) -
 
 
 def settled_differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan) -> DataFrame:
-    """Return the changes between `replica` and a stage of settled rows, without keys whose row is past the watermark.
+    """Return the changes between `replica` and a stage of settled rows, up to the watermark.
 
     Args:
         replica: Old rows of the ranges.
@@ -281,7 +293,7 @@ def value_columns(rows: DataFrame) -> int:
 
 
 def _changed(plan: StreamPlan, both: Sequence[int]) -> str:
-    """Return SQL for the comma-separated positions of columns among `both` that differ; NULL unless it is an update."""
+    """Return SQL for the positions of changed columns among `both`; NULL unless it is an update."""
     keys = len(plan.key)
     positions = [
         f"CASE WHEN NOT ({_comparable(c, f'b_{i}')} <=> {_comparable(c, f'a_{i}')}) THEN '{i}' END"
@@ -296,7 +308,7 @@ def _concat(positions: Sequence[str]) -> str:
 
 
 def _comparable(column: Column, value: str) -> str:
-    """Return SQL for the wire value, without trailing zeros that the type's own equality ignores."""
+    """Return SQL for the wire value, without trailing zeros that the type's equality ignores."""
     if column.fact("zeros") == "loose" and column.travel.kind == "text":
         return f"CASE WHEN contains({value}, '.') THEN regexp_replace({value}, '[.]?0+$', '') ELSE {value} END"
     return value
@@ -322,7 +334,7 @@ def baseline(stage: DataFrame, width: int) -> DataFrame:
 
 
 def numbered(changes: DataFrame, seq: int, *, few: bool = False) -> DataFrame:
-    """Return the changes as batch rows, numbered from 0 without gaps: deletes, then updates, then inserts.
+    """Return the changes as batch rows, numbered from 0: deletes, then updates, then inserts.
 
     One task sorts them, and finds them too if they are `few`; `numbered_by_group` is for more.
     """
@@ -334,7 +346,9 @@ def numbered(changes: DataFrame, seq: int, *, few: bool = False) -> DataFrame:
 
 
 def numbered_by_group(changes: DataFrame, sizes: Mapping[tuple[str, int], int], seq: int) -> DataFrame:
-    """Return any number of changes as `numbered` does; each (op, range) has its own first number.
+    """Return any number of changes as `numbered` does.
+
+    Each (op, range) has its own first number.
 
     Args:
         changes: Changes of `differences` or `baseline`.
@@ -369,7 +383,9 @@ def _batch_rows(changes: DataFrame, ordinal: str, seq: int) -> DataFrame:
 
 
 def identified(rows: DataFrame, plan: StreamPlan) -> DataFrame:
-    """Return rows of the source with `key_id`; if the key has columns, the source has computed it.
+    """Return rows of the source with `key_id`.
+
+    If the key has columns, the source has computed it.
 
     For rows without a key it is the digest (8 bytes) and the number of the copy (8 bytes). For a result of one row,
     whose key has no columns, it is empty.
@@ -380,7 +396,7 @@ def identified(rows: DataFrame, plan: StreamPlan) -> DataFrame:
 
 
 def by_content(rows: DataFrame, which: Sequence[int]) -> DataFrame:
-    """Return rows of stage or replica with a `key_id` made of their values, for digests that are not comparable.
+    """Return rows with a `key_id` made of their values, for digests that are not comparable.
 
     Args:
         rows: Rows with wire values c0..cn.
@@ -402,7 +418,7 @@ def _eight(number: SparkColumn) -> SparkColumn:
 
 
 def paired(batch: DataFrame, *, keys: int, width: int, epoch: int, seq: int) -> DataFrame:
-    """Return the batch with `reason` and `pair_id` for deletes and inserts that differ in the key alone.
+    """Return the batch with `reason` and `pair_id` for deletes and inserts that differ only by key.
 
     Args:
         batch: Numbered rows.

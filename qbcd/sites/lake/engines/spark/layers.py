@@ -96,7 +96,9 @@ def _in_one_task(rows: DataFrame, latest: DataFrame, names: Sequence[str]) -> Da
 
 
 def _in_many(rows: DataFrame, latest: DataFrame, names: Sequence[str], changed: DataFrame) -> DataFrame:
-    """Return `rows` with `latest` on top; the replica is not shuffled, and each task gets the keys that `changed`.
+    """Return `rows` with `latest` on top.
+
+    The replica is not shuffled, and each task gets the keys that `changed`.
 
     These keys may occur twice; removing duplicates would sort them all once more.
     """
@@ -113,7 +115,7 @@ def together(frames: Sequence[DataFrame], *, alone: bool = False) -> DataFrame:
 
 
 def leaves_of(spark: SparkSession, asked: Sequence[KeyRange]) -> DataFrame:
-    """Return the requested leaves of ranges as rows (of_range, tail, alone, lost), which every task gets.
+    """Return the requested leaves as broadcast rows (of_range, tail, alone, lost).
 
     `tail` is the last byte of the key identities in the leaf; an identity without bytes is in leaf 0 and has no tail.
     `alone` is the identity of the only requested key in the leaf, `lost` the digest of the only row; both are NULL if
