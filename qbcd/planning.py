@@ -70,7 +70,7 @@ def refuse_change(stream: Stream, session: Session, plan: StreamPlan, change: Ch
     problem = stream.site.strategy(plan).change_problem(columns=change.columns, where=change.where)
     if problem:
         raise SchemaChanged(
-            f"{change.told()}: {problem}",
+            f"{change.describe()}: {problem}",
             stream=stream.name,
             remedy=f"take the change back, or qbcd reset {stream.name} and prepare it again",
         )

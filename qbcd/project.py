@@ -240,7 +240,7 @@ class Assembly:
     def _others(self, name: str) -> list[Source]:
         """Return the other sources that may be on the same server; the schema of each is a store."""
         mine = self.source(name)
-        return [self.source(n) for n in self.config.sources if self.source(n).beside(mine)]
+        return [self.source(n) for n in self.config.sources if self.source(n).may_share_server(mine)]
 
     def _lake_site(self, name: str, source: Source) -> Site:
         files = Files(self.config.workdir, self.state.project_id, name)

@@ -131,7 +131,7 @@ def verify_stream(stream: Stream) -> Differences:
         plan, _ = plan_of(stream, held.row)
         if change := change_of(held.row.checkpoint, plan):
             raise SchemaChanged(
-                f"{change.told()}: the replica has what was captured before",
+                f"{change.describe()}: the replica has what was captured before",
                 stream=stream.name,
                 remedy=f"qbcd run {stream.name} --once applies the change; then verify it",
             )

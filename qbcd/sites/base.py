@@ -1,4 +1,4 @@
-"""A site: the operations on the replica, the batches and the checkpoint of one stream, in one of two wings.
+"""A site: operations on replica, batches and checkpoint of one stream, in one of two wings.
 
 `DatabaseSite` keeps them in the source, `LakeSite` in the state database and Parquet files. In both, the truth of a
 stream is one row that changes only by compare-and-set (docs/design/protocol.md#section-a).

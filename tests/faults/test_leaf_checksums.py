@@ -134,7 +134,7 @@ def test_rows_of_another_state_than_the_leaves(
             broken.setattr(session.PostgresSnapshots, "snapshot_pins", lambda self, name: session.PINS)
             broken.setattr(dirty_ranges, "hooks", _Writing(database))
             sql(database, "UPDATE t SET v = 'A' WHERE id = 7")
-            with pytest.raises(TornRead, match=r"1 range from .* brought 1 row where the checksums counted 1, or"):
+            with pytest.raises(TornRead, match=r"1 range from .* returned 1 row and the checksums counted 1, or"):
                 scene.poll()
         assert scene.fingerprint() == before
         assert rubbish(scene) == []

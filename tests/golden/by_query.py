@@ -70,7 +70,7 @@ def by_changed_rows(connector: Connector, plan: StreamPlan) -> Iterator[tuple[st
     for i, ddl in enumerate([*strategy.ddl()[2:], *strategy.indexes()], 1):
         yield f"vbd, delta: ddl {i}", Statement(ddl)
     for lineage in strategy.lineages:
-        named = {"fill": lineage.fill(), "changed": lineage.find(None), "gone": lineage.find_gone()}
+        named = {"fill": lineage.fill(), "changed": lineage.find(None), "gone": lineage.find_deleted()}
         for title, statement in named.items():
             yield f"vbd, delta: {title}", statement
         for i, statement in enumerate(lineage.follow(), 1):

@@ -140,8 +140,8 @@ def stamped(which: str) -> Iterator[tuple[str, Statement]]:
         make: Callable[..., Watermarked] = {"ts": Ts, "tdi": Tdi, "atdi": Atdi}[kind.split()[0]]
         strategy = make(connector, optioned(which, "stamped", kind.split()[0], **options), "qbcd")
         strategy.check()
-        yield f"{kind}: window", strategy.look(part, window)
-        yield f"{kind}: audit", strategy.look(part, Window(None, window.hi), repeats=False, reason="audit")
+        yield f"{kind}: window", strategy.window_changes(part, window)
+        yield f"{kind}: audit", strategy.window_changes(part, Window(None, window.hi), repeats=False, reason="audit")
         yield f"{kind}: window alone", strategy.window_rows(window)
         yield f"{kind}: sweep of a range", strategy.sweep(part, KeyRange(2, ("-5",), ("7",)))
         yield f"{kind}: index", Statement(strategy.index())
@@ -152,7 +152,7 @@ def stamped(which: str) -> Iterator[tuple[str, Statement]]:
             for title, statement in (
                 ("note", strategy.note_flagged(window)),
                 ("purge", strategy.purge_rows(read_by(strategy, window.hi))),
-                ("told", strategy.note_flagged(window, told=True)),
+                ("told", strategy.note_flagged(window, reported=True)),
                 ("anything to purge", strategy.listed()),
                 ("purged", strategy.forget_unflagged()),
             ):

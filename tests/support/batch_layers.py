@@ -21,9 +21,9 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def at_times(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep every other batch as a layer, unless it has to stay one anyway."""
-    may_take, calls = compaction.may_take, itertools.count()
+    may_become_segment, calls = compaction.may_become_segment, itertools.count()
 
     def every_other(*args: Any) -> bool:
-        return bool(next(calls) % 2) and may_take(*args)
+        return bool(next(calls) % 2) and may_become_segment(*args)
 
-    monkeypatch.setattr(compaction, "may_take", every_other)
+    monkeypatch.setattr(compaction, "may_become_segment", every_other)

@@ -440,5 +440,5 @@ def test_many_outer_joins_whose_columns_are_used(left: str, arms: int) -> None:
     try:
         assert len(skeleton(f"{query} WHERE {spoken}", "id").affected("q9", Uncertain())) == arms
     except NotIncremental as refused:
-        assert str(refused).startswith("has more outer joins whose columns its key or conditions speak of")
+        assert str(refused).startswith("has too many outer joins whose columns its key or conditions use")
         assert not arms

@@ -179,7 +179,7 @@ def test_batches_lie_on_the_replica_at_times(
 ) -> None:
     batch_layers.at_times(monkeypatch)
     if number:
-        compaction.may_take([], [], [])  # so that the other polls are those that make a segment
+        compaction.may_become_segment([], [], [])  # so that the other polls are those that make a segment
     log = Log(database, workspace)
     with opened(log.config, workspace, spark) as project:
         project.stream(STREAM).prepare()

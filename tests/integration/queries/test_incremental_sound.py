@@ -394,7 +394,7 @@ def test_a_name_that_is_another_columns_now(place: Place, workspace: Path) -> No
         project.stream("q").prepare()
         assert found(project) == {}
         place.sql("ALTER TABLE orders ADD v integer")
-        with pytest.raises(SchemaChanged, match=r"speaks of column 'v' of public\.orders now, and did not"):
+        with pytest.raises(SchemaChanged, match=r"refers to column 'v' of public\.orders now, and did not"):
             found(project)
         place.sql("ALTER TABLE orders DROP v")
         assert found(project) == {}
@@ -407,7 +407,7 @@ def test_columns_that_a_query_does_not_read_may_be_altered(
     place.sql(ORDERS)
     with opened(config(place.url, _stream("q", SUMS, "region")), workspace) as project:
         with monkeypatch.context() as earlier:
-            earlier.setattr(query_poll, "marks_before", lambda *_: {"marks": {}})
+            earlier.setattr(query_poll, "watermarks_before", lambda *_: {"marks": {}})
             project.stream("q").prepare()
         assert "bases" not in checkpoint(project, "q")
         assert found(project) == {}
