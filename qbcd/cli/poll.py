@@ -109,7 +109,7 @@ class Job:
             once=options.once,
             accept_deletes=options.accept_deletes,
             accept_source=options.accept_source,
-            told=add,
+            on_outcome=add,
             stop=self.stop,
         )
 

@@ -52,7 +52,7 @@ def status(output: Output, streams: StreamNames = None, check: Check = False) ->
     else:
         _show_lines(output, found)
     for one_left in left if not output.as_json else []:
-        output.warn(one_left.told())
+        output.warn(one_left.describe())
     if check:
         return UNHEALTHY if any(one.state in ("refused", "failed", "late", "error") for one in found) else 0
     return worst([one.failed.exit_code for one in found if one.failed])

@@ -64,7 +64,7 @@ def project_of(url: str, folder: Path, **table: Any) -> qbcd.Project:
 def ran(project: qbcd.Project, *then: Callable[[], object], **options: Any) -> list[Outcome]:
     """The polls of a job."""
     turns = Turns(*then)
-    project.run(["s"], told=turns.told, stop=turns, **options)
+    project.run(["s"], on_outcome=turns.told, stop=turns, **options)
     return turns.outcomes
 
 
