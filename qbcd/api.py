@@ -123,7 +123,7 @@ class StreamHandle:
     def verify(self) -> Differences:
         """Compare replica and source in full. The list is `truncated` if there are more differences.
 
-        Deletes that polls have not searched yet, or never search, are in `unseen`; they are not differences.
+        Deletes that polls have not looked for yet, or never look for, are in `unseen`; they are not differences.
         """
         stream = self._assembly.open_stream(self.name)
         with one_message(stream):

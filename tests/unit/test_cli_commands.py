@@ -123,7 +123,7 @@ def test_init_writes_where_it_is_told_and_says_how_to_go_on(cli: Cli, workspace:
     assert said == ["qbcd check", "qbcd -c 'a b/qbcd.yaml' check", "qbcd -c sub/my.yaml check"]
     both = cli("init", "there", "-c", "my.yaml")
     assert both.code == 2
-    assert "init takes a folder or -c FILE, and not both" in both.err
+    assert "init accepts a folder or -c FILE, but not both" in both.err
     assert not (workspace / "there").exists()
 
 
