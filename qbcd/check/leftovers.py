@@ -18,7 +18,7 @@ def check_left(project: Assembly, *, state_is_new: bool) -> list[Finding]:
         state_is_new: There is no state database yet.
     """
     try:
-        found = [Finding("state", "warning", left.told()) for left in left_streams(project)]
+        found = [Finding("state", "warning", left.describe()) for left in left_streams(project)]
     except QbcdError as error:
         found = [Finding("state", "warning", f"streams that are no longer configured could not be listed: {error}")]
     workdir = project.config.workdir

@@ -116,8 +116,8 @@ def test_its_options_are_judged_as_those_of_built_in_ones(tmp_path: Path) -> Non
         "      deletes: perhaps\n": "strategy.deletes: expected true or false",
         "      deletes: true\n    where: id > 1\n": "strategy.deletes: with `deletes: true` a row that leaves",
         "    key_change: pair\n": "key_change: a change of key cannot be paired by strategy new_rows: deleted rows",
-        "    key: none\n": "key: strategy new_rows tells rows by their keys",
-        "    audit: {every: 1h}\n": "audit: polls of strategy new_rows compare every row with all that is kept of it",
+        "    key: none\n": "key: strategy new_rows identifies rows by their keys",
+        "    audit: {every: 1h}\n": "audit: polls of strategy new_rows compare every row completely",
     }.items():
         (tmp_path / "qbcd.yaml").write_text(FILE + written)
         with pytest.raises(ConfigError) as caught:
@@ -137,8 +137,8 @@ def test_its_name_is_known() -> None:
 def test_a_broken_package_is_one_line() -> None:
     for name, said in {
         "absent": "(no_such_module:Options) cannot be loaded: ModuleNotFoundError: No module named 'no_such_module'",
-        "number": "(broken_strategies:NUMBER) is no subclass of qbcd's StrategyConfig",
-        "vague": "(broken_strategies:Vague) does not say its `strategy_class`",
+        "number": "(broken_strategies:NUMBER) is not a subclass of qbcd's StrategyConfig",
+        "vague": "(broken_strategies:Vague) does not define `strategy_class`",
         "other_name": '(broken_strategies:Named) does not declare `type: Literal["other_name"] = "other_name"`',
     }.items():
         with pytest.raises(ConfigError) as caught:

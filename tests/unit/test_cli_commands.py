@@ -126,7 +126,7 @@ def test_init_writes_the_given_file_and_names_the_next_step(cli: Cli, workspace:
     assert said == ["qbcd check", "qbcd -c 'a b/qbcd.yaml' check", "qbcd -c sub/my.yaml check"]
     both = cli("init", "there", "-c", "my.yaml")
     assert both.code == 2
-    assert "init takes a folder or -c FILE, and not both" in both.err
+    assert "init accepts a folder or -c FILE, but not both" in both.err
     assert not (workspace / "there").exists()
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.config_files import CANARY, GOOD, failure, load
 
-ALL = "compare every row with all that is kept of it: an audit adds nothing (remove `audit`; qbcd verify shows whether"
-NOTHING = "with `replica: none` there is nothing that an audit could compare with the source (write `replica: keys`, or"
+ALL = "compare every row completely: an audit would find nothing more (remove `audit`; qbcd verify shows whether"
+NOTHING = "with `replica: none` qbcd keeps nothing that an audit could compare (write `replica: keys`, or"
 TDI = "{type: tdi, timestamp: changed, delete_flag: gone}"
 
 

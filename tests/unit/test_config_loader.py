@@ -134,7 +134,7 @@ def test_a_dict_works_as_a_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         config_from_dict({**DICT, "tables": [{**DICT["tables"][0], "colums": []}]})
     assert str(caught.value) == 'tables[0].colums: unknown key "colums" (did you mean "columns"?)'
-    with pytest.raises(ConfigError, match="the password is written out"):
+    with pytest.raises(ConfigError, match="the password is written in the file"):
         config_from_dict({**DICT, "sources": {"shop": {"url": "postgresql://db.example/shop", "password": CANARY}}})
     with pytest.raises(ConfigError, match="a value of type object"):
         config_from_dict({**DICT, "state": object()})

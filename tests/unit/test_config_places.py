@@ -85,7 +85,7 @@ def test_the_path_of_a_packages_sink_starts_from_the_file(package: Path) -> None
 
 @pytest.mark.parametrize("kind", ["jsonl", "folder"])
 def test_a_packages_sink_shares_its_path_with_none(package: Path, kind: str) -> None:
-    with pytest.raises(ConfigError, match=r"qbcd.yaml:6: sinks\.second\.path: sink changes writes there already"):
+    with pytest.raises(ConfigError, match=r"qbcd.yaml:6: sinks\.second\.path: sink changes has the same path"):
         opened(package, "{type: folder, path: out}", f"  second: {{type: {kind}, path: ./out}}\n")
 
 

@@ -66,7 +66,7 @@ def test_timestamps_name_tables_as_table_does(tmp_path: Path) -> None:
         ),
         (
             {"key": "none", "strategy": {"type": "vbd", "variant": "compare"}},
-            "tables[0].key: strategy vbd tells rows by",
+            "tables[0].key: strategy vbd identifies rows by",
         ),
     ],
 )

@@ -294,6 +294,18 @@ def test_every_commented_key_of_the_template_loads(tmp_path: Path) -> None:
     assert config.spark.conf == {"spark.driver.memory": "2g"}
 
 
+def test_the_query_of_the_template_loads(tmp_path: Path) -> None:
+    text, found = re.subn(r"^  # - \{", "  - {", TEMPLATE, flags=re.MULTILINE)
+    (tmp_path / "qbcd.yaml").write_text(text)
+    [_, stream] = load_config(tmp_path / "qbcd.yaml").streams
+    assert (found, stream.name, stream.strategy, stream.subject) == (1, "sales", "vbd", "query")
+
+
+def test_the_template_explains_every_strategy() -> None:
+    explained = re.findall(r"^    # (\w+): +[a-z]", TEMPLATE.partition("strategy: id_rcs")[0], flags=re.MULTILINE)
+    assert sorted(set(explained) - {"schema", "connections"}) == sorted(BUILT_STRATEGIES)
+
+
 def test_the_template_overwrites_nothing(tmp_path: Path) -> None:
     (tmp_path / "qbcd.yaml").write_text("mine")
     with pytest.raises(ConfigError, match="exists and is not overwritten"):

@@ -110,8 +110,8 @@ def test_names_are_masked_only_where_a_credential_is_announced() -> None:
         ("jdbc:postgresql://h/d?PASSWORD=x&ssl=y", "jdbc:postgresql://h/d?PASSWORD=***&ssl=y"),
         ("spark.datasource.password=x", "spark.datasource.password=***"),
         (
-            "qbcd.yaml:5: sources.shop.password: the password is written out",
-            "qbcd.yaml:5: sources.shop.password: the password is written out",
+            "qbcd.yaml:5: sources.shop.password: the password is written in the file",
+            "qbcd.yaml:5: sources.shop.password: the password is written in the file",
         ),
         ("password_hash = 5", "password_hash = 5"),
         ("?url=postgresql%3A%2F%2Fu%3Ap%2540ss%40h%2Fd&x=%40", "?url=postgresql%3A%2F%2Fu%3A***%40h%2Fd&x=%40"),

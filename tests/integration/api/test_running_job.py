@@ -67,7 +67,7 @@ def project_of(url: str, folder: Path, **table: Any) -> qbcd.Project:
 def ran(project: qbcd.Project, *then: Callable[[], object], **options: Any) -> list[Outcome]:
     """Return the polls of a job."""
     script = Script(*then)
-    project.run(["s"], told=script.record, stop=script, **options)
+    project.run(["s"], on_outcome=script.record, stop=script, **options)
     return script.outcomes
 
 

@@ -251,7 +251,9 @@ def test_a_consumer_in_python_that_begins_late(table: str, workspace: Path, spar
                 if batch.seq > 2:
                     taken += [row.after.d for row in batch.events.collect()]
                     continue
-                said = f"batch {batch.header.epoch}/{batch.seq}, which was found before .* column 'd'.*pass it over"
+                said = (
+                    f"batch {batch.header.epoch}/{batch.seq} is older than this consumer .* column 'd'.*skip the batch"
+                )
                 with pytest.raises(Refused, match=said):
                     batch.events.collect()
             assert taken == [dt.date(2024, 3, 1)]

@@ -83,7 +83,7 @@ def test_batches_that_wait_for_a_sink_are_not_dropped_with_a_name(cli: Cli, work
     configure(workspace, database, customers="kunden")
     refused = cli("reset", "customers", "-y")
     assert refused.code == 3
-    assert "1 batch is not delivered to every sink (put the name back and run it" in refused.err
+    assert "1 batch is not delivered to every sink (add the name again and run it" in refused.err
     assert sql(database, OWN) != [(0,)]
     assert cli("reset", "customers", "-y", "--discard").code == 0
     assert sql(database, OWN) == [(0,)]
