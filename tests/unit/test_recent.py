@@ -19,7 +19,7 @@ def test_rows_are_looked_up_unless_some_must_have_gone() -> None:
 
 def test_the_one_row_that_is_gone_is_told_by_its_digest() -> None:
     lost = recent_keys.rows_to_look_up(-1, 2**63, [])
-    assert lost == RowSelection(leaves.EVERY, 0, 0, lost=-(2**63))
+    assert lost == RowSelection(leaves.EVERY, 0, 0, deleted_digest=-(2**63))
     assert recent_keys.rows_to_look_up(-1, -(2**63), []) is None, "no row has such a digest"
     assert recent_keys.rows_to_look_up(-2, 99, []) is None
     assert row_selection.of_source([KeyRange(1, None, None), KeyRange(2, None, None, only=lost)]) == [

@@ -125,5 +125,5 @@ def test_ranges_that_are_not_traced() -> None:
 
 def test_a_range_without_traces() -> None:
     one = _range(0, 10, 5)
-    with pytest.raises(ValueError, match="range 3 is not traced"):
+    with pytest.raises(ValueError, match="rows of range 3 are not looked up by key"):
         list(key_recovery.keys(one))

@@ -129,7 +129,7 @@ def test_rows_that_are_gone_are_told_by_their_digests(
     with _prepared(database, workspace, spark, KEYS[name][2]) as project:
         _polled(database, project, UPDATES.format(seed=1, n=1), DELETES.format(seed=2, n=3))
         outcome = _polled(database, project, DELETES.format(seed=3, n=2))
-        told = [sorted(r.only.lost is not None for r in look.asked if r.only) for look in looks]
+        told = [sorted(r.only.deleted_digest is not None for r in look.asked if r.only) for look in looks]
         assert any(True in one for one in told)
         assert outcome.report is not None
         assert outcome.report.headers[0].counts == {"d": 2}
@@ -145,7 +145,8 @@ def test_many_ranges_that_lost_a_row_are_read_whole(
     with _prepared(database, workspace, spark, "key") as project:
         _polled(database, project, "DELETE FROM t WHERE k IN (1, 1001, 2001, 3001)")
         [look] = looks
-        assert [r.only is not None and r.only.lost is not None for r in look.asked] == [True, True, False, False]
+        by_digest = [r.only is not None and r.only.deleted_digest is not None for r in look.asked]
+        assert by_digest == [True, True, False, False]
 
 
 def test_leaves_are_not_asked_for_where_rows_are_looked_up(
