@@ -1,6 +1,6 @@
-"""The start of Spark's Java process: without an interrupt, and with the user's settings.
+"""The start of Spark's Java process: no interrupts, and settings in a private file.
 
-These go through a file, for its command line is everybody's to read.
+Settings are not on the command line, which every user of the machine can read.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _ESCAPES = {
 
 @contextmanager
 def handed_over(settings: Mapping[str, str]) -> Iterator[None]:
-    """While it lasts, a Java that PySpark starts reads `settings` from a file that only the user can read.
+    """In the block, pass `settings` to a Java that PySpark starts, in a private file.
 
-    What ``spark-defaults.conf`` says applies as before, where `settings` do not say otherwise.
+    Values of ``spark-defaults.conf`` apply as before, unless `settings` has another.
     """
     if not settings:
         yield
@@ -54,7 +54,7 @@ def handed_over(settings: Mapping[str, str]) -> Iterator[None]:
 
 
 def can_hand_over() -> bool:
-    """Return True if a Java will be started, by options that name no such file of the user's own."""
+    """Return True if a Java will be started and the user's own options name no such file."""
     from pyspark import SparkContext
 
     started = SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ
@@ -63,21 +63,21 @@ def can_hand_over() -> bool:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Puts an interrupt off: of a Java that is still starting nobody would hold the end, and it would stay for ever."""
-    if threading.current_thread() is not threading.main_thread():  # to which interrupts do not come
+    """In the block, delay an interrupt: nobody could stop a Java that is still starting."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread gets interrupts
         yield
         return
     before = signal.getsignal(signal.SIGINT)
     if before in (signal.SIG_IGN, None):
         yield
         return
-    asked = list[int]()
-    signal.signal(signal.SIGINT, lambda number, frame: asked.append(number))
+    received = list[int]()
+    signal.signal(signal.SIGINT, lambda number, frame: received.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-        if asked:
+        if received:
             signal.raise_signal(signal.SIGINT)
 
 

@@ -25,13 +25,13 @@ class Session:
         self.sparkContext = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: context))
 
 
-def test_one_that_was_handed_in_is_nobodys_to_replace() -> None:
+def test_a_passed_session_is_never_replaced() -> None:
     session = Session()
-    handed_in: Any = session
-    provider = SparkProvider(SparkConfig(), list, session=handed_in)
-    assert provider.get() is handed_in
+    passed: Any = session
+    provider = SparkProvider(SparkConfig(), list, session=passed)
+    assert provider.get() is passed
     session.stopped = True
     for _ in range(2):
-        with pytest.raises(Refused, match="the Spark session handed in has stopped"):
+        with pytest.raises(Refused, match="the Spark session passed to qbcd has stopped"):
             provider.get()
     provider.stop()  # it is not this provider's to stop, dead or not
