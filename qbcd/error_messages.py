@@ -1,4 +1,4 @@
-"""One message for whatever goes wrong in a run that no room below had a word for: Spark, its Java, files, a bug."""
+"""One message for errors that are not qbcd's own: of Spark, its Java, files, or a bug."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from qbcd.stream import Stream
 
 @contextmanager
 def one_message(stream: Stream) -> Iterator[None]:
-    """Turns errors that are not qbcd's own into one that is, and names the stream."""
+    """In the block, turn foreign errors into a `QbcdError` that names the stream."""
     try:
         yield
     except QbcdError:
         raise
     except Exception as error:
-        told = explain(error, stream)
-        told.stream = stream.name
-        raise told from error
+        explained = explain(error, stream)
+        explained.stream = stream.name
+        raise explained from error
 
 
 def explain(error: Exception, stream: Stream) -> QbcdError:
@@ -28,21 +28,21 @@ def explain(error: Exception, stream: Stream) -> QbcdError:
     died = stream.site.context.spark.failure() if is_of_java(error) else None
     if died is not None:
         return died
-    said = spark_failure(error)
-    if said is not None and is_of_files(said):
+    message = spark_failure(error)
+    if message is not None and is_of_files(message):
         return SparkFailed(
-            f"Spark failed: {said}",
-            remedy="check free space and rights of the workdir, which qbcd check tries, and of Spark's local folder; "
-            "the next run goes on from what was committed. What killed runs left there goes once a poll has succeeded",
+            f"Spark failed: {message}",
+            remedy="check free space and rights of the workdir (qbcd check tries it) and of Spark's local folder; the "
+            "next run continues from the last commit. A poll that succeeds removes the files of killed runs",
         )
-    if said is not None:
+    if message is not None:
         return SparkFailed(
-            f"Spark failed: {said}", remedy="the next run goes on from what was committed; -v shows more"
+            f"Spark failed: {message}", remedy="the next run continues from the last commit; -v shows more"
         )
     if isinstance(error, OSError) and error.filename is not None:
         return QbcdError(
             f"{error.filename}: {error.strerror}",
-            remedy="check the workdir's owner, rights and free space; the next run goes on from what was committed",
+            remedy="check the workdir's owner, rights and free space; the next run continues from the last commit",
         )
     first = (str(error).strip().splitlines() or [""])[0]
     return QbcdError(f"unexpected {type(error).__name__}: {first}", remedy="run with -v for the traceback")

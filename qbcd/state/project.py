@@ -139,7 +139,7 @@ class ProjectState(StateDatabase):
         else:
             old = _acknowledged(unseal(ACK, dict(found)))
             if old[:2] > new[:2] or (old[:2] == new[:2] and old != new):
-                raise _no_match(stream, sink, old, f"{new.epoch}-{new.seq} ({new.fingerprint})")
+                raise _no_match(stream, sink, old, f"{new.epoch}/{new.seq} ({new.fingerprint})")
             if old != new:
                 conn.execute(update(ACK).where(here).values(**values))
         conn.execute(delete(DELIVERY_ERROR).where(_failure_of(stream, sink)))
@@ -171,7 +171,7 @@ class ProjectState(StateDatabase):
             shown = prints.get(done[:2], done.fingerprint) if done.fingerprint else ""
             if last < done[:2] or shown != done.fingerprint:
                 seen = min(last, done[:2])
-                raise _no_match(stream, sink, done, f"{seen[0]}-{seen[1]} ({prints.get(seen) or 'no fingerprint'})")
+                raise _no_match(stream, sink, done, f"{seen[0]}/{seen[1]} ({prints.get(seen) or 'no fingerprint'})")
 
     def retire_sink(self, stream: str, sink: str) -> None:
         """Forget a sink that was removed from the stream's configuration."""
@@ -286,7 +286,7 @@ def _plain(message: str) -> str:
 
 def _no_match(stream: str, sink: str, done: Acknowledged, found: str) -> StateConflict:
     return StateConflict(
-        f"the state does not match sink {sink!r}: the sink has batch {done.epoch}-{done.seq} "
+        f"the state does not match sink {sink!r}: the sink has batch {done.epoch}/{done.seq} "
         f"({done.fingerprint or 'no fingerprint'}), "
         f"the state has {found}",
         remedy=f"restore the newest copy of the state, or qbcd reset {stream}, prepare it and reload its consumers",

@@ -251,7 +251,7 @@ class StreamStore:
             conn.execute(insert(table).values(**seal(table, values), created_at=facts_of(conn).clock))
         except IntegrityError as error:
             raise StateConflict(
-                f"batch {header.epoch}-{header.seq} exists already", remedy="poll again", stream=header.stream
+                f"batch {header.epoch}/{header.seq} exists already", remedy="poll again", stream=header.stream
             ) from error
 
     def batches(self, conn: Connection, stream: str, after: tuple[int, int] | None = None) -> list[BatchHeader]:

@@ -39,7 +39,7 @@ def test_batches_that_a_copy_of_the_project_took_are_missed(database: str, works
             poll(second, "t")
     with project_in(workspace, database, strategy="mds") as first:
         sql(database, "UPDATE t SET v = 4")
-        with pytest.raises(StateConflict, match="batches 2 to 3 are gone, and sink changes has them not by this"):
+        with pytest.raises(StateConflict, match="batches 2 to 3 are missing, but sink changes never acknowledged them"):
             poll(first, "t")
         first.stream("t").reset(discard=True)
 
@@ -63,7 +63,7 @@ def test_a_state_that_went_back_leaves_the_files_of_the_newer_one(
     shutil.copy(state, new)
     shutil.copy(old, state)
     for _ in range(2):
-        with pytest.raises(SinkConflict, match="holds another batch"):
+        with pytest.raises(SinkConflict, match="has another batch"):
             polled(3)
     shutil.copy(new, state)
     polled(4)

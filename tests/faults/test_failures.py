@@ -51,7 +51,7 @@ def test_upkeep_that_fails_hides_no_batch(
             outcome = scene.poll()
         assert outcome.report is not None
         assert (outcome.exit_code, len(outcome.report.headers)) == (0, 1)
-        (warning,) = [w for w in outcome.report.warnings if w.startswith("upkeep failed")]
+        (warning,) = [w for w in outcome.report.warnings if w.startswith("compaction failed")]
         assert "/full: No space left on device" in warning
         with monkeypatch.context() as failing, pytest.raises(StateConflict, match="overtaken"):
 

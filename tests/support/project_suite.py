@@ -111,7 +111,7 @@ class ProjectSuite:
         state.acknowledge(STREAM, "lake", header(5))
         state.acknowledge(STREAM, "changes", header(1))
         for wrong in (header(4), header(5, fingerprint="other"), header(9, epoch=99)):
-            with pytest.raises(StateConflict, match="the state does not match sink 'lake': the sink has batch 100-5"):
+            with pytest.raises(StateConflict, match="the state does not match sink 'lake': the sink has batch 100/5"):
                 state.acknowledge(STREAM, "lake", wrong)
         held = {"lake": Acknowledged(100, 5, "f5"), "changes": Acknowledged(100, 1, "f1")}
         assert state.acknowledged(STREAM) == held
@@ -131,7 +131,7 @@ class ProjectSuite:
         for row in (None, site_row(100, 4), site_row(99, 8)):
             with pytest.raises(StateConflict, match="does not match sink"):
                 state.check_acks(STREAM, row, [])
-        with pytest.raises(StateConflict, match=r"has batch 100-5 \(f5\), the state has 100-5 \(fork\)"):
+        with pytest.raises(StateConflict, match=r"has batch 100/5 \(f5\), the state has 100/5 \(fork\)"):
             state.check_acks(STREAM, site_row(100, 7), [header(5, fingerprint="fork")])
 
     def test_a_sink_is_enrolled_once_and_holds_nothing_yet(self, state: ProjectState) -> None:
@@ -140,7 +140,7 @@ class ProjectSuite:
         assert state.acknowledged(STREAM) == {"lake": Acknowledged(100, 4, "")}
         state.check_acks(STREAM, site_row(100, 4), [header(4)])  # whatever that batch is
         for row in (None, site_row(100, 3), site_row(99, 8)):
-            with pytest.raises(StateConflict, match=r"has batch 100-4 \(no fingerprint\)"):
+            with pytest.raises(StateConflict, match=r"has batch 100/4 \(no fingerprint\)"):
                 state.check_acks(STREAM, row, [])
         state.acknowledge(STREAM, "lake", header(5))
         state.enroll(STREAM, "lake", 100, 4)

@@ -267,7 +267,7 @@ class OutboxSuite:
         registered(place)
         with place.write() as conn:
             place.store.add_batch(conn, header(1), 1)
-        with pytest.raises(StateConflict, match="batch 100-1 exists already"), place.write() as conn:
+        with pytest.raises(StateConflict, match="batch 100/1 exists already"), place.write() as conn:
             place.store.add_batch(conn, header(1, fingerprint="x"), 1)
 
     def test_only_old_folded_acknowledged_batches_expire_without_a_hole(self, place: Place) -> None:

@@ -166,9 +166,9 @@ def test_a_removed_sink_keeps_its_batches_until_it_is_retired(shop: Shop) -> Non
         assert told.format("1 batch waits") in warnings(changed(shop, project))
         assert told.format("2 batches wait") in warnings(changed(shop, project))
         assert (kept(project), pending(project)) == ([2, 3], {"b": 2})
-        with pytest.raises(ConfigError, match="sink 'a' is configured for it"):
+        with pytest.raises(ConfigError, match="sink 'a' is still configured"):
             project.stream("s").retire("a")
-        with pytest.raises(ConfigError, match=r"knows no sink 'c' \(it could retire: b\)"):
+        with pytest.raises(ConfigError, match=r"has no sink 'c' \(sinks that can be retired: b\)"):
             project.stream("s").retire("c")
         assert project.stream("s").retire("b") == 2
         assert warnings(poll(project)) == []

@@ -52,11 +52,11 @@ def test_renamed_streams_are_told_and_can_be_reset(cli: Cli, workspace: Path, da
     assert cli("prepare").code == 0
     assert cli("run", "--once").code == 0
     assert cli("status", "--json").data["left"] == []
-    assert "not in the configuration" not in cli("check").out
+    assert "no longer in the configuration" not in cli("check").out
 
     configure(workspace, database, orders="bestellungen", customers="kunden")
     status = cli("status")
-    assert "stream orders is prepared, and not in the configuration any more" in status.err
+    assert "stream orders is prepared, but no longer in the configuration" in status.err
     assert [(one["stream"], one["place"]) for one in cli("status", "--json").data["left"]] == [
         ("customers", "schema 'qbcd' of source shop"),
         ("orders", "the workdir"),
@@ -83,7 +83,7 @@ def test_what_waits_for_a_sink_is_not_dropped_with_a_name(cli: Cli, workspace: P
     configure(workspace, database, customers="kunden")
     refused = cli("reset", "customers", "-y")
     assert refused.code == 3
-    assert "1 batch is not delivered to every sink (put the name back and run it" in refused.err
+    assert "1 batch is not delivered to every sink (add the name again and run it" in refused.err
     assert sql(database, OWN) != [(0,)]
     assert cli("reset", "customers", "-y", "--discard").code == 0
     assert sql(database, OWN) == [(0,)]
