@@ -63,7 +63,7 @@ def test_a_state_that_went_back_leaves_the_files_of_the_newer_one(
     shutil.copy(state, new)
     shutil.copy(old, state)
     for _ in range(2):
-        with pytest.raises(SinkConflict, match="holds another batch"):
+        with pytest.raises(SinkConflict, match="has another batch"):
             polled(3)
     shutil.copy(new, state)
     polled(4)

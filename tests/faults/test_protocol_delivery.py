@@ -176,7 +176,7 @@ def test_a_site_that_went_back(place: Place, workspace: Path, spark: SparkSessio
         scene.project = opened(scene.data, workspace, spark)
         scene.change()
         for work in (scene.poll, scene.project.stream(STREAM).verify, lambda: scene.poll(accept_source=True)):
-            with pytest.raises(StateConflict, match="the site has gone back: sink 'changes' holds batch"):
+            with pytest.raises(StateConflict, match="the state does not match sink 'changes': the sink has batch"):
                 work()
         assert scene.files() == files
 

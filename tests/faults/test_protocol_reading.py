@@ -234,7 +234,7 @@ def test_a_restored_server(workspace: Path, spark: SparkSession, tmp_path: Path)
             scene.check()
         restore(own, backup)
         mds, rcs = scenes
-        with pytest.raises(StateConflict, match="the site has gone back: sink 'changes' holds batch"):
+        with pytest.raises(StateConflict, match="the state does not match sink 'changes': the sink has batch"):
             mds.poll()
         before = rcs.fingerprint()
         with pytest.raises(SourceChanged, match=r"older than the one remembered.*--accept-source"):

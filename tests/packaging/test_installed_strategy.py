@@ -143,7 +143,7 @@ def test_a_broken_package_is_one_line() -> None:
     }.items():
         with pytest.raises(ConfigError) as caught:
             config_from_dict(stream(name))
-        remedy = "(update or remove the package that brings it)"
+        remedy = "(update or remove the package that provides it)"
         assert str(caught.value) == f"tables[0].strategy: strategy {name} {said} {remedy}"
     with pytest.raises(ConfigError, match="strategy no_site: its class dict is no subclass of InSource or IdRcs"):
         strategy_class("no_site", {})

@@ -299,7 +299,7 @@ class MakingSuite:
                 store.create(conn)
                 store.register(conn, PROJECT, STREAM)
                 conn.execute(store.tables.layout.delete())
-            with pytest.raises(Refused, match="does not say which format"), write() as conn:
+            with pytest.raises(Refused, match="has no valid format version"), write() as conn:
                 assert store.exists(conn)
                 store.create(conn)
 

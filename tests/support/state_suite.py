@@ -143,9 +143,9 @@ class StreamRowSuite:
         row = registered(place)
         with place.write() as conn:
             moved = place.store.advance(conn, row, last_batch_seq=1)
-        with pytest.raises(StateConflict, match="another poller has moved"), place.write() as conn:
+        with pytest.raises(StateConflict, match="another poller advanced"), place.write() as conn:
             place.store.advance(conn, row, last_batch_seq=50)
-        with pytest.raises(StateConflict, match="another poller has moved"), place.write() as conn:
+        with pytest.raises(StateConflict, match="another poller advanced"), place.write() as conn:
             place.store.lock(conn, STREAM, PROJECT, 0, 0)
         assert current(place) == moved
 
@@ -171,9 +171,9 @@ class StreamRowSuite:
                     place.store.lock(conn, STREAM, "p2", 0, 0)
 
     def test_an_unknown_stream_cannot_be_locked(self, place: Place) -> None:
-        with pytest.raises(StateConflict, match="knows no such stream"), place.write() as conn:
+        with pytest.raises(StateConflict, match="has no such stream"), place.write() as conn:
             place.store.lock(conn, STREAM, PROJECT, 0, 0)
-        with pytest.raises(StateConflict, match="knows no such stream"):
+        with pytest.raises(StateConflict, match="has no such stream"):
             take(place)
 
     def test_numbers_never_go_back_and_outlive_a_reset(self, place: Place) -> None:
@@ -264,7 +264,7 @@ class OutboxSuite:
         registered(place)
         with place.write() as conn:
             place.store.add_batch(conn, header(1), 1)
-        with pytest.raises(StateConflict, match="batch 100/1 is there already"), place.write() as conn:
+        with pytest.raises(StateConflict, match="batch 100/1 exists already"), place.write() as conn:
             place.store.add_batch(conn, header(1, fingerprint="x"), 1)
 
     def test_only_old_compacted_acknowledged_batches_expire_without_a_gap(self, place: Place) -> None:
@@ -334,7 +334,7 @@ class OutboxSuite:
                 place.store.replace_ranges(conn, row, bad)
         with place.write() as conn:
             place.store.replace_ranges(conn, row, good)
-        with pytest.raises(StateConflict, match="no longer there"), place.write() as conn:
+        with pytest.raises(StateConflict, match="no longer exists"), place.write() as conn:
             place.store.update_ranges(conn, STREAM, [replace(good[1], range_id=77)])
 
     def test_many_ranges(self, place: Place) -> None:

@@ -99,11 +99,11 @@ def test_a_packages_sink_shares_its_path_with_none(package: Path, kind: str) -> 
         ("{type: folder, path: x, name: y}", 'changes: sink type folder has no setting "name" (there are path, depth)'),
         (
             "{type: strict}",
-            "changes: sink type strict does not take its settings: TypeError: unsupported operand (corr",
+            "changes: sink type strict does not accept its settings: TypeError: unsupported operand (corr",
         ),
         (
             "{type: bad}",
-            "changes: the entry point packaged_sinks:NAME of sink type bad is no Sink class (update or remove",
+            "changes: the entry point packaged_sinks:NAME of sink type bad is not a Sink class (update or remove",
         ),
         ("{type: gone}", "changes: sink type gone (no_such_module:Sink) cannot be loaded: ModuleNotFoundError: No mod"),
     ],

@@ -38,5 +38,5 @@ def test_a_folder_is_emptied_only_after_a_demonstration(tmp_path: Path) -> None:
     folder.claim()
     assert sorted(path.name for path in folder.path.iterdir()) == ["qbcd.yaml"]
     folder.config.write_text("version: 1")
-    with pytest.raises(ConfigError, match="holds other things"):
+    with pytest.raises(ConfigError, match="contains files that no demonstration wrote"):
         folder.claim()

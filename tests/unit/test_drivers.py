@@ -122,7 +122,7 @@ def test_configured_path_must_be_a_jar_of_the_driver(machine: Machine, content: 
 
 
 def test_configured_jar_of_another_driver_is_refused(machine: Machine) -> None:
-    with pytest.raises(ConfigError, match=r"does not hold org\.example\.Driver"):
+    with pytest.raises(ConfigError, match=r"does not contain org\.example\.Driver"):
         machine.find(make_jar(machine.root / "mine.jar", driver_class="org.other.Driver"))
 
 

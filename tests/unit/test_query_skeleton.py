@@ -25,7 +25,7 @@ from tests.golden.plans import CONNECTORS, plan_of
 
 COLUMNS = {("public", t): ["id", "f", "g", "Mixed Case"] for t in "abc"}
 FG = "(SELECT f, g FROM public.b)"
-WINDOW = "has window functions, whose values hang on other rows"
+WINDOW = "has window functions, whose values depend on other rows"
 LIMIT = "keeps some rows only (LIMIT)"
 
 
@@ -54,18 +54,27 @@ def restricted(text: str, *key: str, exact: bool = True) -> str:
         ("SELECT a.id FROM public.a TABLESAMPLE SYSTEM (5)", "reads a part of a table"),
         ("SELECT a.id FROM public.a LEFT JOIN (public.b JOIN public.c USING (f)) ON b.id = a.f", "joins by USING or"),
         ("SELECT a.id FROM public.a LEFT JOIN (public.b NATURAL JOIN public.c) ON b.id = a.f", "joins by USING or NAT"),
-        ("SELECT a.id FROM public.a JOIN (public.b JOIN public.c ON c.f = b.f) USING (id)", "has JOIN .. USING beside"),
+        (
+            "SELECT a.id FROM public.a JOIN (public.b JOIN public.c ON c.f = b.f) USING (id)",
+            "has JOIN .. USING next to",
+        ),
         ("SELECT j.id FROM (public.a JOIN public.b USING (id)) AS j", "joins by USING or NATURAL within brackets"),
         (
             "SELECT a.id FROM public.a LEFT JOIN (public.b JOIN public.c ON c.id IN (SELECT f FROM public.a)) "
             "ON b.id = a.f AND EXISTS (SELECT 1 FROM public.c AS x WHERE x.f = c.f)",
             "has a subquery in the condition of an outer join",
         ),
-        ("SELECT a.id, s.n FROM public.a CROSS JOIN generate_series(1, 2) AS s(n)", "reads from something that is no"),
-        ("SELECT a.id FROM public.a JOIN (VALUES (1), (2)) AS v(n) ON v.n = a.f", "reads from something that is no"),
-        ("SELECT a.id, own(a.f) AS n FROM public.a", "calls own, of which is not known"),
-        ("SELECT id FROM public.a WHERE f > (SELECT AVG(f) FROM public.b)", "has a subquery that is about no row"),
-        ("SELECT id FROM public.a WHERE EXISTS (SELECT 1 FROM public.b WHERE g = 1)", "has a subquery that is about"),
+        (
+            "SELECT a.id, s.n FROM public.a CROSS JOIN generate_series(1, 2) AS s(n)",
+            "reads from something other than a",
+        ),
+        ("SELECT a.id FROM public.a JOIN (VALUES (1), (2)) AS v(n) ON v.n = a.f", "reads from something other than a"),
+        ("SELECT a.id, own(a.f) AS n FROM public.a", "calls own, which may not return"),
+        ("SELECT id FROM public.a WHERE f > (SELECT AVG(f) FROM public.b)", "has a subquery that does not depend"),
+        (
+            "SELECT id FROM public.a WHERE EXISTS (SELECT 1 FROM public.b WHERE g = 1)",
+            "has a subquery that does not depend",
+        ),
         (
             "SELECT a.id FROM public.a LEFT JOIN public.b "
             "ON b.f = a.id AND EXISTS (SELECT 1 FROM public.c WHERE c.f = b.id)",
@@ -84,7 +93,7 @@ def restricted(text: str, *key: str, exact: bool = True) -> str:
         ("SELECT a.id FROM public.a, public.b RIGHT JOIN public.c ON c.id = b.f", "mixes a comma in FROM with a RIGHT"),
         (
             "SELECT a.id FROM public.a, (SELECT COUNT(*) IN (SELECT f FROM public.c) AS n FROM public.b) AS d",
-            "has a subquery beside aggregates without GROUP BY",
+            "has a subquery next to aggregates without GROUP BY",
         ),
         ("SELECT id FROM public.a WHERE ROW(f, g) IN (SELECT f, g FROM public.b)", "compares a row with a subquery"),
         ("SELECT id FROM public.a WHERE ((f, g)) NOT IN (SELECT f, g FROM public.b)", "compares a row with a subquery"),
@@ -93,12 +102,12 @@ def restricted(text: str, *key: str, exact: bool = True) -> str:
         ("SELECT a.id FROM public.a FULL JOIN public.b USING (f) LEFT JOIN public.c USING (f)", "has JOIN .. USING"),
         ("SELECT a.id FROM public.a, public.b LEFT JOIN public.c USING (f)", "has JOIN .. USING (f)"),
         ("SELECT b.id FROM (SELECT 1 AS n FROM public.a) AS d, public.b LEFT JOIN public.c USING (f)", "has JOIN .."),
-        ("SELECT md5(a.*::text) AS h FROM public.a", 'takes a whole row for one value ("a".*)'),
-        ("SELECT a.id FROM public.a WHERE a IS NOT NULL", 'takes a whole row for one value ("a")'),
-        ("SELECT f, COUNT(a) AS n FROM public.a GROUP BY f", 'takes a whole row for one value ("a")'),
-        ("SELECT a.id FROM public.a WHERE EXISTS (SELECT 1 FROM public.b WHERE a IS NULL)", "takes a whole row"),
+        ("SELECT md5(a.*::text) AS h FROM public.a", 'uses a whole row as one value ("a".*)'),
+        ("SELECT a.id FROM public.a WHERE a IS NOT NULL", 'uses a whole row as one value ("a")'),
+        ("SELECT f, COUNT(a) AS n FROM public.a GROUP BY f", 'uses a whole row as one value ("a")'),
+        ("SELECT a.id FROM public.a WHERE EXISTS (SELECT 1 FROM public.b WHERE a IS NULL)", "uses a whole row"),
         *(
-            (f"SELECT o.g FROM public.a AS o WHERE EXISTS (SELECT {inner})", "speaks of id where a column of")
+            (f"SELECT o.g FROM public.a AS o WHERE EXISTS (SELECT {inner})", "uses id, but a column of")
             for inner in (
                 f"i.f AS id FROM {FG} AS i WHERE i.g = id",
                 f"i.f AS id, id + 1 AS w FROM {FG} AS i",
@@ -272,8 +281,8 @@ def test_unused_columns_are_left_out(query: str, made: str) -> None:
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
-        ("SELECT n FROM ONLY public.v", "reads view public.v in a way that is not followed"),
-        ("SELECT a.x FROM ONLY public.a AS a (x)", "reads a in a way that is not followed"),
+        ("SELECT n FROM ONLY public.v", "reads view public.v in a way that qbcd cannot follow"),
+        ("SELECT a.x FROM ONLY public.a AS a (x)", "reads a in a way that qbcd cannot follow"),
     ],
 )
 def test_mentions_that_are_not_followed(query: str, reason: str) -> None:
@@ -371,8 +380,12 @@ def test_a_condition_of_a_later_join_keeps_its_columns() -> None:
         ('SELECT to_char(t, \'DD"d" MI"min"\') AS x FROM s.a', "postgres", "has the literal"),
         ("SELECT regexp_like(v, '^b', 'n') AS x FROM s.a", "postgres", "calls regexp_like: write ~ or ~*"),
         ("SELECT |/ n + 1 AS x FROM s.a", "postgres", "has the operator |/: write sqrt(..) or cbrt(..)"),
-        ("SELECT date_bin('15 min', t, u) AS x FROM s.a", "postgres", "calls date_bin, which qbcd may not write as"),
-        ("SELECT v ^@ 'a' || w AS x FROM s.a", "postgres", "has the operator ^@ beside ||: write LIKE, or starts_with"),
+        ("SELECT date_bin('15 min', t, u) AS x FROM s.a", "postgres", "calls date_bin, which qbcd may not reproduce"),
+        (
+            "SELECT v ^@ 'a' || w AS x FROM s.a",
+            "postgres",
+            "has the operator ^@ next to ||: write LIKE, or starts_with",
+        ),
         ("SELECT v !~~* w || 'a' AS x FROM s.a", "postgres", "has the operator"),
         (
             "SELECT id FROM s.a WHERE id NOT IN (1, 2) < f",

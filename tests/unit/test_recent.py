@@ -19,7 +19,7 @@ def test_rows_are_looked_up_unless_some_must_have_been_deleted() -> None:
 
 def test_the_one_deleted_row_is_recognized_by_its_digest() -> None:
     by_digest = recent_keys.rows_to_look_up(-1, 2**63, [])
-    assert by_digest == RowSelection(leaves.EVERY, 0, 0, lost=-(2**63))
+    assert by_digest == RowSelection(leaves.EVERY, 0, 0, deleted_digest=-(2**63))
     assert recent_keys.rows_to_look_up(-1, -(2**63), []) is None, "no row has such a digest"
     assert recent_keys.rows_to_look_up(-2, 99, []) is None
     assert row_selection.of_source([KeyRange(1, None, None), KeyRange(2, None, None, only=by_digest)]) == [

@@ -31,12 +31,12 @@ class Session:
 
 def test_a_given_session_is_never_replaced() -> None:
     session = Session()
-    handed_in: Any = session
-    provider = SparkProvider(SparkConfig(), list, session=handed_in)
-    assert provider.get() is handed_in
+    passed: Any = session
+    provider = SparkProvider(SparkConfig(), list, session=passed)
+    assert provider.get() is passed
     session.stopped = True
     for _ in range(2):
-        with pytest.raises(Refused, match="the Spark session handed in has stopped"):
+        with pytest.raises(Refused, match="the Spark session passed to qbcd has stopped"):
             provider.get()
     provider.stop()  # this provider does not own the session, dead or not
 

@@ -89,7 +89,7 @@ def test_a_database_that_cannot_hold_state_is_refused_by_name() -> None:
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "plain").write_text("a file")
-    with pytest.raises(SourceError, match=r"plain/state\.db cannot be made: Not a directory"):
+    with pytest.raises(SourceError, match=r"plain/state\.db cannot be created: Not a directory"):
         ProjectState(f"sqlite:///{tmp_path}/plain/state.db")
 
 

@@ -131,5 +131,5 @@ def test_ranges_without_key_recovery() -> None:
 
 def test_a_range_without_recovered_keys() -> None:
     one = _range(0, 10, 5)
-    with pytest.raises(ValueError, match="range 3 is not traced"):
+    with pytest.raises(ValueError, match="rows of range 3 are not looked up by key"):
         list(key_recovery.keys(one))

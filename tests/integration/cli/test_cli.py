@@ -391,7 +391,7 @@ def test_the_demo_leaves_other_folders_alone(workspace: Path, capsys: pytest.Cap
     (workspace / "mine.txt").write_text("mine")
     ran = Cli(capsys)("demo", "--directory", str(workspace))
     assert ran.code == 2
-    assert "holds other things" in ran.err
+    assert "contains files that no demonstration wrote" in ran.err
     assert names_in(workspace) == ["mine.txt"]
 
 

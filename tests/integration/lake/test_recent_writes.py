@@ -132,7 +132,7 @@ def test_deleted_rows_are_recognized_by_their_digests(
     with _prepared(database, workspace, spark, KEYS[name][2]) as project:
         _polled(database, project, UPDATES.format(seed=1, n=1), DELETES.format(seed=2, n=3))
         outcome = _polled(database, project, DELETES.format(seed=3, n=2))
-        by_digest = [sorted(r.only.lost is not None for r in plan.asked if r.only) for plan in plans]
+        by_digest = [sorted(r.only.deleted_digest is not None for r in plan.asked if r.only) for plan in plans]
         assert any(True in one for one in by_digest)
         assert outcome.report is not None
         assert outcome.report.headers[0].counts == {"d": 2}
@@ -148,7 +148,8 @@ def test_many_ranges_that_lost_a_row_are_read_whole(
     with _prepared(database, workspace, spark, "key") as project:
         _polled(database, project, "DELETE FROM t WHERE k IN (1, 1001, 2001, 3001)")
         [plan] = plans
-        assert [r.only is not None and r.only.lost is not None for r in plan.asked] == [True, True, False, False]
+        by_digest = [r.only is not None and r.only.deleted_digest is not None for r in plan.asked]
+        assert by_digest == [True, True, False, False]
 
 
 def test_leaves_are_not_read_where_rows_are_looked_up(

@@ -302,7 +302,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "a subquery about no row": (
         "SELECT id, amount FROM public.orders WHERE amount > (SELECT AVG(amount) FROM public.orders)",
         {},
-        "has a subquery that is about no row of the rest",
+        "has a subquery that does not depend on the outer row",
     ),
     "an aggregate as key": (
         "SELECT MAX(id) AS k, region FROM public.orders GROUP BY region",

@@ -316,7 +316,7 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str]] = {
         "",
     ),
     "a function that is written otherwise": ("SELECT a.id, log10(a.n) AS n FROM {a} AS a", ("id",), "calls log10"),
-    "a pattern": ("SELECT a.id FROM {a} AS a WHERE a.ci REGEXP 'x'", ("id",), "which qbcd may not write as you did"),
+    "a pattern": ("SELECT a.id FROM {a} AS a WHERE a.ci REGEXP 'x'", ("id",), "which qbcd may not reproduce exactly"),
     "a backslash": ("SELECT a.id FROM {a} AS a WHERE a.ci LIKE 'a\\_b'", ("id",), "has a backslash in the text"),
     "either of two": ("SELECT a.id FROM {a} AS a WHERE a.n > 1 XOR a.d > 1 AND a.ci = 'x'", ("id",), "calls "),
     "a column in another case": ("SELECT a.id, a.N FROM {a} AS a", ("id",), "names that cannot be resolved"),

@@ -167,17 +167,17 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "RIGHT JOIN USING": ("SELECT z.id FROM public.x RIGHT JOIN public.z USING (n)", "USING (n)"),
     "NATURAL": ("SELECT x.id FROM public.x NATURAL JOIN public.z", "NATURAL JOIN"),
-    "a whole row": ("SELECT x.id, md5(x.*::text) AS h FROM public.x", "takes a whole row"),
-    "a row": ("SELECT x.id, md5(x::text) AS h FROM public.x", "takes a whole row"),
+    "a whole row": ("SELECT x.id, md5(x.*::text) AS h FROM public.x", "uses a whole row"),
+    "a row": ("SELECT x.id, md5(x::text) AS h FROM public.x", "uses a whole row"),
     "a number by its bits": ("SELECT x.id, x.n + 0b11 AS n FROM public.x", "has a number as 0b11: write its digits"),
     "a column named as one of qbcd's own": (
         "SELECT own.id FROM public.own WHERE own.qbcd_digest > 1",
         "a column qbcd_digest",
     ),
-    "a row in WHERE": ("SELECT x.id FROM public.x WHERE x.*::text <> 'a'", "takes a whole row"),
+    "a row in WHERE": ("SELECT x.id FROM public.x WHERE x.*::text <> 'a'", "uses a whole row"),
     "a name of the select list": (
         "SELECT t.id FROM public.t WHERE EXISTS (SELECT y.id AS n FROM public.y WHERE y.xid = n)",
-        "speaks of n",
+        "uses n, but a column of the select list",
     ),
 }
 

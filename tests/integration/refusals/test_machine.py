@@ -68,9 +68,7 @@ def test_no_driver_jar_anywhere(place: Place, tmp_path: Path, monkeypatch: pytes
         f"  - Maven {driver.maven}",
         "  - package libpostgresql-jdbc-java",
     ]
-    assert lines[-1] == (
-        f" (any one of these will do; by hand: put {driver.maven} from Maven into TMP/cache/qbcd/jars)"
-    )
+    assert lines[-1] == (f" (one of these is enough; by hand: put {driver.maven} from Maven into TMP/cache/qbcd/jars)")
 
 
 def test_a_configured_jar_that_is_not_a_jar(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +157,7 @@ def test_a_session_in_another_time_zone(place: Place, spark: SparkSession) -> No
     with opened(place, other) as project:
         assert assembly_of(project).state.project_id
         message = (
-            "the Spark session handed in has spark.sql.session.timeZone Europe/Berlin, not UTC: timestamps would "
+            "the Spark session passed to qbcd has spark.sql.session.timeZone Europe/Berlin, not UTC: timestamps would "
             'shift (spark.conf.set("spark.sql.session.timeZone", "UTC"))'
         )
         assert place.refused(project.stream("id_rcs").prepare, Refused, 3) == message
@@ -171,8 +169,8 @@ def test_a_session_without_the_driver(place: Place, spark: SparkSession, monkeyp
     with opened(place, spark) as project:
         assert assembly_of(project).state.project_id
         message = (
-            "the Spark session handed in cannot load the JDBC driver org.postgresql.Driver "
-            "(start it with spark.jars (or spark.jars.packages) naming the driver)"
+            "the Spark session passed to qbcd cannot load the JDBC driver org.postgresql.Driver "
+            "(start it with the driver in spark.jars or spark.jars.packages)"
         )
         assert place.refused(project.stream("id_rcs").prepare, Refused, 3) == message
         assert checked(project) == [message]

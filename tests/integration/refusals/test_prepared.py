@@ -230,7 +230,8 @@ def test_a_second_poller(place: Place, project: qbcd.Project, stream: str) -> No
     before, _, after = message.partition("process ")
     assert before == f"stream {stream}: "
     assert after.partition(" works ")[2] in (
-        f"on this stream; its lease ends in {s} s unless renewed (let one process poll it, or end the other one)"
+        f"on this stream; its lease ends in {s} s unless renewed "
+        "(let only one process poll it: wait for the other one, or end it)"
         for s in (59, 60)
     )
     assert polled(project, stream) == []

@@ -308,7 +308,7 @@ def test_python_gets_nothing_of_a_site_that_went_back(shop: Shop) -> None:
         assert numbers(project) == []
         changed(shop, project)
         assembly_of(project).state.enroll("s", "ahead", project.status()[0].epoch, 9)
-        with pytest.raises(StateConflict, match="gone back: sink 'ahead'"):
+        with pytest.raises(StateConflict, match="the state does not match sink 'ahead'"):
             next(project.stream("s").poll())
 
 

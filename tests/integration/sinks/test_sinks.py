@@ -291,7 +291,7 @@ def test_fewer_rows_than_the_batch_has_are_an_error(spark: SparkSession, tmp_pat
     batch = batch_of(spark, seq=7)
     sink = make_sink("out", kind, {"path": tmp_path})
     short = SinkBatch(batch.header, lambda: batch.staged.where("ordinal < 4"))
-    with pytest.raises(DeliveryError, match="got 4 events of batch 5/7, which has 5"):
+    with pytest.raises(DeliveryError, match="has 4 events of batch 5/7, not all 5"):
         sink.write(short)
     assert everything(tmp_path) == ["orders/.lock"]
 
@@ -466,7 +466,7 @@ def test_parquet_half_swept_attempt_never_becomes_a_batch(
     if when == "after the count":
         hooks.register("mid_publish", sweep_half)
     monkeypatch.setattr("qbcd.sinks.parquet.write_json", write)
-    with pytest.raises(DeliveryError, match=r"stream orders: sink lake: another publisher has taken batch 5/7 over"):
+    with pytest.raises(DeliveryError, match=r"stream orders: sink lake: another publisher has taken over batch 5/7"):
         parquet.write(batch)
     assert everything(parquet.path) == ["orders/.lock"]
     monkeypatch.undo()
@@ -556,5 +556,5 @@ def test_sinks_of_other_packages_are_found(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.syspath_prepend(str(tmp_path))
     assert sink_types() == ["bad", "console", "jsonl", "null", "parquet"]
     assert make_sink("out", "null", {}).name == "out"
-    with pytest.raises(ConfigError, match="is no Sink class"):
+    with pytest.raises(ConfigError, match="is not a Sink class"):
         make_sink("out", "bad", {})

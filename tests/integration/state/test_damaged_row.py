@@ -40,7 +40,7 @@ def test_a_damaged_row_is_refused_until_it_is_reset(
             state.execute(f"UPDATE qbcd_stream {broken}")
     with opened(data, workspace, spark) as project:
         for action in (lambda: poll(project, "s"), project.stream("s").prepare):
-            with pytest.raises(Refused, match="its content does not fit its seal"):
+            with pytest.raises(Refused, match="its content does not match its seal"):
                 action()
         project.stream("s").reset(discard=True)
         project.stream("s").prepare()

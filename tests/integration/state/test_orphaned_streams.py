@@ -52,7 +52,7 @@ def test_renamed_streams_are_reported_and_can_be_reset(cli: Cli, workspace: Path
     assert cli("prepare").code == 0
     assert cli("run", "--once").code == 0
     assert cli("status", "--json").data["left"] == []
-    assert "not in the configuration" not in cli("check").out
+    assert "no longer in the configuration" not in cli("check").out
 
     configure(workspace, database, orders="bestellungen", customers="kunden")
     status = cli("status")

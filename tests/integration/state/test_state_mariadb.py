@@ -165,7 +165,7 @@ def test_a_lock_finds_the_newest_row_whatever_the_transaction_has_read(base: pla
     with open_place(base.url, base.own_schema) as place:
         row = registered(place)
         engine = create_engine(base.url.replace("://", "+pymysql://", 1), isolation_level="REPEATABLE READ")
-        with pytest.raises(StateConflict, match=r"row|moved the stream"), engine.begin() as conn:
+        with pytest.raises(StateConflict, match=r"row|advanced the stream"), engine.begin() as conn:
             assert place.store.read(conn, STREAM) == row
             with place.write() as other:
                 place.store.advance(other, row)

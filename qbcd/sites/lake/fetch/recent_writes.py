@@ -79,7 +79,7 @@ def _only(plan: FetchPlan, found: Mapping[int, Sequence[NamedKey]]) -> dict[int,
         rows = recent_keys.rows_to_look_up(*grown, found.get(now.range_id, ()))
         if rows:
             only[now.range_id] = rows
-    lost = [range_id for range_id, one in only.items() if one.lost is not None]
+    lost = [range_id for range_id, one in only.items() if one.deleted_digest is not None]
     all_lost = len(lost) == len(plan.asked)  # the source must return some rows
     for range_id in lost[min(MOST_LOST, len(lost) - all_lost) :]:
         del only[range_id]

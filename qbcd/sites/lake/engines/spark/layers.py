@@ -138,7 +138,7 @@ def _tails(one: KeyRange) -> Iterator[str]:
     alone = {leaf: [key] for leaf, key in ((one.only and one.only.alone) or {}).items()}
     for named in one.only.named if one.only else ():
         alone.setdefault(leaf_of(named.identity), []).append(named.identity)
-    lost = "" if one.only is None or one.only.lost is None else f"#{one.only.lost}"
+    lost = "" if one.only is None or one.only.deleted_digest is None else f"#{one.only.deleted_digest}"
     for leaf in leaves.tails(one):
         if leaf in alone:
             yield from (f"{key[-1:].hex()}={key.hex()}" for key in alone[leaf])
