@@ -1,7 +1,7 @@
 """Capture a table from Python: `SHOP_URL=postgresql://reader:secret@db.example:5432/shop python python_api.py`.
 
 The table is that of first-stream/shop.sql. Run it twice, with first-stream/changes.sql in between: the first run takes
-the baseline, the second one prints what has changed. State and replica stay in the folder `.qbcd` beside it.
+the baseline, the second one prints what has changed. State and replica stay in the folder `.qbcd` next to it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import qbcd
 
 CONFIG = {
     "version": 1,
-    # Placeholders work as in a file, so that no password stands in a program.
+    # Placeholders work as in a file, so that no password is in a program.
     "sources": {"shop": {"url": "${env:SHOP_URL}"}},
     "tables": [
         {

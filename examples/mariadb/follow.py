@@ -1,6 +1,6 @@
 """Follow the tables of qbcd.yaml: `SHOP_URL=mariadb://reader:secret@db.example:3306/shop python follow.py`.
 
-Run it beside qbcd.yaml, twice, with changes.sql in between: the first run takes the baselines, the second one prints
+Run it next to qbcd.yaml, twice, with changes.sql in between: the first run takes the baselines, the second one prints
 what has changed, and of which state of the source each batch is.
 """
 
@@ -21,11 +21,11 @@ def changes(project: qbcd.Project, name: str) -> list[str]:
         # A batch counts as taken when the loop asks for the next one; after an exception in here it would come again.
         for event in batch.events.orderBy("op", "key").collect():
             where = f"{name} {batch.seq} ({event['source']['consistency']})"
-            lines.append(f"{where}: {event['op']} {told(event)}")
+            lines.append(f"{where}: {event['op']} {described(event)}")
     return lines
 
 
-def told(event: Any) -> str:
+def described(event: Any) -> str:
     """The key, and what became of each column that changed."""
     key = ", ".join(str(part) for part in event["key"])
     news = [f"{column}: {event['before'][column]} -> {event['after'][column]}" for column in event["changed"] or ()]
