@@ -274,7 +274,10 @@ def test_a_right_that_is_missed_only_while_other_sessions_exist(there: Place, wo
 
 @over()
 def test_a_dba_is_shown_what_a_stream_that_only_reads_gains_from(there: Place, workspace: Path) -> None:
-    """`check` names the dry run for the index, so the dry run has it; nothing is created in the source."""
+    """`check` names the dry run for the index, and the dry run has it.
+
+    Nothing is created in the source.
+    """
     lag = {} if there.kind == FIRST else {"lag": "1h"}
     table = {
         "name": "s",

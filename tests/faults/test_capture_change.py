@@ -98,8 +98,8 @@ def test_another_restriction(name: str, place: Place, workspace: Path, spark: Sp
         with pytest.raises(GuardTripped, match="12 deletes of 15 rows"):
             seen.poll()
         found = brief(seen.poll(accept_deletes=True))
-        gone = [i for i in range(5, 20) if i % 4]
-        assert found == sorted([*(("d", i, out) for i in gone), *(("c", i, None) for i in (4, 8, 12, 16, 20))])
+        outside = [i for i in range(5, 20) if i % 4]
+        assert found == sorted([*(("d", i, out) for i in outside), *(("c", i, None) for i in (4, 8, 12, 16, 20))])
         assert seen.verify() == []
 
 

@@ -38,20 +38,26 @@ def header(seq: int) -> BatchHeader:
     )
 
 
-STREAMS = [
-    status("orders"),
-    status("late", lag=91.0),
-    status("not late", lag=90.0),
-    status("broken", "failed", pending={"lake": 2, "changes": 12345}),
-    status("guarded", "refused", polling=True),
-    status("busy", polling=True, polling_since=EPOCH),
-    status("older", polling=True),
-    status("new", prepared=False, lag=None, last_batch=None, last_poll=None),
-    status("starting", prepared=False, lag=None, last_batch=None, last_poll=None, polling=True, polling_since=EPOCH),
-    status("away", failed=SourceError("cannot be reached"), lag=None, last_batch=None),
-    status(f"{LONG}_1", last_batch=header(123_456)),
-    status(f"{LONG}_2"),
-]
+def streams() -> list[StreamStatus]:
+    """Return streams in every state; their ages count from this call."""
+    return [
+        status("orders"),
+        status("late", lag=91.0),
+        status("not late", lag=90.0),
+        status("broken", "failed", pending={"lake": 2, "changes": 12345}),
+        status("guarded", "refused", polling=True),
+        status("busy", polling=True, polling_since=EPOCH),
+        status("older", polling=True),
+        status("new", prepared=False, lag=None, last_batch=None, last_poll=None),
+        status(
+            "starting", prepared=False, lag=None, last_batch=None, last_poll=None, polling=True, polling_since=EPOCH
+        ),
+        status("away", failed=SourceError("cannot be reached"), lag=None, last_batch=None),
+        status(f"{LONG}_1", last_batch=header(123_456)),
+        status(f"{LONG}_2"),
+    ]
+
+
 BATCH = f"{EPOCH}/17"
 LINES = [
     ("stream", "state", "last poll", "last batch", "lag", "waiting"),
@@ -69,7 +75,7 @@ LINES = [
 
 
 def shown(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    _show_lines(Output(config=Path("qbcd.yaml"), verbose=False, as_json=False, progress=False), STREAMS)
+    _show_lines(Output(config=Path("qbcd.yaml"), verbose=False, as_json=False, progress=False), streams())
     return re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
 
 
@@ -85,13 +91,13 @@ def test_on_a_terminal_long_names_are_shortened_in_their_middle(
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "80")
     lines = shown(capsys)
-    assert len(lines) == len(STREAMS) + 1
+    assert len(lines) == len(streams()) + 1
     assert max(map(len, lines)) == 80
     assert [line.partition(" ")[0] for line in lines[-2:]] == ["invoices…region_1", "invoices…region_2"]
 
 
 def test_the_state_is_part_of_json() -> None:
-    found = {one.stream: status_data(one) for one in STREAMS}
+    found = {one.stream: status_data(one) for one in streams()}
     assert [found[s]["state"] for s in ("orders", "late", "broken", "guarded", "new", "away")] == [
         "ok",
         "late",

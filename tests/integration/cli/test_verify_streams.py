@@ -73,10 +73,10 @@ def test_deletes_that_no_poll_has_searched(cli: Cli, database: str) -> None:
     assert cli("prepare").code == 0
     sql(database, DELETE)
     assert cli("run", "--once", "hourly", "never", "checksums").code == 0
-    told = cli("verify")
-    assert (told.code, told.err) == (0, "")
+    verified = cli("verify")
+    assert (verified.code, verified.err) == (0, "")
     later = "2 deletes not looked for yet (next"
-    assert told.out.splitlines() == [
+    assert verified.out.splitlines() == [
         f"hourly: no differences; {later} sweep in 59 min)",
         f"due: no differences; {later} sweep at the next poll)",
         f"audited: no differences; {later} audit in 1 h)",
@@ -136,8 +136,8 @@ def test_a_replica_in_files(cli: Cli, database: str, spark: SparkSession) -> Non
     assert "replica and source are equal" in cli("verify", "stamped").out
     sql(database, DELETE)
     assert cli("run", "--once").code == 0
-    told = cli("verify")
-    assert (told.code, told.out.count("no differences; 2 deletes ")) == (0, 3)
-    assert "2 deletes not looked for yet (next sweep in 59 min)" in told.out
+    verified = cli("verify")
+    assert (verified.code, verified.out.count("no differences; 2 deletes ")) == (0, 3)
+    assert "2 deletes not looked for yet (next sweep in 59 min)" in verified.out
     sql(database, SCATTER)
     check_apart(cli, "stamped", exits=True)

@@ -142,7 +142,7 @@ def test_tls_is_the_same_on_both_urls_and_full_off_this_machine(url: str, mode: 
 # -- the password ----------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def guarding() -> Iterator[EmbeddedPostgres]:
-    """A server of its own that requires a password of members of role `guests`, such as `reader`."""
+    """A server of its own that requires passwords of members of role `guests`, as `reader`."""
     with EmbeddedPostgres.start() as own:
         rules = own.directory / "data" / "pg_hba.conf"
         rules.write_text(f"host all +guests {own.host}/32 scram-sha-256\n{rules.read_text()}")
