@@ -1,4 +1,7 @@
-"""qbcd: query-based change data capture. Finds inserts, updates and deletes in databases that can only be queried."""
+"""qbcd: query-based change data capture.
+
+It finds inserts, updates and deletes in databases that can only be queried.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ __all__ = ["Batch", "Project", "QbcdError", "StreamHandle", "__version__", "open
 
 
 def __getattr__(name: str) -> Any:
-    """Load the names of `qbcd.api` on first use: the command line's help needs none of them."""
+    """Load the names of `qbcd.api` on first use; the command line's help does not need them."""
     if name in __all__:
         from qbcd import api
 
@@ -23,5 +26,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """List the public names only, without submodules that happen to be imported."""
+    """List only the public names, without imported submodules."""
     return sorted(__all__)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Batch:
-    """A sealed batch from :meth:`StreamHandle.poll`; valid until the next one is requested."""
+    """A sealed batch of :meth:`StreamHandle.poll`, valid until the next one is requested."""
 
     def __init__(self, batch: SinkBatch) -> None:
         self._batch = batch
@@ -56,7 +56,7 @@ class Batch:
         """The events as a Spark DataFrame (docs/design/interface.md#event).
 
         Raises:
-            UnsupportedType: The batch is older than this consumer and has a value that such a DataFrame cannot hold.
+            UnsupportedType: The batch is older than this consumer, and a typed DataFrame cannot hold one of its values.
         """
         header = self.header
         if PYTHON_SINK not in header.sinks:
@@ -64,10 +64,10 @@ class Batch:
 
             if (column := unfit_column(self._batch.staged, header)) is not None:
                 raise UnsupportedType(
-                    f"batch {header.number}, which was found before this consumer began, holds a value of "
-                    f"column {column!r} that a typed sink cannot hold",
+                    f"batch {header.number} is older than this consumer and has a value of column {column!r} that a "
+                    "typed sink cannot hold",
                     stream=header.stream,
-                    remedy=f"pass it over; or set  types: {{{column}: text}}  for this table, then qbcd reset "
+                    remedy=f"skip the batch; or set  types: {{{column}: text}}  for this table, then qbcd reset "
                     f"{header.stream}",
                 )
         return self._batch.events
@@ -86,19 +86,22 @@ class StreamHandle:
         return self.config.name
 
     def prepare(self) -> Report:
-        """Create qbcd's tables or folders and take the baseline; do nothing if the stream is prepared."""
+        """Create qbcd's tables or folders, and take the baseline.
+
+        Do nothing if the stream is already prepared; `warnings` of the report say so.
+        """
         stream = self._assembly.open_stream(self.name)
         with one_message(stream):
             return prepare_stream(stream)
 
     def poll(self) -> Iterator[Batch]:
-        """Poll the source once, then yield every batch that this consumer has not acknowledged, oldest first.
+        """Poll the source once, then yield the batches that this consumer has not acknowledged.
 
-        A batch is acknowledged when the next one is requested; otherwise it is delivered again. The first call begins
-        with the earliest batch of the epoch that still exists, such as a requested baseline.
+        The oldest batch is first. A batch is acknowledged when the next one is requested; otherwise it is delivered
+        again. The first call begins with the earliest batch of the epoch that still exists, such as a baseline.
 
         Raises:
-            QbcdError: The poll was refused or failed; raised after the batches found earlier.
+            QbcdError: The poll was refused or failed; raised after the earlier batches.
         """
         stream = self._assembly.open_stream(self.name, python=True)
         enroll_python(stream)
@@ -112,7 +115,7 @@ class StreamHandle:
             yield Batch(SinkBatch(header, partial(staged, header)))
             self._assembly.refuse_closed()
             if PYTHON_SINK not in stream.project.acknowledged(self.name):
-                break  # it was retired meanwhile
+                break  # the consumer was retired meanwhile
             stream.project.acknowledge(self.name, PYTHON_SINK, header)
         if error is not None:
             raise error
@@ -120,18 +123,22 @@ class StreamHandle:
     def verify(self) -> Differences:
         """Compare replica and source in full. The list is `truncated` if there are more differences.
 
-        Deletes that polls have not looked for yet, or never look for, are in `unseen` and are no differences.
+        Deletes that polls have not looked for yet, or never look for, are in `unseen`; they are not differences.
         """
         stream = self._assembly.open_stream(self.name)
         with one_message(stream):
             return verify_stream(stream)
 
     def reset(self, *, discard: bool = False) -> None:
-        """Delete replica and checkpoint; consumers must reload. Refuse while batches wait, unless `discard`."""
+        """Delete replica and checkpoint; consumers must reload.
+
+        Raises:
+            Refused: Batches wait for a sink, and `discard` is not set.
+        """
         reset_stream(self._assembly.open_stream(self.name).site, discard=discard)
 
     def retire(self, sink: str) -> int:
-        """Forget a sink that is no longer configured, or ``python``; return the number of batches that waited for it.
+        """Forget a sink that is no longer configured, or ``python``; return its waiting batches.
 
         Raises:
             ConfigError: The sink is configured for this stream, or unknown to it.
@@ -139,12 +146,12 @@ class StreamHandle:
         return retire_sink(self._assembly.open_stream(self.name), sink)
 
     def waiting_for(self, sink: str) -> int:
-        """Return the number of batches that wait for a sink; refuse the same sinks as :meth:`retire`."""
+        """Return the number of batches that wait for a sink; refuse sinks as :meth:`retire` does."""
         with self._assembly.read_only():
             return waiting_for(self._assembly.open_stream(self.name), sink)
 
     def plan(self) -> StreamPlan:
-        """Return the stream as resolved against today's catalog."""
+        """Return the stream as resolved against the source's present catalog."""
         with self._assembly.read_only():
             stream = self._assembly.open_stream(self.name)
             return plan_of(stream, stream.site.context.row())[0]
@@ -158,14 +165,17 @@ class StreamHandle:
             return stream.site.explain(plan, stream.settings, row)
 
     def estimate(self) -> Estimate:
-        """Estimate the cost of a poll of the unchanged table for the source, from its catalog's statistics."""
+        """Estimate the source's cost for a poll of the unchanged table, from catalog statistics."""
         with self._assembly.read_only():
             stream = self._assembly.open_stream(self.name)
             plan, _ = plan_of(stream, stream.site.context.row())
             return stream.site.estimate(plan)
 
     def ddl(self) -> list[str]:
-        """Return the DDL that `prepare` runs on the source, for a DBA; empty if the source is only read."""
+        """Return statements on the source for a DBA: the DDL that `prepare` runs, grants and indexes.
+
+        If the source is only read, they are recommendations, or there are none.
+        """
         with self._assembly.read_only():
             stream = self._assembly.open_stream(self.name)
             plan, _ = plan_of(stream, None)
@@ -181,11 +191,13 @@ class StreamHandle:
 
 
 class Project:
-    """An open project. Use it as a context manager, or call :meth:`close`; a closed project refuses all work.
+    """An open project. Use it as a context manager, or call :meth:`close`.
+
+    A closed project refuses all work.
 
     Args:
         config: The validated configuration.
-        spark: A session to use as it is; without it, one is started when rows must travel.
+        spark: A session to use unchanged; without it, one is started when rows must travel.
     """
 
     def __init__(self, config: ProjectConfig, spark: SparkSession | None = None) -> None:
@@ -195,7 +207,10 @@ class Project:
     def from_dict(
         cls, data: Mapping[str, Any], spark: SparkSession | None = None, base_dir: str | Path = "."
     ) -> Project:
-        """Open a project from data of the configuration's shape; relative paths start from `base_dir`."""
+        """Open a project from a dict with the structure of the configuration file.
+
+        Relative paths start from `base_dir`.
+        """
         return cls(config_from_dict(data, base_dir), spark)
 
     def __enter__(self) -> Project:
@@ -223,13 +238,17 @@ class Project:
         """Return the stream called `name`.
 
         Raises:
-            ConfigError: There is none.
+            ConfigError: There is no such stream.
         """
         self._assembly.refuse_closed()
         return StreamHandle(self._assembly, self.config.stream(name))
 
     def left(self) -> list[LeftStream]:
-        """Return prepared streams that are no longer configured. Fail if a source cannot be reached."""
+        """Return prepared streams that are no longer configured.
+
+        Raises:
+            QbcdError: A source cannot be reached.
+        """
         with self._assembly.read_only():
             return left_streams(self._assembly)
 
@@ -237,7 +256,7 @@ class Project:
         """Return the stream called `name`, also if it is prepared but no longer configured.
 
         Raises:
-            ConfigError: There is none.
+            ConfigError: There is no such stream.
         """
         if name not in {config.name for config in self.config.streams}:
             with self._assembly.read_only():
@@ -246,9 +265,9 @@ class Project:
         return self.stream(name)
 
     def check(self, streams: str | Iterable[str] = ()) -> list[Finding]:
-        """Check what polls rest on and change nothing, as ``qbcd check``.
+        """Check everything that polls need, as ``qbcd check``; change nothing.
 
-        A missing JDBC driver may be fetched into the user's cache.
+        A missing JDBC driver may be downloaded into the user's cache.
 
         Args:
             streams: Names, or one name; none means all.
@@ -265,13 +284,13 @@ class Project:
     def verify(self, streams: str | Iterable[str] = ()) -> list[Verification]:
         """Compare replica and source of each stream in full, as ``qbcd verify``.
 
-        An error ends the comparison of its stream alone, and is in that stream's result.
+        An error ends only the comparison of its stream, and is in the result of that stream.
 
         Args:
             streams: Names, or one name; none means all.
 
         Raises:
-            ConfigError: There is no stream of a name.
+            ConfigError: A name is not the name of a stream.
         """
         handles = [self.stream(name) for name in self._assembly.select_streams(streams)]
         return [_verified(handle) for handle in handles]
@@ -289,7 +308,7 @@ class Project:
         once: bool = False,
         accept_deletes: bool = False,
         accept_source: bool = False,
-        told: Callable[[Outcome], None] = lambda outcome: None,
+        on_outcome: Callable[[Outcome], None] = lambda outcome: None,
         stop: threading.Event | None = None,
     ) -> JobReport:
         """Poll the named streams, or all, once or until `stop` is set, as ``qbcd run``.
@@ -299,7 +318,7 @@ class Project:
             once: Poll each once and return.
             accept_deletes: Lift the delete guard once.
             accept_source: Continue although a source is not the server that was prepared.
-            told: Called after every poll.
+            on_outcome: Called after every poll.
             stop: Set it to end after the current step.
         """
         parts, stop = self._assembly, stop or threading.Event()
@@ -307,7 +326,7 @@ class Project:
         lifted = {"accept_deletes": accept_deletes, "accept_source": accept_source}
         work = [parts.open_stream(name, **lifted) for name in parts.select_streams(streams)]
         try:
-            return run_once(work, told, stop) if once else run_always(work, told, stop, parts.refresh)
+            return run_once(work, on_outcome, stop) if once else run_always(work, on_outcome, stop, parts.refresh)
         finally:
             parts.stopping = lambda: False  # a later poll is another job
 
@@ -321,7 +340,7 @@ def _verified(handle: StreamHandle) -> Verification:
 
 
 def assembly_of(project: Project) -> Assembly:
-    """Return the parts of a project: for the command line, the demonstration and tests, not for users."""
+    """Return the parts of a project, for the command line, the demonstration and tests only."""
     return project._assembly
 
 

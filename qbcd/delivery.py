@@ -1,8 +1,6 @@
-"""Deliveries: which batches a sink lacks, and how each gets there once; sinks that come and go.
+"""Deliveries: write the batches that a sink lacks, each exactly once; add and retire sinks.
 
-See docs/design/protocol.md#rule-20 to #rule-22.
-
-A sink that is down delays its own deliveries and nothing else.
+A sink that is down delays only its own deliveries. See docs/design/protocol.md#rule-20 to #rule-22.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ log = logging.getLogger("qbcd")
 
 
 def enroll(stream: Stream, row: StreamRow) -> None:
-    """Lets new sinks begin with the next batch; under the lease, before anything is staged.
+    """Let new sinks begin with the next batch; call it under the lease, before staging.
 
     See docs/design/protocol.md#rule-22.
     """
@@ -35,11 +33,14 @@ def enroll(stream: Stream, row: StreamRow) -> None:
 
 
 def deliver(stream: Stream, held: LeasedStream, report: Report) -> None:
-    """Publishes sealed batches, oldest first, to each sink that lacks them; failures stay with their sink."""
+    """Deliver sealed batches, oldest first, to each sink that lacks them.
+
+    A failure ends the deliveries of its sink only, and goes into `report`.
+    """
     acks = stream.project.acknowledged(stream.name)
     for name, sink in stream.sinks.items():
         acknowledged = acks[name]
-        # numbers go on over epochs, so the last one tells that nothing waits
+        # numbers continue over epochs, so equal last numbers mean that no batch waits
         waiting = acknowledged.seq < held.row.last_batch_seq
         for header in waiting_batches(stream.site, name, acknowledged, held.row) if waiting else ():
             stream.site.context.progress(f"delivering {counted(header.size, 'event')} to {name}")
@@ -54,27 +55,29 @@ def deliver(stream: Stream, held: LeasedStream, report: Report) -> None:
 
 
 def waiting_batches(site: Site, sink: str, done: Acknowledged, row: StreamRow) -> list[BatchHeader]:
-    """The batches that the sink lacks. A site drops none of them, unless somebody else says that they are delivered.
+    """Return the batches that the sink lacks, oldest first.
+
+    A site deletes no such batch, unless another copy of the project acknowledged it.
 
     Raises:
-        StateConflict: Some are gone.
+        StateConflict: Some are missing.
     """
     waiting = site.context.batches((done.epoch, done.seq))
-    there = {header.seq for header in waiting}
-    missing = [number for number in range(done.seq + 1, row.last_batch_seq + 1) if number not in there]
-    if missing and done.epoch == row.epoch:  # else those of before a reset, which was killed half-way
+    present = {header.seq for header in waiting}
+    missing = [number for number in range(done.seq + 1, row.last_batch_seq + 1) if number not in present]
+    if missing and done.epoch == row.epoch:  # in an older epoch, a reset that was killed has deleted them
         raise StateConflict(
             f"{batch_numbers(row.epoch, missing)} missing, but sink {sink} never acknowledged them: another copy of "
             "this project polls the stream, or the state was restored",
             stream=site.context.stream,
-            remedy="restore the newer state, or let one of the two poll it; or qbcd reset "
+            remedy="restore the newer state, or let only one copy poll; or qbcd reset "
             f"{site.context.stream} --discard, then prepare it again, and consumers reload",
         )
     return waiting
 
 
 def _publish(stream: Stream, held: LeasedStream, sink: Sink, name: str, header: BatchHeader) -> None:
-    """Writes and acknowledges one batch; between the two a crash leads to the same write again."""
+    """Write and acknowledge one batch; after a crash between the two it is written again."""
     held.keeper.check()
     hooks.reach("before_publish")
     try:
@@ -86,11 +89,11 @@ def _publish(stream: Stream, held: LeasedStream, sink: Sink, name: str, header: 
     except OSError as error:
         place = f": {error.filename}" if error.filename else ""
         raise DeliveryError(
-            f"sink {name}: {error.strerror or error}{place}", remedy="check the sink's path; the batch is kept for it"
+            f"sink {name}: {error.strerror or error}{place}", remedy="check the sink's path; the batch stays pending"
         ) from error
-    except Exception as error:  # a sink may be anybody's code; what it raises ends its own deliveries, not the poll
-        said = stream.source.masking.foreign(_first_line(error))
-        raise DeliveryError(f"sink {name}: {said}", remedy="the batch is kept for it") from error
+    except Exception as error:  # a sink may be foreign code; its error stops its own deliveries, not the poll
+        message = stream.source.masking.foreign(_first_line(error))
+        raise DeliveryError(f"sink {name}: {message}", remedy="the batch stays pending") from error
     hooks.reach("after_publish")
     held.keeper.check()
     stream.project.acknowledge(stream.name, name, header)
@@ -98,9 +101,9 @@ def _publish(stream: Stream, held: LeasedStream, sink: Sink, name: str, header: 
 
 
 def pending(site: Site) -> dict[str, int]:
-    """By sink, how many of the site's batches it has not acknowledged, where there are any.
+    """Return the number of batches that a sink has not acknowledged, by sink, if above 0.
 
-    Counts for every enrolled sink, also one that is configured no more: for each of them the site keeps its batches.
+    It includes enrolled sinks that are no longer configured, since the site keeps batches for them too.
     """
     acks = {sink: (ack.epoch, ack.seq) for sink, ack in site.context.project.acknowledged(site.context.stream).items()}
     if not acks:
@@ -111,44 +114,49 @@ def pending(site: Site) -> dict[str, int]:
 
 
 def removed_sinks(stream: Stream) -> list[str]:
-    """A warning for each sink that was taken out of the configuration and still keeps batches from going."""
+    """Return a warning for each sink that was removed from the configuration.
+
+    Until it is retired, the site keeps batches for it.
+    """
     removed = sorted(stream.project.acknowledged(stream.name).keys() - set(stream.settings.sinks))
     waiting = pending(stream.site) if removed else {}
     return [
-        f"sink {sink} is no longer configured; {counted(n, 'batch waits', 'batches wait')} for it: put it "
-        f"back, or qbcd retire {stream.name} {sink}"
+        f"sink {sink} is no longer configured; {counted(n, 'batch waits', 'batches wait')} for it: add it "
+        f"again, or qbcd retire {stream.name} {sink}"
         for sink, n in ((sink, waiting.get(sink, 0)) for sink in removed)
     ]
 
 
 def _first_line(error: Exception) -> str:
-    """Class and first line of an error that is not qbcd's."""
-    said = spark_failure(error)
+    """Return class and first line of an error that is not qbcd's."""
+    message = spark_failure(error)
+    if message:
+        return f"Spark failed: {message}"
     first = (str(error).strip().splitlines() or [""])[0]
-    return f"Spark failed: {said}" if said else f"{type(error).__name__}: {first}" if first else type(error).__name__
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
 def waiting_for(stream: Stream, sink: str) -> int:
-    """Return how many batches wait for a sink that is no longer configured, or for ``python``.
+    """Return the number of batches that wait for a removed sink, or for ``python``.
 
     Raises:
-        ConfigError: It is configured, or the stream knows no such sink.
+        ConfigError: The sink is configured, or the stream has no such sink.
     """
     if sink in stream.sinks:
         raise ConfigError(
-            f"sink {sink!r} is configured for it",
+            f"sink {sink!r} is still configured",
             stream=stream.name,
-            remedy="take it out of the stream's sinks first, then retire it",
+            remedy="remove it from the stream's `sinks`, then retire it",
         )
     known = sorted(stream.project.acknowledged(stream.name).keys() - stream.sinks.keys())
     if sink not in known:
-        remedy = f"it could retire: {', '.join(known)}" if known else "no sink of it waits to be retired"
-        raise ConfigError(f"knows no sink {sink!r}", stream=stream.name, remedy=remedy)
+        remedy = f"sinks that can be retired: {', '.join(known)}" if known else "it has no sink that can be retired"
+        raise ConfigError(f"has no sink {sink!r}", stream=stream.name, remedy=remedy)
     return pending(stream.site).get(sink, 0)
 
 
 def retire_sink(stream: Stream, sink: str) -> int:
-    """Forgets such a sink; returns how many batches waited for it.
+    """Forget a sink that is no longer configured; return the number of its waiting batches.
 
     Raises:
         ConfigError: See :func:`waiting_for`.
@@ -160,14 +168,14 @@ def retire_sink(stream: Stream, sink: str) -> int:
 
 
 def doubts_batches(error: QbcdError) -> bool:
-    """Return True if the error casts doubt on the site's own batches: a foreign project's, or from before a restore."""
+    """Return True if the site's batches may be another project's, or of an older state."""
     return isinstance(error, StateConflict) and not isinstance(error, LeaseHeld)
 
 
 def enroll_python(stream: Stream) -> None:
-    """Lets a consumer in Python begin with the earliest batch of the epoch that the site still has.
+    """Let the Python consumer begin with the epoch's earliest batch that the site still has.
 
-    Where the stream is not prepared, or the site cannot be reached, the poll that follows says so.
+    If the stream is not prepared, or the site cannot be reached, the next poll reports it.
     """
     if PYTHON_SINK in stream.project.acknowledged(stream.name):
         return
@@ -183,10 +191,13 @@ def enroll_python(stream: Stream) -> None:
 
 
 def waiting(stream: Stream, failed: QbcdError | None) -> list[BatchHeader]:
-    """The batches that the Python consumer has not acknowledged, oldest first; none where it never began.
+    """Return the batches that the Python consumer has not acknowledged, oldest first.
+
+    Empty if the consumer was never enrolled.
 
     Args:
-        failed: The error of the poll before; raised in place of a second one, where the site cannot be reached either.
+        stream: The stream.
+        failed: The error of the last poll; raised instead of a second error of the site.
     """
     done = stream.project.acknowledged(stream.name).get(PYTHON_SINK)
     try:

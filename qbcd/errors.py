@@ -1,7 +1,7 @@
-"""The errors of qbcd: what is wrong, where, and what to do about it.
+"""The errors of qbcd: problem, place and remedy.
 
-Every error that qbcd raises on purpose is a :class:`QbcdError`. Its text is one message fit for a user; the command
-line prints it without a traceback and exits with :attr:`QbcdError.exit_code`.
+Every error that qbcd raises on purpose is a :class:`QbcdError`. Its text is one message for the user. The command line
+prints it without a traceback and exits with :attr:`QbcdError.exit_code`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ class QbcdError(Exception):
     """Base of all errors that qbcd raises on purpose.
 
     Args:
-        what: One sentence: what is wrong.
-        remedy: What the user can do about it, or an empty string.
+        what: The problem, in one sentence.
+        remedy: The user's remedy, or an empty string.
         stream: The stream concerned, if any.
         where: ``file:line: key.path`` of a configuration error, if any.
     """
@@ -47,7 +47,7 @@ class SourceError(QbcdError):
 
 
 class SparkFailed(QbcdError):
-    """Spark could not finish a step, for a reason that is not the source's (exit code 1)."""
+    """Spark could not finish a step; the cause is not the source (exit code 1)."""
 
 
 class EnvironmentMissing(QbcdError):
@@ -57,15 +57,15 @@ class EnvironmentMissing(QbcdError):
 
 
 class DeliveryError(QbcdError):
-    """A sink did not take a batch; the batch stays pending (exit code 1)."""
+    """A sink did not accept a batch; the batch stays pending (exit code 1)."""
 
 
 class SinkConflict(DeliveryError):
-    """A sink holds another batch of this number: stream or sink went back, or two projects write there."""
+    """A sink has another batch with this number: after a restore, or if two projects write."""
 
 
 class Refused(QbcdError):
-    """qbcd will not go on, to lose nothing; state and sinks are untouched (exit code 3)."""
+    """qbcd refuses to continue, to lose no change; state and sinks are unchanged (exit code 3)."""
 
     exit_code = 3
 
@@ -79,19 +79,19 @@ class UnsafeKey(Refused):
 
 
 class SchemaChanged(Refused):
-    """A captured column was dropped or changed its type, or the plan differs from the prepared one."""
+    """A captured column was dropped or changed its type, or the plan is not the prepared one."""
 
 
 class SourceChanged(Refused):
-    """The server is another one than remembered, or older than remembered."""
+    """The server is not the stored one, or is in an older state."""
 
 
 class UnsafeWatermark(Refused):
-    """It is not known how far the source's timestamps are complete."""
+    """The safe high watermark of the source cannot be determined."""
 
 
 class ClockSetBack(UnsafeWatermark):
-    """The source's clock shows less than it was read up to before."""
+    """The source's clock is behind the stored watermark."""
 
 
 class GuardTripped(Refused):
@@ -99,7 +99,7 @@ class GuardTripped(Refused):
 
 
 class TornRead(Refused):
-    """Rows and checksums did not come from one state of the source."""
+    """Rows and checksums do not belong to one state of the source."""
 
 
 class UnsupportedType(Refused):
@@ -107,7 +107,7 @@ class UnsupportedType(Refused):
 
 
 class UnsupportedPrimitive(Refused):
-    """A connector does not offer what a strategy needs; raised when the plan is made, never while it runs."""
+    """A connector lacks an ability that a strategy needs; raised for a plan, not during a poll."""
 
     def __init__(self, connector: str, name: str) -> None:
         super().__init__(f"the {connector} connector has no {name}", remedy="choose another strategy")
@@ -118,7 +118,7 @@ class StateConflict(Refused):
 
 
 class StateMissing(StateConflict):
-    """There is no state yet: nothing of the project was prepared."""
+    """There is no state yet: no stream of the project was prepared."""
 
 
 class LeaseHeld(StateConflict):

@@ -1,6 +1,6 @@
-"""Named points of the protocol, so that tests can stop, race or kill a process exactly there.
+"""Named points of the protocol, where tests can stop, race or kill a process.
 
-Nothing is registered in production: :func:`reach` then costs one dictionary look-up.
+In production no action is registered, and :func:`reach` costs one dictionary look-up.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _registered: dict[str, Callable[[], None]] = {}
 
 
 def register(point: str, action: Callable[[], None] | None) -> None:
-    """Calls `action` whenever the protocol reaches `point`; None takes it away again.
+    """Call `action` whenever the protocol reaches `point`; None removes the action.
 
     Raises:
         ValueError: There is no such point.
@@ -44,7 +44,7 @@ def register(point: str, action: Callable[[], None] | None) -> None:
 
 
 def reach(point: str) -> None:
-    """Marks that the protocol is at `point`."""
+    """Run the action that is registered for `point`, if any."""
     action = _registered.get(point)
     if action is not None:
         action()

@@ -1,4 +1,4 @@
-"""The polling job: each stream when it is due, back-off after failures, an orderly end on request."""
+"""The polling job: due streams, back-off after failures, an orderly end on request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ MOST_DOUBLINGS = 9  # 2 ** 9 s exceeds MAX_BACKOFF_S
 
 @dataclass
 class Outcome:
-    """The outcome of one poll: a report, the error that ended it, or both if it found or delivered a batch before."""
+    """The outcome of one poll: a report, the error that ended it, or both.
+
+    Both are there if the poll found or delivered a batch before the error.
+    """
 
     stream: str
     report: Report | None = None
@@ -31,7 +34,7 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """0 done, 1 failed (also a delivery), 3 refused, 2 configuration."""
+        """The exit code: 0 done, 1 failed (also a delivery), 3 refused, 2 configuration."""
         if self.error is not None:
             return self.error.exit_code
         return 1 if self.report is not None and self.report.failures else 0
@@ -39,7 +42,7 @@ class Outcome:
 
 @dataclass
 class JobReport:
-    """The outcomes of a job: of all polls with `once`, otherwise of the last poll of each stream."""
+    """The outcomes of a job: of all polls with `once`, otherwise of each stream's last poll."""
 
     outcomes: list[Outcome] = field(default_factory=list)
 
@@ -51,7 +54,7 @@ class JobReport:
 
 
 def poll(stream: Stream) -> Outcome:
-    """Poll once and record it in the history; return errors of qbcd as the outcome."""
+    """Poll once and record it in the history; an error of qbcd is part of the outcome."""
     started, report = time.time(), Report(stream.name)
     outcome = Outcome(stream.name, report)
     try:
@@ -66,26 +69,26 @@ def poll(stream: Stream) -> Outcome:
 
 
 def _record(stream: Stream, outcome: Outcome, report: Report, started: float) -> None:
-    """Add the poll to the history. A failure is only logged, since polls do not need the history.
+    """Add the poll to the history. A failure is only logged: polls do not need the history.
 
-    An attempt while another process works on the stream is no poll: it says nothing about the stream.
+    An attempt while another process works on the stream is not recorded: it shows nothing about the stream.
     """
     header, error = report.header, outcome.error
     if isinstance(error, LeaseHeld) and outcome.report is None:
         return
-    how: Literal["ok", "empty", "failed", "refused"] = "ok" if header else "empty"
+    result: Literal["ok", "empty", "failed", "refused"] = "ok" if header else "empty"
     if error or report.failures:
-        how = "refused" if isinstance(error, Refused) else "failed"
-    told = [*([str(error)] if error else map(str, report.failures.values())), *report.lifted]
+        result = "refused" if isinstance(error, Refused) else "failed"
+    messages = [*([str(error)] if error else map(str, report.failures.values())), *report.lifted]
     run = Run(
         stream.name,
         started,
         time.time(),
-        how,
+        result,
         epoch=header.epoch if header else 0,
         batch_seq=header.seq if header else 0,
         counts=report.counts,
-        message="; ".join(told),
+        message="; ".join(messages),
     )
     try:
         stream.project.record_run(run, report.cost)
@@ -93,39 +96,42 @@ def _record(stream: Stream, outcome: Outcome, report: Report, started: float) ->
         log.warning("stream %s: this poll is missing in the history: %s", stream.name, error)
 
 
-def _looked(outcome: Outcome) -> bool:
-    """Return True if the poll reached a result: not if the source was unreachable or another process held the lease."""
+def _reached_result(outcome: Outcome) -> bool:
+    """Return True if the poll ended with a result.
+
+    It has none if the source was unreachable or another process held the lease.
+    """
     error = outcome.error
     return error is None or (isinstance(error, Refused) and not isinstance(error, LeaseHeld))
 
 
-def run_once(streams: Sequence[Stream], told: Callable[[Outcome], None], stop: threading.Event) -> JobReport:
-    """Poll each stream once, in order; a stream that fails does not stop the others."""
+def run_once(streams: Sequence[Stream], on_outcome: Callable[[Outcome], None], stop: threading.Event) -> JobReport:
+    """Poll each stream once, in order; a failed stream does not stop the others."""
     job = JobReport()
     for stream in streams:
         if stop.is_set():
             break
         job.outcomes.append(poll(stream))
-        told(job.outcomes[-1])
+        on_outcome(job.outcomes[-1])
     return job
 
 
 def run_always(
     streams: Sequence[Stream],
-    told: Callable[[Outcome], None],
+    on_outcome: Callable[[Outcome], None],
     stop: threading.Event,
-    renewed: Callable[[Stream], Stream] = lambda stream: stream,
+    refresh: Callable[[Stream], Stream] = lambda stream: stream,
 ) -> JobReport:
     """Poll each stream at its interval until `stop` is set; the current step is finished first.
 
-    A stream that fails waits twice as long after each failure, up to five minutes, and at least its interval. A stream
-    whose sink fails is polled, and the sink retried, at its interval, so that the other sinks do not wait.
+    After each failure a stream waits twice as long as before, up to five minutes, and at least its interval. If only a
+    sink fails, stream and sink are tried again at the stream's interval, so that its other sinks do not wait.
 
     Args:
         streams: The streams, as they were when the job began.
-        told: Called after every poll.
-        stop: Set it to end.
-        renewed: Updates a stream; called before each poll.
+        on_outcome: Called after every poll.
+        stop: Set it to end the job.
+        refresh: Updates a stream; called before each poll.
     """
     work = {s.name: s for s in streams}
     due = dict.fromkeys(work, 0.0)
@@ -136,17 +142,17 @@ def run_always(
         if stop.wait(max(0.0, due[stream.name] - time.monotonic())):
             break
         began = time.monotonic()
-        with suppress(QbcdError):  # errors of the stores: the poll meets and reports the same error
-            stream = work[stream.name] = renewed(stream)
+        with suppress(QbcdError):  # errors of the stores: the poll gets and reports the same error
+            stream = work[stream.name] = refresh(stream)
         outcome = last[stream.name] = poll(stream)
-        told(outcome)
-        if _looked(outcome):  # a confirmation lifts a refusal for one poll only
+        on_outcome(outcome)
+        if _reached_result(outcome):  # a confirmation lifts a refusal for one poll only
             once = replace(stream.settings, accept_deletes=False, accept_source=False)
             work[stream.name] = replace(stream, settings=once)
         every = stream.config.every.total_seconds()
         failures[stream.name] = failures[stream.name] + 1 if outcome.error else 0
         doublings = min(failures[stream.name], MOST_DOUBLINGS)
         back_off = min(MAX_BACKOFF_S, 2.0**doublings) if doublings else 0.0
-        # Intervals count from the start of a poll, and polls never queue up behind a slow one.
+        # Intervals count from the start of a poll; polls do not accumulate behind a slow one.
         due[stream.name] = max(began + max(every, back_off), time.monotonic())
     return JobReport(list(last.values()))

@@ -1,6 +1,6 @@
-"""Streams that are prepared but no longer configured: renamed in the configuration, or removed from it.
+"""Orphaned streams: prepared, but no longer configured, since they were renamed or removed.
 
-Replica, batches and tables in the source stay until the name is added again or the stream is reset.
+Replica, batches and tables in the source remain until the name is added again or the stream is reset.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ class LeftStream:
 
     Attributes:
         place: The place of its replica and batches, for messages.
-        batches: Number of batches there.
-        refuse_closed: Refuses work on a closed project.
+        batches: Number of its batches.
+        site: The site that keeps it.
+        refuse_closed: Raises an error if the project is closed.
     """
 
     name: str
@@ -32,19 +33,19 @@ class LeftStream:
     refuse_closed: Callable[[], None]
 
     def reset(self, *, discard: bool = False) -> None:
-        """Delete its replica and batches. Refuse while batches wait for a sink, unless `discard`."""
+        """Delete its replica and batches; refuse if batches wait for a sink, unless `discard`."""
         self.refuse_closed()
         try:
             reset_stream(self.site, discard=discard)
         except Refused as error:
-            error.remedy = f"put the name back and run it, or qbcd reset {self.name} --discard drops them"
+            error.remedy = f"add the name again and run it, or qbcd reset {self.name} --discard drops them"
             raise
 
-    def told(self) -> str:
-        """Return a warning that says what to do about the stream."""
+    def describe(self) -> str:
+        """Return a warning with the remedies for the stream."""
         return (
-            f"stream {self.name} is prepared, but no longer configured; its replica stays in {self.place} "
-            f"(put the name back, or qbcd reset {self.name})"
+            f"stream {self.name} is prepared, but no longer configured; its replica remains in {self.place} "
+            f"(add the name again, or qbcd reset {self.name})"
         )
 
     def data(self) -> dict[str, Any]:
@@ -53,10 +54,11 @@ class LeftStream:
 
 
 def left_streams(project: Assembly, names: Collection[str] = ()) -> list[LeftStream]:
-    """Find the streams of the state database that are not configured, in the configured sources and the lake.
+    """Find the streams of the state database that are not configured, in all sources and the lake.
 
     Args:
-        names: Only these; none means all. Configured names are left out.
+        project: The project.
+        names: Names to search; empty for all. Configured names are ignored.
 
     Raises:
         QbcdError: A source cannot be reached, unless a stream requested by name is found elsewhere.

@@ -1,4 +1,4 @@
-"""From a configuration and the catalog to the plan of a stream; refuses what no poll could carry out."""
+"""The plan of a stream from configuration and catalog; an impossible plan is refused."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from qbcd.stream import Stream
 
 
 def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str]]:
-    """Return the stream's plan by today's catalog, and warnings.
+    """Return the stream's plan by the present catalog, and warnings.
 
     The columns are those captured so far, unless the configuration now requests others.
 
     Args:
+        stream: The stream.
         row: The stream's row; None plans it as if it were not prepared.
 
     Raises:
-        ConfigError: The configuration does not fit the catalog.
-        Refused: No poll can carry out the plan, or none can go from the stream's state to it.
+        ConfigError: The configuration does not match the catalog.
+        Refused: No poll can run the plan, or change the stream's state to it.
     """
     frozen = None
     if row and row.prepared:
@@ -61,34 +62,36 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
 
 
 def refuse_change(stream: Stream, session: Session, plan: StreamPlan, change: Change) -> None:
-    """Refuse a change of what is captured that no poll can apply (docs/design/protocol.md#rule-16).
+    """Refuse a change of captured columns or rows that no poll can apply.
+
+    See docs/design/protocol.md#rule-16.
 
     Raises:
-        SchemaChanged: The replica keeps too little for it.
-        Refused: The table or the role cannot carry it.
+        SchemaChanged: The replica does not have enough data for it.
+        Refused: The table or the role does not support it.
     """
     problem = stream.site.strategy(plan).change_problem(columns=change.columns, where=change.where)
     if problem:
         raise SchemaChanged(
-            f"{change.told()}: {problem}",
+            f"{change.describe()}: {problem}",
             stream=stream.name,
-            remedy=f"take the change back, or qbcd reset {stream.name} and prepare it again",
+            remedy=f"undo the change, or qbcd reset {stream.name} and prepare it again",
         )
     stream.site.refuse_unfit(session, plan, option_place(stream))
 
 
 def option_place(stream: Stream) -> Callable[[str], str]:
-    """Return a function that gives the place in the configuration of a strategy option, or of ``where``."""
+    """Return a function from a strategy option, or ``where``, to its place in the configuration."""
     place = stream.config.place
     return lambda option: place("where") if option == "where" else place("strategy", option)
 
 
 def probe_restriction(stream: Stream, session: Session, plan: StreamPlan) -> None:
-    """Have the source plan a query with the user's restriction, so that a wrong one is refused before anything is made.
+    """Let the source plan a query with the user's restriction, to refuse a wrong one early.
 
     Raises:
         ConfigError: The source does not accept it as a condition on the table.
-        Refused: It needs more than the role may read.
+        Refused: The role may not read everything that it needs.
     """
     if not plan.where:
         return
@@ -96,17 +99,17 @@ def probe_restriction(stream: Stream, session: Session, plan: StreamPlan) -> Non
     try:
         session.rows(restriction_probe(stream.source.connector, plan))
     except DBAPIError as error:
-        said = stream.source.explain(error, stream.name)
-        said.where = said.where or stream.config.place("where")
+        explained = stream.source.explain(error, stream.name)
+        explained.where = explained.where or stream.config.place("where")
         if not stream.source.connector.errors.is_statement_error(error) or (
-            isinstance(said, Refused) and not isinstance(said, SchemaChanged)
+            isinstance(explained, Refused) and not isinstance(explained, SchemaChanged)
         ):
-            raise said from error
+            raise explained from error
         raise ConfigError(
-            f"the restriction is refused: {said.what}",
+            f"the restriction is refused: {explained.what}",
             stream=stream.name,
-            where=said.where,
+            where=explained.where,
             remedy=restriction_remedy(
-                plan, stream.source.connector.dialect, column_missing=isinstance(said, SchemaChanged)
+                plan, stream.source.connector.dialect, column_missing=isinstance(explained, SchemaChanged)
             ),
         ) from error

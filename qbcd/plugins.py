@@ -1,6 +1,6 @@
 """Connectors, sinks and strategies of installed packages, by entry points.
 
-A package names a class of its own under one of the groups below; a name that qbcd has built in stays qbcd's.
+A package registers its class under one of the groups below. It cannot replace a name that is built into qbcd.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ CONNECTORS = "qbcd.connectors"
 SINKS = "qbcd.sinks"
 STRATEGIES = "qbcd.strategies"
 
-REMEDY = "update or remove the package that brings it"
+REMEDY = "update or remove the package that provides it"
 
 
 def installed(group: str) -> dict[str, EntryPoint]:
@@ -26,8 +26,8 @@ def load(point: EntryPoint, what: str, remedy: str = REMEDY) -> object:
 
     Args:
         point: The entry point.
-        what: The object in the words of the user, such as ``sink type kafka``.
-        remedy: What to do where it cannot be imported.
+        what: The object in the user's words, such as ``sink type kafka``.
+        remedy: The remedy if it cannot be imported.
 
     Raises:
         ConfigError: The import fails, with class and first line of the error.

@@ -1,4 +1,4 @@
-"""The parts of a project: sources, sinks, state and Spark, each made from the configuration when first used."""
+"""The parts of a project: sources, sinks, state and Spark, each created on first use."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Assembly:
 
     Args:
         config: The validated configuration.
-        spark: A session to use as it is; without it, one is started when rows must travel.
+        spark: A session to use unchanged; without it, one is started when rows must travel.
     """
 
     def __init__(self, config: ProjectConfig, spark: SparkSession | None = None) -> None:
@@ -48,16 +48,19 @@ class Assembly:
         self._sources: dict[str, Source] = {}
         self._sinks: dict[str, Sink] = {}
         self._empty = self._closed = False
-        # Called with stream and step when a long step begins; the stream is empty for what is nobody's alone.
+        # Called with stream and step when a long step begins; the stream is empty for steps of the whole project.
         self.progress: Callable[[str, str], None] = lambda stream, what: None
         self.stopping: Callable[[], bool] = lambda: False  # checked between the steps of a long poll
         drivers = sorted({wanted.driver.driver_class for wanted in self.drivers()})
         self._spark = SparkProvider(config.spark, self._jars, drivers, spark, self.masking.foreign)
         self._spark.starting = self._starting_spark
-        self._step = ("", "")  # what was reported last
+        self._step = ("", "")  # the last report
 
     def close(self) -> None:
-        """Close connections, and the Spark session if this project started it; all later work is refused."""
+        """Close connections, and the Spark session if this project started it.
+
+        All later work is refused.
+        """
         self._closed = True
         for source in self._sources.values():
             source.close()
@@ -67,7 +70,7 @@ class Assembly:
         self._spark.stop()
 
     def refuse_closed(self) -> None:
-        """Refuse work that would open connections which nobody closes.
+        """Refuse work on a closed project, whose connections nothing would close.
 
         Raises:
             Refused: The project is closed.
@@ -76,7 +79,7 @@ class Assembly:
             raise Refused("the project is closed", remedy="open it again:  with qbcd.open(..) as project:")
 
     def select_streams(self, streams: str | Iterable[str]) -> list[str]:
-        """Return the given names of streams, or those of all streams; a string is one name."""
+        """Return the given names, or those of all streams; a string is one name."""
         return [streams] if isinstance(streams, str) else list(streams) or [c.name for c in self.config.streams]
 
     @cached_property
@@ -93,7 +96,7 @@ class Assembly:
         return self._spark
 
     def source(self, name: str) -> Source:
-        """Return the source called `name`; it connects when it is used."""
+        """Return the source called `name`; it connects on first use."""
         self.refuse_closed()
         if name not in self._sources:
             config = self.config.sources[name]
@@ -170,20 +173,20 @@ class Assembly:
             self.progress(*before)
 
     def refresh(self, stream: Stream) -> Stream:
-        """Update a stream of a job before its next poll: its variant, and whether a Python consumer has enrolled."""
+        """Update a stream of a job before its next poll: its variant, and its Python consumer."""
         if stream.guessed:
-            said = stream.settings
-            stream = self.open_stream(stream.name, accept_deletes=said.accept_deletes, accept_source=said.accept_source)
+            old = stream.settings
+            stream = self.open_stream(stream.name, accept_deletes=old.accept_deletes, accept_source=old.accept_source)
         return self._with_consumer(stream)
 
     def _with_consumer(self, stream: Stream, python: bool = False) -> Stream:
-        """Add the sink ``python`` if `python` is set or the consumer has enrolled; remove it otherwise."""
+        """Add the sink ``python`` if `python` is set or the consumer is enrolled; else remove it."""
         known = self.state.acknowledged(stream.name)
-        taker = (PYTHON_SINK,) if python or PYTHON_SINK in known else ()
-        # A removed sink keeps its batches until it is retired: it may be added again, and must take them then.
-        away = sorted(known.keys() - {*stream.sinks, PYTHON_SINK})
-        typed = [name for name in (*stream.sinks, *away) if name not in self.config.sinks or self.sink(name).typed]
-        settings = replace(stream.settings, sinks=(*stream.sinks, *taker), typed_for=(*typed, *taker))
+        consumer = (PYTHON_SINK,) if python or PYTHON_SINK in known else ()
+        # Batches of a removed sink are kept until it is retired: if it is added again, it must accept them.
+        removed = sorted(known.keys() - {*stream.sinks, PYTHON_SINK})
+        typed = [name for name in (*stream.sinks, *removed) if name not in self.config.sinks or self.sink(name).typed]
+        settings = replace(stream.settings, sinks=(*stream.sinks, *consumer), typed_for=(*typed, *consumer))
         return replace(stream, settings=settings)
 
     @property
@@ -193,7 +196,10 @@ class Assembly:
 
     @contextmanager
     def read_only(self) -> Iterator[None]:
-        """Create nothing within the block: a project without a state database uses an empty, temporary one."""
+        """Create nothing within the block.
+
+        A project without a state database uses an empty, temporary one.
+        """
         self.refuse_closed()
         if "state" in self.__dict__:
             yield
@@ -216,7 +222,7 @@ class Assembly:
 
     @contextmanager
     def _placed(self, *path: str) -> Iterator[None]:
-        """Report configuration errors within the block at the key `path`."""
+        """Add the place of the key `path` to configuration errors within the block."""
         try:
             yield
         except ConfigError as error:
@@ -227,7 +233,7 @@ class Assembly:
         """Yield all sites that could keep a stream called `name`: each source, and the lake."""
         for source in (sources := [self.source(one) for one in self.config.sources]):
             yield DatabaseSite(DatabaseContext(name, source, self.state, self._spark))
-        yield self._lake_site(name, sources[0])  # the source matters only to reads of its table
+        yield self._lake_site(name, sources[0])  # the source is used only to read its table
 
     def _site(self, config: StreamConfig) -> Site:
         source = self.source(config.source)
@@ -240,7 +246,7 @@ class Assembly:
     def _others(self, name: str) -> list[Source]:
         """Return the other sources that may be on the same server; the schema of each is a store."""
         mine = self.source(name)
-        return [self.source(n) for n in self.config.sources if self.source(n).beside(mine)]
+        return [self.source(n) for n in self.config.sources if self.source(n).may_share_server(mine)]
 
     def _lake_site(self, name: str, source: Source) -> Site:
         files = Files(self.config.workdir, self.state.project_id, name)
@@ -252,8 +258,8 @@ class Assembly:
         with self._placed("sources", source, "url"):
             connector = connector_for(config.sqlalchemy_url())
         if config.jdbc.driver_jar is not None:
-            brought = driver_in(config.jdbc.driver_jar, (connector.driver, *connector.other_drivers))
-            connector.driver = brought or connector.driver  # a jar without a driver is refused when it is looked up
+            found = driver_in(config.jdbc.driver_jar, (connector.driver, *connector.other_drivers))
+            connector.driver = found or connector.driver  # a jar without a driver is refused when it is needed
         return connector
 
     def drivers(self) -> list[Wanted]:
@@ -274,10 +280,10 @@ class Assembly:
         ]
 
     def check_settings(self) -> None:
-        """Check the user's settings of Spark against those that correctness needs.
+        """Check the user's settings of Spark against those that qbcd needs for correct results.
 
         Raises:
-            ConfigError: One contradicts them.
+            ConfigError: A setting contradicts them.
         """
         for name, value in self.config.spark.conf.items():
             with self._placed("spark", "conf", name):

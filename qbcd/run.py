@@ -2,9 +2,9 @@
 
     config -> catalog -> plan -> SQL -> detect at the site -> batch + checkpoint, atomically -> each sink -> acknowledge
 
-A poll takes the lease, delivers pending batches, detects and commits changes, delivers them and cleans up. Detection
-is an outbox: it ends in one atomic commit, and from then on the batch is delivered as it was staged, even if processes
-die in between.
+A poll acquires the lease, delivers pending batches, detects and commits changes, delivers them and cleans up. Detection
+is an outbox: it ends in one atomic commit. From then on the batch is delivered exactly as it was staged, even if
+processes die in between.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def run_stream(stream: Stream, report: Report) -> None:
 
     Raises:
         Refused: The poll stopped; source and state are unchanged (earlier batches may have been delivered).
-        SourceError: The source failed; the next poll starts from what was committed.
+        SourceError: The source failed; the next poll continues from the last commit.
     """
     with _noting_spark(stream, report), stream.source.pooled(stream.name), stream.site.context.hold() as held:
         check_requested(stream.name, stream.settings.requested, _prepared(held.row))
@@ -54,7 +54,7 @@ def run_stream(stream: Stream, report: Report) -> None:
 
 
 def _tidy(stream: Stream, plan: StreamPlan, held: LeasedStream, report: Report) -> None:
-    """Compact and collect. A failure is a warning: what was found is committed and must be reported.
+    """Compact and collect; a failure is a warning, since the committed changes must be reported.
 
     Raises:
         Refused: The state is damaged or belongs to another project.
@@ -65,14 +65,14 @@ def _tidy(stream: Stream, plan: StreamPlan, held: LeasedStream, report: Report) 
     except Refused:
         raise
     except QbcdError as error:
-        log.debug("stream %s: upkeep failed", stream.name, exc_info=True)
+        log.debug("stream %s: compaction failed", stream.name, exc_info=True)
         error.stream = ""  # the report names it
-        report.warnings.append(f"upkeep failed, and is tried again after the next poll: {error}")
+        report.warnings.append(f"compaction failed and is retried after the next poll: {error}")
 
 
 @contextmanager
 def _noting_spark(stream: Stream, report: Report) -> Iterator[None]:
-    """Add to the report's cost if Spark was used within the block: to fetch rows, to compare them, or by a sink."""
+    """Add to the report's cost if Spark was used within the block, by the site or a sink."""
     spark = stream.site.context.spark
     before = spark.uses
     try:
@@ -82,7 +82,7 @@ def _noting_spark(stream: Stream, report: Report) -> Iterator[None]:
 
 
 def prepare_stream(stream: Stream) -> Report:
-    """Create what the site needs and take the baseline; leave a prepared stream as it is."""
+    """Create the site's tables and files and store the baseline; skip a prepared stream."""
     report = Report(stream.name)
     row = stream.site.context.row()
     if row and row.prepared and row.project_id == stream.project.project_id:  # `create` refuses another project's
@@ -131,7 +131,7 @@ def verify_stream(stream: Stream) -> Differences:
         plan, _ = plan_of(stream, held.row)
         if change := change_of(held.row.checkpoint, plan):
             raise SchemaChanged(
-                f"{change.told()}: the replica has what was captured before",
+                f"{change.describe()}: the replica has what was captured before",
                 stream=stream.name,
                 remedy=f"qbcd run {stream.name} --once applies the change; then verify it",
             )
@@ -139,7 +139,7 @@ def verify_stream(stream: Stream) -> Differences:
 
 
 def reset_stream(site: Site, *, discard: bool) -> None:
-    """Delete replica, checkpoint and batches of the site's stream; the next `prepare` begins a new epoch.
+    """Delete replica, checkpoint and batches of a stream; the next `prepare` begins a new epoch.
 
     Raises:
         Refused: Batches are not delivered and `discard` is not set.

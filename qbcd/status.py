@@ -1,4 +1,7 @@
-"""The state of a stream and its latest events. Nothing is changed; Spark is used only to read rows of events."""
+"""The state of a stream, and its latest events.
+
+Nothing is changed. Spark is used only to read rows of events.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +25,9 @@ from qbcd.sites import Site
 from qbcd.state import DeliveryFailure, Owner, Run, StreamRow, Visits, holder
 from qbcd.stream import Stream
 
-HISTORY = 1000  # polls of a stream that the history keeps
-PIN_SECONDS = 600.0  # time limit of a reader of batches
-LATE_INTERVALS = 3  # a stream is late if no poll has succeeded for longer than so many of its intervals
+HISTORY = 1000  # number of polls of a stream in the history
+PIN_SECONDS = 600.0  # time limit for a reader of batches
+LATE_INTERVALS = 3  # a stream is late if no poll has succeeded for more intervals than this
 
 State = Literal["ok", "late", "failed", "refused", "error", "not prepared"]
 
@@ -34,8 +37,8 @@ class Watermark:
     """The position up to which a stream has read its table.
 
     Attributes:
-        at: The value in the checkpoint: an instant in UTC, a counter, or a version of the source's own.
-        lag: Seconds by which an instant is behind the source's clock; None for other values.
+        at: The value in the checkpoint: an instant in UTC, a counter, or a version that the source defines.
+        lag: For an instant, its distance in seconds from the source's clock; None for other values.
     """
 
     at: str
@@ -49,20 +52,20 @@ class StreamStatus:
     Attributes:
         epoch: UTC second of its `prepare`, 0 if it is not prepared.
         polling: A process works on the stream now.
-        polling_since: When it began, in seconds since 1970 UTC of its host's clock; None if that is not known.
+        polling_since: Begin of that work, in seconds since 1970 UTC by the clock of its host; None if not known.
         last_poll: The latest poll of the history.
         lag: Seconds since a poll last succeeded (or since `prepare`), None if it is not prepared.
         watermark: The watermark, for streams that have one with a value.
-        visits: Progress of the pass over the key ranges, for polls and sweeps by ranges.
+        visits: Progress of the pass over the ranges, for polls and sweeps by ranges.
         audited_ago: Seconds since the last audit or baseline; None without audits.
-        visited_ago: Seconds since the oldest visit to a range; None without ranges, or if one was never visited.
-        last_batch: Header of the latest batch that the site still holds.
-        batches: Number of the last batch; numbers continue across epochs.
+        visited_ago: Seconds since the oldest poll of a range; None without ranges, or if one was never polled.
+        last_batch: Header of the latest batch that the site still has.
+        batches: Number of the last batch; numbers continue over epochs.
         events: Events per op in the history (the latest 1000 polls).
         pending: By sink, the number of batches that wait for it.
-        failures: By sink, the failure of its next batch.
+        failures: By sink, the failed delivery of its next batch.
         error: The error of this status or of the last poll, or an empty string.
-        failed: The error because of which this status is incomplete.
+        failed: The error that made this status incomplete.
     """
 
     stream: str
@@ -88,7 +91,10 @@ class StreamStatus:
 
     @property
     def state(self) -> State:
-        """The state in one word: ``error`` if it cannot be read, ``failed`` and ``refused`` as the last poll ended."""
+        """The state in one word.
+
+        It is ``error`` if the state cannot be read; ``failed`` and ``refused`` are outcomes of the last poll.
+        """
         if self.failed is not None:
             return "error"
         if not self.prepared:
@@ -100,7 +106,7 @@ class StreamStatus:
 
 
 def stream_status(stream: Stream, now: float | None = None) -> StreamStatus:
-    """Return the state of `stream`; `error` says so if the source cannot be reached.
+    """Return the state of `stream`; if the source cannot be reached, `error` has the reason.
 
     Args:
         now: Seconds since 1970 UTC; default: this machine's clock.
@@ -133,17 +139,23 @@ def stream_status(stream: Stream, now: float | None = None) -> StreamStatus:
 
 
 def _lag(runs: Sequence[Run], epoch: int, now: float) -> float:
-    """Return the seconds since a poll succeeded, or since `epoch`, which a host with a faster clock may have set."""
+    """Return the seconds since a poll succeeded, or since `epoch`.
+
+    A host with a faster clock may have set `epoch`.
+    """
     since = epoch if epoch <= now else 0
     done = [run.finished_at for run in runs if run.outcome in ("ok", "empty") and run.finished_at >= since]
     return max(0.0, now - max(done, default=float(epoch)))
 
 
 def is_prepared(stream: Stream) -> bool | None:
-    """Return True if a poll of `stream` could begin; None if its store cannot be read or is another project's."""
+    """Return True if a poll of `stream` could begin; None if this is not known.
+
+    It is not known if the store cannot be read or belongs to another project.
+    """
     try:
         row = stream.site.context.row()
-    except QbcdError:  # a poll meets and reports the same error
+    except QbcdError:  # a poll gets and reports the same error
         return None
     if row is None or not row.prepared:
         return False
@@ -186,11 +198,13 @@ def _behind(stream: Stream, instant: float | None) -> float | None:
 
 
 def latest_events(stream: Stream, n: int) -> list[tuple[BatchHeader, list[str]]]:
-    """Return the latest `n` events as JSON lines, by batch, oldest first; fewer if older batches were deleted.
+    """Return the latest `n` events as JSON lines, by batch, oldest first.
+
+    There are fewer if older batches were deleted.
 
     Raises:
         Refused: The stream is not prepared.
-        StateConflict: Reading took so long that the batch may be deleted, or a batch lacks rows.
+        StateConflict: Reading took so long that the batch may be deleted, or rows of a batch are missing.
     """
     row = stream.site.context.row()
     if row is None or not row.prepared:
@@ -210,12 +224,12 @@ def latest_events(stream: Stream, n: int) -> list[tuple[BatchHeader, list[str]]]
 
 
 def _last_lines(stream: Stream, header: BatchHeader, n: int) -> list[str] | None:
-    """Return the last `n` events of a batch as JSON lines, or None if the batch was deleted after its header was read.
+    """Return the last `n` events of a batch as JSON lines, or None if it was deleted meanwhile.
 
-    A source replica has no pins: an expired batch can be deleted while it is read, and then shows fewer rows.
+    A source replica has no pins. So an expired batch can be deleted while it is read; then the reader gets fewer rows.
 
     Raises:
-        StateConflict: The batch exists, but lacks rows.
+        StateConflict: The batch exists, but rows of it are missing.
     """
     first = max(0, header.size - n)
     batch = SinkBatch(header, lambda: stream.site.staged(header))
@@ -225,7 +239,7 @@ def _last_lines(stream: Stream, header: BatchHeader, n: int) -> list[str] | None
     if (header.epoch, header.seq) not in {(h.epoch, h.seq) for h in stream.site.context.batches()}:
         return None
     raise StateConflict(
-        f"batch {header.number} has lost events: {len(rows):,} of {header.size - first:,} were found",
+        f"events of batch {header.number} are missing: {len(rows):,} of {header.size - first:,} were found",
         stream=stream.name,
         remedy=f"were qbcd's own tables edited? restore them, or qbcd reset {stream.name} --discard",
     )
@@ -233,9 +247,9 @@ def _last_lines(stream: Stream, header: BatchHeader, n: int) -> list[str] | None
 
 @contextmanager
 def _pinned(stream: Stream) -> Iterator[None]:
-    """Keep the collector from deleting files that are being read; a reader of tables sees one state.
+    """Keep files from being deleted while they are read (docs/design/protocol.md#rule-23).
 
-    See docs/design/protocol.md#rule-23.
+    A reader of tables needs no pin, because it sees one state.
     """
     site = stream.site
     if site.context.kind != "spark":
@@ -246,7 +260,7 @@ def _pinned(stream: Stream) -> Iterator[None]:
     try:
         try:
             yield
-        finally:  # also after an error: files may be missing only because the pin ended
+        finally:  # also after an error: files may be missing because the pin has expired
             with site.context.reading() as conn:
                 site.context.store.check_pin(conn, pin)
     finally:
@@ -257,7 +271,7 @@ def _pinned(stream: Stream) -> Iterator[None]:
 def status_data(status: StreamStatus) -> dict[str, Any]:
     """Return a status as JSON-ready data."""
     poll, batch = status.last_poll, status.last_batch
-    mark, visits = status.watermark, status.visits
+    watermark, visits = status.watermark, status.visits
     return {
         "stream": status.stream,
         "strategy": status.strategy,
@@ -277,7 +291,7 @@ def status_data(status: StreamStatus) -> dict[str, Any]:
             "cost": dict(poll.cost),
             "message": poll.message,
         },
-        "watermark": mark and {"at": mark.at, "lag_seconds": mark.lag},
+        "watermark": watermark and {"at": watermark.at, "lag_seconds": watermark.lag},
         "pass": visits
         and {"ranges": visits.ranges, "visited": visits.visited, "oldest_visit_seconds_ago": status.visited_ago},
         "audit": None if status.audited_ago is None else {"last_seconds_ago": status.audited_ago},

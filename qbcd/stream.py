@@ -44,9 +44,11 @@ class Report:
 
     Attributes:
         headers: The batches found, in order.
-        delivered: Deliveries: batches, counted once per sink.
+        cost: The cost of all detections.
+        warnings: Warnings and remarks, without the stream's name.
+        delivered: Number of deliveries; a batch counts once per sink.
         failures: By sink, the error that ended its deliveries.
-        lifted: Refusals that the user lifted; the history keeps them.
+        lifted: Refusals that the user lifted; the history stores them.
     """
 
     stream: str
@@ -64,7 +66,7 @@ class Report:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Events of all batches found, per op."""
+        """The number of events of all batches found, by op."""
         return dict(sum((Counter(h.counts) for h in self.headers), Counter()))
 
     def add(self, found: Detection) -> None:

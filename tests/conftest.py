@@ -1,7 +1,7 @@
-"""Fixtures of all tests: one server of each database and one Spark session per run, a fresh database per test.
+"""Fixtures of all tests: servers and Spark once per run, a new database per test.
 
-Servers and `spark` start only when a test asks for them, so unit tests stay free of all. A database whose server is not
-there skips its tests, and the last lines of the run say how many and why.
+Servers and `spark` start only when a test requests them, so unit tests need none of them. Tests of a database whose
+server is missing are skipped; the last lines of the run say how many and why.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from tests.support.places import FIRST, Place, new_place, place_of, server_of  #
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# pytest-xdist tells its processes how wide the terminal is, by which ours would fit its tables.
+# pytest-xdist passes the width of the terminal to its processes, and our tables would be fitted to it.
 os.environ.pop("COLUMNS", None)
 
-# Java processes of a test's own end before its second compiler's work pays.
+# Java processes that a test starts end before the second compiler pays off.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 
 MYSQL_VARIABLE, ICU_VARIABLE = "QBCD_TEST_MYSQL_URL", "QBCD_TEST_ICU_URL"
-NO_SERVER = "no {} server: "  # how the reasons begin that the summary counts
+NO_SERVER = "no {} server: "  # start of the skip reasons that the summary counts
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -55,9 +55,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("campaign")
     part = config.getoption("--part")
     if part is not None:
-        there = [item for item in items if part_of(item.nodeid.partition("::")[0]) == part]
-        config.hook.pytest_deselected(items=[item for item in items if item not in there])
-        items[:] = there
+        selected = [item for item in items if part_of(item.nodeid.partition("::")[0]) == part]
+        config.hook.pytest_deselected(items=[item for item in items if item not in selected])
+        items[:] = selected
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -69,14 +69,17 @@ def _cache_without_archive() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class GivenServer:
-    """A server that the run was told of and did not start; `url` is that of a user who may do everything."""
+    """A server that the environment names and the run did not start.
+
+    `url` is that of a user with all rights.
+    """
 
     url: str
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[EmbeddedPostgres]:
-    """The run's PostgreSQL: 100 connections, prepared transactions allowed, no fsync, nothing that comes by itself."""
+    """The run's PostgreSQL: 100 connections, prepared transactions, no fsync, no autovacuum."""
     settings = {"max_connections": 100, "max_prepared_transactions": 10, "fsync": False, "autovacuum": False}
     small = {"max_wal_size": "192MB"}  # the folder may be in memory
     with EmbeddedPostgres.start(settings={**settings, **small}) as running:
@@ -85,7 +88,7 @@ def server() -> Iterator[EmbeddedPostgres]:
 
 @pytest.fixture(scope="session")
 def mariadb() -> Iterator[MariaServer]:
-    """The run's MariaDB; skips where none is installed."""
+    """The run's MariaDB; skip the test if none is installed."""
     try:
         running = MariaServer.start()
     except EnvironmentMissing as error:
@@ -96,7 +99,10 @@ def mariadb() -> Iterator[MariaServer]:
 
 @pytest.fixture(scope="session")
 def mysql() -> GivenServer:
-    """The MySQL server that `QBCD_TEST_MYSQL_URL` names; skips where it names none (Debian has no package of it)."""
+    """The MySQL server of `QBCD_TEST_MYSQL_URL`; skip without one.
+
+    Debian has no package of MySQL.
+    """
     url = os.environ.get(MYSQL_VARIABLE)
     if not url:
         pytest.skip(NO_SERVER.format("MySQL") + f"set {MYSQL_VARIABLE} to mysql://USER:PASSWORD@HOST:PORT/ of one")
@@ -105,14 +111,17 @@ def mysql() -> GivenServer:
 
 @pytest.fixture(scope="session")
 def icu(request: pytest.FixtureRequest) -> GivenServer:
-    """A PostgreSQL with ICU, which the embedded one lacks: that of `QBCD_TEST_ICU_URL`, or Debian's; skips without."""
+    """A PostgreSQL with ICU: that of `QBCD_TEST_ICU_URL`, or Debian's; skip without one.
+
+    The embedded server has no ICU.
+    """
     url = os.environ.get(ICU_VARIABLE)
     return GivenServer(url or request.getfixturevalue("debian").url)
 
 
 @pytest.fixture(scope="session")
 def debian() -> Iterator[EmbeddedPostgres]:
-    """The run's PostgreSQL of Debian's package; skips where none is installed."""
+    """The run's PostgreSQL of Debian's package; skip the test if none is installed."""
     try:
         running = DebianPostgres.installed({"max_connections": 60, "fsync": False, "autovacuum": False})
     except EnvironmentMissing as error:
@@ -123,7 +132,7 @@ def debian() -> Iterator[EmbeddedPostgres]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None, None, None]:
-    """Says last of all, for each server that is not there, how many tests were skipped for it."""
+    """Print at the very end, for each missing server, how many tests were skipped."""
     yield
     beginnings = tuple(NO_SERVER.format(product) for product in ("MariaDB", "MySQL", "ICU"))
     skips = [report.longrepr for report in terminalreporter.stats.get("skipped", [])]
@@ -134,9 +143,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Genera
 
 @pytest.fixture
 def database(request: pytest.FixtureRequest) -> Iterator[str]:
-    """URL of a new, empty database; it goes with the test, whoever is still connected.
+    """URL of a new, empty database, dropped after the test even if sessions are still connected.
 
-    Of PostgreSQL, or of what `tests.support.places.over` asks for.
+    It is PostgreSQL unless `tests.support.places.over` names another database.
     """
     kind = getattr(request, "param", FIRST)
     with new_place(server_of(request, kind), kind) as place:
@@ -145,13 +154,13 @@ def database(request: pytest.FixtureRequest) -> Iterator[str]:
 
 @pytest.fixture
 def place(database: str) -> Place:
-    """The same database, for what a test says in its words."""
+    """The same database as a :class:`Place`, with helpers in its own SQL."""
     return place_of(database)
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """The run's Spark session: two local cores, the drivers of all connectors that the run has servers for.
+    """The run's Spark session: two local cores, the drivers of all databases of the run.
 
     qbcd adopts a session that it finds in its process, so every project of the run shares this one.
     """
@@ -163,8 +172,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.local.dir": str(tmp_path_factory.mktemp("spark")),
-        # Jobs of a few rows end before the second compiler's work pays. Without it Java keeps 48 MiB for compiled code,
-        # which some twenty tests fill; then Java drops half of it and compiles it again, and so on for the whole run.
+        # Jobs of a few rows end before the second compiler pays off. Without it Java keeps 48 MiB for compiled code.
+        # Some twenty tests fill them; then Java drops half of the code and compiles it again, and so on for the whole
+        # run.
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
     }
     session = create_session(SparkConfig(master="local[2]", conf=conf), driver_jars())
@@ -173,9 +183,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 def driver_jars() -> list[Path]:
-    """The jars of the JDBC drivers of those connectors that the run may have servers for; others are not searched for.
+    """Return the JDBC driver jars of all connectors for which the run may have a server.
 
-    Where one besides PostgreSQL's is not found, the tests that need it fail and say so.
+    A missing driver other than PostgreSQL's is skipped here; the tests that need it fail with its message.
     """
     from qbcd.connectors import CONNECTORS
 
@@ -202,7 +212,7 @@ def may_have(name: str) -> bool:
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    """An empty directory for a project: its qbcd.yaml, state, workdir and sinks."""
+    """An empty folder for a project: its qbcd.yaml, state, workdir and sinks."""
     made = tmp_path / "project"
     made.mkdir()
     return made

@@ -1,1 +1,1 @@
-"""A source: sessions on it, its tables, keys, statistics and rights, checked against the configuration."""
+"""A source: sessions, tables, keys, statistics, rights, checked against the configuration."""

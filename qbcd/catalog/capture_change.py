@@ -1,4 +1,4 @@
-"""Changes of what a stream captures, and what of the old definition can still be read.
+"""Changes of the captured definition, and the parts of the old one that can still be read.
 
 A changed set of columns or another restriction is a poll, not a new baseline (docs/design/protocol.md#rule-16).
 """
@@ -11,17 +11,17 @@ from typing import Any
 
 from qbcd.model import Column, StreamPlan, Table, travel_from_json
 
-FREE = ("columns", "exclude", "where")  # of what is written about a plan: what may change between two polls
+FREE = ("columns", "exclude", "where")  # settings of a plan that may change between two polls
 
 
 @dataclass(frozen=True)
 class Change:
-    """The difference between what a stream captured at its last step and what its plan says now.
+    """The difference between the columns and restriction of the last step and those of the plan.
 
     Attributes:
         added: Columns that are captured from now on.
-        dropped: Columns that are captured no more.
-        where: The restriction is another one.
+        dropped: Columns that are no longer captured.
+        where: The restriction changed.
     """
 
     added: tuple[str, ...] = ()
@@ -33,11 +33,11 @@ class Change:
 
     @property
     def columns(self) -> bool:
-        """Rows have other columns than before."""
+        """True if other columns are captured than before."""
         return bool(self.added or self.dropped)
 
-    def told(self) -> str:
-        """In words."""
+    def describe(self) -> str:
+        """Return the change in words, for messages."""
         parts = [
             f"{_columns(self.added)} captured from now on" if self.added else "",
             f"{_columns(self.dropped)} no longer captured" if self.dropped else "",
@@ -68,7 +68,7 @@ def columns_changed(requested: Mapping[str, Any], checkpoint: Mapping[str, Any])
 
 
 def plan_before(checkpoint: Mapping[str, Any], plan: StreamPlan) -> StreamPlan:
-    """The plan under which the replica was last written, as far as reading it takes: names and how values travel."""
+    """Return the plan of the last write to the replica, with the names and travel types to read it."""
     columns = [
         Column(name, sql_type, "", True, collation, comparison, travel_from_json(travel))
         for name, sql_type, collation, comparison, travel in checkpoint["shape"]["columns"]
@@ -77,11 +77,13 @@ def plan_before(checkpoint: Mapping[str, Any], plan: StreamPlan) -> StreamPlan:
 
 
 def columns_before(checkpoint: Mapping[str, Any], plan: StreamPlan) -> tuple[Column, ...] | None:
-    """The columns over which the source can compute the digests that the replica has; None where one is gone, or other.
+    """Return the columns for which the source can compute the replica's digests.
+
+    Return None if one was dropped or changed.
 
     Args:
-        checkpoint: What the stream remembers.
-        plan: On the table as it is now.
+        checkpoint: The stream's.
+        plan: By today's catalog.
     """
     known = {c.name: c for c in (*plan.table.columns, *plan.captured)}
     encodings = checkpoint["shape"].get("encoding", {})

@@ -1,4 +1,4 @@
-"""Holds today's source against what a stream remembers: captured columns, server, encoder.
+"""Comparison of today's source with the checkpoint: captured columns, server, encoder.
 
 See docs/design/protocol.md#rule-9 and #rule-16.
 """
@@ -17,14 +17,14 @@ from qbcd.model import ServerIdentity, StreamPlan, Table
 from qbcd.model.checkpoint import Entry
 
 SHORT = 80  # characters of a setting that a message shows
-MADE = Entry.MADE  # in a checkpoint: what tells the table and its columns from others of their names
-FROZEN_OPTIONS = (
-    Entry.FROZEN_OPTIONS
-)  # in a checkpoint: options that the strategy chose itself where the user gave none
+MADE = Entry.MADE  # in a checkpoint: identity of the table and its columns, since names can be reused
+FROZEN_OPTIONS = Entry.FROZEN_OPTIONS  # in a checkpoint: options that the strategy chose because the user gave none
 
 
 def check_requested(stream: str, requested: Mapping[str, Any], checkpoint: Mapping[str, Any]) -> None:
-    """Refuse settings that differ from those that `prepare` fixed; columns and restriction may change.
+    """Refuse settings that differ from those that `prepare` fixed.
+
+    Columns and restriction may change.
 
     Raises:
         SchemaChanged: Names the settings that differ.
@@ -33,7 +33,7 @@ def check_requested(stream: str, requested: Mapping[str, Any], checkpoint: Mappi
     now, then = (_flat(plan, chosen) for plan in (requested, checkpoint.get("requested", {})))
     free = () if requested.get("query") else FREE
     changed = sorted(k for k in {*now, *then} - {*free} if now.get(k) != then.get(k))
-    if "strategy" in changed:  # its options are others then
+    if "strategy" in changed:  # another strategy has other options
         changed = [k for k in changed if not k.startswith("strategy.")]
     if changed:
         values = "; ".join(filter(None, (_changed_value(k, then.get(k), now.get(k)) for k in changed)))
@@ -65,7 +65,10 @@ def _changed_value(name: str, then: Any, now: Any) -> str:
 
 
 def _flat(requested: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """Each setting by its name, the strategy's options among them: what was chosen where nothing is written."""
+    """Return each setting by name, with the strategy's options.
+
+    One that the user did not set has its chosen value.
+    """
     written = requested.get("options", {})
     options = {f"strategy.{n}": chosen.get(n) if value is None else value for n, value in written.items()}
     return {**{k: v for k, v in requested.items() if k != "options"}, **options}
@@ -74,25 +77,25 @@ def _flat(requested: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, 
 def check_shape(
     source: Source, session: Session, stream: str, checkpoint: Mapping[str, Any], plan: StreamPlan | None = None
 ) -> Table:
-    """Compares the captured columns, as the catalog has them in this very transaction, with those that are remembered.
+    """Compare the captured columns in the catalog of this transaction with the checkpoint's.
 
     Args:
-        source: Where the table is.
+        source: The table's database.
         session: The transaction.
-        stream: Whose columns.
-        checkpoint: What it remembers.
-        plan: What it captures now; columns that it captures no more may be gone. Default: the same as before.
+        stream: The stream's name.
+        checkpoint: The stream's.
+        plan: The stream's plan now; columns that it no longer captures may be missing. Default: the same as before.
 
     Returns:
         The table as it is now.
 
     Raises:
-        SchemaChanged: The table, or a captured column, was dropped, retyped or given another collation; or a table
-            that a query reads, where it is followed by that table's rows.
+        SchemaChanged: The table or a captured column was dropped, retyped or given another collation; or a base table
+            of a query was, if the query is followed by that table's rows.
     """
     undo = f"qbcd reset {stream}, then prepare it again; or undo the change at the source"
-    table = _looked_up(source, session, stream, checkpoint["shape"], undo)
-    _check_views(stream, table, checkpoint["shape"], undo, told_by_rights=source.connector.hides_tables)
+    table = _probe(source, session, stream, checkpoint["shape"], undo)
+    _check_views(stream, table, checkpoint["shape"], undo, hidden_by_rights=source.connector.hides_tables)
     _check_bases(stream, table, checkpoint.get("bases", {}), undo)
     kept = {c.name for c in plan.captured} if plan else None
     for remembered in checkpoint["shape"]["columns"]:
@@ -104,22 +107,23 @@ def check_shape(
             raise SchemaChanged(problem, stream=stream, remedy=remedy)
     for column in change_of(checkpoint, plan).added if plan else ():
         if plan and not as_planned(table, plan, column):
-            told = f"column {column!r} of {table.label} was changed a moment ago"
-            raise SchemaChanged(told, stream=stream, remedy="poll again")
+            what = f"column {column!r} of {table.label} was changed a moment ago"
+            raise SchemaChanged(what, stream=stream, remedy="poll again")
     return table
 
 
-def _check_views(stream: str, table: Table, shape: Mapping[str, Any], remedy: str, *, told_by_rights: bool) -> None:
-    """Refuses views that stand for something else than remembered.
+def _check_views(stream: str, table: Table, shape: Mapping[str, Any], remedy: str, *, hidden_by_rights: bool) -> None:
+    """Refuse views whose definition is not the stored one.
 
-    Where a definition is told only to a role with a right to it, one that is told now, or is not any more, is no other.
+    With `hidden_by_rights` the source shows a definition only to a role with a right to it. A definition that became
+    visible or invisible since then is no change.
     """
     now = table.views
-    then = shape.get("views", now)  # of streams of an earlier version none are remembered
-    untold = {one.label for one in table.reads if one.kind == "view" and not one.definition}
+    then = shape.get("views", now)  # an earlier version stored no views
+    hidden = {one.label for one in table.reads if one.kind == "view" and not one.definition}
     other = [name for name in {**then, **now} if then.get(name) != now.get(name)]
-    if told_by_rights:
-        other = [name for name in other if name in then and name not in untold]
+    if hidden_by_rights:
+        other = [name for name in other if name in then and name not in hidden]
     name = next(iter(other), None)
     if name is not None:
         how = "has another definition now" if name in now else "is not read any more"
@@ -127,7 +131,7 @@ def _check_views(stream: str, table: Table, shape: Mapping[str, Any], remedy: st
 
 
 def _check_bases(stream: str, table: Table, bases: Mapping[str, Any], remedy: str) -> None:
-    """Refuses tables that are other ones than those whose rows were remembered; of some streams none are."""
+    """Refuse base tables that are not those whose rows were stored; some streams store none."""
     now = {f"{one.schema}.{one.name}": one for one in table.reads}
     for name, then in bases.items():
         problem = _base_problem(now[name].shape(list(then["columns"])), then) if name in now else "is not read now"
@@ -136,13 +140,13 @@ def _check_bases(stream: str, table: Table, bases: Mapping[str, Any], remedy: st
 
 
 def _base_problem(now: Mapping[str, Any], then: Mapping[str, Any]) -> str:
-    """In what a base table is another one than remembered, or an empty string."""
+    """Return the difference between a base table and the stored one, or an empty string."""
     if now["key"] != then["key"]:
         return f"has key ({', '.join(now['key'])}) now and had ({', '.join(then['key'])})"
     for name, (sql_type, collation, encoding, number) in then["columns"].items():
         found = now["columns"].get(name)
         if found is None:
-            return f"has lost column {name!r}"
+            return f"no longer has column {name!r}"
         if found[:2] != [sql_type, collation]:
             return (
                 f"has column {name!r} as {' '.join(found[:2]).strip()} now and had {f'{sql_type} {collation}'.strip()}"
@@ -153,7 +157,7 @@ def _base_problem(now: Mapping[str, Any], then: Mapping[str, Any]) -> str:
 
 
 def _problem(table: Table, remembered: Sequence[Any], shape: Mapping[str, Any]) -> str:
-    """In what a captured column is another one than remembered, or an empty string."""
+    """Return the difference between a captured column and the stored one, or an empty string."""
     column, sql_type, collation, *_ = remembered
     now, name = table.column(column), table.label
     if now is None:
@@ -163,34 +167,34 @@ def _problem(table: Table, remembered: Sequence[Any], shape: Mapping[str, Any]) 
         return f"captured column {column!r} of {name} is {now_text} now and was {then_text}"
     if now.encoding != shape.get("encoding", {}).get(column, now.encoding):
         return (
-            f"the server no longer holds the values of column {column!r} of {name} to one form, or does so now (its "
-            "type below the domain changed, or a child table was added)"
+            f"the server's representation of the values of column {column!r} of {name} changed (the base type of its "
+            "domain changed, or a child table was added)"
         )
-    if "means" not in shape:  # of streams of an earlier version
+    if "means" not in shape:  # stored by an earlier version
         return ""
     means = now.meaning(ordered=column in shape["key"])
-    return _other_meaning(f"column {column!r} of {name}", shape["means"].get(column, {}), means)
+    return _definition_problem(f"column {column!r} of {name}", shape["means"].get(column, {}), means)
 
 
-def _other_meaning(label: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """In what a type or collation that kept its name is another one than remembered, or an empty string.
+def _definition_problem(label: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Return the difference between a type or collation and the stored one, or an empty string.
 
-    Labels may be added anywhere: those that were there stand in the order that they had.
+    Labels may be added anywhere, as long as the earlier ones keep their order.
     """
     was, collated = (means.get("collated") or "another one" for means in (then, now))
     if was != collated:
         return f"the collation of {label} was recreated under its name: it was {was} and is {collated}"
     labels = iter(now.get("labels", ()))
-    gone = next((one for one in then.get("labels", ()) if one not in labels), None)
-    if gone is not None:
+    missing = next((one for one in then.get("labels", ()) if one not in labels), None)
+    if missing is not None:
         return (
-            f"labels of the enum of key {label} were renamed, dropped or put in another order: {gone!r} is not where "
-            "it was"
+            f"labels of the enum of key {label} were renamed, dropped or put in another order: {missing!r} is not "
+            "where it was"
         )
     return ""
 
 
-def _looked_up(source: Source, session: Session, stream: str, shape: Mapping[str, Any], remedy: str) -> Table:
+def _probe(source: Source, session: Session, stream: str, shape: Mapping[str, Any], remedy: str) -> Table:
     schema, name = shape["table"]
     if "query" in shape:
         try:
@@ -207,15 +211,15 @@ def _looked_up(source: Source, session: Session, stream: str, shape: Mapping[str
 def check_server(
     source: Source, session: Session, stream: str, checkpoint: Mapping[str, Any], *, accept: bool
 ) -> tuple[ServerIdentity, bool]:
-    """Compares the server with the one remembered.
+    """Compare the server with the one in the checkpoint.
 
     Returns:
-        The identity of today, and whether digests kept from earlier may mean something else now.
+        The identity of today, and True if stored digests may no longer be comparable.
 
     Raises:
-        SourceChanged: Another server or database, an older state of it, or a clock that was seen to be set back; not
-            with `accept`. What it means by equality may change, and so may the encoder: values are compared then, and
-            nobody has to be asked (docs/design/protocol.md#rule-16).
+        SourceChanged: Another server or database, an older state of it, or a clock that was set back; not with
+            `accept`. A change of its rules of equality or of the encoder is no error: values are compared then, and
+            the user need not confirm it (docs/design/protocol.md#rule-16).
     """
     now, then = source.connector.catalog.server_identity(session.connection), checkpoint["server"]
     encoder = source.connector.encoder_version

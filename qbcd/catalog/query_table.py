@@ -1,4 +1,4 @@
-"""A query as a table: its text parsed, its base tables looked up, its columns described, its key proven or not."""
+"""A query as a table: parse it, look up base tables, describe columns, prove the key."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ _REMEDY = "take functions of the time, of chance and of the session's user out; 
 
 
 def probe_query(source: Source, session: Session, text: str, *, stream: str, place: str = "") -> Table:
-    """The result of a query as the source describes it now; no row is read.
+    """Return the result of a query as a table, as the source describes it now; no row is read.
 
     Args:
-        source: Where the query runs.
+        source: The database that runs the query.
         session: An open session on it.
         text: As the user wrote it, or as it runs.
-        stream: Gives the result its name.
+        stream: The name of the result.
         place: ``file:line: key path`` for errors.
 
     Raises:
-        ConfigError: The text is no query that can be captured, or the source refuses it.
-        MissingPrivilege: The role may not read what it reads.
+        ConfigError: The text is not a query that can be captured, or the source refuses it.
+        MissingPrivilege: The role may not read one of its tables.
     """
     connector = source.connector
     query = parse_query(text, connector.dialect, stream=stream, place=place)
@@ -57,9 +57,9 @@ def probe_query(source: Source, session: Session, text: str, *, stream: str, pla
             where=place,
             remedy=_REMEDY,
         )
-    look = Views(source, session, stream)
+    views = Views(source, session, stream)
     tables = _bases(source, session, query.bases, stream, place)
-    bases = tuple(map(look.into, tables))
+    bases = tuple(map(views.with_definition, tables))
     _check_operators(query, bases, stream, place)
     _check_moments(connector, query, bases, stream, place)
     columns = _columns(source, session, query, stream, place)
@@ -70,7 +70,7 @@ def probe_query(source: Source, session: Session, text: str, *, stream: str, pla
 
 
 def rights_of(connector: Connector, conn: Connection, table: Table, columns: Sequence[str], schema: str) -> Privileges:
-    """Return the role's rights on `columns` of a table, or on all that a query reads, and on qbcd's own `schema`."""
+    """Return the role's rights on `columns` of a table, or a query's tables, and on qbcd's `schema`."""
     if not table.query:
         return connector.catalog.privileges(conn, table, columns, schema)
     found = [connector.catalog.privileges(conn, base, (), schema) for base in dict.fromkeys(table.bases)]
@@ -92,7 +92,7 @@ def remarks_on(query: CapturedQuery) -> list[str]:
         )
     if query.windows:
         found.append(
-            "window functions: where their ORDER BY leaves rows level, what they give them may change by itself"
+            "window functions: for rows that are equal under their ORDER BY, the values may change by themselves"
         )
     if query.unordered:
         found.append(
@@ -116,18 +116,21 @@ def remarks_on_views(table: Table, dialect: str) -> list[str]:
 
 
 def check_limit(query: CapturedQuery, key: Sequence[str], *, stream: str, place: str = "") -> None:
-    """Refuses a LIMIT whose rows are not always the same ones.
+    """Refuse a LIMIT whose rows are not always the same.
 
     Raises:
-        Refused: It has no ORDER BY, or one under which rows may stand level.
+        Refused: It has no ORDER BY, or one under which rows may be equal.
     """
     if not query.limit or (key and set(key) <= set(query.order)):
         return
-    told = (
+    remedy = (
         f"ORDER BY all columns of the key ({', '.join(key)}) too, by their names in the result" if key else "add a key"
     )
     raise Refused(
-        "LIMIT takes other rows at each poll, since its ORDER BY is not unique", stream=stream, where=place, remedy=told
+        "LIMIT takes other rows at each poll, since its ORDER BY is not unique",
+        stream=stream,
+        where=place,
+        remedy=remedy,
     )
 
 
@@ -157,9 +160,9 @@ def _checked(source: Source, base: BaseTable, table: Table | None, stream: str, 
 
 
 def _check_operators(query: CapturedQuery, bases: Sequence[Table], stream: str, place: str) -> None:
-    """Refuses columns that the query compares and whose type has its operators where qbcd's sessions do not look.
+    """Refuse compared columns whose operators are in a schema that qbcd's sessions do not search.
 
-    Without them a text that ignores case silently falls back to one that does not, and the result is another one.
+    Without these operators, the comparison of a case-insensitive text silently becomes case-sensitive.
     """
     found = compared_elsewhere(query, bases)
     if found is None:
@@ -178,7 +181,7 @@ def _check_operators(query: CapturedQuery, bases: Sequence[Table], stream: str, 
 
 
 def _check_moments(connector: Connector, query: CapturedQuery, bases: Sequence[Table], stream: str, place: str) -> None:
-    """Refuses texts that are the present time ('now'): by them the result changes by itself."""
+    """Refuse literals of the present time ('now'): with them the result changes by itself."""
     times = {c.name for table in bases for c in table.columns if c.travel.kind in TIMES}
     moment = moment_in(query.tree, connector.queries.moments, lambda column: column.name in times)
     if moment:
@@ -219,7 +222,7 @@ def _columns(source: Source, session: Session, query: CapturedQuery, stream: str
 
 
 def _proven(connector: Connector, columns: Sequence[Column], known: Relation) -> tuple[Column, ...]:
-    """The columns with what the text proves of them: that they are never NULL, and their type where only that tells."""
+    """Return the columns with facts that the text proves: never NULL, and a missing type."""
     found = []
     for place, column in enumerate(columns):
         output = known.columns[place] if known.columns is not None and len(known.columns) == len(columns) else None

@@ -1,4 +1,4 @@
-"""From a table's configuration to a plan: what the file says, held against what the catalog knows."""
+"""From a stream's configuration to a plan: the configuration checked against the catalog."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from qbcd.errors import ConfigError, MissingPrivilege, Refused, UnsafeKey, Unsup
 from qbcd.model import Column, StreamPlan, Table
 from qbcd.queries import parse_query
 
-# Names that statements give to columns of their own, beside captured ones; some servers compare names without case.
+# Names of qbcd's own columns in statements, next to captured ones; some servers compare names without case.
 RESERVED = re.compile(
     r"qbcd_(present|row|digest|key_id|untravelled|in|gone|stored|op|flag|mark|key_digest|leaf|one|k?\d+"
     r"|old_digest|settled|there|hash|bucket|page|relation|query|k)",
@@ -48,10 +48,10 @@ def requested(config: StreamConfig) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Frozen:
-    """The columns captured so far: names of the key columns, and of the other captured columns, in their order.
+    """The columns captured so far: names of the key columns and of the others, in their order.
 
     Attributes:
-        table: Schema and name of the table, whatever the search path of today would find by the name in the file.
+        table: Schema and name of the table at `prepare`; the search path may find another one today.
         columns_changed: The user now requests other columns; the key stays.
     """
 
@@ -64,7 +64,7 @@ class Frozen:
 def resolve(
     config: StreamConfig, source: Source, session: Session, frozen: Frozen | None = None
 ) -> tuple[StreamPlan, list[str]]:
-    """The stream's plan, and warnings.
+    """Return the stream's plan, and warnings.
 
     Args:
         config: The stream's configuration with all defaults filled in.
@@ -73,9 +73,9 @@ def resolve(
         frozen: What was captured so far, which stays so: a new column or primary key of the table is only a warning.
 
     Raises:
-        ConfigError: A table or column does not exist; names file, line and what was meant.
-        UnsafeKey: There is no key, or one that cannot carry the stream.
-        UnsupportedType: A captured column cannot travel.
+        ConfigError: A table or column does not exist; names file and line, and suggests a similar name.
+        UnsafeKey: There is no key, or a key that cannot identify rows.
+        UnsupportedType: A captured column has a type that cannot be captured.
         MissingPrivilege: The role may not read the table or a column.
         Refused: Row-level security hides rows from the role.
     """
@@ -85,7 +85,7 @@ def resolve(
     chosen, warnings = _chosen(config, table, frozen)
     if table.query:
         query = parse_query(config.query, source.connector.dialect)
-        if key or config.key == ():  # of one row no LIMIT takes another
+        if key or config.key == ():  # a result of one row cannot change by its LIMIT
             check_limit(query, [c.name for c in key], stream=config.name, place=config.place("query"))
         warnings += remarks_on(query) + remarks_on_views(table, source.connector.dialect)
     captured = [_typed(config, source, c) for c in (*key, *(c for c in chosen if c not in key))]
@@ -124,7 +124,7 @@ def _table(config: StreamConfig, source: Source, session: Session, frozen: Froze
     known = source.connector.catalog.table_names(session.connection)
     raise ConfigError(
         f"table {wanted} does not exist in source {config.source}, or the role may not see it",
-        remedy=_meant(wanted, known),
+        remedy=_suggestion(wanted, known),
         where=config.place("table"),
         stream=config.name,
     )
@@ -180,18 +180,18 @@ def _chosen(config: StreamConfig, table: Table, frozen: Frozen | None) -> tuple[
     elif config.columns:
         chosen = [_column(config, table, name, "columns") for name in config.columns]
     else:
-        gone = [n for n in config.exclude if frozen and n in frozen.columns and table.column(n) is None]
-        excluded = {_column(config, table, name, "exclude").name for name in config.exclude if name not in gone}
+        dropped = [n for n in config.exclude if frozen and n in frozen.columns and table.column(n) is None]
+        excluded = {_column(config, table, name, "exclude").name for name in config.exclude if name not in dropped}
         excluded.add(str(config.options.get("checksum_column")))  # it would be part of its own checksum
         chosen = [c for c in table.columns if c.name not in excluded]
     if frozen is None:
         return chosen, []
-    order = {name: i for i, name in enumerate(frozen.columns)}  # digests are of columns in their order
-    return sorted(chosen, key=lambda c: order.get(c.name, len(order))), _news(config, table, frozen, chosen)
+    order = {name: i for i, name in enumerate(frozen.columns)}  # a digest depends on the order of columns
+    return sorted(chosen, key=lambda c: order.get(c.name, len(order))), _table_warnings(config, table, frozen, chosen)
 
 
-def _news(config: StreamConfig, table: Table, frozen: Frozen, chosen: list[Column]) -> list[str]:
-    """Return warnings about changes of the table since prepare that do not affect what is captured."""
+def _table_warnings(config: StreamConfig, table: Table, frozen: Frozen, chosen: list[Column]) -> list[str]:
+    """Return warnings about changes of the table since prepare that affect no captured column."""
     name, known = table.label, {*frozen.key, *(c.name for c in chosen), *config.exclude}
     known.add(str(config.options.get("checksum_column")))
     warnings = [
@@ -214,7 +214,7 @@ def _column(config: StreamConfig, table: Table, name: str, key_path: str) -> Col
     if column is None:
         raise ConfigError(
             f'column "{name}" does not exist in {table.label}',
-            remedy=_meant(name, (c.name for c in table.columns)),
+            remedy=_suggestion(name, (c.name for c in table.columns)),
             where=config.place(key_path),
             stream=config.name,
         )
@@ -237,7 +237,7 @@ def _check_types(config: StreamConfig, source: Source, captured: list[Column]) -
             raise ConfigError(
                 f'types names column "{name}", which is not captured',
                 where=config.place("types"),
-                remedy=_meant(name, (c.name for c in captured)),
+                remedy=_suggestion(name, (c.name for c in captured)),
                 stream=config.name,
             )
     for column in captured:
@@ -259,16 +259,17 @@ def _check_types(config: StreamConfig, source: Source, captured: list[Column]) -
 
 
 def _check_rights(config: StreamConfig, source: Source, session: Session, table: Table, captured: list[Column]) -> None:
-    if table.query:  # whole tables: it may compute with columns that it does not show
+    if table.query:  # whole tables: the query may compute with columns that it does not return
         for base in dict.fromkeys(table.bases):
             _check_rights(config, source, session, base, [])
         return
     rights = source.connector.catalog.privileges(session.connection, table, [c.name for c in captured], source.schema)
     name = f"{table.schema}.{table.name}"
     lacking = f" (columns {', '.join(rights.missing_columns)})" if rights.missing_columns else ""
-    grant = f"GRANT SELECT ON {name} TO {rights.role}"
+    ddl = source.connector.ddl
+    grant = ddl.select_grant(table, rights.role)
     problem = (
-        (f"may not use schema {table.schema}", f"GRANT USAGE ON SCHEMA {table.schema} TO {rights.role}")
+        (f"may not use schema {table.schema}", ddl.usage_grant(table.schema, rights.role))
         if not rights.schema_usage
         else (f"may not SELECT from {name}{lacking}", grant)
         if not rights.select
@@ -292,7 +293,7 @@ def _check_rights(config: StreamConfig, source: Source, session: Session, table:
         )
 
 
-def _meant(name: str, known: Iterable[str]) -> str:
+def _suggestion(name: str, known: Iterable[str]) -> str:
     candidates = list(known)
     near = difflib.get_close_matches(name, candidates, n=1, cutoff=0.5)
     if near:

@@ -1,6 +1,7 @@
-"""A source: where it is, who speaks its dialect, and pinned sessions on it for small control queries.
+"""A source: its address, its connector, and pinned sessions on it for small control queries.
 
-Rows in bulk go through Spark (`Source.jdbc`); catalog, DDL, checksums and in-source strategies go through here.
+Rows in bulk go through Spark (`Source.jdbc`). Sessions run the catalog queries, DDL, checksums and strategies with a
+source replica.
 """
 
 from __future__ import annotations
@@ -23,37 +24,40 @@ from qbcd.connectors.sessions import SupportsSessionPool, SupportsSnapshots
 from qbcd.errors import QbcdError, SourceError
 from qbcd.model import Statement
 
-_KEPT: Mapping[str, Any] = {"poolclass": QueuePool, "pool_size": 2, "max_overflow": -1}
+_POOL: Mapping[str, Any] = {"poolclass": QueuePool, "pool_size": 2, "max_overflow": -1}
 
 
 class Session:
     """One transaction on a source.
 
     Attributes:
-        connection: SQLAlchemy's connection, for what is written in SQLAlchemy Core. Commit and close are the context
-            manager's.
+        connection: SQLAlchemy's connection, for statements in SQLAlchemy Core. The context manager commits and closes
+            it.
     """
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
 
     def rows(self, statement: Statement | str) -> list[Row[Any]]:
-        """All rows of a query."""
+        """Return all rows of a query."""
         return list(self._execute(statement).fetchall())
 
     def one(self, statement: Statement | str) -> Row[Any]:
-        """The one row of a query.
+        """Return the one row of a query.
 
         Raises:
-            SourceError: There is none, or more than one.
+            SourceError: The query returned no row, or more than one.
         """
         found = self.rows(statement)
         if len(found) != 1:
-            raise SourceError(f"a query that has one row gave {len(found)}")
+            raise SourceError(f"a query that must return one row returned {len(found)}")
         return found[0]
 
     def run(self, statement: Statement | str) -> int:
-        """Executes; the number of rows that it changed, -1 where the statement has no such number."""
+        """Execute a statement.
+
+        Return the number of rows that it changed, -1 if it has no such number.
+        """
         result = self._execute(statement)
         counted = isinstance(statement, Statement) and statement.counted
         changed = int(result.scalar_one() if counted else result.rowcount)
@@ -61,14 +65,14 @@ class Session:
         return changed
 
     def rollback(self) -> None:
-        """Undoes the transaction, its pins included: nothing more is to be run in this session."""
+        """Roll the transaction back, including its pins; run nothing more in this session."""
         self.connection.rollback()
 
     def _execute(self, statement: Statement | str) -> CursorResult[Any]:
         if isinstance(statement, Statement) and statement.params:
             return self.connection.exec_driver_sql(statement.sql, dict(statement.params))
         sql = statement.sql if isinstance(statement, Statement) else statement
-        # Without parameters the driver must not look for placeholders: a percent sign of the user's is just that.
+        # Without parameters the driver must not search for placeholders: a percent sign of the user's has no meaning.
         return self.connection.exec_driver_sql(sql, execution_options={"no_parameters": True})
 
 
@@ -88,7 +92,9 @@ class SessionOptions:
 
 
 class Source:
-    """A configured source. Connects only when it is used; no session outlives its `with` block, or that of `pooled`.
+    """A configured source: connects on first use.
+
+    No session outlives its `with` block, or that of `pooled`.
 
     Args:
         name: The source's name in the configuration.
@@ -99,7 +105,7 @@ class Source:
         place: ``file:line: key.path`` of the source's configuration, for errors in it.
 
     Attributes:
-        masking: Takes secrets out of the words of drivers and servers; a project knows more of them than this URL.
+        masking: Masks secrets in messages of drivers and servers; a project adds secrets that are not in this URL.
     """
 
     def __init__(
@@ -119,8 +125,8 @@ class Source:
         self._options = options
         self._place = place
         self.masking = Masking.of_url(url, name, schema)
-        self._engines: dict[tuple[str, bool, bool], Engine] = {}  # by stream, whether it only reads, whether it is kept
-        self._keeping: set[str] = set()
+        self._engines: dict[tuple[str, bool, bool], Engine] = {}  # by (stream, read-only, pooled)
+        self._pooling: set[str] = set()
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -128,14 +134,14 @@ class Source:
 
     @property
     def label(self) -> str:
-        """The source as messages call it: its name, host and port."""
+        """The source's name, host and port, for messages."""
         place = self._url.host or ""
         if place and self._url.port:
             place = f"{place}:{self._url.port}"
         return f"{self.name} ({place})" if place else self.name
 
-    def beside(self, other: Source) -> bool:
-        """Return True if it is another source that may be on the same server, and keeps streams in another place."""
+    def may_share_server(self, other: Source) -> bool:
+        """Return True if the source may be on the same server, and its streams are in another place."""
         alike = self.connector.name == other.connector.name
         return alike and (self._url, self.schema) != (other._url, other.schema)
 
@@ -144,24 +150,25 @@ class Source:
         """A read-only transaction that sees one state of the source.
 
         Args:
-            stream: For whom; names the session in the source's own monitoring.
+            stream: The stream's name; it names the session in the source's own monitoring.
             snapshot: Name of an exported snapshot to read instead of the present state.
-            level: Another isolation level: ``READ COMMITTED``, where each statement sees a state of its own and the
-                source has to keep none of them.
+            level: Another isolation level: with ``READ COMMITTED`` each statement sees its own state, and the source
+                need
+                not keep any of them.
 
         Raises:
-            QbcdError: The connector's message for whatever the source or its driver said.
+            QbcdError: The connector's message for an error of the source or its driver.
         """
         with self._session(stream, read_only=True, snapshot=snapshot, level=level) as session:
             yield session
 
     @contextmanager
     def write(self, stream: str, *, steady: bool = False) -> Iterator[Session]:
-        """A read-write transaction at READ COMMITTED: committed at the end of the block, undone by any exception.
+        """A read-write transaction at READ COMMITTED: an exception in the block rolls it back.
 
         Args:
-            stream: For whom.
-            steady: It sees one state of the source in all its statements, that of the first that reads.
+            stream: The stream's name.
+            steady: All statements see one state of the source, that of the first statement that reads.
 
         Raises:
             QbcdError: As `read`; an error of the commit itself means that its outcome is unknown
@@ -172,26 +179,29 @@ class Source:
 
     @contextmanager
     def pooled(self, stream: str) -> Iterator[None]:
-        """While it lasts, the stream's sessions go on where others have ended, wiped of all that these have set.
+        """Reuse the stream's sessions within the block; each is reset between uses.
 
-        A new one is a process of the server's that has yet to learn its catalog, and a poll has some fifteen. Where a
-        session cannot be wiped each is a new one.
+        A new session is often a new server process with an empty catalog cache, and a poll has about fifteen sessions.
+        If the connector cannot reset a session, each one is new.
         """
         if not self.connector.supports(SupportsSessionPool):
             yield
             return
-        self._keeping.add(stream)
+        self._pooling.add(stream)
         try:
             yield
         finally:
-            self._keeping.discard(stream)
+            self._pooling.discard(stream)
             with self._lock:
                 engines = [engine for key, engine in self._engines.items() if key[0] == stream and key[2]]
-            for engine in engines:  # they stay: what they know of the server was asked for by statements
+            for engine in engines:  # the engines stay: they know facts about the server that statements have read
                 engine.dispose()
 
     def jdbc(self, stream: str) -> tuple[str, dict[str, str]]:
-        """JDBC URL and options of a read-only Spark read; the caller adds the pins as ``sessionInitStatement``."""
+        """Return JDBC URL and options of a read-only Spark read.
+
+        The caller adds the pins as ``sessionInitStatement``.
+        """
         with self._located():
             jdbc_url = self.connector.sessions.jdbc_url(
                 self._url, self._options.properties, stream=stream, statement_timeout=self._options.statement_timeout
@@ -199,14 +209,14 @@ class Source:
             return jdbc_url, self.connector.sessions.jdbc_options(self._url, fetchsize=self._options.fetchsize)
 
     def explain(self, error: BaseException, stream: str) -> QbcdError:
-        """The one message for an error of this source's driver."""
+        """Return qbcd's error for an error of this source's driver."""
         explained = self.connector.errors.explain_error(
             error, stream=stream, source=self.label, masked=self.masking.foreign
         )
         return self._place_in(explained)
 
     def close(self) -> None:
-        """Lets go of what SQLAlchemy keeps; the source can be used again."""
+        """Close SQLAlchemy's engines; the source can be used again."""
         with self._lock:
             engines, self._engines = list(self._engines.values()), {}
         for engine in engines:
@@ -239,13 +249,13 @@ class Source:
                     raise
                 connection.commit()
         except SQLAlchemyError as error:
-            if failed is not None:  # and then the session could not even be rolled back, since it had ended
+            if failed is not None:  # the rollback failed too, because the session had ended
                 raise failed from failed.__cause__
             raise self.explain(error, stream) from error
 
     def _engine(self, stream: str, read_only: bool) -> Engine:
         with self._lock:
-            key = (stream, read_only, stream in self._keeping)
+            key = (stream, read_only, stream in self._pooling)
             if key not in self._engines:
                 with self._located():
                     self._engines[key] = self._make_engine(*key)
@@ -255,12 +265,12 @@ class Source:
         arguments = self.connector.sessions.connect_args(
             self._url, stream=stream, read_only=read_only, statement_timeout=self._options.statement_timeout
         )
-        # No session may keep settings or locks until the next. Parameters may be rows, so they stay out of messages.
+        # No session may pass settings or locks on to the next one. Parameters may be rows, so messages omit them.
         engine = create_engine(
             self.connector.sessions.sqlalchemy_url(self._url),
             connect_args=arguments,
             hide_parameters=True,
-            **(_KEPT if kept else {"poolclass": NullPool}),
+            **(_POOL if kept else {"poolclass": NullPool}),
             **self.connector.sessions.engine_options(read_only=read_only),
         )
         if kept:

@@ -1,7 +1,7 @@
-"""Views that a query reads: what they stand for by the catalog, and what stands behind them.
+"""Views that a query reads: their definitions by the catalog, and the tables that they read.
 
-A definition is part of what a query means. It is remembered with the stream's shape, and a stream whose views stand for
-something else now is stopped, as by a changed table.
+A definition is part of the meaning of a query. It is stored with the stream's shape, and a changed definition stops
+the stream, like a changed table.
 """
 
 from __future__ import annotations
@@ -21,20 +21,22 @@ from qbcd.queries import Unfit, parse_view, words_of
 
 
 class Views:
-    """Looks into views, through views over views.
+    """Reads definitions of views, also of views over views.
 
     Args:
-        source: Where they are.
+        source: The database of the views.
         session: An open session on it.
         stream: For errors.
     """
 
     def __init__(self, source: Source, session: Session, stream: str) -> None:
         self._source, self._session, self._stream = source, session, stream
-        self._behind: dict[tuple[str, str], Table] = {}
+        self._known: dict[tuple[str, str], Table] = {}
 
-    def into(self, table: Table) -> Table:
-        """The table; of a view with its definition and what it reads, where the source tells that and it can be read.
+    def with_definition(self, table: Table) -> Table:
+        """Return the table.
+
+        A view gets its definition and base tables if the source shows it and qbcd can parse it.
 
         Raises:
             SchemaChanged: It was dropped a moment ago.
@@ -45,15 +47,15 @@ class Views:
             return table
         try:
             bases = parse_view(definition, connector.dialect).bases
-        except Unfit:  # said where it matters: by `remarks_on_views`, and by variant delta
+        except Unfit:  # reported by `remarks_on_views`, and by variant delta
             bases = ()
         names = [(base.schema, base.name) for base in bases]
-        if not self._look_behind(table, [name for name in dict.fromkeys(names) if name not in self._behind]):
+        if not self._look_up_bases(table, [name for name in dict.fromkeys(names) if name not in self._known]):
             return table
-        return replace(table, definition=definition, bases=tuple(self._behind[name] for name in names))
+        return replace(table, definition=definition, bases=tuple(self._known[name] for name in names))
 
-    def _look_behind(self, view: Table, names: Sequence[tuple[str, str]]) -> bool:
-        """Looks up what a view reads; whether the role is shown that there is such a thing."""
+    def _look_up_bases(self, view: Table, names: Sequence[tuple[str, str]]) -> bool:
+        """Look up the tables that a view reads; return False if the role may not see one of them."""
         conn, connector = self._session.connection, self._source.connector
         for name, table in zip(names, connector.catalog.probe_tables(conn, names), strict=True):
             if table is None and connector.hides_tables:
@@ -62,32 +64,33 @@ class Views:
                 raise SchemaChanged(
                     f"view {view.label} was changed a moment ago", stream=self._stream, remedy="poll again"
                 )
-            self._behind[name] = self.into(replace(table, grant=_grant(connector, conn, table)))
+            self._known[name] = self.with_definition(replace(table, grant=_grant(connector, conn, table)))
         return True
 
 
 def _grant(connector: Connector, conn: Connection, table: Table) -> str:
     rights = connector.catalog.privileges(conn, table, (), "")
-    schema, name, role = connector.quote(table.schema), connector.quote(table.name), connector.grantee(rights.role)
-    lacking = [] if rights.schema_usage else [f"GRANT USAGE ON SCHEMA {schema} TO {role}"]
-    lacking += [] if rights.lock else [f"GRANT SELECT ON {schema}.{name} TO {role}"]
+    lacking = [] if rights.schema_usage else [connector.ddl.usage_grant(table.schema, rights.role)]
+    lacking += [] if rights.lock else [connector.ddl.select_grant(table, rights.role)]
     return "; ".join(lacking)
 
 
 def check_views(source: Source, session: Session, plan: StreamPlan) -> None:
-    """Check that the views of a plan are still the same in this transaction, which keeps DDL from them.
+    """Check that a plan's views are unchanged in this transaction, which locks them against DDL.
 
     Raises:
-        SchemaChanged: They do not: one was replaced since the plan was made.
+        SchemaChanged: One was replaced since the plan was made.
     """
     for view in plan.table.reads:
         if view.definition and source.connector.queries.view_definition(session.connection, view) != view.definition:
-            told = f"view {view.label}, which the query reads, was changed a moment ago"
-            raise SchemaChanged(told, stream=plan.stream, remedy="poll again")
+            what = f"view {view.label}, which the query reads, was changed a moment ago"
+            raise SchemaChanged(what, stream=plan.stream, remedy="poll again")
 
 
 def check_steady_views(connector: Connector, conn: Connection, table: Table, *, stream: str, place: str = "") -> None:
-    """Refuses views that use the time, chance or who asks, as the text of a query may not either.
+    """Refuse views that depend on the time, on chance or on the session's user.
+
+    A query may not either.
 
     Raises:
         ConfigError: One does.
@@ -95,7 +98,7 @@ def check_steady_views(connector: Connector, conn: Connection, table: Table, *, 
     for name, definition in table.views.items():
         try:
             words = words_of(definition, connector.dialect)
-        except SqlglotError:  # `remarks_on_views` says so
+        except SqlglotError:  # reported by `remarks_on_views`
             continue
         called = connector.require(SupportsVolatility).volatile_calls(conn, words)
         if called:

@@ -1,4 +1,4 @@
-"""Checks of what polls rest on (``qbcd check``); they change nothing."""
+"""Checks of the conditions of polls (``qbcd check``); they change nothing."""
 
 from __future__ import annotations
 

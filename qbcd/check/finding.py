@@ -57,7 +57,7 @@ def failed(subject: str, error: QbcdError, stream: str = "", *, folder: Path | N
 
 
 def summary(found: Sequence[Finding]) -> str:
-    """``13 streams: 12 ok, 1 warning``: streams by the worst that was found, and findings of the project if any."""
+    """Return ``13 streams: 12 ok, 1 warning``: streams by worst level, then the project's findings."""
     streams = {finding.stream: [f.level for f in found if f.stream == finding.stream] for finding in found}
     own = streams.pop("", [])
     by_level: Counter[str] = Counter(_worst(levels) for levels in streams.values())
@@ -76,7 +76,7 @@ def _levels(numbers: Counter[str]) -> str:
 
 
 def distinct_errors(found: Sequence[Finding]) -> list[QbcdError]:
-    """Return each error once; one that several streams have names them all."""
+    """Return each error once; an error of several streams names them."""
     alike: dict[tuple[str, str, str], list[QbcdError]] = {}
     for finding in found:
         error = finding.error

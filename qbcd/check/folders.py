@@ -1,4 +1,7 @@
-"""Folders that must be writable: of workdir, state database and sinks. Each that is not is reported once."""
+"""Folders of workdir, state database and sinks must be writable.
+
+Each one that is not is reported once.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ def prove_writable(folder: Path) -> None:
 
 
 def check_state_folder(state: URL) -> list[Finding]:
-    """Return an error if the state database, which does not exist yet, is a file that cannot be created."""
+    """Return an error if the state database is a file that does not exist and cannot be created."""
     if not store_facts(state.get_backend_name()).is_file:
         return []
     path = Path(state.database or "")
@@ -52,7 +55,7 @@ def _prove(folder: Path, what: str, size: int) -> None:
 def one_per_folder(found: Sequence[Finding]) -> list[Finding]:
     """Return the findings with one error for each folder that cannot be written.
 
-    An error that concerns several streams or parts of the project is one of the project, and comes before the streams.
+    An error of several streams or parts belongs to the project, and comes before the streams.
     """
     alike: dict[Path, list[Finding]] = {}
     for finding in found:

@@ -1,4 +1,4 @@
-"""Checks for what earlier configurations left: prepared streams that are not configured, replicas without a state."""
+"""Checks for leftovers: prepared streams that are not configured, replicas without a state."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from qbcd.project import Assembly
 
 
 def check_left(project: Assembly, *, state_is_new: bool) -> list[Finding]:
-    """Report prepared streams that are no longer configured, and replicas without a state database.
+    """Report prepared streams that are no longer configured, and replicas without a state.
 
     Args:
         state_is_new: There is no state database yet.
     """
     try:
-        found = [Finding("state", "warning", left.told()) for left in left_streams(project)]
+        found = [Finding("state", "warning", left.describe()) for left in left_streams(project)]
     except QbcdError as error:
         found = [Finding("state", "warning", f"streams that are no longer configured could not be listed: {error}")]
     workdir = project.config.workdir

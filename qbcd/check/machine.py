@@ -1,4 +1,4 @@
-"""Checks of the machine: Java, JDBC drivers, settings of Spark, the workdir, and executors that see it."""
+"""Checks of the machine: Java, JDBC drivers, Spark settings, the workdir, its executors."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def check_machine(
     spark: SparkProvider,
     settings: Callable[[], object] = lambda: None,
 ) -> list[Finding]:
-    """Check what all streams need of this machine: Java, driver jars, the workdir, and executors that see it.
+    """Check Java, driver jars, the workdir, and executors that see it, which all streams need.
 
     Args:
         drivers: The JDBC drivers of all configured sources, each once.
         workdir: The project's workdir; it need not exist yet.
         config: The settings of Spark.
         spark: An existing session is checked; one is started only if the master is not this process.
-        settings: Raises for settings that a session would refuse.
+        settings: Raises an error for settings that a session would refuse.
     """
     found = [_java()]
-    looked = [tried("Spark", look, "") for look in (settings, spark.look)]
-    found += [finding for finding in looked if finding.error]
+    spark_findings = [tried("Spark", probe, "") for probe in (settings, spark.look)]
+    found += [finding for finding in spark_findings if finding.error]
     found += [_driver(wanted, config.conf) for wanted in drivers]
     can_write = f"{workdir} can be written"
     found.append(tried("workdir", lambda: prove_writable(workdir), can_write, folder=nearest_existing(workdir)))
@@ -56,9 +56,9 @@ def _java() -> Finding:
 def _driver(wanted: Wanted, spark_conf: Mapping[str, str]) -> Finding:
     """Find the driver's jar. A check installs no package; if a poll would, that is a warning."""
     subject = f"driver {wanted.driver.driver_class}"
-    looking = Surroundings(may_install=lambda: False, spark_conf=spark_conf)
+    around = Surroundings(may_install=lambda: False, spark_conf=spark_conf)
     try:
-        jar = find_driver(wanted.driver, configured=wanted.jar, cache=user_cache(), around=looking, place=wanted.place)
+        jar = find_driver(wanted.driver, configured=wanted.jar, cache=user_cache(), around=around, place=wanted.place)
     except EnvironmentMissing as error:
         if Surroundings().may_install() and shutil.which("apt-get"):
             package = wanted.driver.debian
@@ -70,7 +70,7 @@ def _driver(wanted: Wanted, spark_conf: Mapping[str, str]) -> Finding:
 
 
 def _prove_shared(workdir: Path, spark: SparkProvider) -> None:
-    """Have executors look for a file that this process made."""
+    """Make executors check that a file of this process exists."""
     made = [folder for folder in (workdir, *workdir.parents) if not folder.exists()]
     workdir.mkdir(mode=0o700, parents=True, exist_ok=True)
     marker = workdir / f".qbcd-check-{uuid.uuid4().hex}"
@@ -79,13 +79,13 @@ def _prove_shared(workdir: Path, spark: SparkProvider) -> None:
         path = str(marker)
         context = spark.get().sparkContext
         tasks = max(8, 4 * context.defaultParallelism)  # enough for every executor to get one
-        looked = context.parallelize(range(tasks), tasks).map(lambda _: os.path.exists(path)).collect()
+        seen = context.parallelize(range(tasks), tasks).map(lambda _: os.path.exists(path)).collect()
     finally:
         marker.unlink()
         with suppress(OSError):  # another process has created something in it
             for folder in made:
                 folder.rmdir()
-    if not all(looked):
+    if not all(seen):
         raise Refused(
             f"executors do not see the workdir {workdir}", remedy="mount the same folder on every Spark worker"
         )

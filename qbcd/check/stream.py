@@ -1,4 +1,4 @@
-"""Checks of a stream: all that its polls rest on, with the same plan, restriction and strategy as a poll."""
+"""Checks of a stream: the conditions of its polls, with the plan and strategy of a poll."""
 
 from __future__ import annotations
 
@@ -25,10 +25,12 @@ from qbcd.stream import Stream
 
 
 def check_stream(stream: Stream, sites: Iterable[Site] = ()) -> list[Finding]:
-    """Check the conditions of a poll of `stream`, in order; an error ends the checks that depend on it.
+    """Check the conditions of a poll of `stream`, in order.
+
+    An error ends the checks that depend on it.
 
     Args:
-        sites: All sites that could keep a stream of this name; looked at if its own does not.
+        sites: All sites that could keep a stream of this name; read if its own site has no such stream.
     """
     found: list[Finding] = []
     try:
@@ -41,8 +43,8 @@ def check_stream(stream: Stream, sites: Iterable[Site] = ()) -> list[Finding]:
         found += [own] if own.error else []
     for name, sink in stream.sinks.items():
         place = nearest_existing(sink.path / stream.name) if isinstance(sink, FolderSink) else None
-        take = partial(sink.check_stream, stream.name)
-        found.append(tried(f"sink {name}", take, "takes batches", stream.name, folder=place))
+        accept = partial(sink.check_stream, stream.name)
+        found.append(tried(f"sink {name}", accept, "takes batches", stream.name, folder=place))
     return found
 
 
@@ -86,7 +88,7 @@ def _stream_findings(stream: Stream, sites: Iterable[Site]) -> _Found:
             check_server(stream.source, session, stream.name, row.checkpoint, accept=False)
             stream.site.context.prove_whole()
             if change := change_of(row.checkpoint, plan):
-                yield "state", "warning", f"{change.told()}: the next poll applies it"
+                yield "state", "warning", f"{change.describe()}: the next poll applies it"
             found = "1 batch" if row.last_batch_seq == 1 else f"{row.last_batch_seq} batches"
             yield "state", "ok", f"prepared, epoch {row.epoch}, {found}"
         else:
@@ -96,7 +98,7 @@ def _stream_findings(stream: Stream, sites: Iterable[Site]) -> _Found:
 
 
 def _refuse_edited_plan(stream: Stream, row: StreamRow | None, sites: Iterable[Site]) -> None:
-    """Refuse settings that were edited after `prepare`, before anything that the new ones need is checked.
+    """Refuse settings that were edited after `prepare`, before any check of the new ones.
 
     Raises:
         SchemaChanged: Names the settings.
@@ -150,7 +152,10 @@ def _key(stream: Stream, session: Session, plan: StreamPlan) -> str:
 
 
 def _privileges(stream: Stream, session: Session, plan: StreamPlan, row: StreamRow | None) -> str:
-    """Return what the role may do. `resolve` has proven SELECT; an in-source strategy needs a place for tables too."""
+    """Return the role's rights.
+
+    `resolve` has proven SELECT; a strategy with a source replica needs a schema too.
+    """
     conn, schema = session.connection, stream.source.schema
     rights = rights_of(stream.source.connector, conn, plan.table, [c.name for c in plan.captured], schema)
     if stream.site.context.kind != "database":
@@ -160,10 +165,12 @@ def _privileges(stream: Stream, session: Session, plan: StreamPlan, row: StreamR
     there = inspect(conn).has_schema(schema)
     if not (rights.own_schema if there else rights.create_schema):
         lacking = f"create tables in schema {schema}" if there else f"create schema {schema}"
+        own = "; ".join(stream.source.connector.ddl.own_schema(schema, rights.role, exists=there))
         raise MissingPrivilege(
             f"role {rights.role} may not {lacking}, which strategy {plan.strategy} needs",
             stream=stream.name,
             where=stream.config.place("strategy"),
-            remedy=f"qbcd prepare {stream.name} --dry-run prints the DDL for a DBA; {select_only_choice(plan)}",
+            remedy=f"{own}; or qbcd prepare {stream.name} --dry-run prints the DDL for a DBA; "
+            f"{select_only_choice(plan)}",
         )
     return f"role {rights.role} may SELECT and {'use' if there else 'create'} schema {schema}"

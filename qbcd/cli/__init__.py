@@ -1,4 +1,7 @@
-"""The command line: one module per group of commands. It only prints; the packages below it do the work."""
+"""The command line: one module per group of commands.
+
+It only prints; the packages below it do the work.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,11 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run ``qbcd`` with `arguments` (default: those of the process) and exit with the command's exit code."""
+    """Run ``qbcd`` with `arguments` and exit with the exit code of the command.
+
+    Args:
+        arguments: Without the program's name; by default those of the process.
+    """
     from qbcd.cli.commands import app
 
     app(args=None if arguments is None else list(arguments), prog_name="qbcd")

@@ -1,4 +1,4 @@
-"""The Typer application, and the options that every command has."""
+"""The Typer application, and the options of every command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HELP = "Finds inserts, updates and deletes in databases that can only be queried
 
 
 class _Command(TyperCommand):
-    """A command whose help shows no types: of its option ``--help``, which is a switch, and of its arguments."""
+    """A command whose help shows no type for ``--help``, which is a switch, and for arguments."""
 
     def get_params(self, ctx: Any) -> Any:
         """See Click's Command."""
@@ -62,7 +62,7 @@ app = typer.Typer(
 
 
 def switch(*names: str, **more: Any) -> Any:
-    """An option without a value; the help of Typer would show one."""
+    """Return an option without a value; by default Typer's help would show one."""
     return typer.Option(*names, metavar="", **more)
 
 
@@ -79,7 +79,7 @@ StreamNames = Annotated[list[str] | None, typer.Argument(metavar="STREAM", help=
 
 @dataclass
 class Common:
-    """The common options as given before the command's name."""
+    """The common options that are written before the name of the command."""
 
     config: Path | None = None
     verbose: bool = False
@@ -104,7 +104,7 @@ def common_options(
         bool, switch("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Keep the options given before the command; the command's own options win."""
+    """Store the options before the command; options after it have priority."""
     ctx.obj = Common(config, verbose, as_json, no_progress)
 
 
@@ -112,11 +112,11 @@ def command(function: Callable[..., int], name: str = "", *, hidden: bool = Fals
     """Add a command to the application.
 
     Args:
-        function: Takes an :class:`~qbcd.cli.output.Output`, then the command's own arguments, annotated for Typer;
-            returns the exit code. Its docstring is the command's help. An argument that is a dataclass stands for its
-            fields, each an option.
+        function: The command. Its parameters are an :class:`~qbcd.cli.output.Output`, then the command's own, annotated
+            for Typer. It returns the exit code, and its docstring is the help. Each field of a parameter that is a
+            dataclass is an option.
         name: The command's name; default: the function's.
-        hidden: Leave it out of the list of commands.
+        hidden: Do not list the command.
     """
 
     @wraps(function)
@@ -139,11 +139,11 @@ def command(function: Callable[..., int], name: str = "", *, hidden: bool = Fals
 
 def _grouped(function: Callable[..., int], own: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of `function`, with the options of a dataclass as one value."""
-    made, left = dict[str, Any](), dict(own)
+    made, rest = dict[str, Any](), dict(own)
     for name, kind in get_type_hints(function).items():
         if is_dataclass(kind) and isinstance(kind, type):
-            made[name] = kind(**{f.name: left.pop(f.name) for f in fields(kind)})
-    return made | left
+            made[name] = kind(**{f.name: rest.pop(f.name) for f in fields(kind)})
+    return made | rest
 
 
 def _sign(run: Callable[..., None], function: Callable[..., int]) -> None:

@@ -15,4 +15,4 @@ __all__ = ["app"]
 
 for function in (init, check, explain, prepare, run, status, changes, verify, retire, reset, schema, demo):
     command(function)
-command(advise, hidden=True)  # not built: it says so to those who type it
+command(advise, hidden=True)  # not built yet: whoever types it gets an error that says so

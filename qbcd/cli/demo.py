@@ -1,4 +1,4 @@
-"""Command ``demo``: the demonstration of `qbcd.demo`, and a server for trying qbcd out."""
+"""Command ``demo``: the demonstration of `qbcd.demo`, and a server for experiments."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def demo(
 
 
 def _server(output: Output, *, serve: bool) -> int:
-    """Start the server and print what a shell must evaluate to use it, or stop it."""
+    """Start the server and print the shell commands that connect to it, or stop it."""
     from qbcd.demo import serve as server
 
     if not serve:

@@ -1,4 +1,4 @@
-"""Numbers as text for people: events, costs, ages and sizes."""
+"""Text for people: counts of events, costs, ages and sizes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _AGES = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
 def events(counts: Mapping[str, int]) -> str:
-    """``3 inserts, 10 updates, 1 delete``; ``no change`` for none."""
+    """Return ``3 inserts, 10 updates, 1 delete``, or ``no change`` for none."""
     return ", ".join(counted(counts[op], word) for op, word in _OPS.items() if counts.get(op)) or "no change"
 
 
 def size(number: int) -> str:
-    """A number of bytes: ``17 B``, ``4.2 kB``, ``1.3 MB``."""
+    """Return a number of bytes as ``17 B``, ``4.2 kB`` or ``1.3 MB``."""
     if number < 1000:
         return f"{number} B"
     value = float(number)
@@ -29,7 +29,7 @@ def size(number: int) -> str:
 
 
 def age(seconds: float) -> str:
-    """``12 s``, ``3 min``, ``5 h``, ``2 d``; whole units."""
+    """Return ``12 s``, ``3 min``, ``5 h`` or ``2 d``, in whole units."""
     for length, unit in _AGES:
         if seconds >= length:
             return f"{int(seconds // length)} {unit}"
@@ -37,17 +37,17 @@ def age(seconds: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """``0.02 s``, ``12.3 s``."""
+    """Return ``0.02 s`` or ``12.3 s``."""
     return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.1f} s"
 
 
 def cost(spent: Cost) -> str:
-    """The cost of a poll, on one line."""
+    """Return the cost of a poll on one line."""
     return " · ".join(costs(spent))
 
 
 def packed(parts: Sequence[str], width: int) -> list[str]:
-    """Put as many parts on a line as fit, with `` · `` between them."""
+    """Return lines of at most `width`, each with as many parts as fit, separated by `` · ``."""
     lines: list[str] = []
     for part in parts:
         if lines and len(lines[-1]) + len(part) + 3 <= width:
@@ -58,7 +58,7 @@ def packed(parts: Sequence[str], width: int) -> list[str]:
 
 
 def costs(spent: Cost) -> list[str]:
-    """The parts of a poll's cost, of which none should be broken over two lines."""
+    """Return the parts of a poll's cost; no part should be broken over two lines."""
     shipped = "shipped nothing"
     if spent.rows_shipped:
         shipped = f"shipped {counted(spent.rows_shipped, 'row')}"

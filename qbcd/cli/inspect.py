@@ -1,4 +1,4 @@
-"""Commands that show what was captured: ``changes`` and ``verify``."""
+"""Commands on captured data: ``changes`` and ``verify``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def changes(output: Output, stream: StreamName, n: NumberOfEvents = 20) -> int:
 
 
 def verify(output: Output, streams: StreamNames = None) -> int:
-    """Compare replica and source in full and show what differs."""
+    """Compare replica and source in full and show the differences."""
     codes = []
     with output.project() as project:
         names = streams or [one.name for one in project.streams]

@@ -1,4 +1,4 @@
-"""Log lines of a process that nobody watches: one line an event, with time, level and stream, as text or as JSON."""
+"""Log lines for a process without a terminal, as text or JSON: time, level, stream, message."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _STREAM = re.compile(r"stream (\S+): ")
 
 
 class LogLines:
-    """Writes log lines.
+    """A writer of log lines.
 
-    Text is ``TIME LEVEL STREAM MESSAGE`` with ``-`` for what is of no stream. JSON is one object a line: ``ts``,
-    ``level``, ``stream``, ``message``, and numbers.
+    Text is ``TIME LEVEL STREAM MESSAGE``, with ``-`` if the line is about no stream. JSON is one object per line:
+    ``ts``, ``level``, ``stream``, ``message``, and numbers.
 
     Args:
-        write: Takes a line without its end.
+        write: Writes a line, which it gets without a line end.
         as_json: Write JSON instead of text.
     """
 
@@ -31,10 +31,10 @@ class LogLines:
         """Write one line.
 
         Args:
-            level: Its level.
+            level: The level.
             message: One sentence; may begin with ``stream NAME: ``, and may have several lines.
             stream: The stream, unless the message names it.
-            values: Further fields of JSON; text has none of them.
+            values: Further fields for JSON; text does not contain them.
         """
         named = _STREAM.match(message)
         if named and stream in ("", named[1]):

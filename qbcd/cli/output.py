@@ -1,7 +1,8 @@
-"""The output of commands: results on stdout, everything else on stderr, secrets masked; errors as exit codes.
+"""The output of commands: results on stdout, the rest on stderr, errors as exit codes.
 
-Messages are qbcd's own and hold no secrets (`qbcd.config.masking`): :meth:`Output.masked` masks what looks like a
-credential. Tracebacks, logs and stored messages repeat the words of others: :meth:`Output.foreign` masks all secrets.
+Secrets are masked (`qbcd.config.masking`). Messages are qbcd's own and contain no secrets: :meth:`Output.masked` masks
+only what has the form of a credential. Tracebacks, logs and stored messages contain foreign text:
+:meth:`Output.foreign` masks all secrets in it.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Output:
         progress: Show progress if stderr is a terminal.
 
     Attributes:
-        log: Takes everything that goes to stderr, once :meth:`log_lines` was called.
+        log: The writer for everything that goes to stderr, after a call of :meth:`log_lines`.
     """
 
     def __init__(self, *, config: Path, verbose: bool, as_json: bool, progress: bool) -> None:
@@ -62,22 +63,22 @@ class Output:
         self.log: LogLines | None = None
 
     def log_lines(self, *, as_json: bool) -> None:
-        """From now on write log lines to stderr, and show no progress."""
+        """Write log lines to stderr from now on, and show no progress."""
         self._progress = False
         self.log = LogLines(lambda line: print(line, file=self.err.file, flush=True), as_json=as_json)
 
     # -- results -----------------------------------------------------------------------------------------------------
     def show(self, *things: RenderableType) -> None:
-        """Print results for people; text is Rich markup, whose lines break at words on a terminal."""
+        """Print results for people; text is Rich markup, wrapped at words on a terminal."""
         for thing in things:
             self.out.print(thing, soft_wrap=isinstance(thing, str) and not self.out.is_terminal)
 
     def comment(self, text: str, style: str = "dim") -> None:
-        """Print a comment among SQL statements, which has to stay on one line."""
+        """Print a comment between SQL statements; it must stay on one line."""
         self.out.print(f"[{style}]-- {escape(text)}[/]", soft_wrap=True)
 
     def item(self, name: str, text: str) -> None:
-        """Print an entry of a list, both Rich markup; on a terminal its further lines are indented."""
+        """Print an entry of a list (both Rich markup); on a terminal, further lines are indented."""
         if not self.out.is_terminal:
             self.show(f"  {name}  {text}")
             return
@@ -97,14 +98,17 @@ class Output:
 
     # -- messages ----------------------------------------------------------------------------------------------------
     def say(self, text: str) -> None:
-        """Print a remark, Rich markup, on stderr; a terminal gets lines that break at words."""
+        """Print a remark (Rich markup) on stderr, wrapped at words on a terminal."""
         if self.log is not None:
             self.log.add("info", Text.from_markup(text).plain)
         else:
             self.err.print(text, soft_wrap=not self.err.is_terminal)
 
     def remark(self, stream: str, text: str, **values: Any) -> None:
-        """Print a remark about a stream, Rich markup, on stderr; `values` are further fields of a log line."""
+        """Print a remark about a stream (Rich markup) on stderr.
+
+        `values` are further fields of a log line.
+        """
         if self.log is not None:
             self.log.add("info", Text.from_markup(text).plain, stream, **values)
         else:
@@ -157,12 +161,12 @@ class Output:
 
     @contextmanager
     def working(self, what: str) -> Iterator[Callable[[str], None]]:
-        """Show progress on stderr if it is a terminal; yield the function that changes the text."""
+        """Show progress on stderr if it is a terminal; yield a function that changes its text."""
         if not self._progress:
             yield lambda words: None
             return
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-        # Results go to stdout while this is shown, so it must not redirect stdout.
+        # Results go to stdout meanwhile, so the progress must not redirect it.
         with Progress(*columns, console=self.err, transient=True, redirect_stdout=False) as progress:
             task = progress.add_task(what, total=None)
             yield lambda words: progress.update(task, description=words)
@@ -204,13 +208,13 @@ class Output:
             yield project
 
     def masked(self, text: str) -> str:
-        """Return a message of qbcd's own without what looks like a credential."""
+        """Return a message of qbcd with everything masked that has the form of a credential."""
         from qbcd.config.masking import credentials_masked
 
         return credentials_masked(text)
 
     def foreign(self, text: str) -> str:
-        """Return text that others wrote, or that an earlier version stored, without the configuration's secrets."""
+        """Return foreign or stored text without the secrets of the configuration."""
         return self.masked(text) if self._masking is None else self._masking.foreign(text)
 
     def _bug(self, error: Exception) -> int:
@@ -239,7 +243,7 @@ class Output:
 
     def _mask_record(self, record: logging.LogRecord) -> bool:
         record.msg, record.args = self.foreign(record.getMessage()), None
-        if record.exc_info:  # a formatter takes the text, where there is one
+        if record.exc_info:  # a formatter uses the text if there is one
             record.exc_text = self.foreign(logging.Formatter().formatException(record.exc_info))
             record.exc_info = None
         return True
@@ -255,7 +259,7 @@ class Output:
 
 
 class _Records(RichHandler):
-    """Prints records of Python's logging, as a table or as log lines."""
+    """A handler that prints records of Python's logging, as a table or as log lines."""
 
     def __init__(self, output: Output) -> None:
         super().__init__(console=output.err, show_path=False, markup=False, omit_repeated_times=False)
@@ -272,14 +276,14 @@ class _Records(RichHandler):
 
 
 def show_progress(project: Project, now: Callable[[str], None]) -> None:
-    """Report by `now` what a long step of the project is working on."""
+    """Pass the current step of long work on the project to `now`."""
     from qbcd.api import assembly_of
 
     assembly_of(project).progress = lambda stream, what: now(f"{stream}: {what}" if stream else what)
 
 
 def problems(error: QbcdError) -> tuple[QbcdError, ...]:
-    """Return the errors within an error: a configuration may have several."""
+    """Return the single errors in an error; that of a configuration may have several."""
     from qbcd.config import InvalidConfig
 
     return error.problems if isinstance(error, InvalidConfig) else (error,)

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def advise(output: Output, streams: StreamNames = None) -> int:
     """Compare the possible strategies (not built yet)."""
     raise NotBuilt(
-        "qbcd advise is not built yet", remedy="qbcd explain STREAM shows what the configured strategy does and costs"
+        "qbcd advise is not built yet",
+        remedy="qbcd explain STREAM shows the statements and the cost of the configured strategy",
     )
 
 
@@ -64,5 +65,5 @@ def _cost(strategy: str, estimate: Estimate) -> list[str]:
     rows = counted(estimate.rows, "row") if estimate.rows >= 0 else "an unknown number of rows"
     return [
         f"estimate of {strategy} for an unchanged table: reads {pages} and {rows} ({estimate.formula})",
-        f"leaves the source when nothing changed: {estimate.shipped}",
+        f"ships if nothing changed: {estimate.shipped}",
     ]

@@ -42,7 +42,7 @@ class RunOptions:
     once: Annotated[bool, switch("--once", help="Poll each stream once and exit.")] = False
     prepare: Annotated[bool, switch("--prepare", help="Prepare streams that are not prepared.")] = False
     accept_deletes: Annotated[bool, switch("--accept-deletes", help="Let the refused deletes through, once.")] = False
-    accept_source: Annotated[bool, switch("--accept-source", help="Go on with a changed server, once.")] = False
+    accept_source: Annotated[bool, switch("--accept-source", help="Continue with a changed server, once.")] = False
     log_format: Annotated[
         LogFormat | None, typer.Option("--log-format", help="Log lines on stderr; text if it is no terminal.")
     ] = None
@@ -62,7 +62,7 @@ def run(output: Output, streams: StreamNames = None, options: RunOptions = RunOp
 
 @dataclass
 class Job:
-    """One call of ``run``: streams are prepared if that is wanted, then polled."""
+    """One call of ``run``: prepare streams if requested, then poll."""
 
     output: Output
     project: Project
@@ -75,33 +75,33 @@ class Job:
         """Return the exit code.
 
         Raises:
-            Refused: No stream is prepared, and none is to be.
+            Refused: No stream is prepared, and ``--prepare`` is not given.
         """
         names = list(streams) or [handle.name for handle in self.project.streams]
         prepare = self._unprepared(names) if self.options.prepare else []
         if not (self.options.once or self.options.prepare) and len(self._unprepared(names)) == len(names):
             raise _nothing_prepared(names, all_streams=not streams)
         if not (self.options.once or self.output.log or self.output.err.is_terminal):
-            self.output.log_lines(as_json=False)  # what ends the command before is an error like any other
+            self.output.log_lines(as_json=False)  # an error that ends the command earlier is not a log line
         codes = [self._prepare(name) for name in prepare if not self.stop.is_set()]
-        if self.options.once:  # what could not be prepared has had its error
+        if self.options.once:  # an error was printed for streams that could not be prepared
             names = [name for name in names if name not in self.failed]
         if names and not self.stop.is_set():
             codes.append(self._poll(names).exit_code)
         return worst(codes)
 
     def _poll(self, names: Sequence[str]) -> JobReport:
-        options, left = self.options, set(names)
+        options, remaining = self.options, set(names)
         polls_too = options.log_format is not None or not self.output.as_json
         lines = RunLines(self.output, once=options.once, polls_too=polls_too)
 
         def add(outcome: Outcome) -> None:
             lines.add(outcome)
-            left.discard(outcome.stream)
+            remaining.discard(outcome.stream)
             if not options.once:
                 self._prepare_later(outcome)
                 self.now("waiting for the next poll")
-            elif left:
+            elif remaining:
                 self.now("polling")
 
         return self.project.run(
@@ -109,12 +109,12 @@ class Job:
             once=options.once,
             accept_deletes=options.accept_deletes,
             accept_source=options.accept_source,
-            told=add,
+            on_outcome=add,
             stop=self.stop,
         )
 
     def _unprepared(self, names: Sequence[str]) -> list[str]:
-        """Return the streams that are known to be not prepared."""
+        """Return the streams that are certainly not prepared."""
         from qbcd.api import assembly_of
         from qbcd.status import is_prepared
 
@@ -135,7 +135,7 @@ class Job:
         return show_prepared(self.output, name, report, self.output.remark)
 
     def _prepare_later(self, outcome: Outcome) -> None:
-        """Prepare a stream whose source could not be reached when the job began."""
+        """Prepare a stream whose source could not be reached at the start of the job."""
         if self.options.prepare and isinstance(outcome.error, Refused) and self._unprepared([outcome.stream]):
             self._prepare(outcome.stream)
 
@@ -150,7 +150,7 @@ def _nothing_prepared(names: Sequence[str], *, all_streams: bool) -> Refused:
 
 
 def _aside(work: Callable[[], T]) -> T:
-    """Run `work` in a thread: in the main thread PySpark would replace our SIGINT handler."""
+    """Run `work` in a thread; in the main thread PySpark would replace our SIGINT handler."""
     with ThreadPoolExecutor(1, thread_name_prefix="qbcd-poll") as pool:
         return pool.submit(work).result()
 
@@ -159,14 +159,14 @@ def _aside(work: Callable[[], T]) -> T:
 def _signals(output: Output, stop: threading.Event) -> Iterator[None]:
     """Set `stop` at the first signal; end the process at once at the second.
 
-    That is safe at any point: work that was not committed is repeated, and a dead process of this host holds no lease.
+    That is safe at any point: uncommitted work is repeated, and a dead process of this host holds no lease.
     """
 
     def handle(number: int, frame: FrameType | None) -> None:
         if stop.is_set():
             os._exit(128 + number)
         stop.set()
-        output.say("stopping after the current step; once more to stop at once")
+        output.say("stopping after the current step; a second signal stops at once")
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

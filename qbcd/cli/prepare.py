@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 DryRun = Annotated[bool, switch("--dry-run", help="Print the DDL for a DBA, run nothing.")]
 SinkName = Annotated[str, typer.Argument(metavar="SINK", help="The sink's name, or python.")]
 Yes = Annotated[bool, switch("-y", "--yes", help="Do not ask.")]
-Discard = Annotated[bool, switch("--discard", help="Drop batches that some sink lacks.")]
+Discard = Annotated[bool, switch("--discard", help="Drop batches that are not delivered.")]
 _ANSWERS = {"y": True, "yes": True, "": False, "n": False, "no": False}
 
 
@@ -52,7 +52,7 @@ def _ddl(output: Output, project: Project, name: str) -> int:
         output.data({"stream": name, "ddl": statements})
         return 0
     if not statements:
-        output.comment(f"{name}: the source is only read, nothing is created there")
+        output.comment(f"{name}: the source is only read; qbcd creates nothing there")
         return 0
     output.comment(name)
     for statement in statements:
@@ -68,12 +68,12 @@ def _prepare(output: Output, project: Project, name: str) -> int:
 
 
 def show_prepared(output: Output, name: str, report: Report, show: Callable[[str, str], None]) -> int:
-    """Print what `prepare` did, and return its exit code.
+    """Print the result of `prepare`, and return its exit code.
 
     Args:
-        output: For JSON, warnings and errors.
+        output: The output for JSON, warnings and errors.
         name: The stream.
-        report: What was done.
+        report: The report of `prepare`.
         show: Prints a line for people: stream and text.
     """
     header, cost = report.header, report.cost
@@ -117,7 +117,7 @@ def retire(output: Output, stream: StreamName, sink: SinkName, yes: Yes = False)
     with output.project() as project:
         handle = project.stream(stream)
         waits = formatting.counted(handle.waiting_for(sink), "batch", "batches")
-        question = f"Forget sink {sink} of {stream}? What waits for it ({waits}) is never delivered to it."
+        question = f"Forget sink {sink} of {stream}? What waits for it ({waits}) will not be delivered."
         if not yes and not _confirmed(output, "retire", stream, question):
             return _unchanged(output, {"stream": stream, "sink": sink, "retired": False})
         waited = handle.retire(sink)
@@ -130,7 +130,7 @@ def retire(output: Output, stream: StreamName, sink: SinkName, yes: Yes = False)
 
 
 def _confirmed(output: Output, command: str, stream: str, question: str) -> bool:
-    """Ask on stderr, since stdout is for results.
+    """Ask on stderr, because stdout is for results.
 
     Raises:
         ConfigError: There is no answer.

@@ -23,14 +23,16 @@ _MARKS = {"ok": "[green]ok     [/]", "warning": "[yellow]warning[/]", "error": "
 
 def init(
     output: Output,
-    directory: Annotated[Path | None, typer.Argument(metavar="DIR", help="Where to; default: here.")] = None,
+    directory: Annotated[
+        Path | None, typer.Argument(metavar="DIR", help="The folder; default: the current one.")
+    ] = None,
 ) -> int:
-    """Write a commented qbcd.yaml, into DIR or as the file that -c names."""
+    """Write a commented qbcd.yaml into DIR, or to the file of -c."""
     from qbcd.config import write_template
 
     named = output.config
     if directory is not None and named != DEFAULT_CONFIG:
-        raise ConfigError("init takes a folder or -c FILE, and not both", remedy="leave one of them out")
+        raise ConfigError("init accepts a folder or -c FILE, but not both", remedy="remove one of them")
     path = write_template(directory or named.parent, named.name)
     if output.as_json:
         output.data({"file": str(path)})
@@ -50,9 +52,9 @@ def schema(output: Output) -> int:
 
 
 def check(output: Output, streams: StreamNames = None) -> int:
-    """Check file, sources, keys, rights and machine, and show what is not ok; with -v show everything.
+    """Check file, sources, keys, rights and machine; show problems, with -v everything.
 
-    Nothing is changed, but a missing JDBC driver is fetched into the cache.
+    Nothing is changed, except that a missing JDBC driver is downloaded into the cache.
     """
     from qbcd.check import distinct_errors, summary
 

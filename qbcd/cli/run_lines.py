@@ -1,4 +1,4 @@
-"""Lines that ``run`` prints about polls: results, errors, recoveries, and a sign of life in quiet times."""
+"""Lines that ``run`` prints: results, errors, recoveries, and a summary of unchanged polls."""
 
 from __future__ import annotations
 
@@ -16,20 +16,25 @@ if TYPE_CHECKING:
     from qbcd.job import Outcome
     from qbcd.stream import Report
 
-HEARTBEAT_SECONDS = 600.0  # of quiet, after which one line says that the process polls
+HEARTBEAT_SECONDS = 600.0  # without a line, after which a summary shows that the process still polls
 
 
 @dataclass
 class Failing:
-    """Polls of a stream that failed in a row."""
+    """A series of failed polls of a stream."""
 
     since: float
     attempts: int = 0
 
 
 @dataclass
-class Quiet:
-    """Polls without a line of their own, since the last line or the start."""
+class UnreportedPolls:
+    """A series of polls without a line of their own, since the last line or the start.
+
+    Attributes:
+        since: Its begin, in seconds since 1970 UTC.
+        began: The same by the monotonic clock.
+    """
 
     since: float
     began: float
@@ -41,10 +46,10 @@ class RunLines:
     """The lines of one `run`.
 
     Args:
-        output: Where they go.
+        output: The output for the lines.
         once: Each stream is polled once.
-        polls_too: Print lines of polls that succeeded; with `--json` they are on stdout already.
-        heartbeat: Seconds of quiet after which a continuous run prints a sign of life.
+        polls_too: Print lines of successful polls; with `--json` they are already on stdout.
+        heartbeat: Seconds without a line after which a continuous run prints a summary.
     """
 
     def __init__(self, output: Output, *, once: bool, polls_too: bool, heartbeat: float = HEARTBEAT_SECONDS) -> None:
@@ -54,20 +59,20 @@ class RunLines:
         self._every_poll = once or watched or output.verbose
         self._heartbeat = heartbeat
         self._failing: dict[str, Failing] = {}
-        self._quiet = _quiet()
+        self._unreported = _unreported()
 
     def add(self, outcome: Outcome) -> None:
-        """Print what there is to say about a poll."""
+        """Print the lines about a poll."""
         if self._output.as_json:
             self._output.data(outcome_data(self._output, outcome))
-        said = self._report(outcome, outcome.report) if outcome.report is not None else False
+        printed = self._report(outcome, outcome.report) if outcome.report is not None else False
         if outcome.error is not None:
             self._output.trace(outcome.error)
             self._output.complain(outcome.error, **self._numbers(outcome))
-            said = True
-        said = self._recovery(outcome) or said
-        if said:
-            self._quiet = _quiet()
+            printed = True
+        printed = self._recovery(outcome) or printed
+        if printed:
+            self._unreported = _unreported()
         elif self._polls_too:
             self._count(outcome.stream)
 
@@ -95,7 +100,7 @@ class RunLines:
             self._output.say(f"  [dim]{part}[/]")
 
     def _recovery(self, outcome: Outcome) -> bool:
-        """Count failed polls in a row; print a line when the first one succeeds again, and return True then."""
+        """Count failed polls in a row; print a line at the next success, and return True then."""
         if outcome.exit_code:
             self._failing.setdefault(outcome.stream, Failing(time.time())).attempts += 1
             return False
@@ -109,19 +114,19 @@ class RunLines:
         return True
 
     def _count(self, stream: str) -> None:
-        """Count a poll that has no line; print a sign of life when it was quiet for long enough."""
-        quiet = self._quiet
-        quiet.polls += 1
-        quiet.streams.add(stream)
-        if time.monotonic() - quiet.began < self._heartbeat:
+        """Count a poll without a line; print a summary if there was no line for long enough."""
+        series = self._unreported
+        series.polls += 1
+        series.streams.add(stream)
+        if time.monotonic() - series.began < self._heartbeat:
             return
-        polls, streams = formatting.counted(quiet.polls, "poll"), formatting.counted(len(quiet.streams), "stream")
-        text = f"{polls} of {streams} since {clock_time(quiet.since)}, no change"
+        polls, streams = formatting.counted(series.polls, "poll"), formatting.counted(len(series.streams), "stream")
+        text = f"{polls} of {streams} since {clock_time(series.since)}, no change"
         if self._output.log is not None:
-            self._output.log.add("info", text, polls=quiet.polls, streams=len(quiet.streams))
+            self._output.log.add("info", text, polls=series.polls, streams=len(series.streams))
         else:
             self._output.say(text)
-        self._quiet = _quiet()
+        self._unreported = _unreported()
 
     def _numbers(self, outcome: Outcome) -> dict[str, Any]:
         """Return the numbers of a poll for a log line."""
@@ -130,12 +135,12 @@ class RunLines:
         return {name: data[name] for name in named if name in data}
 
 
-def _quiet() -> Quiet:
-    return Quiet(time.time(), time.monotonic())
+def _unreported() -> UnreportedPolls:
+    return UnreportedPolls(time.time(), time.monotonic())
 
 
 def _found(report: Report) -> str:
-    """Return the batches of a poll with their events, or its earlier deliveries."""
+    """Return the text for a poll's batches and events, or for its deliveries of earlier batches."""
     if report.headers:
         first, last = report.headers[0], report.headers[-1]
         which = first.number if first is last else f"{first.number} to {batch_number(last.epoch, last.seq)}"
@@ -150,8 +155,8 @@ def outcome_data(output: Output, outcome: Outcome) -> dict[str, Any]:
     report, error = outcome.report, outcome.error
     if error is not None:
         kind = "refused" if outcome.exit_code == 3 else "failed"
-        did = _report_data(output, report) if report is not None else {}
-        return did | output.as_data(error) | {"stream": outcome.stream, "outcome": kind}
+        done = _report_data(output, report) if report is not None else {}
+        return done | output.as_data(error) | {"stream": outcome.stream, "outcome": kind}
     assert report is not None
     kind = "failed" if report.failures else "ok" if report.header else "empty"
     return {"stream": report.stream, "outcome": kind, **_report_data(output, report)}

@@ -1,4 +1,4 @@
-"""Command ``status``: one line a stream, or all facts of the streams that are named."""
+"""Command ``status``: one line per stream, or all facts of named streams."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _OUTCOMES = {"ok": "changes", "empty": "no change", "failed": "failed", "refused
 _TITLES = ("stream", "state", "last poll", "last batch", "lag", "waiting")
 _GAP = 2  # blanks between two columns
 _NAME_WIDTH = len("last batch")  # of a fact
-_SHORTEST = 8  # letters that are left of a stream's name at least
+_SHORTEST = 8  # characters of a stream's name that are shown at least
 
 
 def status(output: Output, streams: StreamNames = None, check: Check = False) -> int:
-    """Show the state of the streams: one line each, all facts of those that are named."""
+    """Show the state of the streams: one line each, or all facts of named streams."""
     from qbcd.status import status_data
 
     with output.project() as project, output.working("reading the state"):
@@ -52,14 +52,14 @@ def status(output: Output, streams: StreamNames = None, check: Check = False) ->
     else:
         _show_lines(output, found)
     for one_left in left if not output.as_json else []:
-        output.warn(one_left.told())
+        output.warn(one_left.describe())
     if check:
         return UNHEALTHY if any(one.state in ("refused", "failed", "late", "error") for one in found) else 0
     return worst([one.failed.exit_code for one in found if one.failed])
 
 
 def _messages(data: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield where a stream's status holds stored messages, which repeat the words of others."""
+    """Yield the places of stored messages, which may contain foreign text, in a status."""
     yield data, "error"
     for holder in (data["last_poll"], *data["failures"].values()):
         if holder:
@@ -116,7 +116,7 @@ def _colored(line: str, state: str) -> str:
 
 
 def _shortened(text: str, width: int) -> str:
-    """Cut a text in its middle, since names of streams often differ at their ends."""
+    """Shorten a text in its middle, because names of streams often differ at their ends."""
     if len(text) <= width:
         return text
     end = (width - 1) // 2
@@ -133,7 +133,7 @@ def _show_facts(output: Output, one: StreamStatus) -> None:
 
 
 def _facts(one: StreamStatus) -> Iterator[tuple[str, str]]:
-    poll, batch, mark, visits = one.last_poll, one.last_batch, one.watermark, one.visits
+    poll, batch, watermark, visits = one.last_poll, one.last_batch, one.watermark, one.visits
     yield "strategy", f"{one.strategy}, polled every {formatting.age(one.every.total_seconds())}"
     yield "state", one.state
     if one.polling:
@@ -148,8 +148,9 @@ def _facts(one: StreamStatus) -> Iterator[tuple[str, str]]:
         yield "last batch", f"{batch.number}: {formatting.events(batch.counts)}, found {_moment(batch.ts_ms / 1000)}"
     if one.lag is not None:
         yield "lag", f"{formatting.age(one.lag)} since a poll succeeded"
-    if mark is not None:
-        yield "watermark", mark.at if mark.lag is None else f"{mark.at}, {formatting.age(mark.lag)} ago"
+    if watermark is not None:
+        age = "" if watermark.lag is None else f", {formatting.age(watermark.lag)} ago"
+        yield "watermark", f"{watermark.at}{age}"
     if visits is not None:
         oldest = "one was never visited" if one.visited_ago is None else f"oldest {formatting.age(one.visited_ago)} ago"
         yield "pass", f"{visits.visited:,} of {formatting.counted(visits.ranges, 'range')} visited, {oldest}"
@@ -165,7 +166,7 @@ def _facts(one: StreamStatus) -> Iterator[tuple[str, str]]:
 
 # -- errors ------------------------------------------------------------------------------------------------------------
 def _errors(one: StreamStatus) -> Iterator[str]:
-    """Yield the errors of a stream, each once: the error of the last poll may be that of a sink."""
+    """Yield the errors of a stream, each once; the last poll's error may be that of a sink."""
     named = {sink: _attempts(failure) for sink, failure in one.failures.items() if failure.message in one.error}
     if one.error:
         several = len(named) > 1
@@ -181,7 +182,7 @@ def _attempts(failure: DeliveryFailure) -> str:
 
 
 def _placed(one: StreamStatus) -> str:
-    """Return the error with its stream's name, which messages of the history have already."""
+    """Return the error with the name of its stream, which stored messages already contain."""
     return one.error if one.stream in one.error else f"stream {one.stream}: {one.error}"
 
 

@@ -1,4 +1,7 @@
-"""The configuration: read, validated, resolved. Sits above errors and model, below everything that does work."""
+"""The configuration: read, validated, with defaults resolved.
+
+The package is above `errors` and `model`, and below everything that connects or works.
+"""
 
 from __future__ import annotations
 

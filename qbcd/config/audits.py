@@ -1,4 +1,4 @@
-"""Audits: how often replica and source are compared in full."""
+"""The schedule of audits: full comparisons of replica and source."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class AuditConfig(Section):
     """The audit schedule of a stream.
 
     Attributes:
-        every: None for never.
+        every: The interval; None for never.
     """
 
     every: Interval | None = None
@@ -28,19 +28,19 @@ class AuditConfig(Section):
         if data == OFF or data is False:
             return {}
         if not isinstance(data, dict) or all(item is None for item in data.values()):
-            raise wrong("`audit` says how often replica and source are compared in full", "write {every: 24h}, or off")
+            raise wrong("`audit` sets how often replica and source are compared in full", "write {every: 24h}, or off")
         return data
 
 
 def interval(own: AuditConfig | None, general: AuditConfig | None, strategy: StrategyConfig) -> timedelta | None:
     """Return the interval between audits of a stream.
 
-    None without audits, or if the stream's polls compare as much as an audit would.
+    None without audits, or if the polls of the stream compare as much as an audit would.
 
     Args:
-        own: The table's own setting. Only with it does an audit also look for what digests hide.
+        own: The table's own setting. Only this setting makes an audit compare values where polls compare digests.
         general: The setting of `defaults`.
-        strategy: The stream's.
+        strategy: The stream's strategy.
     """
     audit = general if own is None else own
     if audit is None or (strategy.is_its_own_audit and not (own and strategy.compares_digests)):

@@ -1,6 +1,7 @@
-"""The databases that a URL may name: those that can be a source, and those that can keep the state.
+"""Names of the databases that a URL may have: those for a source, those for the state.
 
-Connectors and the state are above this package, so it knows nothing but names. No other module of it names a database.
+Connectors and the state are above this package, so it knows only names. No other module of the package names a
+database.
 """
 
 from __future__ import annotations
@@ -14,35 +15,38 @@ BUILT_CONNECTORS = ("mariadb", "mysql", "postgresql")
 STATE_DATABASES = ("mariadb", "mysql", "postgresql", "sqlite")
 EXAMPLE_URL = "postgresql://user@host:5432/database"
 USUAL_PORTS = {"3306": "mariadb", "5432": "postgresql"}
-EXAMPLE_DATABASE = "postgresql"  # in examples, where nothing says which one is meant
+EXAMPLE_DATABASE = "postgresql"  # in examples, if the configuration does not say which database it is
 ADD_A_CONNECTOR = "docs/extending/add-a-connector.md"
 
-_OTHERS = ("mssql",)  # near to one of ours, and another database
+_OTHERS = ("mssql",)  # spelled like one of the databases above, but another product
 _ALIASES = {"postgres": "postgresql"}
 _SHORT = {"pg": "postgresql", "pgsql": "postgresql", "psql": "postgresql", "psycopg2": "postgresql"}
 
 
 def database_name(name: str) -> str:
-    """Return qbcd's name of a database that a URL may call otherwise."""
+    """Return qbcd's name of a database; a URL may use an alias."""
     return _ALIASES.get(name, name)
 
 
 def connector_names() -> list[str]:
-    """Return the databases that have a connector: the built-in ones, then those of installed packages."""
+    """Return the databases with a connector: built-in ones, then those of installed packages."""
     return list(dict.fromkeys((*BUILT_CONNECTORS, *plugins.installed(plugins.CONNECTORS))))
 
 
 def has_connector(name: str) -> bool:
-    """Return True if a database has a connector; packages are searched only for one that is not built in."""
+    """Return True if a database has a connector.
+
+    Installed packages are searched only if it is not built in.
+    """
     return name in BUILT_CONNECTORS or name in connector_names()
 
 
 def no_connector(name: str, shown: str = "") -> tuple[str, str]:
-    """Return the message, and what helps, for a database that has no connector.
+    """Return message and remedy for a database that has no connector.
 
     Args:
         name: The database as the URL names it.
-        shown: What to show in its place, in quotes; by default the name itself.
+        shown: Quoted text to show instead of the name; empty for the name itself.
     """
     known = connector_names()
     listed = f"there are {', '.join(known)}; {ADD_A_CONNECTOR} says how to add one"
@@ -52,7 +56,10 @@ def no_connector(name: str, shown: str = "") -> tuple[str, str]:
 
 
 def no_state(name: str, shown: str = "") -> tuple[str, str]:
-    """Return the message, and what helps, for a database in which no state can be kept; see :func:`no_connector`."""
+    """Return message and remedy for a database that cannot keep the state.
+
+    The arguments are those of :func:`no_connector`.
+    """
     listed = f"use one of {', '.join(STATE_DATABASES)}, for instance sqlite:///.qbcd/state.db"
     if shown:
         return f"qbcd cannot keep state in the database that {shown} names", listed

@@ -1,7 +1,7 @@
-"""The configuration as it was written: plain values with the line of every key, and the errors that point at them.
+"""The configuration as written: plain values, lines of the keys, errors with their place.
 
-Reads YAML as parser events, so that lines are kept, keys cannot repeat, and neither aliases nor tags nor deep nesting
-are followed. Scalars follow YAML 1.2 (`on` and `no` are text, `1:30` is text). Nothing here knows what the keys mean.
+YAML is read as parser events. So lines are known, a repeated key is an error, and aliases, tags and deep nesting are
+refused. Scalars follow YAML 1.2 (`on`, `no` and `1:30` are text). This module does not know the meaning of the keys.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with the configuration.
+    """An error in the configuration, without its line.
 
     Attributes:
-        path: Key path of the value concerned.
-        what: What is wrong, without the place; never holds a secret.
-        remedy: What to do about it, or an empty string.
+        path: Key path of the value.
+        what: The problem, without its place and without secrets.
+        remedy: The fix, or an empty string.
         not_built: The feature is documented but does not exist yet.
     """
 
@@ -50,11 +50,11 @@ class Document:
     """A configuration as written.
 
     Attributes:
-        display: The file's name as the user gave it; empty when the configuration came as a dict.
-        base_dir: Folder that relative paths start from.
-        raw: The values before interpolation.
+        display: The file's name as the user gave it; empty for a dict.
+        base_dir: The folder from which relative paths start.
+        raw: The values before placeholders are replaced.
         lines: Line of every key path, from 1; empty for a dict.
-        interpolated: The paths whose text holds, or was given as, a secret; mapped to what may be shown instead.
+        interpolated: By path of a value with a placeholder or a `SecretStr`: the text that may be shown for it.
     """
 
     display: str
@@ -64,22 +64,22 @@ class Document:
     interpolated: Mapping[KeyPath, str] = field(default_factory=dict)
 
     def where(self, path: KeyPath) -> str:
-        """``file:line: key.path``; a key that is not written has the line of what should hold it."""
+        """Return ``file:line: key.path``; a missing key has the line of its mapping."""
         line = next((self.lines[path[:n]] for n in range(len(path), -1, -1) if path[:n] in self.lines), 0)
         place = f"{self.display}:{line}" if self.display and line else self.display
         return ": ".join(part for part in (place, dotted(path)) if part)
 
     def shown(self, path: KeyPath, value: str) -> str:
-        """`value` in quotes as a message may show it: a value that came through a placeholder shows only that."""
+        """Return `value` in quotes for a message; of a value from a placeholder, the placeholder."""
         written = self._placeholder(path)
         return quoted(value if written is None else written)
 
     def is_hidden(self, path: KeyPath) -> bool:
-        """Return True if the value at `path` came through a placeholder, by itself or as a part of another value."""
+        """Return True if the value at `path`, or one that contains it, is from a placeholder."""
         return self._placeholder(path) is not None
 
     def item(self, path: KeyPath, index: int) -> KeyPath:
-        """Return the path of an item of a list; that of the value itself where one item is written without a list."""
+        """Return the path of an item of a list; `path` if the item is written without a list."""
         value = self.raw
         for part in path:
             value = value[part]
@@ -91,16 +91,16 @@ class Document:
         )
 
     def error(self, problem: Problem) -> ConfigError:
-        """The problem as an error with its place."""
+        """Return the problem as an error with its place."""
         kind = NotBuilt if problem.not_built else ConfigError
         return kind(problem.what, remedy=problem.remedy, where=self.where(problem.path))
 
 
 class InvalidConfig(ConfigError):
-    """Several things are wrong; the text has one line for each.
+    """An error for several problems; its text has one line for each.
 
     Attributes:
-        problems: Each as an error of its own, in the order of the file.
+        problems: One error for each problem, in the order of the file.
     """
 
     LISTED = 10
@@ -117,10 +117,10 @@ class InvalidConfig(ConfigError):
 
 
 def raise_problems(document: Document, problems: Iterable[Problem]) -> None:
-    """Raises what was found, in the order of the file; returns when nothing was.
+    """Raise the problems as one error, in the order of the file; return if there are none.
 
     Raises:
-        ConfigError: One problem; `NotBuilt` where it is one; `InvalidConfig` for several.
+        ConfigError: One problem, or its subclass `NotBuilt`; `InvalidConfig` for several.
     """
 
     def line(problem: Problem) -> int:
@@ -135,7 +135,7 @@ def raise_problems(document: Document, problems: Iterable[Problem]) -> None:
 
 
 def dotted(path: KeyPath) -> str:
-    """A key path for people: ``tables[1].strategy.timestamp``."""
+    """Return a key path as text: ``tables[1].strategy.timestamp``."""
     text = ""
     for part in path:
         if isinstance(part, int):
@@ -147,50 +147,50 @@ def dotted(path: KeyPath) -> str:
 
 
 def quoted(text: str) -> str:
-    """`text` in double quotes, on one line, shortened, control characters escaped."""
+    """Return `text` in double quotes, on one line, shortened, control characters escaped."""
     short = text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
     return '"' + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in short) + '"'
 
 
 def did_you_mean(name: str, choices: Iterable[str], otherwise: str = "") -> str:
-    """``did you mean "x"?`` for the nearest of `choices`, else `otherwise`."""
+    """Return ``did you mean "x"?`` for the nearest of `choices`, otherwise `otherwise`."""
     known = list(choices)
     near = difflib.get_close_matches(name, known, n=1) or [k for k in known if k.lower() == name.lower()]
     return f"did you mean {quoted(near[0])}?" if near else otherwise
 
 
 def parse_yaml(text: str, display: str) -> tuple[Any, dict[KeyPath, int]]:
-    """The values of a YAML text and the line of each key path.
+    """Return the values of a YAML text, and the line of each key path.
 
     Args:
         text: One YAML document.
         display: The file's name for messages.
 
     Raises:
-        ConfigError: Not YAML, or uses what a configuration may not: several documents, aliases, tags, repeated keys.
+        ConfigError: The text is not YAML, or has several documents, aliases, tags or repeated keys.
     """
     reader = _YamlReader(display)
     try:
         return reader.read(text), reader.lines
     except yaml.reader.ReaderError as error:
-        # position is an index into the text here, as the text was decoded before
+        # the text was decoded before, so the position is an index into it
         line = text.count("\n", 0, error.position) + 1
         raise reader.fail(line, "there is a control character that YAML does not allow", "remove it") from None
     except yaml.MarkedYAMLError as error:
         raise reader.fail(*_plain_words(error, text)) from None
     except (yaml.YAMLError, ValueError, OverflowError, LookupError):
-        # what PyYAML lets through on absurd escapes and version numbers
-        raise reader.fail(1, "not valid YAML", "check indents and quotes") from None
+        # PyYAML does not catch these for invalid escapes and version numbers
+        raise reader.fail(1, "not valid YAML", "check indentation and quotes") from None
 
 
 _QUOTE_IT = "put the value in quotes"
-_ALIGN = "begin keys of one mapping, and dashes of one list, in the same column"
-# Words of PyYAML, and in plain words what they mean and what helps.
+_ALIGN = "begin the keys of a mapping, and the dashes of a list, in the same column"
+# Message of PyYAML (a pattern), the problem in plain words, the remedy.
 _YAML_WORDS = (
-    (r"could not find expected ':'", "this line has no `key: value`", "write a colon and a blank behind the key"),
-    (r"expected <block end>, but found '<scalar>'", "there is text behind a quoted value", _QUOTE_IT),
-    (r"expected <block end>", "this line's indent fits none above", _ALIGN),
-    (r"found unexpected end of stream", "a quote is opened here and never closed", "close it"),
+    (r"could not find expected ':'", "this line has no `key: value`", "write a colon and a space after the key"),
+    (r"expected <block end>, but found '<scalar>'", "there is text after a quoted value", _QUOTE_IT),
+    (r"expected <block end>", "the indentation of this line matches no line above", _ALIGN),
+    (r"found unexpected end of stream", "this quote is never closed", "close it"),
     (r"found character '(.)' that", r"a value cannot begin with \1", _QUOTE_IT),
     (
         r"expected ',' or",
@@ -201,11 +201,8 @@ _YAML_WORDS = (
     (r"expected alphabetic or numeric character", "a value cannot begin with * or &", _QUOTE_IT),
     (r"found undefined tag handle", "a value cannot begin with !", _QUOTE_IT),
 )
-_AT_START = (
-    "could not find",
-    "found unexpected end",
-    "expected ','",
-)  # of these the construct's beginning is the place
+# Messages whose place is the beginning of the construct.
+_AT_START = ("could not find", "found unexpected end", "expected ','")
 
 
 def _plain_words(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str, str]:
@@ -214,10 +211,10 @@ def _plain_words(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str, str]
     mark = (error.context_mark if problem.startswith(_AT_START) else None) or error.problem_mark or error.context_mark
     number, column = (mark.line, mark.column) if mark else (0, 0)
     line = dict(enumerate(text.splitlines())).get(number, "")
-    what, remedy = _harmless(problem), "check indents and quotes, and quote values with special characters"
+    what, remedy = _harmless(problem), "check indentation and quotes, and quote values with special characters"
     if problem.startswith("found character '\\t'"):
         what = "there is a tab in this line" if line[:column].strip() else "this line is indented with a tab"
-        remedy = "YAML takes blanks only: replace the tab by spaces"
+        remedy = "YAML accepts only spaces there: replace the tab by spaces"
     elif problem.startswith("mapping values are not allowed"):
         what, remedy = "the line above has no `key: value`, or this line is indented too far", _ALIGN
         if len(re.findall(r":(?= |$)", line.rstrip())) > 1:
@@ -230,13 +227,13 @@ def _plain_words(error: yaml.MarkedYAMLError, text: str) -> tuple[int, str, str]
 
 
 def _harmless(problem: str) -> str:
-    """PyYAML's words without the text of the file that they may quote; that text may be a password."""
+    """Return a message of PyYAML without quoted text of the file, which may be a password."""
     kept = re.compile(r"('(?:<[a-z ]+>|\\t|.)')|'[^']*'?", re.DOTALL)
     return kept.sub(lambda match: match[1] or "some text", problem).replace(r"'\t'", "a tab")[:200]
 
 
 class _YamlReader:
-    """Builds values from parser events and remembers lines."""
+    """A reader that builds values from parser events and records their lines."""
 
     def __init__(self, display: str) -> None:
         self.display = display
@@ -272,7 +269,7 @@ class _YamlReader:
         if event.tag not in (None, "!", "tag:yaml.org,2002:str"):
             raise self.fail(line, "tags (!x) are not allowed", "write plain values, or quote them", path)
         if len(path) > MAX_DEPTH:
-            raise self.fail(line, f"nested deeper than {MAX_DEPTH} levels", "write fewer brackets or indents")
+            raise self.fail(line, f"nested deeper than {MAX_DEPTH} levels", "write fewer brackets or less indentation")
         if isinstance(event, yaml.ScalarEvent):
             return self.scalar(event, path)
         return self.mapping(path) if isinstance(event, yaml.MappingStartEvent) else self.sequence(path)
@@ -293,7 +290,7 @@ class _YamlReader:
         while not isinstance(event := self.take(), yaml.MappingEndEvent):
             line = event.start_mark.line + 1
             if not isinstance(event, yaml.ScalarEvent) or event.anchor is not None or event.tag is not None:
-                remedy = "quote the value, if it begins with { or [; a secret is written ${env:NAME}"
+                remedy = "quote a value that begins with { or [; write a secret as ${env:NAME}"
                 raise self.fail(line, "a key must be plain text", remedy, path)
             name = event.value
             if not encodable(name):
@@ -308,7 +305,10 @@ class _YamlReader:
 
 
 def plain_value(text: str) -> Any:
-    """The value of an unquoted scalar: null, boolean, integer of at most 18 digits, float, else text."""
+    """Return the value of an unquoted scalar.
+
+    It is null, a boolean, an integer of at most 18 digits, a float, or otherwise text.
+    """
     if text in _NULLS:
         return None
     if text in _BOOLEANS:
@@ -324,10 +324,10 @@ def encodable(text: str) -> bool:
 
 
 def plain_data(data: Any, path: KeyPath = ()) -> Any:
-    """`data` as mappings with text keys, lists, text, numbers, booleans, None and `SecretStr`, copied.
+    """Return a copy of `data` with the types of YAML, `SecretStr` and no others.
 
     Raises:
-        ConfigError: Another type, a key that is no text, text that is not valid Unicode, or too deep.
+        ConfigError: A value has another type, a key is not text, text is not valid Unicode, or the nesting is too deep.
     """
     if len(path) > MAX_DEPTH:
         raise ConfigError(f"nested deeper than {MAX_DEPTH} levels", remedy="flatten it", where=dotted(path[:2]))
@@ -347,4 +347,4 @@ def plain_data(data: Any, path: KeyPath = ()) -> Any:
     if isinstance(data, (list, tuple)):
         return [plain_data(item, (*path, n)) for n, item in enumerate(data)]
     remedy = "write text, a number, a boolean, a list or a mapping"
-    raise ConfigError(f"a value of type {type(data).__name__} does not belong here", remedy=remedy, where=dotted(path))
+    raise ConfigError(f"a value of type {type(data).__name__} is not supported here", remedy=remedy, where=dotted(path))

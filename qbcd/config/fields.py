@@ -1,7 +1,7 @@
-"""Types of configuration values: durations, paths, table names, whole numbers, and how a validator says what is wrong.
+"""Types of configuration values (durations, paths, table names, numbers), and their errors.
 
-Validators raise through :func:`wrong`; the loader turns that into an error with place and remedy. Their messages hold
-no input: where one is to be shown it goes in as `value`, so that the loader can hide what came through a placeholder.
+Validators raise the error of :func:`wrong`, and the loader adds its place. Messages contain no input: a text to show is
+passed as `value`, so that the loader can hide it if it is from a placeholder.
 """
 
 from __future__ import annotations
@@ -49,26 +49,28 @@ def wrong(
     choices: Iterable[str] = (),
     not_built: bool = False,
 ) -> PydanticCustomError:
-    """The error for a validator to raise.
+    """Return the error for a validator to raise.
 
     Args:
-        what: What is wrong; ``<value>`` stands for `value`.
-        remedy: What to do about it, where no choice is near to `value`.
-        at: The key or index below the validated value that is to blame, if any.
-        value: The offending text.
-        choices: What `value` could have been.
+        what: The problem; ``<value>`` is replaced by `value`.
+        remedy: The fix, unless `value` is similar to one of `choices`.
+        at: The key or index inside the validated value that is wrong, if any.
+        value: The wrong text.
+        choices: The values that are allowed.
         not_built: The feature is documented but does not exist yet.
     """
     context = {"remedy": remedy, "at": at, "value": value, "choices": tuple(choices), "not_built": not_built}
-    # braces would be taken for fields of pydantic's own template
+    # in the template itself, pydantic would read braces as fields
     return PydanticCustomError("qbcd", "{what}", {"what": what, **context})
 
 
 class Section(BaseModel):
-    """A mapping of the configuration: frozen, unknown keys refused, a known key without value counts as not written.
+    """A mapping of the configuration: frozen, without unknown keys.
+
+    A known key without a value counts as missing.
 
     Attributes:
-        example: What is told to one who left out a key that must be there.
+        example: The remedy for a required key that is missing.
     """
 
     example: ClassVar[str] = "add it"
@@ -85,15 +87,15 @@ class Section(BaseModel):
 
     @classmethod
     def keys(cls) -> list[str]:
-        """The keys that the mapping may have, as users write them."""
+        """Return the keys that the mapping may have, as users write them."""
         return [info.alias or name for name, info in cls.model_fields.items()]
 
     @classmethod
     def section(cls, key: str) -> type[Section]:
-        """Return the model of the mapping that stands under `key`.
+        """Return the model of the mapping under `key`.
 
         Raises:
-            KeyError: No mapping with keys of its own can be there.
+            KeyError: `key` has no mapping with a model.
         """
         annotations: list[Any] = [cls.model_fields[key].annotation]
         for annotation in annotations:
@@ -113,21 +115,21 @@ def _duration(value: Any) -> timedelta:
     else:
         raise wrong("not a duration", "write it as 500ms, 30s, 5m, 1h or 7d; a whole number is seconds")
     if length > _LONGEST:
-        raise wrong("this duration is longer than a century", "write a shorter one")
+        raise wrong("this duration is longer than 100 years", "write a shorter one")
     return length
 
 
 def _switch(value: Any) -> Any:
-    """True or false, also as text, which a placeholder gives; no other word or number is taken for one of them."""
+    """Return a boolean as it is, or the text true or false, which a placeholder gives, as one."""
     known = {"true": True, "false": False}
-    told = known.get(value.strip().lower()) if isinstance(value, str) else value
-    if not isinstance(told, bool):
-        raise wrong("expected true or false", "write true or false; yes, on and 1 are no switches")
-    return told
+    switch = known.get(value.strip().lower()) if isinstance(value, str) else value
+    if not isinstance(switch, bool):
+        raise wrong("expected true or false", "write true or false; yes, on and 1 are not accepted")
+    return switch
 
 
 def in_words(length: timedelta) -> str:
-    """A length of time as users write it, in the largest unit that gives a whole number."""
+    """Return a duration as users write it, in the largest unit that gives a whole number."""
     milliseconds = length // timedelta(milliseconds=1)
     whole = [(milliseconds // size, unit) for unit, size in _MILLISECONDS.items() if milliseconds % size == 0]
     return "".join(map(str, whole[-1])) if milliseconds else "0s"
@@ -140,7 +142,7 @@ def _positive(value: timedelta) -> timedelta:
 
 
 def _limit(value: timedelta) -> timedelta:
-    """Servers take whole seconds, and PostgreSQL no more than 24 days of them."""
+    """Round up to whole seconds, as servers need; refuse more than PostgreSQL's 24 days."""
     whole = timedelta(seconds=math.ceil(value.total_seconds()))
     if whole > timedelta(days=24):
         raise wrong("the limit is longer than 24 days", "write a shorter one, or 0 for none")
@@ -149,7 +151,7 @@ def _limit(value: timedelta) -> timedelta:
 
 def _number(value: Any) -> Any:
     if isinstance(value, bool):
-        raise wrong("a boolean is no number", "write a number")
+        raise wrong("a boolean is not a number", "write a number")
     return value
 
 
@@ -160,15 +162,15 @@ def _scalar_text(value: Any) -> Any:
 
 
 def local_path(value: Any, base_dir: Path, at: str | None = None) -> Path:
-    """A path as written, made absolute from `base_dir`.
+    """Return a path as an absolute one; a relative path starts from `base_dir`.
 
     Args:
-        value: What was written.
-        base_dir: Where relative paths start from.
-        at: The key that it is of, below the value that is validated.
+        value: The path as written.
+        base_dir: The folder from which relative paths start.
+        at: The key of the path inside the validated value, if any.
 
     Raises:
-        PydanticCustomError: It is empty, no text, or names another file system than the local one.
+        PydanticCustomError: The path is empty, not text, or not on the local file system.
     """
     if not isinstance(value, (str, Path)) or not str(value).strip():
         raise wrong("not a path", "write a folder or file, relative to the configuration file or absolute", at=at)
@@ -179,7 +181,7 @@ def local_path(value: Any, base_dir: Path, at: str | None = None) -> Path:
     try:
         return Path(os.path.abspath(base_dir / Path(value).expanduser()))
     except RuntimeError:
-        raise wrong("the home folder that ~ stands for is not known", "write the path in full", at=at) from None
+        raise wrong("the home folder for ~ is not known", "write the path in full", at=at) from None
 
 
 def _local_path(value: Any, info: ValidationInfo) -> Path:
@@ -187,15 +189,17 @@ def _local_path(value: Any, info: ValidationInfo) -> Path:
 
 
 def base_dir_of(info: ValidationInfo) -> Path:
-    """The folder that relative paths start from: the loader's, else the current one."""
+    """Return the folder from which relative paths start: the loader's, or the current one."""
     return Path((info.context or {}).get("base_dir", "."))
 
 
 def split_table(text: str) -> tuple[str, str]:
-    """Schema (empty when not given) and name of ``schema.table``; parts with dots, blanks or quotes stand in ``"``.
+    """Return schema (empty if not given) and name of ``schema.table``.
+
+    Parts with dots, blanks or quotes are in double quotes.
 
     Raises:
-        ValueError: It is not one or two such parts.
+        ValueError: The text does not have one or two such parts.
     """
     match = _TABLE.fullmatch(text.strip())
     if not match:
@@ -210,7 +214,7 @@ def _unquoted(part: str) -> str:
 
 def _table(value: str) -> str:
     if "*" in re.sub(r'"[^"]*"', "", value):
-        remedy = "list each table as schema.table; where * is a part of the name, put that in double quotes"
+        remedy = "list each table as schema.table; if * is part of a name, put the name in double quotes"
         raise wrong("patterns of table names are not built yet", remedy, not_built=True)
     try:
         split_table(value)
@@ -221,10 +225,10 @@ def _table(value: str) -> str:
 
 
 def filled(value: str) -> str:
-    """`value`, which is not blank.
+    """Return `value`.
 
     Raises:
-        PydanticCustomError: It is.
+        PydanticCustomError: It is blank.
     """
     if not value.strip():
         raise wrong("the text is empty", "fill it in or remove the key")
@@ -234,19 +238,19 @@ def filled(value: str) -> str:
 def _listed(value: Any) -> Any:
     """Return a single name as a list of one."""
     if isinstance(value, str) and "," in value:
-        raise wrong("several names are written in brackets", "write [a, b]; one name with a comma: ['a,b']")
+        raise wrong("a list of names needs brackets", "write [a, b]; one name with a comma: ['a,b']")
     return [value] if isinstance(value, str) else value
 
 
 def distinct(values: _Strings) -> _Strings:
-    """`values`, none of which is there twice.
+    """Return `values`.
 
     Raises:
-        PydanticCustomError: One is.
+        PydanticCustomError: One is listed twice.
     """
     if len(set(values)) < len(values):
         twice = next(n for n, value in enumerate(values) if value in values[:n])
-        raise wrong("<value> is there twice", "remove one", at=twice, value=values[twice])
+        raise wrong("<value> is listed twice", "remove one", at=twice, value=values[twice])
     return values
 
 

@@ -1,4 +1,4 @@
-"""Help for a first configuration: what an unknown key may mean, and how a section or a missing key is written."""
+"""Remedies for a first configuration: unknown keys, missing keys, sections of a wrong form."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from qbcd.config.strategy_registry import BUILT_STRATEGIES, options_class
 _TABLE = "{source: shop, table: public.orders, strategy: id_rcs}"
 _SINK = "{type: jsonl, path: out/changes}"
 
-# Keys of other tools, and ours; a key counts only where ours is known.
+# Keys of qbcd, with the names that other tools use; used only if the section has the key.
 _ALSO_CALLED = {
     "columns": ("include", "fields"),
     "every": ("interval", "schedule", "frequency", "poll"),
@@ -38,11 +38,11 @@ _MISSING = {
     "url": f"write url: {EXAMPLE_URL}",
     "path": "write path: out/changes",
 }
-# How sections are written, by their last key.
+# Examples of sections, by their last key.
 _SHAPES = {
     "sources": f"write sources: {{shop: {{url: {EXAMPLE_URL}}}}}",
     "sinks": f"write sinks: {{changes: {_SINK}}}",
-    "tables": f"write tables: [{_TABLE}], or each table behind a dash in lines of its own",
+    "tables": f"write tables: [{_TABLE}], or each table after a dash, on its own lines",
     "defaults": "write defaults: {every: 30s, sinks: [changes]}",
     "spark": "write spark: {master: 'local[*]'}",
     "conf": "write conf: {spark.driver.memory: 2g}",
@@ -51,7 +51,7 @@ _SHAPES = {
     "guards": "write guards: {max_delete_fraction: 0.5}",
     "types": "write types: {amount: text}",
 }
-# Parts of an address that others write as keys of their own.
+# Parts of an address, with the keys that other tools have for them.
 _PARTS = {
     "host": ("host", "hostname", "server", "address"),
     "port": ("port",),
@@ -62,7 +62,7 @@ _PARTS = {
 
 
 def unknown_key(document: Document, path: KeyPath, model: type[Section]) -> Problem:
-    """Return the problem of a key that is none of `model`'s."""
+    """Return the problem of a key that `model` does not have."""
     key, known = str(path[-1]), model.keys()
     return Problem(path, f"unknown key {quoted(key)}", _elsewhere(document, path, key, model) or _nearest(key, known))
 
@@ -71,11 +71,11 @@ def _nearest(key: str, known: Sequence[str]) -> str:
     meant = _MEANT.get(key.lower(), "")
     if meant in known:
         return _meant(meant)
-    return did_you_mean(key, known, f"known are {', '.join(known)}")
+    return did_you_mean(key, known, f"known keys: {', '.join(known)}")
 
 
 def _elsewhere(document: Document, path: KeyPath, key: str, model: type[Section]) -> str:
-    """Return where a key belongs that is in the wrong section, or an empty string."""
+    """Return the remedy for a key in the wrong section, or an empty string."""
     if model is ProjectConfig and key != "source":
         if _has(DefaultsConfig, key):
             return "write it under `defaults`, or in an entry of `tables`"
@@ -88,7 +88,7 @@ def _elsewhere(document: Document, path: KeyPath, key: str, model: type[Section]
     if model is SparkConfig:
         return did_you_mean(key, model.keys(), "Spark's own settings are under `conf`: {spark.driver.memory: 2g}")
     if model is DefaultsConfig and _has(TableConfig, key):
-        return "it is a table's own: write it in an entry of `tables`"
+        return "it belongs to a single table: write it in an entry of `tables`"
     if model is TableConfig and key == "schema":
         return "write it before the table's name: table: schema.table"
     if model is TableConfig:
@@ -121,12 +121,12 @@ def _missing(path: KeyPath) -> str:
 
 
 def missing_key(path: KeyPath, model: type[Section]) -> Problem:
-    """Return the problem of a key that must be in a mapping."""
+    """Return the problem of a required key that is missing."""
     return Problem(path, _missing(path), _MISSING.get(str(path[-1]), model.example))
 
 
 def shape(path: KeyPath) -> str:
-    """Return how the section at `path` is written, or an empty string."""
+    """Return an example of the section at `path`, or an empty string."""
     if len(path) == 2 and path[0] == "sources":
         return f"write {path[1]}: {{url: {EXAMPLE_URL}}}"
     if len(path) == 2 and path[0] == "tables":
@@ -137,9 +137,9 @@ def shape(path: KeyPath) -> str:
 
 
 def merged(document: Document, problems: Iterable[Problem]) -> list[Problem]:
-    """Return `problems`, those of one mistake as one.
+    """Return `problems`, with the problems of one mistake merged into one.
 
-    Parts of an address in place of a URL, a section without names, a key that is only called otherwise.
+    Such mistakes are: parts of an address instead of a URL, a section without names, a required key under another name.
     """
     found = list(problems)
     meant = {(*one.path[:-1], one.remedy) for one in found}
@@ -155,18 +155,18 @@ def merged(document: Document, problems: Iterable[Problem]) -> list[Problem]:
 
 
 def _whole(document: Document) -> Iterator[tuple[KeyPath, set[str], Problem]]:
-    """Yield the path of a mapping, those of its keys that are one mistake, and what to say of them."""
+    """Yield mistakes over several keys: path of the mapping, the keys, the problem to report."""
     sources, sinks = (_mapping(document.raw.get(name)) for name in ("sources", "sinks"))
     flat = {key for key in (*SourceConfig.keys(), *_PARTS["host"]) if _is_plain(sources.get(key))}
     if flat:
         yield (
             ("sources",),
             {*sources},
-            Problem(("sources",), "each source has a name, above its keys", _SHAPES["sources"]),
+            Problem(("sources",), "each source needs a name, above its keys", _SHAPES["sources"]),
         )
         return
     if _is_plain(sinks.get("type")):
-        yield ("sinks",), {*sinks}, Problem(("sinks",), "each sink has a name, above its keys", _SHAPES["sinks"])
+        yield ("sinks",), {*sinks}, Problem(("sinks",), "each sink needs a name, above its keys", _SHAPES["sinks"])
     for name, source in sources.items():
         written = _mapping(source)
         parts = {part: key for part, keys in _PARTS.items() for key in keys if written.get(key) is not None}
@@ -179,7 +179,7 @@ def _whole(document: Document) -> Iterator[tuple[KeyPath, set[str], Problem]]:
 
 
 def _url_of(parts: dict[str, Any]) -> str:
-    """Return how the URL of a source is written that has these parts."""
+    """Return the remedy with the URL that these parts of an address give."""
     plain = {
         part: str(value) for part, value in parts.items() if isinstance(value, (str, int)) and "@" not in str(value)
     }

@@ -1,8 +1,8 @@
 """Load a YAML file or a dict as a :class:`~qbcd.config.models.ProjectConfig`.
 
-The steps are: text -> values with lines -> placeholders replaced -> models -> rules between sections. Whatever the
-input, only :class:`~qbcd.errors.ConfigError` and its subclasses are raised, one error for all problems found in a step,
-and no message holds a secret.
+The steps are: text -> values with lines -> placeholders replaced -> models -> rules between sections. For any input
+the only errors are :class:`~qbcd.errors.ConfigError` and its subclasses. One error reports all problems of a step, and
+no message contains a secret.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from qbcd.errors import ConfigError
 
 MAX_BYTES = 1_000_000
 
-# Pydantic's names of errors, in our words
+# By pydantic's name of an error: message and remedy.
 _WORDS = {
     "string_type": ("expected text", "put it in quotes"),
     "string_unicode": ("this text is not valid Unicode", "correct it"),
@@ -51,16 +51,16 @@ _WORDS = {
     "list_type": ("expected a list", "write [a, b]"),
     "dict_type": ("expected a mapping", "write keys and values, indented"),
     "model_type": ("expected a mapping", "write keys and values, indented"),
-    "too_short": ("nothing is listed here", "add at least one"),
+    "too_short": ("the list is empty", "add at least one"),
 }
 _SHAPED = ("list_type", "dict_type", "model_type")
 
 
 def load_config(path: str | os.PathLike[str]) -> ProjectConfig:
-    """Reads a configuration file.
+    """Read a configuration file.
 
     Args:
-        path: The YAML file; its folder is where relative paths start from.
+        path: The YAML file; relative paths in it start from its folder.
 
     Raises:
         ConfigError: The file cannot be read or is wrong; `NotBuilt` if it uses a feature that does not exist yet.
@@ -78,8 +78,8 @@ def config_from_dict(data: Mapping[str, Any], base_dir: str | os.PathLike[str] =
     Errors have a key path, but no file and line.
 
     Args:
-        data: Text, numbers, booleans, lists, mappings; a `SecretStr` is taken as a password from a safe place.
-        base_dir: Where relative paths start from.
+        data: Text, numbers, booleans, lists, mappings; a `SecretStr` is accepted as a password for any host.
+        base_dir: The folder from which relative paths start.
 
     Raises:
         ConfigError: As :func:`load_config`.
@@ -90,7 +90,7 @@ def config_from_dict(data: Mapping[str, Any], base_dir: str | os.PathLike[str] =
 def _read(path: Path, display: str) -> str:
     try:
         if not path.exists():
-            remedy = "`qbcd init` writes a commented one, -c names another"
+            remedy = "`qbcd init` writes one; -c FILE names another"
             raise ConfigError(f"there is no configuration file {quoted(display)}", remedy=remedy)
         if not path.is_file():
             raise ConfigError(f"{quoted(display)} is not a regular file", remedy="name a YAML file")
@@ -117,21 +117,23 @@ def _build(document: Document) -> ProjectConfig:
     unresolved = [problem.path for problem in problems]
     if values.get("version") is None:
         problems.append(Problem(("version",), "`version` is missing", "write version: 1"))
-        values["version"] = 1  # so that everything else is read as well
+        values["version"] = 1  # so that the other problems are reported too
     config, found = _validated(document, values)
     if config is not None:
         found = check_rules(config, document)
     problems += (one for one in found if not any(one.path[: len(path)] == path for path in unresolved))
-    # outside the except block of `_validated`, so that no chained exception carries the input
+    # outside the except block of `_validated`, so that no chained exception contains the input
     raise_problems(document, problems)
     if config is None:
-        raise ConfigError("the configuration is not valid", remedy="`qbcd schema` says what is", where=document.display)
+        raise ConfigError(
+            "the configuration is not valid", remedy="`qbcd schema` prints its JSON Schema", where=document.display
+        )
     config._document = document
     return config
 
 
 def _validated(document: Document, values: Any) -> tuple[ProjectConfig | None, list[Problem]]:
-    """Return the models of a configuration, or the problems that each has by itself."""
+    """Return the models of a configuration, or the problems inside single models."""
     try:
         return ProjectConfig.model_validate(values, context={"base_dir": document.base_dir}), []
     except ValidationError as error:
@@ -155,14 +157,14 @@ def _problem(document: Document, values: Any, details: ErrorDetails) -> Problem:
     if bound:
         side = "small" if bound == "ge" else "large"
         return Problem(
-            path, f"this number is too {side}", f"it is at {'least' if bound == 'ge' else 'most'} {context[bound]}"
+            path, f"this number is too {side}", f"it must be at {'least' if bound == 'ge' else 'most'} {context[bound]}"
         )
-    what, remedy = _WORDS.get(kind, ("this value is not valid here", "`qbcd schema` says what is"))
+    what, remedy = _WORDS.get(kind, ("this value is not valid here", "`qbcd schema` prints the JSON Schema"))
     return Problem(path, what, (shape(path) if kind in _SHAPED else "") or remedy)
 
 
 def _own(document: Document, path: KeyPath, context: Mapping[str, Any]) -> Problem:
-    """Return a problem found by a validator of qbcd's; values from placeholders are not shown."""
+    """Return a problem found by a validator of qbcd; values from placeholders are not shown."""
     if context["at"] is not None:
         path = (*path, context["at"])
     what, remedy, value = context["what"], context["remedy"], context["value"]
@@ -184,11 +186,11 @@ def _path(loc: tuple[str | int, ...]) -> KeyPath:
 
 
 def _model_at(values: Any, loc: tuple[str | int, ...]) -> type[Section]:
-    """Return the model of the mapping at a location as pydantic gives it.
+    """Return the model of a mapping.
 
     Args:
-        values: The configuration with placeholders replaced; it says which strategy and so which options are meant.
-        loc: Where the mapping is.
+        values: The configuration with placeholders replaced, which names the strategy and so the model of its options.
+        loc: The location of the mapping, as pydantic gives it.
     """
     tag = _tagged(loc)
     if tag is not None:

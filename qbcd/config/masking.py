@@ -1,8 +1,8 @@
-"""Passwords and other secrets, taken out of text.
+"""Masking of passwords and other secrets in text.
 
-Messages that qbcd composes itself hold identifiers and no secrets; of them only what has the form of a credential is
-masked, by :func:`credentials_masked`. Text that others wrote (a driver, a server, Java, a package, a traceback) may
-repeat a secret: :meth:`Masking.foreign` masks it there, as a whole word and only where a secret can be.
+qbcd's own messages contain identifiers and no secrets. In them :func:`credentials_masked` masks only what has the form
+of a credential. Foreign text (from a driver, a server, Java, a package, a traceback) may repeat a secret.
+:meth:`Masking.foreign` masks it there, as a whole word and only where a secret can occur.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from qbcd.config.streams import StreamConfig
 
 MASK = "***"
-REDACTED = "(?i)secret|password|passwd|token|access[._-]?key|credential"  # names of settings that hold a secret
+REDACTED = "(?i)secret|password|passwd|token|access[._-]?key|credential"  # names of settings whose value is a secret
 
-_CLASS = re.compile(r"(?:[a-z][a-z0-9_]*\.){2,}[A-Z]\w*")  # of Java, such as a provider of credentials
-_NO_SECRETS = ("true", "false")  # settings may be named like a secret and only switch something
-# A value behind the name of a password, and the password of a URL's user part, whatever they are.
+_CLASS = re.compile(r"(?:[a-z][a-z0-9_]*\.){2,}[A-Z]\w*")  # of a Java class, such as a provider of credentials
+_NO_SECRETS = ("true", "false")  # a setting with the name of a secret may be a switch
+# The value after the name of a password, and the password in the user part of a URL; both of any form.
 _VALUE = r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|[^\s&]+"""
-_OF_NAME = r"[\w.-]{0,80}"  # bounded, as are the parts of an encoded URL: a text may be long
+_OF_NAME = r"[\w.-]{0,80}"  # bounded, like the parts of an encoded URL, because a text may be long
 _SETTING = re.compile(
     rf"""(?i)(?<![\w.-])((?:{_OF_NAME}[._-])?(?:ssl_?)?(?:password|passwd|pwd)["']?\s*=\s*)(?:{_VALUE})"""
 )
@@ -43,32 +43,32 @@ _NAMED = re.compile(
     re.VERBOSE,
 )
 _LONGEST_NAMED = 24  # characters before a name that are searched for such a word
-# Not within a word or a dotted name; an escape sequence or an encoded character may precede.
+# Not inside a word or a dotted name; an escape sequence or an encoded character may precede.
 _BEFORE = r"(?:(?<!\w)(?<!\w[.$-])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
 _AFTER = r"(?!\w)(?![.$-]\w)"
-_SHORTEST_WORD = 4  # characters; anything shorter is masked only where a credential is announced
-_NO_WORD = 16  # characters that no word of a message has
-_LONG = 500  # characters beyond which a secret is searched for as a whole, in its usual spellings
+_SHORTEST_WORD = 4  # characters; a shorter secret is masked only where a credential is announced
+_NO_WORD = 16  # characters; words of messages are shorter
+_LONG = 500  # characters; a longer secret is searched as a whole, in its usual spellings
 
 
 def credentials_masked(text: str) -> str:
-    """Return `text` without what has the form of a credential: the password of a URL, ``password=..``."""
+    """Return `text` with credentials masked: passwords in URLs, values of ``password=..``."""
     for pattern in (_IN_URL, _IN_ENCODED_URL):
         text = pattern.sub(rf"\1{MASK}\3", text)
     return _SETTING.sub(rf"\1{MASK}", text)
 
 
 class Masking:
-    """The secrets of a project, masked in text that others wrote.
+    """The secrets of a project, masked in foreign text.
 
-    Where a credential is announced (``://user:x@``, ``password=x``, ``password "x"``) every secret is masked, whatever
-    its length. Elsewhere one that could be an ordinary word is masked only as a value, in quotes or at the end behind a
-    colon, and one that is also a name of the configuration is not masked.
+    Where a credential is announced (``://user:x@``, ``password=x``, ``password "x"``) every secret of any length is
+    masked. Elsewhere a secret that could be an ordinary word is masked only as a value: in quotes, or at the end after
+    a colon. A secret that is also a name in the configuration is not masked there.
 
     Args:
         secrets: Passwords and the like; empty ones are ignored.
-        names: Names of streams, tables, columns, roles, databases ..: they are no secrets, also where a secret is
-            spelled alike.
+        names: Names of streams, tables, columns, roles, databases and so on; they are not masked, even if a secret has
+            the same spelling.
     """
 
     def __init__(self, secrets: Iterable[str] = (), names: Iterable[str] = ()) -> None:
@@ -82,11 +82,11 @@ class Masking:
 
     @classmethod
     def of_url(cls, url: URL, *names: str) -> Masking:
-        """Return the masking of one database; `names` are further names that are no secrets."""
+        """Return the masking of one database; `names` are further names that are not secrets."""
         return cls([url_password(url)], [*url_names(url), *names])
 
     def foreign(self, text: str) -> str:
-        """Return text that others wrote without the secrets, also where they are percent-encoded or escaped."""
+        """Return foreign text with secrets masked, also if percent-encoded or escaped."""
         for pattern, replacement in self._announced:
             text = pattern.sub(replacement, text)
         for words in (self._words, self._values):
@@ -96,12 +96,15 @@ class Masking:
 
 
 def masking_of(config: ProjectConfig) -> Masking:
-    """Return the masking of a project: passwords of its databases, and settings that are named like a secret."""
+    """Return the masking of a project: for passwords of databases, and secrets in settings."""
     return Masking(secrets_of(config), _names_of(config))
 
 
 def secrets_of(config: ProjectConfig) -> Iterator[str]:
-    """Yield passwords of databases, and of settings: values that are named like a secret, passwords in URLs."""
+    """Yield passwords of databases and secrets in settings.
+
+    A setting is secret if its name says so. Passwords of URLs in settings are secrets too.
+    """
     for url in _urls(config):
         yield url_password(url)
     for settings in (config.spark.conf, *(sink.options for sink in config.sinks.values())):
@@ -111,11 +114,11 @@ def secrets_of(config: ProjectConfig) -> Iterator[str]:
 
 
 def named_secrets(settings: Any, named: bool = False) -> Iterator[str]:
-    """Yield the texts of settings that are named like a secret, or are inside one.
+    """Yield texts of settings with the name of a secret, and all texts inside such settings.
 
     Args:
         settings: A mapping, a list or a value.
-        named: `settings` is the value of a setting that is named like a secret.
+        named: `settings` is the value of a setting with the name of a secret.
     """
     if isinstance(settings, Mapping):
         for name, value in settings.items():
@@ -133,7 +136,7 @@ def url_password(url: URL) -> str:
 
 
 def url_names(url: URL) -> Iterator[str]:
-    """Yield what a URL names in plain: user, host, database, dialect and driver."""
+    """Yield the names in a URL: user, host, database, dialect and driver."""
     yield from (url.username or "", url.host or "", url.database or "", *url.drivername.split("+"))
 
 
@@ -154,7 +157,7 @@ def _names_in(stream: StreamConfig) -> Iterator[str]:
     yield from (stream.name, stream.table_schema, stream.table_name, table, stream.strategy)
     yield from (*(stream.key or ()), *(stream.columns or ()), *stream.exclude, *stream.types)
     yield from _texts(stream.options)
-    # what is written in plain in the user's SQL is no secret; literals aside, they are names
+    # words of the user's SQL are names, except its literals
     yield from re.findall(r"\w+", re.sub(r"'[^']*'", " ", f"{stream.where} {stream.query}"))
 
 
@@ -179,7 +182,7 @@ def _is_distinctive(secret: str) -> bool:
 
 
 def _announced(secrets: list[str]) -> list[tuple[re.Pattern[str], str]]:
-    """Return patterns of all `secrets` where a credential is announced, with what replaces each."""
+    """Return patterns of `secrets` where a credential is announced, with their replacements."""
     if not secrets:
         return []
     any_of = f"(?:{'|'.join(map(_spelled, secrets))})"
@@ -198,18 +201,24 @@ def _either(patterns: Iterable[str]) -> re.Pattern[str] | None:
 
 
 def _bounded(secret: str) -> str:
-    """Return the pattern of a whole word; a secret with characters that no word has needs no bounds."""
+    """Return the pattern of a secret as a whole word.
+
+    A secret with characters that words do not have needs no bounds.
+    """
     return f"{_BEFORE}{_spelled(secret)}{_AFTER}" if re.fullmatch(r"[\w.$-]+", secret) else _spelled(secret)
 
 
 def _as_value(secret: str) -> str:
-    """Return the pattern of a word in quotes, or of one behind a colon at the end of a line or of a list's item."""
+    """Return the pattern of a secret as a value.
+
+    It is in quotes, or after a colon at the end of a line or of an item of a list.
+    """
     word = _spelled(secret)
     return rf"(?<=[\"'`]){word}(?=\\?[\"'`])|(?<=[:=] ){word}(?=\s*(?:[,;)\]}}]|$))"
 
 
 def _spelled(secret: str) -> str:
-    """Return the pattern of a secret whose characters may be percent-encoded, escaped or doubled."""
+    """Return the pattern of a secret with characters percent-encoded, escaped or doubled."""
     if len(secret) > _LONG:
         whole = (secret, quote(secret, safe=""), quote_plus(secret), json.dumps(secret)[1:-1], repr(secret)[1:-1])
         return f"(?:{'|'.join(map(re.escape, whole))})"
@@ -230,7 +239,7 @@ def _character(one: str) -> str:
 
 
 def _masked_word(found: re.Match[str]) -> str:
-    """Return the mask, or the word itself where it is a name: ``relation "x" does not exist``."""
+    """Return the mask, or the word itself if it is a name: ``relation "x" does not exist``."""
     word, start = found[0], found.start()
     before = found.string[max(0, start - _LONGEST_NAMED) : start]
     return word if word.isidentifier() and _NAMED.search(before) else MASK

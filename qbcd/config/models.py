@@ -1,8 +1,8 @@
 """The configuration file as frozen pydantic models, one class per mapping.
 
-Relations between sections (a table's source exists, its name is unique) are judged in `qbcd.config.rules`. Models are
-made by :func:`qbcd.config.load_config` or :func:`qbcd.config.config_from_dict`, which replace placeholders and turn
-pydantic's complaints into errors with a place. No ``repr`` shows a secret.
+`qbcd.config.rules` checks relations between sections: a table's source exists, its name is unique.
+:func:`qbcd.config.load_config` and :func:`qbcd.config.config_from_dict` create the models. They replace placeholders,
+and turn pydantic's errors into errors with a place. No ``repr`` shows a secret.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _url(value: SecretStr) -> SecretStr:
 def _state(value: SecretStr, info: ValidationInfo) -> SecretStr:
     if "://" not in value.get_secret_value():
         remedy = "write sqlite:///.qbcd/state.db for a file, or dialect://user@host/database for a server"
-        raise wrong("the state is named by a database URL", remedy)
+        raise wrong("`state` must be a database URL", remedy)
     url = parse_url(_url(value).get_secret_value())
     if url.get_backend_name() == "sqlite":
         if is_memory_database(url):
@@ -75,13 +75,13 @@ _MASTER = re.compile(
 
 
 def _master(value: str) -> str:
-    """Accept only a master that Spark can parse.
+    """Refuse a master that Spark cannot parse.
 
-    Spark itself reports a bad one late, when rows must be moved, and with a Java stack trace.
+    Spark reports it late, when rows must be fetched, and with a Java stack trace.
     """
     if not _MASTER.fullmatch(value):
         remedy = "write local[*], local[2], spark://host:7077, k8s://.. or yarn"
-        raise wrong("<value> is no Spark master", remedy, value=value)
+        raise wrong("<value> is not a Spark master", remedy, value=value)
     return value
 
 
@@ -89,12 +89,12 @@ DatabaseUrl = Annotated[SecretStr, AfterValidator(_url)]
 
 
 class SparkConfig(Section):
-    """Settings of the Spark session that qbcd starts if none is passed in.
+    """Settings of the Spark session that qbcd starts if none is passed.
 
     Attributes:
-        conf: Spark's own settings; not shown, since they may hold credentials of a file system.
-        driver_jar: The JDBC driver to use, before any that is found elsewhere; with sources of several databases it
-            serves those whose driver it holds.
+        conf: Spark's own settings; not shown, because they may contain credentials of a file system.
+        driver_jar: The JDBC driver to use before any other. With sources of several databases it serves those whose
+            driver it contains.
     """
 
     master: Annotated[Filled, AfterValidator(_master)] = "local[*]"
@@ -103,12 +103,12 @@ class SparkConfig(Section):
 
 
 class JdbcConfig(Section):
-    """Options of the JDBC reader; the connector judges `properties` by its allow-list.
+    """Options of the JDBC reader; the connector checks `properties` against its allow-list.
 
     Attributes:
         fetchsize: Rows per round trip.
-        driver_jar: This source's JDBC driver, before ``spark.driver_jar`` and any that is found elsewhere; of several
-            drivers that a database has, the one that the jar holds is used.
+        driver_jar: This source's JDBC driver, used before ``spark.driver_jar`` and any other. If a database has
+            several drivers, the one in the jar is used.
     """
 
     fetchsize: Whole = Field(default=10_000, ge=1, le=10_000_000)
@@ -121,9 +121,9 @@ class SourceConfig(Section):
 
     Attributes:
         url: SQLAlchemy URL as written, placeholders replaced.
-        qbcd_schema: ``schema`` in the file: where qbcd may create tables.
+        qbcd_schema: ``schema`` in the file: the schema in which qbcd may create tables.
         connections: Concurrent read connections.
-        statement_timeout: Time after which the source cancels a statement of qbcd's, whole seconds; 0 for never.
+        statement_timeout: Time limit of qbcd's statements in the source, whole seconds; 0 for none.
     """
 
     url: DatabaseUrl
@@ -144,7 +144,7 @@ class SourceConfig(Section):
         return self
 
     def sqlalchemy_url(self) -> URL:
-        """The URL with user and password filled in; its ``repr`` masks the password."""
+        """Return the URL with user and password filled in; its ``repr`` masks the password."""
         url = parse_url(self.url.get_secret_value())
         if self.user is not None:
             url = url.set(username=self.user)
@@ -166,7 +166,7 @@ class DefaultsConfig(Section):
 
 
 class TableConfig(DefaultsConfig):
-    """A stream as written; :class:`StreamConfig` is the same with inherited values."""
+    """A stream as written; :class:`StreamConfig` also has the inherited values."""
 
     name: Filled | None = None
     table: TableName | None = None
@@ -200,7 +200,7 @@ class ProjectConfig(Section):
 
     Attributes:
         state: SQLAlchemy URL of the state database as written; :meth:`state_url` gives it with an absolute path.
-        workdir: Folder of stages and replicas, absolute.
+        workdir: Folder of lake replicas and batches, absolute.
     """
 
     version: Literal[1]
@@ -216,11 +216,11 @@ class ProjectConfig(Section):
 
     @property
     def base_dir(self) -> Path:
-        """Folder that relative paths start from."""
+        """The folder from which relative paths start."""
         return self._document.base_dir
 
     def state_url(self) -> URL:
-        """The state database's URL, the path of an SQLite file made absolute."""
+        """Return the state database's URL, with an absolute path of an SQLite file."""
         url = parse_url(self.state.get_secret_value())
         if url.get_backend_name() != "sqlite":
             return url
@@ -234,7 +234,7 @@ class ProjectConfig(Section):
         return self._document.where(path)
 
     def shown(self, value: str, *path: str | int) -> str:
-        """Return the value at a key path as messages may show it: what came through a placeholder as written."""
+        """Return the value at a key path for a message; of a value from a placeholder, as written."""
         return self._document.shown(path, value) if self._document.is_hidden(path) else value
 
     @property
@@ -243,10 +243,10 @@ class ProjectConfig(Section):
         return tuple(self._resolved(index) for index in range(len(self.tables)))
 
     def stream(self, name: str) -> StreamConfig:
-        """The stream called `name`.
+        """Return the stream called `name`.
 
         Raises:
-            ConfigError: There is none; the remedy names the nearest.
+            ConfigError: There is no such stream; the remedy suggests a similar name.
         """
         known = {table.stream_name: index for index, table in enumerate(self.tables)}
         if name not in known:
@@ -285,7 +285,7 @@ class ProjectConfig(Section):
         )
 
     def source_of(self, table: TableConfig) -> str:
-        """Return the name of a table's source, its own or that of `defaults`; empty if there is neither."""
+        """Return the name of a table's source, its own or that of `defaults`; empty without both."""
         return table.source or self.defaults.source or ""
 
     def _inherit(self, table: TableConfig, key: str, otherwise: Any) -> Any:

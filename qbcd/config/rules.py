@@ -1,4 +1,4 @@
-"""Rules between the sections of a configuration, and rules for where secrets may be written."""
+"""Rules between the sections of a configuration, and rules for places of secrets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RESERVED_SINK = "python"
 
 
 def check_rules(config: ProjectConfig, document: Document) -> list[Problem]:
-    """Return all problems between sections that are each valid by themselves."""
+    """Return the problems between sections; each section alone is valid."""
     return [
         *_names(config),
         *_databases(config, document),
@@ -39,7 +39,7 @@ def _names(config: ProjectConfig) -> Iterator[Problem]:
 
 
 def _databases(config: ProjectConfig, document: Document) -> Iterator[Problem]:
-    """Report databases that nobody serves; the connector or the state would find out later."""
+    """Report databases without support, before a connector or the state would fail on them."""
     state = config.state_url()
     if (name := state.get_backend_name()) not in STATE_DATABASES:
         yield Problem(("state",), *no_state(name, _placeholder(document, ("state",), state)), not_built=True)
@@ -48,11 +48,11 @@ def _databases(config: ProjectConfig, document: Document) -> Iterator[Problem]:
         if not has_connector(name := url.get_backend_name()):
             yield Problem(path, *no_connector(name, _placeholder(document, path, url)))
         elif name in BUILT_CONNECTORS and not url.database:
-            yield Problem(path, "the url names no database", "end it with /DATABASE")
+            yield Problem(path, "the url has no database", "end it with /DATABASE")
 
 
 def _placeholder(document: Document, path: KeyPath, url: URL) -> str:
-    """Return the URL as written, in quotes, if the database came through a placeholder, otherwise an empty string."""
+    """Return the URL as written, quoted, if its database is from a placeholder, or ''."""
     raw = document.raw
     for part in path:
         raw = raw[part]
@@ -75,7 +75,7 @@ def _secrets(config: ProjectConfig, document: Document) -> Iterator[Problem]:
             yield Problem(("sources", name, "url"), "there is a literal password in the url", remedy)
         path = ("sources", name, "password")
         if written.get("password") is not None and path not in document.interpolated:
-            yield Problem(path, "the password is written out", remedy)
+            yield Problem(path, "the password is written in the file", remedy)
 
 
 def _tables(config: ProjectConfig, document: Document) -> Iterator[Problem]:
@@ -128,12 +128,12 @@ def _near(document: Document, path: KeyPath, name: str, known: list[str]) -> str
 
 
 def _shared_folders(config: ProjectConfig) -> Iterator[Problem]:
-    """Report sinks that share a folder: each would take the other's batches for its own."""
+    """Report sinks that share a folder: each would read the other's batches as its own."""
     seen: dict[str, str] = {}
     for name, sink in config.sinks.items():
         folder = str(sink.options.get("path") or "")
         if folder and folder in seen:
             yield Problem(
-                ("sinks", name, "path"), f"sink {seen[folder]} writes there already", "give it a path of its own"
+                ("sinks", name, "path"), f"sink {seen[folder]} has the same path", "give it a path of its own"
             )
         seen.setdefault(folder, name)

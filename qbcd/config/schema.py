@@ -1,4 +1,4 @@
-"""The JSON Schema of the configuration file as users write it, for editors and `qbcd schema`."""
+"""The JSON Schema of the configuration file, for editors and `qbcd schema`."""
 
 from __future__ import annotations
 
@@ -18,21 +18,24 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _PLACEHOLDER = {"type": "string", "pattern": r"\$\{(env|file):[^{}]+\}"}
 _NARROW = ("enum", "pattern")
-_FIXED = ("version", "type")  # what stands there decides what the rest means, so it is no placeholder
+_FIXED = ("version", "type")  # the value selects the rest of the schema, so it cannot be a placeholder
 _NOISE = ("title", "description", "format", "writeOnly")
 
 
 class _Generator(GenerateJsonSchema):
-    """Pydantic's, with durations as users write them."""
+    """Pydantic's generator, with durations as users write them."""
 
     def encode_default(self, dft: Any) -> Any:
         return in_words(dft) if isinstance(dft, timedelta) else super().encode_default(dft)
 
 
 def json_schema() -> dict[str, Any]:
-    """The schema, draft 2020-12; a placeholder is allowed for every value but `version` and `type`."""
+    """Return the schema, draft 2020-12.
+
+    Every value except `version` and `type` may be a placeholder.
+    """
     strategies = {name: options_class(name) for name in strategy_names()}
-    # one document for all, so that classes of one name get names of their own in it
+    # one document for all, so that classes with equal names get different names in it
     everything: Any = GenericAlias(tuple, (ProjectConfig, *strategies.values()))
     made = _users(TypeAdapter(everything).json_schema(by_alias=True, schema_generator=_Generator))
     sections, (project, *refs) = made["$defs"], made["prefixItems"]
@@ -45,7 +48,7 @@ def json_schema() -> dict[str, Any]:
         "properties": {"type": {"type": "string", "not": {"enum": list(BUILT_SINKS)}}},
         "required": ["type"],
     }
-    # a table's source is its own, or that of `defaults` for all of them
+    # either `defaults` has a source, or each table
     schema["anyOf"] = [
         {"properties": {"defaults": {"required": ["source"]}}, "required": ["defaults"]},
         {"properties": {"tables": {"items": {"required": ["source"]}}}},
@@ -54,10 +57,10 @@ def json_schema() -> dict[str, Any]:
 
 
 def _add_strategies(sections: dict[str, Any], refs: dict[str, dict[str, Any]]) -> None:
-    """Let tables and `defaults` have a strategy: its options, or its name alone where all options have defaults.
+    """Add the strategies to tables and `defaults`: by options, or by name if all have defaults.
 
     Args:
-        sections: The definitions of the schema, which are changed.
+        sections: The definitions of the schema; this function changes them.
         refs: The reference to each strategy's options.
     """
     alone = []
@@ -73,12 +76,15 @@ def _add_strategies(sections: dict[str, Any], refs: dict[str, dict[str, Any]]) -
 
 
 def _section(ref: dict[str, Any]) -> str:
-    """The name of a definition that a reference is to."""
+    """Return the name of the definition that a reference points to."""
     return str(ref["$ref"]).rpartition("/")[2]
 
 
 def _users(node: Any, *, fixed: bool = False) -> Any:
-    """A schema node without what pydantic adds for itself, narrow scalars widened by placeholders unless `fixed`."""
+    """Return a schema node as users need it.
+
+    It has no additions of pydantic, and scalars may also be placeholders, unless `fixed`.
+    """
     if isinstance(node, list):
         return [_users(item) for item in node]
     if not isinstance(node, dict):

@@ -1,8 +1,8 @@
 """Placeholders in configuration values: ``${env:NAME}`` and ``${file:/path}``.
 
-A placeholder may be a whole value or a part of one; ``$${`` stands for a plain ``${``. What a placeholder brings is
-never expanded again, and no message ever shows it. In the user part of a URL it is percent-encoded, so a password may
-hold any character.
+A placeholder may be a whole value or a part of it; ``$${`` is a plain ``${``. Its replacement is never expanded again
+and never shown in a message. In the user part of a URL the replacement is percent-encoded, so a password may contain
+any character.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _PLAIN = "$${"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _USER_PART = re.compile(r"[^:/?#]+://([^/?#]*@)")
 _MAX_SECRET = 65_536
-# Only digits, so that it can stand for a port as well as for a name
+# Only digits, so that it is valid as a port as well as a name
 _STAND_IN = "918273645"
 
 
 class _Unresolved(Exception):
-    """A placeholder has no value; says what and remedy."""
+    """A placeholder without a value; its arguments are message and remedy."""
 
 
 def expand(document: Document) -> tuple[Any, dict[KeyPath, str], list[Problem]]:
-    """The values of a document with every placeholder replaced.
+    """Return the values of a document with every placeholder replaced.
 
     Returns:
-        The values; the paths that held a placeholder (or a `SecretStr`) with the text that may be shown for them; what
-        could not be resolved.
+        The values; by path of a value with a placeholder or a `SecretStr`, the text that may be shown for it; the
+        problems of placeholders without a value.
     """
     shown: dict[KeyPath, str] = {}
     problems: list[Problem] = []
@@ -69,7 +69,7 @@ def is_url_path(path: KeyPath) -> bool:
 
 
 def expand_text(text: str, base_dir: Path, *, in_url: bool) -> str:
-    """`text` with its placeholders replaced; relative files start from `base_dir`."""
+    """Return `text` with its placeholders replaced; relative files start from `base_dir`."""
     blank = _TOKEN.sub(lambda match: "x" * len(match.group()), text)
     user_part = _USER_PART.match(blank) if in_url else None
     start, end = user_part.span(1) if user_part else (0, 0)
@@ -84,12 +84,12 @@ def expand_text(text: str, base_dir: Path, *, in_url: bool) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """A URL as written, each placeholder replaced by digits that stand for any value."""
+    """Return a URL as written, with digits instead of each placeholder."""
     return _TOKEN.sub(lambda match: "${" if match.group() == _PLAIN else _STAND_IN, text)
 
 
 def is_stand_in(text: str) -> bool:
-    """Return True if a part of a :func:`without_secrets` URL came, at least partly, through a placeholder."""
+    """Return True if a part of a URL of :func:`without_secrets` has a placeholder."""
     return _STAND_IN in text
 
 
@@ -119,7 +119,7 @@ def _file(name: str, base_dir: Path) -> str:
     remedy = "check the path and its permissions"
     try:
         if not path.is_file():
-            raise _Unresolved(f"the file {quoted(name)} does not exist or is no regular file", remedy)
+            raise _Unresolved(f"the file {quoted(name)} does not exist or is not a regular file", remedy)
         with path.open("rb") as stream:
             data = stream.read(_MAX_SECRET + 1)
     except (OSError, ValueError) as error:

@@ -1,6 +1,6 @@
-"""Sinks as the configuration names them, each with the options of its type.
+"""Sinks in the configuration, with the options of each type.
 
-A sink of another type is accepted when an installed package offers it in the entry-point group ``qbcd.sinks``.
+Another type is accepted if an installed package has it in the entry-point group ``qbcd.sinks``.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _OTHER = "other"
 
 
 class SinkConfig(Section):
-    """A sink and its options; ``type`` names the kind."""
+    """A sink and its options."""
 
     type: str
 
     @property
     def options(self) -> dict[str, Any]:
-        """Every option with its value, defaults filled in."""
+        """The options with their values, defaults filled in."""
         return {name: getattr(self, name) for name in type(self).model_fields if name != "type"}
 
 
@@ -50,7 +50,7 @@ class ConsoleSinkConfig(SinkConfig):
 
 
 class OtherSink(SinkConfig):
-    """A sink of an installed package; its options are judged by that package, but for `path`: a local one."""
+    """A sink of an installed package, which checks its options; `path` must be local."""
 
     settings: dict[str, Any] = Field(default_factory=dict, repr=False)
 

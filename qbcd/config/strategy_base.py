@@ -1,4 +1,4 @@
-"""Base of the options of strategies, with their rules for the tables that use them."""
+"""Base classes of the options of strategies, and their rules for tables."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from qbcd.config.strategy_values import Pace
 
 DEFAULT_TARGET = timedelta(milliseconds=500)
 
-StrategyClass = type[Any]  # a subclass of `qbcd.strategies.Strategy`, which is above this package
+StrategyClass = type[Any]  # a subclass of `qbcd.strategies.Strategy`, which this package must not import
 
 
 @dataclass(frozen=True)
 class StrategyUse:
-    """A table that uses a strategy, as its rules need it, with inherited values filled in.
+    """A table that uses a strategy, with inherited values filled in, for the strategy's rules.
 
     Attributes:
         path: Key path of the table.
-        inherited: The table has its strategy from `defaults`.
-        table: As written; None of a query.
-        key: None for the primary key, empty where rows have none.
-        columns: The captured columns; empty where the file lists none.
+        inherited: The strategy is from `defaults`.
+        table: As written; None for a query.
+        key: None for the primary key, empty if rows have no key.
+        columns: The captured columns; empty if the file lists none.
         where: The restriction, or an empty string.
         every: Interval between polls.
     """
@@ -62,7 +62,7 @@ class StrategyConfig(Section):
     A subclass declares it: ``type: Literal["ts"] = "ts"``.
 
     Attributes:
-        meaning: The options that decide what is captured; they are frozen at prepare, all others may change.
+        meaning: The options that define what is captured; they are fixed at `prepare`, all others may change.
         reads_query: The strategy captures the result of a query; others capture a table.
     """
 
@@ -74,72 +74,78 @@ class StrategyConfig(Section):
     @classmethod
     @abstractmethod
     def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
-        """Return the class that finds the changes under `options`.
+        """Return the class of the strategy that `options` select.
 
         Args:
-            options: Values as the property `options` has them.
+            options: Values as in the property `options`.
         """
 
     @property
     def options(self) -> dict[str, Any]:
-        """Every option with its value, defaults filled in."""
+        """The options with their values, defaults filled in."""
         return {name: getattr(self, name) for name in type(self).model_fields if name != "type"}
 
     @classmethod
     def frozen_value(cls, name: str, value: Any) -> Any:
-        """Return the part of an option's value that is frozen at prepare, JSON-ready."""
+        """Return the part of an option's value that is fixed at `prepare`, JSON-ready."""
         return list(value) if isinstance(value, tuple) else value
 
     # -- rules -------------------------------------------------------------------------------------------------------
     def problems(self, use: StrategyUse) -> Iterator[Problem]:
-        """Yield what these options do not allow in a table that uses them; by default a table without a key."""
+        """Yield the problems of a table that uses these options; by default a table without a key."""
         if use.key == ():
-            what = f"strategy {self.type} tells rows by their keys: `key: none` is for id_rcs and vbd alone"
+            what = f"strategy {self.type} identifies rows by their keys: only id_rcs and vbd accept `key: none`"
             yield use.table_problem("key", what, "name the columns that identify a row, or write `strategy: id_rcs`")
 
     @classmethod
     def problems_between(cls, uses: Sequence[tuple[Any, StrategyUse]]) -> Iterator[Problem]:
-        """Yield what tables that use this strategy do not allow each other; by default nothing.
+        """Yield the problems between tables that use this strategy; by default none.
 
         Args:
-            uses: Each table with its options, which are of this class.
+            uses: Each table with its options, instances of this class.
         """
         return iter(())
 
     @property
     def without_old_values(self) -> str:
-        """The reason why a deleted row has no values under these options; empty if it has."""
+        """The reason why a deleted row has no old values under these options; empty if it has them."""
         return ""
 
     @property
     def old_values_remedy(self) -> str:
         """The remedy if these options give no old values."""
-        return "take another strategy"
+        return "use another strategy"
 
     # -- audits ------------------------------------------------------------------------------------------------------
     @property
     def keeps_nothing(self) -> bool:
-        """There is no replica that an audit could compare."""
+        """True if there is no replica that an audit could compare."""
         return False
 
     @property
     def is_its_own_audit(self) -> bool:
-        """A poll, or a pass over all ranges, compares all that an audit could, but for chance."""
+        """True if polls compare everything that an audit compares.
+
+        Equal digests of different rows do not count.
+        """
         return True
 
     @property
     def compares_digests(self) -> bool:
-        """Polls compare digests of rows whose values are kept, so an audit can find what digests hide."""
+        """True if polls compare digests, but values are kept too.
+
+        Then an audit can find changes with equal digests.
+        """
         return False
 
 
 class VisitOptions(StrategyConfig):
-    """Options for the ranges that a poll visits, and for its pace (paper sections 3.4 to 3.6).
+    """Options for the ranges that a poll reads, and for its pace (paper sections 3.4 to 3.6).
 
     Attributes:
-        pace: Speed at which ranges are visited.
-        per_poll: Ranges that one poll visits; None for all.
-        max_staleness: Age that no range exceeds when `per_poll` is set.
+        pace: Speed at which ranges are read.
+        per_poll: Number of ranges that one poll reads; None for all.
+        max_staleness: With `per_poll`, every range is read within this time.
     """
 
     pace: Pace = Field(default_factory=Pace)
@@ -149,13 +155,13 @@ class VisitOptions(StrategyConfig):
     @model_validator(mode="after")
     def _bound_of_parts(self) -> VisitOptions:
         if self.max_staleness is not None and self.per_poll is None:
-            what = "`max_staleness` is a bound for polls that visit some ranges only"
+            what = "`max_staleness` needs `per_poll`, because without it every poll reads all ranges"
             raise wrong(what, "add `per_poll`, or remove it", at="max_staleness")
         return self
 
     @property
     def options(self) -> dict[str, Any]:
-        """Every option; `pace` is split into `target` or `per_second`, and `nice_ratio`."""
+        """The options, with `pace` split into `target` or `per_second`, and `nice_ratio`."""
         values = super().options
         pace: Pace = values.pop("pace")
         target = pace.target if pace.per_second is not None else pace.target or DEFAULT_TARGET

@@ -1,8 +1,8 @@
-"""The strategies by name. A new one is a module in `qbcd/strategies`, a line below and a page in docs.
+"""The registry of strategies. A new one needs a module in `qbcd/strategies` and a line here.
 
-Strategies sit above the configuration. So the registry says where the class of a strategy's options is, in the words of
-an entry point, and imports it when a configuration first names the strategy. The options know the strategy
-(:meth:`StrategyConfig.strategy_class`). An installed package writes the same line under the entry-point group
+Strategies are above the configuration, which must not import them. So the registry has the path of each class of
+options, in the form of an entry point, and imports it when a configuration first uses the strategy. The options know
+their strategy (:meth:`StrategyConfig.strategy_class`). An installed package has the same line in the entry-point group
 ``qbcd.strategies``.
 """
 
@@ -36,16 +36,16 @@ PLANNED_STRATEGIES = ("auto",)
 
 
 def strategy_names() -> tuple[str, ...]:
-    """Return the names that a configuration may use: the built-in ones, then those of installed packages."""
+    """Return the names of strategies: built-in ones, then those of installed packages."""
     return tuple(dict.fromkeys((*BUILT_STRATEGIES, *plugins.installed(plugins.STRATEGIES))))
 
 
 @lru_cache(maxsize=256)
 def options_class(name: str) -> type[StrategyConfig]:
-    """Return the class of the options of a strategy. It is kept: packages do not change while qbcd runs.
+    """Return the class of the options of a strategy; cached, since packages do not change.
 
     Raises:
-        ConfigError: There is no such strategy, or the package that brings it is broken.
+        ConfigError: There is no such strategy, or its package is broken.
     """
     if name in BUILT_STRATEGIES:
         point = EntryPoint(name, BUILT_STRATEGIES[name], plugins.STRATEGIES)
@@ -64,17 +64,17 @@ def options_class(name: str) -> type[StrategyConfig]:
 
 
 def frozen_options(strategy: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that decide what a strategy captures, as JSON-ready data; they are frozen at prepare."""
+    """Return the options of a strategy that are fixed at `prepare`, as JSON-ready data."""
     kind = options_class(strategy)
     return {name: kind.frozen_value(name, options.get(name)) for name in kind.meaning}
 
 
 def _problem(found: object, name: str) -> str:
-    """Why an entry point's object is no class of options for strategy `name`; empty where it is."""
+    """Return the reason why an object cannot be options of strategy `name`, or an empty text."""
     if not (isinstance(found, type) and issubclass(found, StrategyConfig)):
-        return "is no subclass of qbcd's StrategyConfig"
+        return "is not a subclass of qbcd's StrategyConfig"
     if inspect.isabstract(found):
-        return "does not say its `strategy_class`"
+        return "does not define `strategy_class`"
     named = found.model_fields["type"].default == name
     return "" if named else f'does not declare `type: Literal["{name}"] = "{name}"`'
 
@@ -104,7 +104,7 @@ def _strategy(value: Any, info: ValidationInfo) -> StrategyConfig:
     return kind.model_validate(spelled, context=info.context)
 
 
-# a placeholder of a schema: `qbcd.config.schema` puts the options of all strategies there
+# a placeholder in the JSON Schema: `qbcd.config.schema` inserts the options of all strategies
 AnyStrategy = Annotated[
     SerializeAsAny[StrategyConfig], PlainValidator(_strategy), WithJsonSchema({"type": ["string", "object"]})
 ]

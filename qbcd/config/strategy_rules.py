@@ -1,4 +1,4 @@
-"""Rules between a strategy and the tables that use it: the common ones here, a strategy's own in its option class."""
+"""Common rules for strategies and their tables; a strategy's own rules are in its options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qbcd.config.strategy_base import StrategyConfig, StrategyUse
 
 
 def check_strategies(config: ProjectConfig) -> list[Problem]:
-    """Return the problems of all tables; one that several tables inherit is there once."""
+    """Return the problems of all tables, each once, also if several tables inherit it."""
     found: dict[Problem, None] = {}
     uses: dict[type[StrategyConfig], list[tuple[StrategyConfig, StrategyUse]]] = {}
     for index, table in enumerate(config.tables):
@@ -47,15 +47,15 @@ def _query(table: TableConfig, strategy: StrategyConfig, use: StrategyUse) -> It
         what = f"strategy {strategy.type} reads a table; a query is captured by strategy vbd"
         yield use.table_problem("query", what, "write `strategy: vbd`, or make a view in the database and name it")
     elif table.query is None and strategy.reads_query:
-        what = f"strategy {strategy.type} captures the result of a query, and there is a table"
-        yield Problem(use.options_path, what, "write `query: SELECT ..`, or take id_rcs or mds, which also read views")
+        what = f"strategy {strategy.type} captures the result of a query, but `table` is given"
+        yield Problem(use.options_path, what, "write `query: SELECT ..`, or use id_rcs or mds, which also read views")
 
 
 def _pairing(config: ProjectConfig, table: TableConfig, strategy: StrategyConfig, here: KeyPath) -> Iterator[Problem]:
     key_change = table.key_change or config.defaults.key_change
     if key_change == "pair" and table.key == []:
         own = "remove `key_change`" if table.key_change else "write `key_change: off` for this table"
-        yield Problem((*here, "key_change"), "rows without a key have none that could change", own)
+        yield Problem((*here, "key_change"), "a stream without a key has no changes of a key", own)
         return
     reason = strategy.without_old_values
     if key_change == "pair" and reason:
@@ -65,13 +65,13 @@ def _pairing(config: ProjectConfig, table: TableConfig, strategy: StrategyConfig
 
 
 def _audit(config: ProjectConfig, table: TableConfig, strategy: StrategyConfig, here: KeyPath) -> Iterator[Problem]:
-    """Under `defaults` an audit is for all tables that need one; a table that needs none may not ask for it itself."""
+    """Report an audit that has no effect; under `defaults` it is for the tables that need one."""
     audit = table.audit or config.defaults.audit
     if audit is None or audit.every is None:
         return
     if strategy.keeps_nothing:
-        what = "with `replica: none` there is nothing that an audit could compare with the source"
+        what = "with `replica: none` qbcd keeps nothing that an audit could compare"
         yield Problem((*here, "audit"), what, "write `replica: keys`, or `audit: off` for this table")
     elif table.audit is not None and strategy.is_its_own_audit and not strategy.compares_digests:
-        what = f"polls of strategy {strategy.type} compare every row with all that is kept of it: an audit adds nothing"
+        what = f"polls of strategy {strategy.type} compare every row completely: an audit would find nothing more"
         yield Problem((*here, "audit"), what, "remove `audit`; qbcd verify shows whether replica and source are equal")

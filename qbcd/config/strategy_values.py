@@ -1,4 +1,4 @@
-"""Value types of the options of strategies: timestamp columns, zones, flags, pace, sweep."""
+"""Value types for options of strategies: timestamp columns, zones, flags, pace, sweep."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _columns(value: Any) -> Any:
     if not isinstance(value, (list, tuple)):
         raise wrong("expected a column, or a list of columns", "write updated_at, or [updated_at, created_at]")
     if not value:
-        raise wrong("nothing is listed here", "add at least one")
+        raise wrong("the list is empty", "add at least one")
     return value
 
 
@@ -32,7 +32,7 @@ def _one_meaning(names: tuple[str, ...]) -> tuple[str, ...]:
     if SYSTEM_VERSION in names and len(names) > 1:
         raise wrong(
             "<value> cannot be combined with columns",
-            "name it alone",
+            "write it alone",
             at=names.index(SYSTEM_VERSION),
             value=SYSTEM_VERSION,
         )
@@ -46,10 +46,10 @@ def _zone(value: Any) -> str:
         return value
     if isinstance(value, str) and _NAMED_ZONE.fullmatch(value) and value.lower() not in _SAME_AS_UTC:
         raise wrong(
-            "only a fixed offset can be given: a clock that steps back with summer time cannot carry a watermark",
+            "only a fixed offset is accepted: a clock that is set back after summer time cannot be a watermark",
             "write UTC or +02:00 if the writers keep that all year; otherwise use a column with time zone",
         )
-    raise wrong("not a zone", "write UTC, or a fixed offset such as +02:00")
+    raise wrong("not a time zone", "write UTC, or a fixed offset such as +02:00")
 
 
 def _scalar(value: Any) -> bool | int | str:
@@ -57,14 +57,14 @@ def _scalar(value: Any) -> bool | int | str:
         return value
     if isinstance(value, int) and -_WIDEST <= value < _WIDEST:
         return value
-    raise wrong("a flag's value is a boolean, a whole number or text", "write true, 1 or 'Y'")
+    raise wrong("the value of a flag must be a boolean, a whole number or text", "write true, 1 or 'Y'")
 
 
 class Sweep(Section):
-    """The schedule of the search for deleted rows.
+    """The schedule of sweeps for deleted rows.
 
     Attributes:
-        every: None if each poll is a sweep and nothing else.
+        every: The interval; None if every poll is a sweep and nothing else.
     """
 
     every: Interval | None = None
@@ -75,17 +75,17 @@ class Sweep(Section):
         if data == ONLY:
             return {}
         if not isinstance(data, dict) or all(item is None for item in data.values()):
-            raise wrong("`deletes` says when to look for deleted rows", "write {every: 1h}, or `only`")
+            raise wrong("`deletes` sets how often qbcd searches for deleted rows", "write {every: 1h}, or `only`")
         return data
 
 
 class Pace(Section):
-    """Speed at which ranges are visited.
+    """Speed at which ranges are read.
 
     Attributes:
-        target: Intended duration of the transaction of one range; ranges are sized by it.
-        nice_ratio: Pause after a range, as a multiple of the time that it took.
-        per_second: Ranges per second, instead.
+        target: Intended duration of one transaction, which reads as many ranges as fit.
+        nice_ratio: Rest after a transaction, as a multiple of its duration.
+        per_second: Ranges per second, instead of the other two.
     """
 
     target: Interval | None = None

@@ -1,4 +1,4 @@
-"""Streams as the rest of qbcd sees them: every inherited value filled in, every key with its place in the file."""
+"""Streams with every inherited value filled in, and the place of every key in the file."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _INHERITED = ("every", "sinks", "retain", "strategy", "baseline", "guards", "key
 
 
 class GuardsConfig(Section):
-    """Limits beyond which a poll is refused because it would delete too much.
+    """Limits for deletes of a poll; a poll that exceeds them is refused.
 
     Attributes:
         max_delete_fraction: Part of the stream's rows (0 to 1) that one poll may delete.
-        allow_empty: Whether an emptied source is believed.
+        allow_empty: Accept that a table which had rows is empty.
     """
 
     max_delete_fraction: Fraction = 0.5
@@ -33,15 +33,16 @@ class StreamConfig:
     """A stream with every inherited value filled in.
 
     Attributes:
-        table_schema: Empty where the file names none, and of a query, whose name is the stream's.
-        key: None for the primary key, empty where rows have none.
-        columns: None for all, less `exclude`.
-        types: Columns that travel otherwise than by their type.
+        table_schema: Empty if the file names none, and for a query.
+        table_name: For a query, the name of the stream.
+        key: None for the primary key, empty if rows have no key.
+        columns: None for all except `exclude`.
+        types: Columns that do not travel by their own type.
         where: The restriction, verbatim, or an empty string.
-        query: The SELECT that is captured in place of a table, verbatim, or an empty string.
-        strategy: The strategy's name; `options` are its own.
-        key_change: Whether a delete and an insert of equal content are marked as a pair.
-        audit: How often replica and source are compared in full; None for never, or where each poll does that.
+        query: The SELECT that is captured instead of a table, verbatim, or an empty string.
+        strategy: The strategy's name; `options` are its options.
+        key_change: Mark a delete and an insert of equal content as a pair.
+        audit: Interval of full comparisons; None for never, and if polls compare everything.
     """
 
     name: str
@@ -68,11 +69,14 @@ class StreamConfig:
 
     @property
     def subject(self) -> str:
-        """The key that says what is captured: ``table`` or ``query``."""
+        """The key of the captured object: ``table`` or ``query``."""
         return "query" if self.query else "table"
 
     def place(self, *path: str | int) -> str:
-        """``file:line: tables[1].key`` of a key of this stream; an inherited value has its place under `defaults`."""
+        """Return ``file:line: tables[1].key`` of a key of this stream.
+
+        An inherited value has its place under `defaults`.
+        """
         tables = self.document.raw.get("tables", [])
         table = tables[self.index] if self.index < len(tables) else {}
         defaults = self.document.raw.get("defaults") or {}

@@ -14,11 +14,11 @@ TEMPLATE = """\
 # Next: qbcd check, qbcd prepare, qbcd run --once
 version: 1
 
-# Where qbcd remembers what it did. Relative paths start from this file's folder.
+# The database with the state of all streams. Relative paths start from the folder of this file.
 state: sqlite:///.qbcd/state.db
-workdir: .qbcd                 # stages and replicas, local or mounted
+workdir: .qbcd                 # replicas and batches in files; a local or mounted folder
 
-# Needed only where Spark must start with other settings than these.
+# Only if Spark needs other settings than these.
 # spark:
 #   master: local[*]
 #   conf: {spark.driver.memory: 2g}
@@ -26,13 +26,13 @@ workdir: .qbcd                 # stages and replicas, local or mounted
 
 sources:
   shop:
-    # dialect://user@host:port/database, as SQLAlchemy spells it; here without the password, which is below
+    # dialect://user@host:port/database, in the format of SQLAlchemy; without the password, which is below
     url: ${env:SHOP_URL}
-    # No password in this file, unless the host is local: take it from the environment or a file.
+    # The password, from the environment or a file. It may be written here only if the host is local.
     password: ${env:SHOP_PASSWORD}
     # password: ${file:/run/secrets/shop}
-    # schema: qbcd             # where qbcd may create tables, for strategies that work inside the source
-    # connections: 2           # concurrent read connections
+    # schema: qbcd             # for strategies with tables in the source: the schema where qbcd creates them
+    # connections: 2           # number of connections that read at the same time
     # jdbc: {fetchsize: 10000}
 
 sinks:
@@ -40,52 +40,61 @@ sinks:
   # lake: {type: parquet, path: out/lake}
   # screen: {type: console, limit: 20}
 
-# Every table inherits these; its own value wins.
+# Values for all tables; a table may have its own.
 defaults:
-  every: 30s                   # 500ms, 30s, 5m, 1h, 7d
+  every: 30s                   # time between two polls: 500ms, 30s, 5m, 1h, 1d
   sinks: [changes]
-  retain: 7d                   # how long delivered batches are kept
+  retain: 7d                   # time to keep delivered batches
 
 tables:
-  - table: public.orders       # the stream's name is the table's, unless `name` says otherwise
+  - table: public.orders       # also the name of the stream, without the schema; `name: my_orders` sets another one
     source: shop
-    # How changes are found.
-    # id_rcs: compares checksums of key ranges and fetches only the ranges that differ; writes nothing to the source.
-    # The others keep what they saw in the source and need the right to create the schema there.
-    # mds:    compares with a copy of the table.
-    # id:     the same range by range, in short transactions; for large tables.
-    # tlcs:   compares a checksum of every row; old values are not kept.
-    # ts:     reads rows by a timestamp that every change moves; sees deletes only with option `deletes`.
-    # tdi:    reads by timestamp, and rows are marked as deleted by a flag. atdi: the same from an index alone.
+    # The strategy defines how qbcd finds changes, and where it keeps its replica: what it saw last.
+    #
+    # Replica in files in `workdir`; the source is only read (SELECT):
+    # id_rcs: computes checksums of ranges of rows in the source, and fetches only ranges whose checksum differs.
+    #
+    # Replica in the source; qbcd needs tables of its own in `schema`:
+    # mds:    compares the table with a copy, in one statement.
+    # id:     does the same range by range, in short transactions; for large tables.
+    # tlcs:   compares one digest per row instead of a copy, so events have no old values.
+    #         With `checksums: remote` the digests are in files, and the source is only read.
+    # ts:     reads only rows whose timestamp is new; every insert and update must set it. It finds deletes only with
+    #         `deletes`. With `replica: spark` the replica is in files, and the source is only read.
+    # tdi:    is like ts for applications that set a flag instead of deleting a row, so it finds deletes too.
+    # atdi:   is like tdi and reads only an index, which must contain all captured columns.
+    #
+    # Result of a query:
+    # vbd:    compares the result with a replica in the source, or with `variant: checksum` in files. With
+    #         `variant: delta` it recomputes only the part that changed rows affect. An example is below.
     strategy: id_rcs
     # strategy: {type: ts, timestamp: updated_at, zone: UTC, deletes: {every: 1h}}
     # strategy: {type: tdi, timestamp: updated_at, delete_flag: is_deleted, retention: 7d}
     # key: [order_id]          # default: the primary key
     # columns: [status, amount]  # default: all; or exclude: [comment]
-    # types: {amount: text}    # how a column travels, where not by its type
-    # where: region = 'EU'     # one condition in the database's own SQL
-    # baseline: events         # deliver the rows found at prepare as well; default: silent
-    # guards: {max_delete_fraction: 0.5, allow_empty: false}   # a poll that would delete more is refused
-    # key_change: pair         # a delete and an insert of equal content are marked as one change of key
+    # types: {amount: text}    # columns to deliver as text
+    # where: region = 'EU'     # only these rows; a condition in the SQL of the source
+    # baseline: events         # also deliver the rows that exist at `qbcd prepare`; default: silent
+    # guards: {max_delete_fraction: 0.5, allow_empty: false}   # refuse a poll that would delete more
+    # key_change: pair         # a delete and an insert of equal content are marked as one change of the key
+    # audit: {every: 24h}      # compare all values once a day; finds what polls by timestamp or checksum can miss
 
-  # In place of a table, the result of a query of yours: its `name`, `query: SELECT ..` and `strategy: vbd`.
+  # A query instead of a table:
+  # - {name: sales, source: shop, strategy: vbd, query: "SELECT region, count(*) AS n FROM orders GROUP BY region"}
 """
 
 
 def write_template(directory: str | os.PathLike[str] = ".", name: str = FILE_NAME) -> Path:
-    """Writes :data:`TEMPLATE` into a folder, which is made when missing.
-
-    Returns:
-        The file written.
+    """Write :data:`TEMPLATE` into a folder, which is created if missing; return the file.
 
     Raises:
-        ConfigError: There is such a file already, or it cannot be written.
+        ConfigError: The file exists, or it cannot be written.
     """
     folder = Path(directory)
     path = folder / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # "x" refuses an existing file, a dangling link too, without a gap between look and write
+        # "x" refuses an existing file or dangling link, without a race between check and write
         with path.open("x", encoding="utf-8") as stream:
             stream.write(TEMPLATE)
     except FileExistsError:

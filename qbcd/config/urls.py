@@ -1,4 +1,4 @@
-"""Database URLs: parsed without ever echoing them, and what they say about host and password."""
+"""Database URLs: parsing, hosts and passwords. No error repeats a URL."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BAD_PORT = re.compile(r"[^:/?#]+://(?:[^/?#]*@)?(?:\[[^\]]*\]|[^:/?#@]*):[^/?#]
 
 
 class BadUrl(ValueError):
-    """The text is no database URL; neither message nor remedy repeats it."""
+    """A text that is not a database URL; neither message nor remedy repeats it."""
 
     def __init__(self, what: str, remedy: str = SPELLING) -> None:
         super().__init__(what)
@@ -28,10 +28,10 @@ class BadUrl(ValueError):
 
 
 def parse_url(text: str | URL) -> URL:
-    """The URL of a database, which it calls by qbcd's name.
+    """Return the URL of a database, with qbcd's name of the database.
 
     Raises:
-        BadUrl: It cannot be read, or a character that must be percent-encoded is not.
+        BadUrl: It cannot be parsed, or a special character is not percent-encoded.
     """
     try:
         url = make_url(text)
@@ -39,7 +39,7 @@ def parse_url(text: str | URL) -> URL:
         raise _bad_url(str(text)) from None
     if url.port is not None and not 0 < url.port < 65536:
         raise BadUrl("the port in the URL is not between 1 and 65535", "write the server's port, such as 5432")
-    # an @ or / of a password that was not encoded would otherwise end up in host or database, and be shown
+    # a plain @ or / in a password would become part of host or database, which messages show
     if "@" in (url.host or "") or (url.host and "@" in (url.database or "")):
         raise BadUrl("there is an @ after the user part of the URL")
     name, plus, driver = url.drivername.partition("+")
@@ -49,15 +49,15 @@ def parse_url(text: str | URL) -> URL:
 def _bad_url(text: str) -> BadUrl:
     """Return the reason why SQLAlchemy cannot read a URL."""
     if text.startswith("jdbc:"):
-        what = "this is a JDBC URL: qbcd takes one URL and derives JDBC's from it"
-        return BadUrl(what, "leave `jdbc:` out, and write user and options as in dialect://user@host:port/database")
+        what = "this is a JDBC URL, but qbcd needs a SQLAlchemy URL and derives the JDBC URL from it"
+        return BadUrl(what, "write dialect://user@host:port/database, without `jdbc:`")
     if _BAD_PORT.match(text):
         return BadUrl("the port in the URL is not a whole number", "write the server's port, such as 5432")
     return BadUrl("not a database URL")
 
 
 def hosts_of(url: URL) -> list[str]:
-    """Every host that the URL may lead to; empty when it names none (a socket or a file)."""
+    """Return every host in the URL; empty for a socket or a file."""
     found = [url.host] if url.host else []
     for name in ("host", "hostaddr"):
         for text in _values(url, name):
@@ -66,21 +66,24 @@ def hosts_of(url: URL) -> list[str]:
 
 
 def is_local(url: URL) -> bool:
-    """Return True if the URL can only lead to this machine: localhost, a loopback address, a Unix socket or a file."""
+    """Return True if the URL can only lead to this machine.
+
+    That is localhost, a loopback address, a Unix socket or a file.
+    """
     return "service" not in url.query and all(_is_local_host(host) for host in hosts_of(url))
 
 
 def has_password_parameter(url: URL) -> bool:
-    """Return True if the query part has a password, which neither masks nor JDBC would find there."""
+    """Return True if the query part has a password, which masks and JDBC would not find."""
     return any(name.lower() in PASSWORD_PARAMETERS for name in url.query)
 
 
 def literal_password(written: str) -> bool:
-    """Return True if a URL as written in the file has a password instead of a placeholder."""
+    """Return True if a URL in the file has a literal password, not a placeholder."""
     try:
         password = parse_url(without_secrets(written)).password
     except BadUrl:
-        return False  # what it expands to is judged elsewhere; as written it holds no readable password
+        return False  # the expanded URL is checked elsewhere; as written it has no readable password
     return bool(password) and not is_stand_in(str(password))
 
 

@@ -1,6 +1,7 @@
-"""The connectors by the database's name in a URL. A new one is one file or folder here and one line below.
+"""The connectors, by the database's name in a URL.
 
-Packages of third parties add theirs through the entry-point group ``qbcd.connectors``.
+A new one is a file or folder here and a line below. Other packages add theirs with the entry-point group
+``qbcd.connectors``.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ CONNECTORS: dict[str, type[Connector]] = {"postgresql": PostgreSQL, "mariadb": M
 
 
 def connector_for(url: str | URL) -> Connector:
-    """The connector of the database that `url` names.
+    """Return the connector of the database that `url` names.
 
     Raises:
-        ConfigError: It is no URL, no connector serves its database, or the package that brings one is broken. The URL
-            is not shown: it may hold a password.
+        ConfigError: It is no URL, there is no connector for its database, or the connector's package is broken. The
+            URL is not shown, since it may contain a password.
     """
     try:
         backend = parse_url(url).get_backend_name()

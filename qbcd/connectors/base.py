@@ -1,8 +1,8 @@
-"""A connector: the facts about one database, and collaborators for everything that differs between databases.
+"""A connector: facts about one database, and collaborators for its differences from others.
 
-A connector opens no connection and keeps no state. Expressions are sqlglot trees; the dialect's text is made in one
-place, `qbcd.sql.compile`. Abilities that a database may lack are classes `Supports..`, which a collaborator inherits
-where it has them; the rest of qbcd asks by :meth:`Connector.supports` and :meth:`Connector.require`.
+A connector opens no connection and keeps no state. Expressions are sqlglot trees; `qbcd.sql.compile` alone makes the
+dialect's text of them. An ability that a database may lack is a class ``Supports..``; a collaborator that has the
+ability inherits it. The rest of qbcd uses :meth:`Connector.supports` and :meth:`Connector.require`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Ability = TypeVar("Ability")
 
 
 class Connector(DatabaseFacts, ABC):
-    """Facts of one database, as class attributes, and its collaborators.
+    """The facts of one database, as class attributes, and its collaborators.
 
     Attributes:
         sessions: URLs, connections, pinned settings, locks.
@@ -39,7 +39,7 @@ class Connector(DatabaseFacts, ABC):
         ranges: Statements over many ranges of a key or its hash.
         watermarks: Columns that can be watermarks.
         queries: The user's queries, restrictions and views.
-        abilities: Further objects that have an ability which none of the above has.
+        abilities: Further objects with abilities that none of the above has.
     """
 
     sessions: Sessions
@@ -54,7 +54,7 @@ class Connector(DatabaseFacts, ABC):
 
     @abstractmethod
     def __init__(self) -> None:
-        """Make the collaborators."""
+        """Create the collaborators."""
 
     def supports(self, ability: Callable[..., object]) -> bool:
         """Return True if a collaborator has an ability, one of the classes ``Supports..``."""
@@ -63,8 +63,8 @@ class Connector(DatabaseFacts, ABC):
     def require(self, ability: Callable[..., Ability]) -> Ability:
         """Return the collaborator with an ability.
 
-        Where none has it, using any primitive of the result raises :class:`~qbcd.errors.UnsupportedPrimitive` by the
-        primitive's name. Strategies use them when the plan is made.
+        If none has it, each primitive of the result raises :class:`~qbcd.errors.UnsupportedPrimitive` with the
+        primitive's name. Strategies call primitives when the plan is made, so that a poll never fails by this.
         """
         return cast(Ability, self._with(ability) or _Missing(self.name))
 
@@ -75,7 +75,7 @@ class Connector(DatabaseFacts, ABC):
 
 
 class _Missing:
-    """An ability that a connector lacks: each of its primitives is refused by name."""
+    """A missing ability: each of its primitives is refused by name."""
 
     def __init__(self, connector: str) -> None:
         self._connector = connector

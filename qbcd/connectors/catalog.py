@@ -18,7 +18,12 @@ class Catalog(Collaborator, ABC):
     # -- tables ------------------------------------------------------------------------------------------------------
     @abstractmethod
     def probe_tables(self, conn: Connection, names: Sequence[tuple[str, str]]) -> list[Table | None]:
-        """Return each table of `names` (schema, name; an empty schema is the role's default), or None, in order."""
+        """Return each table of `names`, or None if it does not exist, in order.
+
+        Args:
+            conn: A session.
+            names: (schema, name); an empty schema means the role's default.
+        """
 
     def probe_table(self, conn: Connection, schema: str, name: str) -> Table | None:
         """Return table `schema`.`name`, as `probe_tables`."""
@@ -29,9 +34,9 @@ class Catalog(Collaborator, ABC):
         """Return qualified names of the readable tables, for "did you mean"."""
 
     def other_relation(self, conn: Connection, schema: str, name: str) -> tuple[str, str]:
-        """Return what `schema`.`name` is that is no table, such as ``an index``, and the table that it belongs to.
+        """Return the kind of an object that is no table, such as ``an index``, and its table.
 
-        Both are empty where there is nothing of that name; the table is empty where there is none.
+        Both are empty if there is nothing of that name. The table is empty if the object has none.
         """
         return "", ""
 
@@ -40,20 +45,24 @@ class Catalog(Collaborator, ABC):
         """Return the role's rights on `columns` of `table` and on qbcd's own `schema`."""
 
     def kin(self, conn: Connection, table: Table, relations: Sequence[str]) -> dict[str, str]:
-        """Return how each of `relations` (``schema.name``) has rows of `table`.
+        """Return how each of `relations` (``schema.name``) contains rows of `table`.
 
         Returns:
-            By relation ``same`` where it is the table, a part of it or a table of which it is a part, with the same
-            columns; ``through`` where it is a view of it, or may be; an empty string where it has none of its rows.
+            By relation: ``same`` if it is the table, a part of it or a table that it is a part of, with the same
+            columns; ``through`` if it is or may be a view of it; an empty string if it contains none of its rows.
             Default: a relation of another name may be a view.
         """
         return {one: "same" if one == f"{table.schema}.{table.name}" else "through" for one in relations}
 
     # -- types -------------------------------------------------------------------------------------------------------
     def override_travel(self, column: Column, kind: str) -> Column:
-        """Return the column with `types: {column: kind}` applied; a ValueError where the kind is unknown."""
+        """Return the column with `types: {column: kind}` applied.
+
+        Raises:
+            ValueError: The kind is unknown.
+        """
         if kind != "text":
-            raise ValueError(f"a column can only be made to travel as text, not as {kind!r}")
+            raise ValueError(f"a column can only be converted to text, not to {kind!r}")
         return replace(column, travel=Travel("text"))
 
     @abstractmethod
@@ -70,20 +79,26 @@ class Catalog(Collaborator, ABC):
         """Return the identity of this server."""
 
     def may_share(self, server: str, other: str) -> bool:
-        """Return True if a table reached on `server` may be one reached on `other`, by their identities."""
+        """Return True if two servers, by their identities, may show the same table."""
         return server == other
 
     @abstractmethod
     def clock_ms(self, conn: Connection) -> int:
-        """Return the source's clock, milliseconds since 1970 UTC."""
+        """Return the source's clock in milliseconds since 1970 UTC."""
 
     def check_in_source(self, conn: Connection, table: Table, *, stream: str, own: Sequence[str] = ()) -> None:
-        """Check that this server can compare `table` in one transaction with tables `own` (schema, names ..).
+        """Check that this server can compare `table` with qbcd's own tables in one transaction.
+
+        Args:
+            conn: A session.
+            table: The captured table or query.
+            stream: For errors.
+            own: Schema and names of qbcd's own tables, or nothing.
 
         Raises:
-            Refused: It cannot, by the storage engine of one of them or a setting of the server.
+            Refused: It cannot, because of a storage engine or a setting of the server.
         """
-        return  # by default it can
+        return  # the default: it can
 
 
 class SupportsIndexes(ABC):
@@ -91,25 +106,28 @@ class SupportsIndexes(ABC):
 
     @abstractmethod
     def indexes(self, conn: Connection, table: Table) -> list[Index]:
-        """Return the usable indexes of `table`; none of a view, the whole table's of a partitioned one."""
+        """Return the usable indexes of `table`.
+
+        A view has none. A partitioned table has those of the whole table.
+        """
 
     @abstractmethod
     def create_index(self, name: str, table: Table, columns: Sequence[str], included: Sequence[str]) -> str:
-        """Return DDL of an index over `columns` from which `included` can be read too; all are plain names.
+        """Return DDL of an index over `columns`, with `included` as further columns.
 
-        It keeps writers of the table waiting while it runs. Entries of an index are short (2.7 kB in PostgreSQL, which
-        holds values of any type): a row whose values do not go into one can then not be written any more.
+        All are plain names. Writers of the table wait while it runs. An index entry is short (2.7 kB in PostgreSQL).
+        Once the index exists, a row whose values do not fit into an entry cannot be written.
 
         Raises:
-            UnsupportedPrimitive: The columns do not go into one index.
+            UnsupportedPrimitive: The columns do not fit into one index.
         """
 
     @abstractmethod
     def index_only(self, conn: Connection, table: Table, sql: str) -> str:
-        """Return what keeps `sql`, a statement without parameters, from reading `table` by index alone; or nothing.
+        """Return why `sql` does not read `table` by an index alone, or an empty string.
 
-        The answer is the planner's. For a small table it says whether an index could do, since the planner itself
-        reads such a table whole.
+        `sql` has no parameters. The answer is the planner's. The planner reads a small table whole; for such a table
+        the answer is about a plan in which it may not.
         """
 
     @abstractmethod
@@ -118,14 +136,17 @@ class SupportsIndexes(ABC):
 
 
 class SupportsTableWrites(Collaborator, ABC):
-    """The catalog shows the role's rights to write a table of the user's, which some options need."""
+    """The catalog shows the role's rights to write a table of the user; some options need them."""
 
     @abstractmethod
     def write_rights(self, conn: Connection, table: Table, *, update: Sequence[str] = (), delete: bool = False) -> str:
-        """Return what the role lacks to update columns `update` of `table` and to delete its rows; or nothing."""
+        """Return the missing rights to update columns `update` of `table` and to delete its rows.
+
+        An empty string means that none is missing.
+        """
 
     def write_grant(self, table: Table, role: str, *, update: Sequence[str] = (), delete: bool = False) -> str:
-        """Return the GRANT of what `write_rights` looks for, for a DBA: UPDATE of single columns, DELETE, or both."""
+        """Return the GRANT of what `write_rights` checks: UPDATE of columns, DELETE, or both."""
         facts = self.facts
         rights = [f"UPDATE ({', '.join(map(facts.quote, update))})"] if update else []
         rights += ["DELETE"] if delete else []

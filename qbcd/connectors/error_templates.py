@@ -1,6 +1,6 @@
-"""One message for each error of a driver: tables of the server's codes and words to the maker of a message.
+"""One message for each error of a driver: tables from codes and words to makers of messages.
 
-The makers here are those of errors that all databases have; a database's own are next to its tables.
+The makers here are for errors that all databases have. Those of one database are next to its tables.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, NotSupportedEr
 from qbcd.config.masking import credentials_masked
 from qbcd.errors import ConfigError, QbcdError, SchemaChanged, SourceError
 
-Maker = Callable[[str, str, str], QbcdError]  # of a message, a stream and a source
+Maker = Callable[[str, str, str], QbcdError]  # from message, stream and source
 
 
 class Errors(ABC):
-    """A database's errors as tables; the first that matches decides, in the order of the attributes.
+    """A database's errors as tables. The first match decides, in the order of the attributes.
 
     Attributes:
-        special: Patterns of messages whose code means several things.
+        special: Patterns of messages whose code has several meanings.
         codes: The server's codes.
-        code_classes: Beginnings of such codes.
-        words: Patterns of messages that come without a code: before a session exists, or through JDBC.
+        code_classes: First characters of such codes.
+        words: Patterns of messages without a code: before a session exists, or through JDBC.
     """
 
     special: ClassVar[Sequence[tuple[str, Maker]]] = ()
@@ -35,21 +35,21 @@ class Errors(ABC):
 
     @abstractmethod
     def read(self, error: BaseException) -> tuple[str, str]:
-        """Return the server's code of a driver's error, or an empty string, and the first line of its message.
+        """Return the server's code of a driver's error, and the first line of its message.
 
-        The line holds no value of a row; passwords are masked by :meth:`explain_error`.
+        The code may be empty. The line contains no value of a row; :meth:`explain_error` masks passwords.
         """
 
     def explain_error(
         self, error: BaseException, *, stream: str, source: str, masked: Callable[[str], str] = credentials_masked
     ) -> QbcdError:
-        """Return the one message for a driver's error: host, role, privilege, row security, time-out, lost column.
+        """Return the one message for a driver's error.
 
         Args:
-            error: Of SQLAlchemy, the driver, or Spark (by its text); a :class:`QbcdError` is returned as it is.
+            error: From SQLAlchemy, the driver, or Spark (its text is used). A :class:`QbcdError` is returned unchanged.
             stream: The stream concerned, or empty.
-            source: What to call the source: its name, host and port.
-            masked: Takes the project's secrets out of the driver's words.
+            source: Name, host and port of the source, for the message.
+            masked: Masks the project's secrets in the driver's message.
         """
         if isinstance(error, QbcdError):
             return error
@@ -57,13 +57,13 @@ class Errors(ABC):
         return self.maker(code, message)(masked(message), stream, source)
 
     def is_statement_error(self, error: DBAPIError) -> bool:
-        """Return True if the text of a statement is at fault, and not the connection, a lock or a right."""
+        """Return True if a statement's text is the cause, not the connection, a lock or a right."""
         return isinstance(error, (ProgrammingError, DataError, NotSupportedError))
 
     def is_write_rejected(self, error: DBAPIError) -> bool:
-        """Return True if the server itself rejected a write, by a constraint or a trigger.
+        """Return True if a constraint or a trigger of the server rejected a write.
 
-        Locks, lack of room and the connection are no rejections.
+        Errors of locks, full disks and connections are no rejections.
         """
         return isinstance(error, IntegrityError)
 
@@ -80,47 +80,47 @@ class Errors(ABC):
 
 
 def unreachable(message: str, stream: str, source: str) -> QbcdError:
-    """No session could be had, or it has ended."""
+    """Error: no session could be opened, or the session has ended."""
     remedy = "check host, port, network and TLS settings of the source's url"
     return SourceError(f"source {source} cannot be reached: {message}", remedy=remedy, stream=stream)
 
 
 def no_database(message: str, stream: str, source: str) -> QbcdError:
-    """The server has no such database."""
+    """Error: the server has no such database."""
     return ConfigError(f"source {source}: {message}", remedy="check the database in the source's url", stream=stream)
 
 
 def schema(message: str, stream: str, source: str) -> QbcdError:
-    """A table or a column does not exist any more."""
-    remedy = "if this is meant, `qbcd reset` the stream and `qbcd prepare` it again"
+    """Error: a table or a column no longer exists."""
+    remedy = "if that is intended, `qbcd reset` the stream and `qbcd prepare` it again"
     return SchemaChanged(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
 def timed_out(message: str, stream: str, source: str) -> QbcdError:
-    """The server ended a statement, by its time or because somebody said so."""
-    remedy = "raise the source's statement time-out (`statement_timeout`), or find out who canceled it"
+    """Error: the server canceled a statement, by its time limit or on request."""
+    remedy = "raise `statement_timeout` of the source, or find out who canceled the statement"
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
 def locked(message: str, stream: str, source: str) -> QbcdError:
-    """Another session holds a lock."""
-    remedy = "another session holds the table or its rows, for instance for DDL; the next poll tries again"
+    """Error: another session holds a lock."""
+    remedy = "another session locks the table or its rows, for example for DDL; the next poll tries again"
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
 def full(message: str, stream: str, source: str) -> QbcdError:
-    """No room on the server's disk."""
-    remedy = "make room on the server's disk; the next poll begins from what was committed"
+    """Error: the server's disk is full."""
+    remedy = "free space on the server's disk; the next poll starts from what was committed"
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
 def read_only(message: str, stream: str, source: str) -> QbcdError:
-    """A server that takes no writes."""
-    remedy = "the server takes no writes: poll the primary, or use a strategy that only reads, such as id_rcs"
+    """Error: the server accepts no writes."""
+    remedy = "the server accepts no writes: poll the primary, or use a strategy that only reads, such as id_rcs"
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
 def other(message: str, stream: str, source: str) -> QbcdError:
-    """An error that no table knows."""
-    remedy = "the words are the server's, and its log may say more; the next poll tries again"
+    """Error: none of the tables contains it."""
+    remedy = "this is the server's own message, and its log may contain more; the next poll tries again"
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)

@@ -1,4 +1,4 @@
-"""Expressions whose meaning differs between databases: equality, digest, key identity, text and travel of values.
+"""Expressions whose meaning differs between databases: equality, digest, key identity, text.
 
 Arguments and results are sqlglot trees; `qbcd.sql.compile` alone makes text of them.
 """
@@ -15,11 +15,14 @@ from qbcd.model import Column
 
 
 class Expressions(Collaborator, ABC):
-    """The column primitives. One comparison form of a value feeds `null_safe_distinct` and `row_digest` alike."""
+    """The column primitives.
+
+    `null_safe_distinct` and `row_digest` use the same comparison form of a value.
+    """
 
     @abstractmethod
     def null_safe_distinct(self, column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:
-        """Compare two values of `column`: true if they differ, NULL-safe; never NULL."""
+        """Compare two values of `column`, NULL-safe: true if they differ, never NULL."""
 
     @abstractmethod
     def row_digest(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
@@ -34,7 +37,7 @@ class Expressions(Collaborator, ABC):
 
     @abstractmethod
     def key_hash(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
-        """Return the signed 64-bit hash of a key's identity: equal for equal keys, and spread evenly."""
+        """Return a signed 64-bit hash of a key's identity: equal for equal keys, evenly distributed."""
 
     def key_equal(self, column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:
         """Compare two keys under the column's own equality, as a join on the key does."""
@@ -42,16 +45,19 @@ class Expressions(Collaborator, ABC):
 
     @abstractmethod
     def canonical_text(self, column: Column, value: exp.Expression) -> exp.Expression:
-        """Return the value as text that casts back to it, independent of session settings; NULL stays NULL."""
+        """Return the value as text that casts back to it; NULL stays NULL.
+
+        The text does not depend on settings of the session.
+        """
 
     @abstractmethod
     def travel_form(self, column: Column, value: exp.Expression) -> exp.Expression:
-        """Return the value as it travels on the wire (see :class:`~qbcd.model.Travel`)."""
+        """Return the value in wire form (see :class:`~qbcd.model.Travel`)."""
 
     @abstractmethod
     def fits_typed_sink(self, column: Column, value: exp.Expression) -> exp.Expression | None:
-        """Test if a typed sink can hold the value (never NULL); None where it can hold every value."""
+        """Test if a typed sink can hold the value (never NULL); None if it can hold every value."""
 
     def statement_form(self, tree: exp.Expression) -> exp.Expression:
-        """Return the statement in forms that the database has, where it lacks one of canonical SQL."""
+        """Return the statement with forms that the database has, instead of those that it lacks."""
         return tree

@@ -1,4 +1,4 @@
-"""Facts of a database, and the frozen values in which connectors describe roles, tables and columns."""
+"""Facts of a database, and values in which connectors describe roles, tables and columns."""
 
 from __future__ import annotations
 
@@ -13,25 +13,24 @@ from qbcd.model import Table
 
 
 class Alike(IntEnum):
-    """The meaning of equality for a column: properties that equal values share."""
+    """The meaning of equality for a column: the properties that equal values share."""
 
-    SAME = 0  # they are the same
-    EQUAL = 1  # what = makes of them
-    OWN = 2  # what an operator of their type's own makes of them, which = does not find
-    COLLATED = 3  # what = under their collation makes of them
-    VARIED = 4  # what = under their collation makes of them, which another side of it may change
+    SAME = 0  # they are identical
+    EQUAL = 1  # they are equal by =
+    OWN = 2  # they are equal by an operator of their type, which = does not find
+    COLLATED = 3  # they are equal by = under their collation
+    VARIED = 4  # as COLLATED, and the other side of the comparison may change the collation
 
 
 @dataclass(frozen=True)
 class JdbcDriver:
-    """The JDBC driver of a database and how its jar is known.
+    """The JDBC driver of a database, and how qbcd finds its jar.
 
     Attributes:
         maven: ``group:artifact:version``.
         jar_names: Glob patterns of jar file names, best first.
-        debian: Debian's package that brings the jar under /usr/share/java.
-        safe_from: First release without known security holes, of each release line that has one; older jars are
-            passed over.
+        debian: Debian's package that installs the jar under /usr/share/java.
+        safe_from: First release without known vulnerabilities in each release line; older jars are skipped.
     """
 
     driver_class: str
@@ -41,14 +40,14 @@ class JdbcDriver:
     safe_from: tuple[str, ...] = ()
 
     def options(self, url: URL, fetchsize: int) -> dict[str, str]:
-        """Driver, user, password and fetch size of a Spark JDBC read.
+        """Return driver, user, password and fetch size of a Spark JDBC read.
 
         Raises:
-            ConfigError: `fetchsize` is below 1: the driver would then hold the whole result in memory, or read it
-                outside of the transaction, where the pinned snapshot does not hold.
+            ConfigError: `fetchsize` is below 1. The driver would then keep the whole result in memory, or read it
+                outside the transaction with the pinned snapshot.
         """
         if fetchsize < 1:
-            raise ConfigError(f"jdbc.fetchsize is {fetchsize}", remedy="1 is the least; 10000 serves well")
+            raise ConfigError(f"jdbc.fetchsize is {fetchsize}", remedy="use 1 or more; 10000 is a good value")
         options = {"driver": self.driver_class, "fetchsize": str(fetchsize)}
         if url.username:
             options["user"] = url.username
@@ -57,25 +56,30 @@ class JdbcDriver:
         return options
 
 
+def quoted(name: str, dialect: str) -> str:
+    """Return `name` as a quoted identifier of sqlglot's `dialect`."""
+    return exp.to_identifier(name, quoted=True).sql(dialect=dialect)
+
+
 class DatabaseFacts:
-    """Names, limits and habits of one database, which its connector and the collaborators share.
+    """Names, limits and behavior of one database; its connector and collaborators share them.
 
     Attributes:
-        name: Of the database, for people.
+        name: Name of the database, for messages.
         dialect: sqlglot's name of its dialect.
         driver: The JDBC driver that qbcd uses.
-        other_drivers: Drivers that serve where the user brings their jar.
+        other_drivers: Drivers that qbcd uses if the user provides their jar.
         sqlalchemy_driver: ``postgresql+psycopg2``.
         jdbc_properties: Allow-list of the JDBC properties that users may set.
-        encoder_version: Version of `row_digest` and `key_identity`; a new one is a new meaning
+        encoder_version: Version of `row_digest` and `key_identity`. A new one is a change of definition
             (docs/design/protocol.md#rule-16).
-        identifier_limit: Longest identifier.
-        column_limit: Most columns of one table.
+        identifier_limit: Maximum length of an identifier.
+        column_limit: Maximum number of columns of a table.
         hides_tables: The catalog shows a role only tables on which it has a right.
-        unqualified_names: Sessions know tables without their schema.
+        unqualified_names: Sessions find tables without their schema.
         full_join: The database has FULL JOIN.
-        random_key_types: Base types whose values come in no order.
-        ranges_per_statement: Most ranges that one statement may answer for.
+        random_key_types: Base types whose values are generated in no order.
+        ranges_per_statement: Maximum number of ranges in one statement.
     """
 
     name: str
@@ -94,26 +98,26 @@ class DatabaseFacts:
     ranges_per_statement: int
 
     def quote(self, name: str) -> str:
-        """Return `name` as a quoted identifier; names get into SQL in no other way.
+        """Return `name` as a quoted identifier. Names enter SQL only through this function.
 
         Raises:
-            ValueError: The name is empty, too long, or holds a NUL character.
+            ValueError: The name is empty, too long, or contains a NUL character.
         """
         if not name or "\x00" in name or len(name.encode()) > self.identifier_limit:
             raise ValueError(f"{name!r} cannot be an identifier of {self.name}")
-        return exp.to_identifier(name, quoted=True).sql(dialect=self.dialect)
+        return quoted(name, self.dialect)
 
     def quoted_table(self, table: Table) -> str:
         """Return schema and name of `table` as SQL."""
         return f"{self.quote(table.schema)}.{self.quote(table.name)}"
 
     def grantee(self, role: str) -> str:
-        """Return `role`, as the server calls it, in the form that GRANT takes."""
+        """Return `role`, named as by the server, in the form that GRANT takes."""
         return self.quote(role)
 
 
 class Collaborator:
-    """A part of a connector that answers for one subject; it takes names and limits from the database's facts."""
+    """A part of a connector with one subject. It uses names and limits of the database's facts."""
 
     def __init__(self, facts: DatabaseFacts) -> None:
         self.facts = facts
@@ -121,11 +125,11 @@ class Collaborator:
 
 @dataclass(frozen=True)
 class Privileges:
-    """The role's rights, as far as a plan needs to know.
+    """The role's rights, as far as a plan needs them.
 
     Attributes:
-        select: It may read every column asked for.
-        schema_usage: It may use the table's schema at all.
+        select: It may read every requested column.
+        schema_usage: It may use the table's schema.
         lock: It may keep DDL away from the table (`lock_against_rewrite`).
     """
 
@@ -140,35 +144,37 @@ class Privileges:
 
 @dataclass(frozen=True)
 class HighWater:
-    """The time up to which timestamps that the source itself wrote are complete, read before the rows.
+    """The time up to which the source's own timestamps are complete, read before the rows.
 
     See docs/design/protocol.md#rule-6.
 
     Both times are texts ``YYYY-MM-DD HH:MM:SS.ffffff`` in UTC.
 
     Attributes:
-        clock: The source's clock before the look.
-        oldest: Start of the oldest transaction or statement that was open at the look, or None where none was.
-        held: Why the mark may not move at all now, or an empty string.
-        blind: What the look cannot see, so that only an explicit `lag` bounds what is missed; or an empty string.
+        clock: The source's clock, read first.
+        oldest: Start of the oldest open transaction or statement, or None if none is open.
+        held: Why the watermark must not move now, or an empty string.
+        blind: What the source does not show, or an empty string. Then only an explicit `lag` bounds what is missed.
+        lacks_right: The source does not show it because the role lacks the right of `sessions_grant`.
     """
 
     clock: str
     oldest: str | None
     held: str = ""
     blind: str = ""
+    lacks_right: bool = False
 
 
 @dataclass(frozen=True)
 class Counter:
-    """The catalog's answer about a column whose numbers are to grow over the whole table.
+    """The catalog's proof about a column whose numbers must grow over the whole table.
 
     See docs/design/protocol.md#rule-7.
 
     Attributes:
-        vouched: The server itself gives its numbers, each larger than all before it.
-        refused: Why its numbers are known to come out of order; or an empty string.
-        reached: The last number that the server gave; None where it does not say.
+        vouched: Proven: the server generates the numbers, each larger than all earlier ones.
+        refused: Why its numbers are known to be out of order, or an empty string.
+        reached: The last number that the server generated; None if it does not show it.
     """
 
     vouched: bool
@@ -181,10 +187,10 @@ class Index:
     """A usable index of a table.
 
     Attributes:
-        columns: Key columns in order; an empty name stands for an expression, or for the beginning of a column.
+        columns: Key columns in order; an expression, or a prefix of a column, has an empty name.
         included: Further columns that can be read from the index.
-        ordered: It answers an interval of its first columns.
-        partial: It knows a part of the rows only.
+        ordered: It can be searched for an interval of its first columns.
+        partial: It contains only some of the rows.
     """
 
     name: str

@@ -34,13 +34,13 @@ class MariaDB(MySQLFamily):
         extra=(
             "idle_transaction_timeout = 0",
             "idle_readonly_transaction_timeout = 0",
-            "system_versioning_asof = DEFAULT",  # a table with versions is read as it is now
-            "explicit_defaults_for_timestamp = ON",  # as newer servers have it: a timestamp is no clock of its own
+            "system_versioning_asof = DEFAULT",  # read the current rows of a system-versioned table
+            "explicit_defaults_for_timestamp = ON",  # as newer servers: no timestamp column is updated by itself
         ),
     )
     oldest = (10, 6)
     no_pad = "collation_name LIKE '%%nopad%%'"
-    all_digits = "concat({v} + 0e0)"  # a float's own text has six digits, a double's all
+    all_digits = "concat({v} + 0e0)"  # the text of a float has six digits, that of a double all
     identity = "@@server_id"
     position = "Innodb_lsn_current"
     running = (
@@ -49,8 +49,11 @@ class MariaDB(MySQLFamily):
     )
 
     applying = (
-        ("SHOW GLOBAL STATUS LIKE 'Slaves_running'", "this server is a replica, which writes what its master wrote"),
-        ("SHOW GLOBAL VARIABLES LIKE 'wsrep_on'", "this server is a node of a Galera cluster, whose nodes all write"),
+        (
+            "SHOW GLOBAL STATUS LIKE 'Slaves_running'",
+            "this server is a replica, which applies changes of another server",
+        ),
+        ("SHOW GLOBAL VARIABLES LIKE 'wsrep_on'", "this server is a Galera node, and other nodes write too"),
         ("SELECT @@read_only AS value", "this server is read-only, as a replica is"),
     )
     index_exists = "IF NOT EXISTS "
@@ -63,11 +66,11 @@ class MariaDB(MySQLFamily):
         return "mariadb" in version.lower()
 
     def grants_of(self, conn: Connection) -> list[str]:
-        return [str(row[0]) for row in conn.exec_driver_sql("SHOW GRANTS")]  # those of active roles among them
+        return [str(row[0]) for row in conn.exec_driver_sql("SHOW GRANTS")]  # grants of active roles included
 
 
 class MariaQueries(FamilyQueries, SupportsIncrementalQueries):
-    """Queries of the user, which variant delta can follow."""
+    """Queries of the user; variant delta can follow their changes."""
 
     plain_functions = functions.PLAIN
     written_again = functions.WRITTEN_AGAIN

@@ -27,7 +27,7 @@ class MySQL(MySQLFamily):
         read_only="transaction_read_only",
         isolation="transaction_isolation",
         time_limit=("max_execution_time", 1000),
-        # statistics are otherwise up to a day old
+        # otherwise statistics are up to a day old
         extra=("information_schema_stats_expiry = 0",),
     )
     oldest = (8, 0)
@@ -35,7 +35,7 @@ class MySQL(MySQLFamily):
         "coalesce((SELECT c.pad_attribute = 'NO PAD' FROM information_schema.collations c "
         "WHERE c.collation_name = columns.collation_name), 0)"
     )
-    # the text of an expression is cut at 22 characters, that of a JSON number is not
+    # the text of an expression is cut at 22 characters, the text of a JSON number is not
     all_digits = "concat(json_extract(json_array({v} + 0e0), '$[0]'))"
     identity = "@@server_uuid"
     position = "Innodb_redo_log_current_lsn"
@@ -47,11 +47,11 @@ class MySQL(MySQLFamily):
     applying = (
         (
             "SELECT service_state = 'ON' AS value FROM performance_schema.replication_applier_status",
-            "this server is a replica, which writes what its source wrote",
+            "this server is a replica, which applies changes of another server",
         ),
         (
             "SELECT member_id <> '' AS value FROM performance_schema.replication_group_members",
-            "this server is a member of a replication group, whose members may all write",
+            "this server is in a replication group, whose other members may write too",
         ),
         ("SELECT @@read_only AS value", "this server is read-only, as a replica is"),
     )
@@ -62,5 +62,5 @@ class MySQL(MySQLFamily):
     def grants_of(self, conn: Connection) -> list[str]:
         roles = str(conn.exec_driver_sql("SELECT current_role()").scalar_one())
         using = "" if roles == "NONE" else f" USING {roles}"
-        sql = f"SHOW GRANTS FOR CURRENT_USER(){using}"  # a role's host may be a percent sign
+        sql = f"SHOW GRANTS FOR CURRENT_USER(){using}"  # the host of a role may be a percent sign
         return [str(row[0]) for row in conn.exec_driver_sql(sql, execution_options={"no_parameters": True})]

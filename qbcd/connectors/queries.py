@@ -1,4 +1,4 @@
-"""Queries and restrictions of the user: calls that change by themselves, result columns, views, incremental capture."""
+"""Queries and restrictions of the user: volatile calls, columns, views, incremental capture."""
 
 from __future__ import annotations
 
@@ -13,29 +13,34 @@ from qbcd.model import Column, Table
 
 
 class Queries(Collaborator):
-    """The user's queries, restrictions and views; a connector that knows no more of them uses this class as it is.
+    """The user's queries, restrictions and views.
+
+    A connector that knows nothing about them uses this class itself.
 
     Attributes:
-        moments: Texts that are the present time, where they are read as a time.
-        query_trial: How a user tries a query that the source refuses.
+        moments: Texts that mean the present time if they are read as a time.
+        query_trial: The remedy for a query that the source refuses: how to try it.
     """
 
     moments: frozenset[str] = frozenset()
     query_trial = "try it in a session of the same user"
 
     def view_definition(self, conn: Connection, view: Table) -> str:
-        """Return the SELECT of a view, every name with its schema but those of the server's own; or nothing.
+        """Return the SELECT of a view, or an empty string.
 
-        Nothing where the source does not give it so that it means the same wherever it is written.
+        All names but those of the server have their schema. It is empty if the text that the source shows would not
+        have the same meaning in another place.
         """
         return ""
 
     def nondeterministic_calls(self, conn: Connection, words: Sequence[str]) -> list[str]:
-        """Return those of a restriction's words whose value differs within one statement, so that no two polls agree.
+        """Return the words of a restriction whose value differs within one statement.
+
+        No two polls agree about such a restriction.
 
         Args:
             conn: A session.
-            words: As `volatile_calls` takes them.
+            words: As in `volatile_calls`.
         """
         return []
 
@@ -44,19 +49,20 @@ class SupportsVolatility(ABC):
     """The database knows which calls of a restriction or a query change by themselves.
 
     Attributes:
-        steady_arguments: By the name of such a call, the number of arguments from which on it does not change by
-            itself.
+        steady_arguments: By the name of such a call, the number of arguments with which it no longer does.
     """
 
     steady_arguments: Mapping[str, int] = {}
 
     @abstractmethod
     def volatile_calls(self, conn: Connection, words: Sequence[str]) -> list[str]:
-        """Return those of a restriction's words whose value can change while the row does not: time, chance, user.
+        """Return the words of a restriction whose value can change while the row does not.
+
+        These are the time, random values, the session's user, and functions that depend on them.
 
         Args:
             conn: A session.
-            words: In lower case; names that are called end in ``(``.
+            words: In lower case; a name that is called ends in ``(``.
         """
 
 
@@ -65,26 +71,27 @@ class SupportsQueryColumns(ABC):
 
     @abstractmethod
     def query_columns(self, conn: Connection, query: str) -> list[Column]:
-        """Return the columns of the result of `query`, a SELECT, as the server describes them; no row is read.
+        """Return the result columns of `query`, a SELECT, as the server describes them.
 
-        Nothing is guessed: a column that the server does not describe has a `type_problem`.
+        No row is read. Nothing is guessed: a column that the server does not describe has a `type_problem`.
 
         Raises:
-            sqlalchemy.exc.DBAPIError: The server refuses the query, or the role may not read what it reads.
+            sqlalchemy.exc.DBAPIError: The server refuses the query, or the role may not read its tables.
         """
 
 
 class SupportsIncrementalQueries(Collaborator, ABC):
     """Changes of base tables can be followed to the result of a query (variant delta).
 
-    A transaction that writes sees one state of the source in all its statements, and blocks no writer of the user's.
+    A writing transaction sees one state of the source in all its statements, and blocks no writer of the user.
 
     Attributes:
-        plain_functions: Functions that give one value for a row, and are of no standard.
-        written_again: sqlglot's keys of the others that it writes with the same meaning.
-        texts_alike: What equal texts that a query itself makes have in common.
+        plain_functions: Functions outside the SQL standard that return one value per row.
+        written_again: sqlglot's keys of other functions that it writes with the same meaning.
+        texts_alike: What equal texts that a query computes have in common.
         casts_arms: Arms of a UNION can be cast to the types of others.
-        own_word: How names of `insert_as_seen` begin, which no text of a user's may have; empty where it makes none.
+        own_word: Prefix of the names that `insert_as_seen` creates; texts of a user must not contain it. Empty if it
+            creates none.
     """
 
     plain_functions: frozenset[str] = frozenset()
@@ -95,9 +102,9 @@ class SupportsIncrementalQueries(Collaborator, ABC):
 
     @abstractmethod
     def exact_column(self, column: Column) -> Column:
-        """Return the column so that two values share a digest only if no expression can distinguish them.
+        """Return the column with a digest that differs whenever any expression of values differs.
 
-        1.0 is then not 1.00.
+        Then 1.0 differs from 1.00.
         """
 
     @abstractmethod
@@ -106,40 +113,40 @@ class SupportsIncrementalQueries(Collaborator, ABC):
 
     @abstractmethod
     def steady_pins(self) -> tuple[str, ...]:
-        """Return the session's pins for a transaction that writes and sees one state, that of its first query."""
+        """Return the pins of a transaction that writes and sees one state, that of its first query."""
 
     def insert_as_seen(self, insert: exp.Expression, *, pretty: bool) -> tuple[str, bool]:
-        """Write an INSERT of named columns from a query, which sees the state of such a transaction.
+        """Return an INSERT of named columns from a query that sees the state of such a transaction.
 
         Returns:
-            Its text, and whether its one result is the number of rows.
+            Its text, and True if its one result is the number of rows.
         """
         return insert.sql(dialect=self.facts.dialect, unsupported_level=ErrorLevel.RAISE, pretty=pretty), False
 
     def misread(self, text: str, tables: Sequence[Table]) -> str:
-        """Return what of a query this database reads otherwise than sqlglot does, or writes it; or nothing.
+        """Return what sqlglot reads or writes with another meaning than this database in a query.
 
         Args:
-            text: The query's.
-            tables: All that it reads, through views too.
+            text: The text of the query.
+            tables: All tables that it reads, also through views.
 
         Returns:
-            The words that go after "the query".
+            Words that continue "the query ..", or an empty string.
         """
         return ""
 
     def planned(self, query: exp.Query, *, first: bool = False) -> exp.Query:
-        """Return a query of the same rows from which the planner starts with the few rows that it names.
+        """Return a query with the same rows; the planner starts with the few rows that it names.
 
         Args:
             query: In the connector's dialect; may be changed.
-            first: It is a derived table, to be computed before what it is joined with.
+            first: It is a derived table that must be computed before the tables that it is joined with.
         """
         return query
 
     def refresh_statistics(self, table: str) -> str:
-        """Return the statement by which the server counts rows of one of qbcd's own tables; empty where it needs none.
+        """Return the statement that updates the server's statistics of one of qbcd's own tables.
 
-        It runs after the table has got many rows.
+        It runs after many rows were added. It is empty if the server needs none.
         """
         return ""

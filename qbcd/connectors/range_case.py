@@ -1,4 +1,4 @@
-"""In which of many adjoining ranges a row lies, as one expression that compares a key no more than log2(n) times."""
+"""SQL of the range of a row: at most log2(n) key comparisons among n adjoining ranges."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from qbcd.model import KeyRange
 
 
 def range_case(ranges: Sequence[KeyRange], below: Callable[[tuple[str, ...]], str]) -> str:
-    """SQL of the id of a row's range.
+    """Return SQL of the id of a row's range.
 
     Args:
-        ranges: Adjoining, in key order, one at least.
+        ranges: Adjoining, in key order; at least one.
         below: SQL of "the row's key is less than this bound".
     """
     if len(ranges) == 1:

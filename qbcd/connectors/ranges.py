@@ -1,6 +1,6 @@
-"""Ranges of a key, of its hash or of a table's pages: statements that read many of them at once.
+"""Ranges of a key, of its hash or of a table's pages: statements that read many of them.
 
-Arguments in, whole statement out, in the connector's own dialect.
+Each function returns a whole statement in the connector's dialect.
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ class Ranges(Collaborator, ABC):
     """Ranges of a key as the database orders it, and buckets of the key's hash.
 
     Attributes:
-        bucket_words: The spelling of bucket numbers and of scans that are grouped by them.
+        bucket_words: The spelling of bucket numbers and of scans that are grouped by bucket.
     """
 
     bucket_words: buckets.Words
 
     @abstractmethod
     def bound(self, column: Column, text: str) -> exp.Expression:
-        """Return a key bound from its canonical text, typed as `column`, as a literal that is safe to print."""
+        """Return a key bound as a literal typed as `column`, from its canonical text.
+
+        The literal is safe to put into SQL.
+        """
 
     @abstractmethod
     def per_range(
@@ -39,14 +42,16 @@ class Ranges(Collaborator, ABC):
         *,
         aggregate: bool,
     ) -> str:
-        """Answer for many ranges in one statement: ``SELECT range_id, <select> FROM relation t WHERE key in range``.
+        """Return one statement that reads many ranges of a key.
+
+        Its rows are those of ``SELECT range_id, <select> FROM relation t WHERE key in range`` for each range.
 
         Args:
-            select: SQL of the output columns over alias ``t``, each with its alias; aggregates when `aggregate`.
-            relation: SQL of a FROM item without alias: a derived table that holds projection and restriction.
+            select: SQL of the output columns over alias ``t``, each with its alias; aggregates if `aggregate`.
+            relation: SQL of a FROM item without alias: a derived table with projection and restriction.
             key: Key columns, compared as the database orders them.
-            ranges: Every range, ids unique; bounds become typed literals.
-            aggregate: One row a range, also for empty ranges.
+            ranges: The ranges, with unique ids; bounds become typed literals.
+            aggregate: The result has one row per range, also for empty ranges.
 
         Raises:
             ValueError: There are no ranges, ids repeat, or a bound has another width than the key.
@@ -54,7 +59,9 @@ class Ranges(Collaborator, ABC):
 
     @abstractmethod
     def range_bounds(self, relation: str, key: Sequence[Column], *, rows_per_range: int) -> str:
-        """Return a statement for the first key of every range but the first, in key order, as canonical text k0..kn.
+        """Return a statement for the first key of each range except the first, in key order.
+
+        Its columns ``k0``.. are canonical texts.
 
         Raises:
             ValueError: `rows_per_range` is not positive.
@@ -62,7 +69,7 @@ class Ranges(Collaborator, ABC):
 
     @abstractmethod
     def key_between(self, key: Sequence[Column], alias: str, within: KeyRange) -> str:
-        """Return the condition that the key of relation `alias` is in a range; TRUE where both ends are open."""
+        """Return the condition that the key of `alias` is in a range; TRUE if both ends are open."""
 
     def range_of(self, key: Sequence[Column], alias: str, ranges: Sequence[KeyRange]) -> str:
         """Return SQL of the id of the range in which a row of relation `alias` is.
@@ -70,36 +77,42 @@ class Ranges(Collaborator, ABC):
         Args:
             key: Key columns.
             alias: Of the relation that has them.
-            ranges: Adjoining ranges in key order, one at least; each row's key is taken to be in one of them.
+            ranges: Adjoining ranges in key order, at least one. The key of each row must be in one of them.
         """
         return range_case(ranges, lambda hi: self.key_between(key, alias, KeyRange(0, None, hi)))
 
     def bucket_sums(self, sums: Mapping[str, str], relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
-        """Return `sums` of many buckets (`qbcd.ranges.hash_buckets`) by one scan, as rows ``range_id, <sums>``.
+        """Return `sums` of many hash buckets by one scan, as rows ``range_id, <sums>``.
 
         Args:
-            sums: By name, SQL of an aggregate over alias ``t`` of which a whole is the sum of its parts.
+            sums: By name, SQL of an aggregate over alias ``t``; that of a whole is the sum of those of its parts.
             relation: As in `per_range`.
             hashed: The relation's column of hashes.
-            ranges: Every range, ids unique; one without rows may have no answer.
+            ranges: Buckets (`qbcd.ranges.hash_buckets`) with unique ids. One without rows may be missing in the result.
         """
         return buckets.bucket_sums(self.bucket_words, sums, relation, hashed, ranges)
 
     def bucket_rows(self, select: Sequence[str], relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
-        """Return the rows of many hash buckets by one scan: ``SELECT range_id, <select>`` over alias ``t``."""
+        """Return the rows of many hash buckets by one scan: ``range_id, <select>`` over alias ``t``."""
         return buckets.bucket_rows(self.bucket_words, select, relation, hashed, ranges)
 
     def has_shares(self, table: Table) -> bool:
-        """Return True if scans of parts of `table` by storage make one scan, in one snapshot (`SupportsScans`)."""
+        """Return True if `table` can be scanned in parts of its storage, in one snapshot.
+
+        See :class:`SupportsScans`.
+        """
         return False
 
 
 class SupportsKeyLookup(ABC):
-    """Rows can be looked up by the texts of their keys. Needs snapshots: there, a row that is not found is an error."""
+    """Rows can be looked up by the texts of their keys.
+
+    Needs snapshots. In a snapshot a row that is not found is an error.
+    """
 
     @abstractmethod
     def key_text(self, column: Column, value: exp.Expression) -> exp.Expression:
-        """Return value `value` of key column `column` as the text by which `of_keys` finds it again."""
+        """Return `value` of key column `column` as the text by which `of_keys` finds its row."""
 
     @abstractmethod
     def of_keys(
@@ -110,32 +123,34 @@ class SupportsKeyLookup(ABC):
         keys: Sequence[Sequence[str]],
         ids: Sequence[int] = (),
     ) -> str:
-        """Return ``SELECT <select> FROM relation t`` of the rows with the given keys, each found by the key's index.
+        """Return ``SELECT <select> FROM relation t`` for the rows with the given keys.
+
+        Each row is found by the key's index.
 
         Args:
             select: SQL of the output columns over alias ``t``, each with its alias.
             relation: SQL of a FROM item without alias.
             key: Key columns.
-            keys: Texts that `key_text` made, a sequence a key; one key at least, none twice.
-            ids: Of the range that each key is in, where the rows are to have it as ``range_id``, their first column.
+            keys: Texts from `key_text`, one sequence per key; at least one key, none twice.
+            ids: The range of each key, if rows shall have it as ``range_id``, their first column; otherwise empty.
         """
 
 
 class SupportsPages(ABC):
-    """The database shows on which page a row is, and reads pages by their numbers (tables that are `paged`)."""
+    """The database shows the page of a row, and reads pages by number (tables that are `paged`)."""
 
     @abstractmethod
     def page_bounds(self, table: Table, key: Sequence[Column], where: str, *, pages_per_range: int) -> str:
-        """Return bounds as `range_bounds`, where each range but the last touches `pages_per_range` pages.
+        """Return bounds as `range_bounds`, by the number of pages that a range touches.
 
-        Pages are counted as rows in key order come to them (paper, figure 7), so that a page to which they come back
-        counts again.
+        It is `pages_per_range`, except for the last range. Pages are counted in key order (paper, figure 7): a page
+        counts again if later keys return to it.
 
         Args:
             table: A stored table.
             key: Key columns.
             where: The user's restriction, verbatim, or an empty string.
-            pages_per_range: One at least.
+            pages_per_range: At least 1.
 
         Raises:
             UnsupportedPrimitive: The table has no pages.
@@ -147,16 +162,18 @@ class SupportsPages(ABC):
 
     @abstractmethod
     def page_count(self, table: Table) -> str:
-        """Return SQL of the number of pages that a table has now, without reading them."""
+        """Return SQL of the number of pages of a table now. It does not read them."""
 
     @abstractmethod
     def per_pages(self, select: Sequence[str], relation: str, ranges: Sequence[KeyRange]) -> str:
-        """Answer for many ranges of pages in one statement, each read in the order of storage: ``range_id, <select>``.
+        """Return one statement that reads many ranges of pages: ``range_id, <select>``.
+
+        Each range is read in the order of storage.
 
         Args:
-            select: As in `per_range`; aggregates answer for ranges without rows too.
+            select: As in `per_range`; aggregates have a row for ranges without rows too.
             relation: SQL of a FROM item without alias, with ``qbcd_page``.
-            ranges: One at least; bounds are numbers of pages.
+            ranges: At least one; bounds are page numbers.
         """
 
 
@@ -165,80 +182,88 @@ class SupportsScans(ABC):
 
     @abstractmethod
     def page_share(self, table: Table, number: int, shares: int) -> exp.Expression:
-        """Return the condition that a row is in part `number` (from 0) of `shares` about equal parts of the storage."""
+        """Return the condition that a row is in part `number` of `shares` parts of the storage.
+
+        Numbers start from 0; the parts are about equal.
+        """
 
     @abstractmethod
     def places_keys(self, key: Sequence[Column]) -> bool:
-        """Return True if a scan finds the range of each row by its `key` cheaply, so that `scanned_sums` pays."""
+        """Return True if a scan finds the range of a row by `key` cheaply; then use `scanned_sums`."""
 
     @abstractmethod
     def scanned_sums(
         self, sums: Mapping[str, str], relation: str, key: Sequence[Column], ranges: Sequence[KeyRange]
     ) -> str:
-        """Return aggregates as `per_range` does, by one scan in the order of storage: ``range_id, <sums>``.
+        """Return aggregates as `per_range`, by one scan in storage order: ``range_id, <sums>``.
 
         Args:
             sums: SQL of aggregates over alias ``t``, by the names of their outputs; 0 for a range without rows.
             relation: As in `per_range`; it may be a part of the storage (`page_share`).
             key: One for which `places_keys` holds.
-            ranges: Each begins where the one before it ends.
+            ranges: Each begins at the end of the one before it.
         """
 
 
 class SupportsLeafChecksums(ABC):
-    """Checksums of leaves, the lowest level of checksums (`qbcd.ranges.leaves`), and rows traced by them.
+    """Checksums of leaves, the lowest level of checksums, and rows found by them.
 
-    Needs snapshots.
+    See `qbcd.ranges.leaves`. Needs snapshots.
     """
 
     @abstractmethod
     def key_leaf(self, last: Column, value: exp.Expression) -> exp.Expression:
-        """Return the last byte of a key's identity, by the value of its `last` column; 0 for an empty identity."""
+        """Return the last byte of a key's identity, from the value of its `last` column.
+
+        It is 0 for an empty identity.
+        """
 
     @abstractmethod
     def whole_number_bytes(self, key: Sequence[Column]) -> int | None:
-        """Return how many bytes the identity has of a key that is one whole number: the number's own, highest first.
+        """Return the width in bytes of a key that is one whole number, or None for another key.
 
-        Leaves of its ranges add up digests weighted by the number as well (`qbcd.ranges.key_recovery`). None for other
-        keys.
+        The identity of such a key is the number's bytes, highest first. Leaves of its ranges also add up digests
+        weighted by the number (`qbcd.ranges.key_recovery`).
         """
 
     @abstractmethod
     def of_whole_numbers(
         self, select: Sequence[str], relation: str, key: Column, asked: Sequence[tuple[int, int]]
     ) -> str:
-        """Return one statement for ``range_id, *select`` of the rows of many keys, each of which is one number.
+        """Return one statement for ``range_id, *select`` of the rows of many keys, each one number.
 
         Args:
             select: SQL of the output columns over alias ``t``, each with its alias.
             relation: SQL of a FROM item without alias.
-            key: The key's column, for which `whole_number_bytes` gives a number.
-            asked: (range_id, key), no key twice; one at least.
+            key: The key's column; `whole_number_bytes` is not None for it.
+            asked: (range_id, key), at least one; no key twice.
         """
 
     @abstractmethod
     def range_leaves(self, relation: str, key: Sequence[Column], ranges: Sequence[KeyRange]) -> str:
-        """Return one statement for the sums of the leaves of many ranges: ``range_id, n, digests, checksum, leaves``.
+        """Return one statement for the sums of leaves of many ranges.
+
+        Its columns are ``range_id, n, digests, checksum, leaves``.
 
         Args:
             relation: SQL of a FROM item without alias, with ``qbcd_digest`` and ``qbcd_leaf``.
             key: Key columns.
-            ranges: As in `per_range`; each of them has an answer.
+            ranges: As in `per_range`; each has a row in the result.
         """
 
     @abstractmethod
     def scanned_leaves(self, relation: str, key: Sequence[Column], ranges: Sequence[KeyRange]) -> str:
         """Return `range_leaves` of ranges that adjoin, by one scan in the order of storage.
 
-        Asked for keys that are one whole number and for which `places_keys` holds.
+        Used for keys that are one whole number and for which `places_keys` holds.
         """
 
     @abstractmethod
     def bucket_leaves(self, relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
-        """Return `range_leaves` of hash buckets, by one scan; a bucket without rows may have no answer.
+        """Return `range_leaves` of hash buckets by one scan; a bucket without rows may be missing.
 
         Args:
             relation: As in `range_leaves`.
             hashed: The relation's column of hashes.
-            ranges: As in `bucket_sums`. One answer may list a leaf more than once.
+            ranges: As in `bucket_sums`. A row of the result may list a leaf more than once.
         """

@@ -13,7 +13,7 @@ from qbcd.model import Table
 
 
 class Sessions(Collaborator, ABC):
-    """The sessions that SQLAlchemy and a JDBC driver open."""
+    """Sessions that SQLAlchemy and a JDBC driver open."""
 
     @abstractmethod
     def sqlalchemy_url(self, url: URL) -> URL:
@@ -21,20 +21,24 @@ class Sessions(Collaborator, ABC):
 
     @abstractmethod
     def connect_args(self, url: URL, *, stream: str, read_only: bool, statement_timeout: int = 0) -> dict[str, Any]:
-        """Return arguments of the driver's connect(): application name, time-outs (seconds, 0 is none), access mode.
+        """Return arguments of the driver's connect(): application name, timeouts, access mode.
 
-        `url` is the source's own; options that `sqlalchemy_url` leaves out belong here.
+        Args:
+            url: The source's URL; its options that `sqlalchemy_url` leaves out belong here.
+            stream: Names the session in the source's monitoring.
+            read_only: The session only reads.
+            statement_timeout: Seconds after which the source cancels a statement, 0 for never.
         """
 
     @abstractmethod
     def engine_options(self, *, read_only: bool) -> dict[str, Any]:
-        """Return arguments of create_engine(): isolation and access mode of a transaction that reads, or detects."""
+        """Return arguments of create_engine(): isolation and access mode of transactions."""
 
     @abstractmethod
     def pins(self) -> tuple[str, ...]:
-        """Return statements that make text output and name resolution independent of the session's settings.
+        """Return statements that fix the settings on which text output and name resolution depend.
 
-        They are sent as one.
+        They are sent as one text.
         """
 
     @abstractmethod
@@ -43,13 +47,13 @@ class Sessions(Collaborator, ABC):
     ) -> str:
         """Return the JDBC URL of a read-only session, without user and password.
 
-        The driver's properties are part of it: Spark passes options in lower case where predicates split a read, and
-        drivers do not know them so.
+        The driver's properties are part of it. If predicates split a read, Spark passes options in lower case, which
+        drivers do not recognize.
 
         Args:
             url: The source's URL.
             properties: The user's JDBC properties, checked against `jdbc_properties`.
-            stream: Names the session in the source's own monitoring.
+            stream: Names the session in the source's monitoring.
             statement_timeout: Seconds after which the source cancels a statement, 0 for never.
         """
 
@@ -58,32 +62,35 @@ class Sessions(Collaborator, ABC):
         return self.facts.driver.options(url, fetchsize)
 
     def jdbc_query(self, sql: str) -> str:
-        """Return `sql` as the JDBC driver takes it: its parser may see placeholders in the database's own operators."""
+        """Return `sql` in the form that the JDBC driver needs.
+
+        Its parser may take operators of the database for placeholders.
+        """
         return sql
 
     @abstractmethod
     def lock_against_rewrite(self, table: Table) -> str | None:
-        """Return the statement that keeps DDL away from `table` until the transaction ends; None where none exists."""
+        """Return the statement that blocks DDL on `table` until the transaction ends, or None."""
 
 
 class SupportsSnapshots(ABC):
-    """Other sessions can read in a transaction's snapshot; elsewhere each statement has its own."""
+    """Other sessions can read in a transaction's snapshot; otherwise each statement has its own."""
 
     @abstractmethod
     def export_snapshot(self, conn: Connection) -> str:
-        """Return the name of the transaction's snapshot, for other sessions."""
+        """Return the name of the transaction's snapshot, for use in other sessions."""
 
     @abstractmethod
     def snapshot_pins(self, snapshot: str) -> tuple[str, ...]:
-        """Return statements that put a fresh transaction on an exported snapshot, `Sessions.pins` first."""
+        """Return statements that put a new transaction on a snapshot, `Sessions.pins` first."""
 
 
 class SupportsSessionPool(ABC):
-    """Sessions can be reset, so that several transactions of one stream use the same one."""
+    """Sessions can be reset, so that several transactions of a stream share one."""
 
     @abstractmethod
     def keep_sessions(self, engine: Engine) -> None:
-        """Reset the sessions of a pooled `engine` when they are returned, and check them when they are taken again.
+        """Reset the sessions of a pooled `engine` on return, and check them on checkout.
 
-        A session that is taken again is as it began: no settings, no locks, no temporary tables.
+        On checkout a session is as new: no settings, no locks, no temporary tables.
         """

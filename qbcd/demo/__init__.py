@@ -1,1 +1,1 @@
-"""The demonstration: an embedded PostgreSQL with real data, for `qbcd demo`, the tests and the examples."""
+"""The demonstration: an embedded PostgreSQL with real data; tests and examples use it too."""

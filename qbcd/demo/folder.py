@@ -1,4 +1,4 @@
-"""The folder of a demonstration: its configuration, and the events that it leaves behind."""
+"""The folder of a demonstration: its configuration and events, which remain after it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from qbcd.demo.delays import QUERY, STREAM
 from qbcd.errors import ConfigError
 from qbcd.model import BatchHeader
 
-MARK = "# Written by `qbcd demo`"
+FIRST_WORDS = "# Written by `qbcd demo`"
 CONFIG = f"""\
-{MARK}, whose server is gone when it ends.
+{FIRST_WORDS}, which removes its server when it ends.
 version: 1
 sources:
   nyc: {{url: "<url>"}}
@@ -23,17 +23,17 @@ sinks:
   lake: {{type: parquet, path: lake}}
 defaults: {{every: 30s, sinks: [changes]}}
 tables:
-  # id_rcs only reads: the source sums up ranges of the key, and those that
-  # differ are fetched and compared by Spark.
+  # id_rcs only reads: the source computes a checksum for each range of keys.
+  # Spark fetches and compares the ranges whose checksum differs.
   - {{source: nyc, table: flights, strategy: id_rcs, sinks: [changes, lake]}}
-  # mds keeps a copy in schema qbcd of the source and compares there; id does
-  # so range by range, and tlcs keeps one checksum a row instead of the copy.
+  # mds keeps a replica in schema qbcd of the source and compares there. id
+  # compares range by range. tlcs keeps a checksum of each row, not its values.
   - {{source: nyc, table: planes, strategy: mds}}
   - {{source: nyc, table: weather, strategy: id}}
   - {{source: nyc, table: airports, strategy: tlcs}}
-  # tdi reads rows whose timestamp is new; deleted rows carry a flag. atdi does
-  # so from an index alone. For ts a row with the flag leaves the restriction;
-  # a sweep would find rows that are really deleted.
+  # tdi reads rows with a new timestamp; deleted rows have a flag. atdi reads
+  # them from an index alone. For ts, rows with the flag are outside of its
+  # restriction; a sweep would find rows that are really deleted.
   - source: nyc
     table: airlines
     columns: [name]
@@ -62,10 +62,10 @@ tables:
 
 
 class Folder:
-    """A folder with a configuration file, what the sinks write, and, while the demonstration runs, its state.
+    """A folder with the configuration, files of the sinks and, while it runs, the state.
 
     Args:
-        path: Where; may hold those of an earlier demonstration.
+        path: Path of the folder; an earlier demonstration may have used it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -74,41 +74,41 @@ class Folder:
         self.lake = path / "lake"
 
     def claim(self) -> None:
-        """Makes the folder, or empties the one that an earlier demonstration left.
+        """Create the folder, or empty the one of an earlier demonstration.
 
         Raises:
-            ConfigError: It holds other things, or cannot be used.
+            ConfigError: It contains other files, or cannot be used.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             if any(self.path.iterdir()):
-                if not (self.config.is_file() and self.config.read_text(encoding="utf-8").startswith(MARK)):
+                if not (self.config.is_file() and self.config.read_text(encoding="utf-8").startswith(FIRST_WORDS)):
                     raise ConfigError(
-                        f"{self.path} holds other things than an earlier demonstration",
-                        remedy="name another folder with --directory",
+                        f"{self.path} contains files that no demonstration wrote",
+                        remedy="choose another folder with --directory",
                     )
                 for name in ("events", "lake", ".qbcd"):
                     shutil.rmtree(self.path / name, ignore_errors=True)
         except OSError as error:
             raise ConfigError(
-                f"{self.path} cannot be used: {error.strerror}", remedy="name another folder with --directory"
+                f"{self.path} cannot be used: {error.strerror}", remedy="choose another folder with --directory"
             ) from error
 
     def configure(self, url: str) -> str:
-        """Writes the configuration of a source at `url`, and gives its text."""
+        """Write the configuration with a source at `url`, and return its text."""
         text = CONFIG.replace("<url>", url)
         self.config.write_text(text, encoding="utf-8")
         return text
 
     def events(self, header: BatchHeader) -> list[dict[str, Any]]:
-        """The events of a batch, as the sink has written them."""
+        """Return the events of a batch, read from the sink's file."""
         path = self.path / "events" / header.stream / f"{header.epoch}-{header.seq:012d}.jsonl"
         return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
     def event_files(self) -> list[Path]:
-        """The files of events, by name."""
+        """Return the files of events, by name."""
         return sorted(p for p in (self.path / "events").rglob("*.jsonl") if not p.name.startswith("."))
 
     def forget_state(self) -> None:
-        """Removes state and workdir: the replicas are of a server that is gone."""
+        """Delete state and workdir: the replicas belong to a server that no longer exists."""
         shutil.rmtree(self.path / ".qbcd", ignore_errors=True)

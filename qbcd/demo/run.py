@@ -1,4 +1,4 @@
-"""``qbcd demo``: a day of changes in real data, found by polling, in numbered steps.
+"""``qbcd demo``: one day of changes in real data, found by polling, in numbered steps.
 
 Everything is what a user would do: a configuration file, `prepare`, `run --once`, `verify`. The server is private and
 ends with the demonstration; configuration and event files stay.
@@ -43,8 +43,8 @@ class Demo:
     """One demonstration.
 
     Args:
-        output: Where it is shown; with JSON wanted, only a summary is.
-        directory: Folder for configuration and events; may hold those of an earlier demonstration.
+        output: Output for the steps; with JSON it gets a summary only.
+        directory: Folder for configuration and events; an earlier demonstration may have used it.
         keep: Leave the server running at the end until the user interrupts.
     """
 
@@ -59,7 +59,7 @@ class Demo:
         """Run it; return 0, or 1 if the events differ from the changes that were applied.
 
         Raises:
-            QbcdError: Something that it needs is missing, or a step failed.
+            QbcdError: A requirement is missing, or a step failed.
         """
         started = time.monotonic()
         self.folder.claim()
@@ -82,11 +82,11 @@ class Demo:
         self._load(server)
         self._configure(server)
         with open(self.folder.config) as project:
-            with self._step("qbcd prepare: take the baseline, as it is today"):
+            with self._step("qbcd prepare: store the baseline, the rows as they are now"):
                 self._prepare(project)
             with self._step("A day passes in the database"):
                 applied = _by_stream(project, self._apply(server))
-            with self._step("qbcd run --once: what happened?"):
+            with self._step("qbcd run --once: find the changes"):
                 reports = self._poll(project)
                 good = self._compare(reports, applied)
             with self._step("Some of the events"):
@@ -175,8 +175,8 @@ class Demo:
             with self._working(project, handle.name):
                 found = handle.verify()
             good = good and not found
-            said = "equal" if not found else f"[bold red]{formatting.counted(len(found), 'difference')}[/]"
-            self._show(f"{handle.name:<{NAME_WIDTH}}{said}")
+            verdict = "equal" if not found else f"[bold red]{formatting.counted(len(found), 'difference')}[/]"
+            self._show(f"{handle.name:<{NAME_WIDTH}}{verdict}")
         self._summary["verified"] = good
         return good
 
@@ -193,15 +193,15 @@ class Demo:
         return not (events or jobs or total.rows_shipped)
 
     def _end(self, good: bool, seconds: float) -> None:
-        with self._step("What is left"):
+        with self._step("Files of the demonstration"):
             files = self.folder.event_files()
             for path in files:
                 self._show(f"{escape(str(path))} [dim]{formatting.size(path.stat().st_size)}[/]")
             self._show(f"{escape(str(self.folder.lake))} [dim]the events of flights as Parquet[/]")
             self._summary |= {"files": [str(path) for path in files], "good": good, "seconds": seconds}
         verdict = "[bold green]everything matches[/]" if good else "[bold red]not everything matches[/]"
-        left = "" if self.keep else "; server and replicas are removed, these files stay"
-        self._print(f"\n{verdict} [dim]({formatting.duration(seconds)}{left})[/]")
+        cleanup = "" if self.keep else "; server and replicas are removed, these files remain"
+        self._print(f"\n{verdict} [dim]({formatting.duration(seconds)}{cleanup})[/]")
 
     def _wait(self) -> None:
         config = escape(str(self.folder.config))
@@ -233,7 +233,7 @@ class Demo:
 
 
 def _by_stream(project: Project, applied: Mapping[str, TableChanges]) -> dict[str, TableChanges]:
-    """Return the changes of each stream: those of its table, or by its own name those of its query's result."""
+    """Return the changes of each stream: those of its table, or of its query's result."""
     streams = [handle.config for handle in project.streams]
     return {one.name: applied[one.name if one.query else one.table_name] for one in streams}
 
@@ -251,7 +251,7 @@ def _connected(server: EmbeddedPostgres) -> Iterator[Any]:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """A SIGTERM ends the demonstration as Ctrl-C does: with everything cleaned up."""
+    """In the block, handle SIGTERM like Ctrl-C, so that everything is cleaned up."""
 
     def interrupt(number: int, frame: Any) -> None:
         raise KeyboardInterrupt

@@ -1,7 +1,7 @@
-"""``qbcd demo --serve`` and ``--stop``: a private PostgreSQL for trying qbcd out, which outlives the command.
+"""``qbcd demo --serve`` and ``--stop``: a private PostgreSQL that runs until it is stopped.
 
-The server belongs to a process of its own that waits for SIGTERM. A file in the user's cache names that process, so
-that there is one such server per user, and `--stop` finds it.
+A separate process owns the server and waits for SIGTERM. A file in the user's cache names that process, so that there
+is one such server per user, and `--stop` finds it.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Served:
 
     Attributes:
         pid: The process that owns the server.
-        started: When that process started, in clock ticks since the machine's start: another process with the same
-            number is not it.
-        host, port: Where the server listens.
+        started: Start of that process in clock ticks since the machine's start, to recognize another process with the
+            same id.
+        host, port: Address of the server.
         programs: Folder with `psql`.
     """
 
@@ -46,21 +46,21 @@ class Served:
 
     @property
     def alive(self) -> bool:
-        """Return True if the process that owns the server still runs."""
+        """True if the process that owns the server still runs."""
         return _started(self.pid) == self.started
 
     def exports(self) -> str:
-        """Return shell commands after which `psql` runs and connects to the server."""
+        """Return shell commands that let `psql` run and connect to the server."""
         values = {"PGHOST": self.host, "PGPORT": self.port, "PGUSER": "postgres", "PGDATABASE": "postgres"}
         words = [f"{name}={shlex.quote(str(value))}" for name, value in values.items()]
         return f'export {" ".join(words)} PATH={shlex.quote(self.programs)}:"$PATH"'
 
 
 def serve() -> tuple[Served, bool]:
-    """Start a server, or find the one that runs; return it and whether it is new.
+    """Start a server, or find the running one; return it, and True if it is new.
 
     Raises:
-        QbcdError: The server does not start; the message is that of its process.
+        QbcdError: The server did not start; the message comes from its process.
     """
     found = running()
     if found:
@@ -86,7 +86,7 @@ def stop() -> bool:
     """Stop the server and remove its data; return False if none runs.
 
     Raises:
-        QbcdError: The server does not end in time.
+        QbcdError: The server did not stop in time.
     """
     found = running()
     if not found:
@@ -101,7 +101,7 @@ def stop() -> bool:
 
 
 def running() -> Served | None:
-    """Return the server that runs for this user; None without one."""
+    """Return the running server of this user, or None."""
     try:
         found = Served(**json.loads(_file().read_text(encoding="utf-8")))
     except (FileNotFoundError, ValueError, TypeError):
@@ -114,7 +114,7 @@ def _file() -> Path:
 
 
 def _started(pid: int) -> int | None:
-    """Return the start time of a process, the 22nd field of its line in /proc; None if there is no such process."""
+    """Return a process's start time, field 22 of its line in /proc; None if it does not exist."""
     try:
         line = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
@@ -124,7 +124,7 @@ def _started(pid: int) -> int | None:
 
 
 def _own() -> None:
-    """Run a server until SIGTERM; report it, or why there is none, as one line of JSON on stdout."""
+    """Run a server until SIGTERM; report it, or an error, as one line of JSON on stdout."""
     wanted = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: wanted.set())

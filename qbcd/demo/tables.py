@@ -1,4 +1,4 @@
-"""Tables of a demonstration: the events found next to the changes applied, and the cost of finding them."""
+"""Tables of a demonstration: events found next to changes applied, and the cost of polls."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ TOGETHER = "together"  # the row of all streams
 
 
 def compared(found: Mapping[str, Mapping[str, int]], applied: Mapping[str, TableChanges]) -> tuple[Table, bool]:
-    """By stream and op, what was applied and what was found; and whether it is the same everywhere.
+    """Return a table of applied and found changes by stream and op, and True if all are equal.
 
     Args:
-        found: By stream, events per op.
-        applied: By stream, the changes of its table.
+        found: Events per op, by stream.
+        applied: Changes of the stream's table, by stream.
     """
     table, good = Table("stream", "event"), True
     for name in ("applied", "found", ""):
@@ -31,13 +31,13 @@ def compared(found: Mapping[str, Mapping[str, int]], applied: Mapping[str, Table
             same = wanted.get(op, 0) == counts.get(op, 0)
             good = good and same
             shown = [f"{n.get(op, 0):,}" if op else "" for n in (wanted, counts)]
-            mark = "[green]match[/]" if same else "[bold red]differ[/]"
-            table.add_row(stream, OPS.get(op, "[dim]no change[/]"), *shown, mark)
+            verdict = "[green]match[/]" if same else "[bold red]differ[/]"
+            table.add_row(stream, OPS.get(op, "[dim]no change[/]"), *shown, verdict)
     return table, good
 
 
 def costs(spent: Mapping[str, Cost]) -> Table:
-    """Return the table of what polls cost, by stream; the row :data:`TOGETHER` is highlighted."""
+    """Return the table of polls' costs, by stream; the row :data:`TOGETHER` is highlighted."""
     titles = ("cost of", "scanned", "shipped", "bytes", "ranges", "time", "Spark")
     table = Table(*titles, box=None, padding=(0, 2, 0, 0))
     for column in table.columns[1:]:

@@ -1,4 +1,4 @@
-"""The frozen values that flow through qbcd: what a source's table is, what a stream captures, what was found.
+"""Frozen values that pass through all layers: tables of a source, plans, ranges, batches.
 
 Nothing here opens a connection, reads a clock or imports Spark.
 """

@@ -1,4 +1,4 @@
-"""A batch without its rows, and what finding it cost."""
+"""The header of a batch, and the cost of a poll."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ class BatchHeader:
     """A sealed batch without its rows.
 
     Attributes:
-        fingerprint: Unique to this batch for ever; a sink compares it before it calls an earlier attempt complete.
+        fingerprint: Unique to this batch forever; a sink compares it before it treats an earlier attempt as complete.
         counts: Events per op.
         sinks: The sinks that were configured when the batch was staged.
-        columns: Key and pertinent columns of the rows, with how they travel.
+        columns: Key and captured columns, with the form in which their values travel.
         key: Names of the key columns.
-        location: Where the rows are, for the site alone (table rows or files).
-        before: Old values are known, so that updates and deletes have an image of what was.
-        one_row: Where there are no key columns: of one row, whose key is empty; else rows have no key.
+        location: Place of the rows (table rows or files); only the site reads it.
+        before: Old values are known, so updates and deletes have a before image.
+        one_row: If there are no key columns: True for a result of one row, whose key is empty; False for rows without
+            a key.
     """
 
     stream: str
@@ -59,10 +60,10 @@ class BatchHeader:
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of a poll for the source. Rows are counted or estimated as the fields say.
+    """The cost of a poll for the source.
 
     Attributes:
-        rows_scanned: Rows that the source read, as far as its counts tell.
+        rows_scanned: Rows that the source read, as far as its statistics show.
         rows_shipped: Rows that left the source.
         bytes_shipped: Bytes of the rows' files in the stage, or of the control results; of keys and digests, 40 a row.
         ranges: Ranges compared; `dirty` of them differed.
@@ -78,12 +79,12 @@ class Cost:
     spark: bool = False
 
     def __add__(self, other: Cost) -> Cost:
-        """Of both together."""
+        """Add two costs."""
         mine, theirs = asdict(self), asdict(other)
         added = {name: mine[name] + theirs[name] for name in mine if name != "spark"}
         return Cost(**added, spark=self.spark or other.spark)
 
 
 def digest_of(data: Any) -> str:
-    """A short stable name for JSON-ready data (SHA-256, 32 hex digits)."""
+    """Return a short stable name for JSON-ready data: the first 32 hex digits of its SHA-256."""
     return hashlib.sha256(json.dumps(data, sort_keys=True, default=str).encode()).hexdigest()[:32]

@@ -1,7 +1,7 @@
 """The checkpoint of a stream: the one place that names its entries.
 
-A checkpoint is a JSON object in the stream's row. Names and shapes of its entries are persisted: a stream that an
-earlier version prepared polls on with this one. A new entry needs a line in :data:`ENTRIES`; an entry whose shape
+A checkpoint is a JSON object in the stream's row. Names and shapes of its entries are persisted, so that this version
+can poll a stream that an earlier version prepared. A new entry needs a line in :data:`ENTRIES`. An entry whose shape
 changes needs a new name or an upgrade of the state.
 """
 
@@ -15,7 +15,7 @@ Wing = Literal["both", "database", "lake"]
 
 
 class Entry:
-    """Names of entries, as they are stored."""
+    """The stored names of entries."""
 
     SHAPE: Final = "shape"
     MADE: Final = "made"
@@ -47,7 +47,7 @@ class EntrySpec:
     Attributes:
         wing: The wing whose streams have it.
         holds: Its content.
-        since: The version of qbcd that wrote it first.
+        since: The first version of qbcd that wrote it.
     """
 
     name: str
@@ -59,13 +59,15 @@ class EntrySpec:
 ENTRIES: tuple[EntrySpec, ...] = (
     EntrySpec(Entry.SHAPE, "both", "table, key and captured columns with their types, restriction"),
     EntrySpec(Entry.MADE, "both", "identity of the table and its columns, to recognize another table of the same name"),
-    EntrySpec(Entry.REQUESTED, "both", "the plan as the user wrote it; another one needs `qbcd reset`"),
+    EntrySpec(Entry.REQUESTED, "both", "the plan as the user wrote it; a different plan needs `qbcd reset`"),
     EntrySpec(
-        Entry.SERVER, "both", "identity, meaning of digests and position of the server; `doubt` after a set-back"
+        Entry.SERVER,
+        "both",
+        "identity, meaning of digests and position of the server; `doubt` after its clock was set back",
     ),
     EntrySpec(Entry.ENCODER, "both", "version of the connector's row digest and key identity"),
     EntrySpec(Entry.ROWS, "both", "rows of the replica"),
-    EntrySpec(Entry.FROZEN_OPTIONS, "lake", "options that the strategy chose at prepare, where the user gave none"),
+    EntrySpec(Entry.FROZEN_OPTIONS, "lake", "options that the strategy chose at prepare because the user set none"),
     EntrySpec(Entry.WATERMARK, "both", "`at`: the watermark; of a counter also `next`, `seen`, `read`"),
     EntrySpec(Entry.SWEPT, "both", "seconds of the store's clock when the last sweep for deletes began"),
     EntrySpec(Entry.PASS, "both", "the pass over all ranges that is in progress (`qbcd.ranges.schedule.Pass`)"),
@@ -76,8 +78,8 @@ ENTRIES: tuple[EntrySpec, ...] = (
     EntrySpec(Entry.USUAL_RANGE, "database", "rows of a range when ranges were last built"),
     EntrySpec(Entry.AUDITING, "database", "deletes of an audit between its two steps"),
     EntrySpec(Entry.MISSING_KEYS, "database", "deletes of a full comparison whose missing keys are still to be found"),
-    EntrySpec(Entry.LEAVES, "lake", "leaf checksums that are remembered, and their file"),
-    EntrySpec(Entry.RECENT, "lake", "the source's mark of the last poll, for rows written since"),
+    EntrySpec(Entry.LEAVES, "lake", "use of leaf checksums, and their file"),
+    EntrySpec(Entry.RECENT, "lake", "the source's transaction id at the last poll, to find rows written since"),
     EntrySpec(Entry.DENSITY, "lake", "share of rows that had changed in the last dirty ranges"),
     EntrySpec(Entry.UNSELECTIVE, "lake", "polls in a row that read most rows of page ranges for few changes"),
 )
@@ -97,7 +99,7 @@ class Checkpoint:
         return name in self.entries
 
     def carried(self, names: Iterable[str]) -> dict[str, Any]:
-        """Return those of the entries `names` that have a value, for the next checkpoint."""
+        """Return the entries of `names` that have a value, for the next checkpoint."""
         return {name: self.entries[name] for name in names if self.entries.get(name) is not None}
 
     @property
@@ -107,7 +109,7 @@ class Checkpoint:
 
     @property
     def watermark(self) -> Mapping[str, Any]:
-        """The watermark's entry; its ``at`` is how far rows have been read, as the source's own text."""
+        """The watermark's entry; its ``at`` is the watermark itself, as the source's own text."""
         found: Mapping[str, Any] = self.entries[Entry.WATERMARK]
         return found
 
@@ -119,7 +121,7 @@ class Checkpoint:
 
     @property
     def requested(self) -> Mapping[str, Any]:
-        """The plan as the user wrote it; empty where an early version kept none."""
+        """The plan as the user wrote it; empty if the version that prepared the stream stored none."""
         found: Mapping[str, Any] = self.entries.get(Entry.REQUESTED, {})
         return found
 
@@ -135,5 +137,5 @@ class Checkpoint:
         return found
 
     def audited(self, epoch: int) -> float:
-        """Seconds of the store's clock when the last audit began; the baseline of `epoch` counts as one."""
+        """Return the store's seconds when the last audit began; the baseline of `epoch` counts as one."""
         return float(self.entries.get(Entry.AUDITED, epoch))

@@ -1,4 +1,4 @@
-"""Columns and tables as the catalog describes them, and how values travel."""
+"""Columns and tables as the catalog describes them, and the form in which values travel."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ TravelKind = Literal[
 
 @dataclass(frozen=True)
 class Travel:
-    """The way of a column's values from the source to a sink (docs/design/interface.md#types).
+    """The form of a column's values between source and sink (docs/design/interface.md#types).
 
-    On the wire (JDBC and stage) booleans, integers, floats and binary are themselves, `uint64` (unsigned 64-bit) is a
-    decimal(20,0); `decimal`, `text`, dates and times are text; an `array` is a JSON fragment: a JSON array for
-    one-dimensional arrays with lower bound 1, a JSON string with the database's own text for any other array.
+    Over JDBC and in the stage, booleans, integers, floats and binary have their own type, and `uint64` (unsigned
+    64-bit) is a decimal(20,0). `decimal`, `text`, dates and times are text. An `array` is a JSON fragment: a JSON array
+    if it is one-dimensional with lower bound 1, else a JSON string with the database's own text.
     """
 
     kind: TravelKind
@@ -48,14 +48,14 @@ class Column:
 
     Attributes:
         name: As the catalog spells it.
-        sql_type: The full type as SQL text, usable in a cast or in DDL, qualified where needed: ``numeric(10,2)``.
+        sql_type: The full type as SQL text, usable in a cast or in DDL, qualified if necessary: ``numeric(10,2)``.
         base_type: The connector's name of the type, domains resolved: ``numeric``.
-        nullable: False only where the catalog forbids NULL.
+        nullable: False only if the catalog forbids NULL.
         collation: SQL text of a collation that differs from the database's default, or an empty string.
-        comparison: What "unchanged" means: the type's own equality, its bytes, or its canonical text.
-        travel: How values travel.
-        width: Average bytes of a value as the server's statistics know them, 0 where unknown.
-        facts: What only the column's connector understands, as sorted pairs.
+        comparison: Meaning of "unchanged": the type's own equality, equal bytes, or equal canonical text.
+        travel: The form in which values travel.
+        width: Average bytes of a value by the server's statistics, 0 if unknown.
+        facts: Facts for the column's connector alone, as sorted pairs.
     """
 
     name: str
@@ -70,14 +70,16 @@ class Column:
 
     @property
     def encoding(self) -> str:
-        """The part, in addition to type and collation, that decides how the column enters a digest."""
+        """The part that decides how the column enters a digest, in addition to type and collation."""
         return f"{self.base_type} {self.fact('loose')}".strip()
 
     def meaning(self, *, ordered: bool) -> dict[str, Any]:
-        """The definition behind the names of its type and collation, as JSON-ready data; empty if names say it all.
+        """Return the definitions behind the names of its type and collation, as JSON-ready data.
+
+        Empty if the names alone define equality and, if needed, order.
 
         Args:
-            ordered: Values are compared for their order, too, and not only told apart.
+            ordered: Values are compared for order too, not only for equality.
         """
         collated = self.fact("collated") if ordered or self.fact("nondeterministic") else ""
         labels = self.fact("labels") if ordered else ""
@@ -85,7 +87,7 @@ class Column:
         return {name: value for name, value in known.items() if value}
 
     def fact(self, name: str) -> str:
-        """The connector's fact `name`, or an empty string."""
+        """Return the connector's fact `name`, or an empty string."""
         return dict(self.facts).get(name, "")
 
 
@@ -93,26 +95,29 @@ class Column:
 class Table:
     """A table or view of a source as its catalog describes it, or the result of a query.
 
-    A query has the stream's name and no schema; its keys are those that its text and its base tables prove.
+    A query has the stream's name and no schema. Its keys are those that its text and its base tables prove.
 
     Attributes:
         kind: ``table``, ``partitioned``, ``view``, ``matview``, ``foreign`` or ``query``.
-        rows: Estimated rows, -1 where unknown.
-        pages: Pages of the heap, 0 where unknown.
-        row_width: Average bytes of a row, 0 where unknown.
-        key_correlation: How far the first key column follows the heap, -1..1; None where unknown.
+        rows: Estimated rows, -1 if unknown.
+        pages: Pages of the heap, 0 if unknown.
+        row_width: Average bytes of a row, 0 if unknown.
+        key_correlation: Correlation of the first key column with the heap order, -1 to 1; None if unknown.
         primary_key: Column names of the primary key, or empty.
         unique_keys: Column names of the other unique, NOT NULL, immediate keys.
         row_security: Row-level security applies to this role.
-        query: The SELECT whose result it is, as it runs; empty of a table.
-        definition: Of a view that a query reads: the SELECT that it stands for, where the source tells it.
-        bases: What the query or the definition reads, one for each mention, in the order of `CapturedQuery.bases`.
-        one_row: The query has one row at most, whatever its base tables hold.
-        grant: Of a table behind a view: the GRANT without which the role may not read and lock it; else empty.
-        remote: Some of its rows stand on another server, which has snapshots of its own.
-        made: Of what the source tells of no columns, or not enough: what is another once it was defined anew.
-        numbers: What tells each column from another that takes its name, in their order; empty where nothing does.
-        paged: Its rows stand on pages of its own, by which they can be looked up.
+        query: The SELECT of a query, as it runs; empty for a table.
+        definition: The SELECT of a view that a query reads; empty if the source does not show it.
+        bases: The tables and views that the query or the definition reads, one for each mention, in the order of
+            `CapturedQuery.bases`.
+        one_row: The query has at most one row, whatever its base tables contain.
+        grant: For a table behind a view: the GRANT that the role needs to read and lock it; else empty.
+        remote: Some of its rows are on another server, which has its own snapshots.
+        made: Identity of an object for which the source has no column numbers, or not enough; it changes when the
+            object is defined again.
+        numbers: Identity of each column, in their order, to recognize another column of the same name; empty if the
+            source has none.
+        paged: Its rows are on pages of its own and can be looked up by page.
     """
 
     schema: str
@@ -138,27 +143,30 @@ class Table:
 
     @property
     def row_key(self) -> tuple[str, ...]:
-        """The columns that tell a stored table's rows apart; none where nothing vouches for any."""
+        """The columns that identify a stored table's rows; empty if the catalog proves none."""
         return self.primary_key or (self.unique_keys[0] if self.unique_keys else ())
 
     def shape(self, columns: Sequence[str]) -> dict[str, Any]:
-        """The part of a table that a query reads that may not change between polls, as JSON-ready data."""
+        """Return the part of a base table that may not change between polls, as JSON-ready data."""
         numbers = dict(zip((c.name for c in self.columns), self.numbers, strict=False))
-        told = {c.name: [c.sql_type, c.collation, c.encoding, numbers.get(c.name, "")] for c in self.columns}
-        return {"key": list(self.row_key), "columns": {name: told[name] for name in columns if name in told}}
+        known = {c.name: [c.sql_type, c.collation, c.encoding, numbers.get(c.name, "")] for c in self.columns}
+        return {"key": list(self.row_key), "columns": {name: known[name] for name in columns if name in known}}
 
     @property
     def reads(self) -> tuple[Table, ...]:
-        """The tables and views that a query reads, through views too: each once, a view after the tables behind it."""
+        """The tables and views that a query reads, also through views, each once.
+
+        A view comes after the tables behind it.
+        """
         found: dict[tuple[str, str], Table] = {}
 
-        def look(table: Table) -> None:
+        def collect(table: Table) -> None:
             for base in table.bases:
                 if (base.schema, base.name) not in found:
-                    look(base)
+                    collect(base)
                     found[base.schema, base.name] = base
 
-        look(self)
+        collect(self)
         return tuple(found.values())
 
     @property
@@ -172,7 +180,7 @@ class Table:
         return f"query {self.name}" if self.query else f"{self.schema}.{self.name}"
 
     def column(self, name: str) -> Column | None:
-        """The column called `name`, or None."""
+        """Return the column called `name`, or None."""
         return next((c for c in self.columns if c.name == name), None)
 
 
@@ -181,10 +189,10 @@ class ServerIdentity:
     """Identity, version and position of a server.
 
     Attributes:
-        product: ``PostgreSQL 18.1``-like text for people.
+        product: Product and version for people: ``PostgreSQL 18.1``.
         identity: Changes when the source is another server or database.
-        meaning: Changes when equality or order may mean something else (major version, collation version).
-        position: A number that never falls on one server; 0 where the database has none.
+        meaning: Changes when equality or order may have changed (major version, collation version).
+        position: A number that never decreases on one server; 0 if the database has none.
     """
 
     product: str
@@ -194,7 +202,7 @@ class ServerIdentity:
 
 
 def travel_from_json(data: Mapping[str, Any]) -> Travel:
-    """The inverse of ``dataclasses.asdict`` for :class:`Travel`."""
+    """Return a `Travel` from the result of ``dataclasses.asdict``."""
     element = data.get("element")
     return Travel(
         data["kind"], data.get("precision", 0), data.get("scale", 0), travel_from_json(element) if element else None
@@ -202,5 +210,5 @@ def travel_from_json(data: Mapping[str, Any]) -> Travel:
 
 
 def names(columns: Sequence[Column]) -> list[str]:
-    """The names of `columns`, in order."""
+    """Return the names of `columns`, in order."""
     return [c.name for c in columns]

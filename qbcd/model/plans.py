@@ -1,4 +1,4 @@
-"""The plan of a stream, the ranges in which it is read, and its statements."""
+"""The plan of a stream, its ranges, and its statements."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from qbcd.model.columns import Column, Table
 
 @dataclass(frozen=True)
 class StreamPlan:
-    """One stream, resolved against the catalog: what is captured and how.
+    """A stream that was resolved against the catalog.
 
     Attributes:
-        key: Key columns in key order; empty of a result of one row, and where rows have no key.
-        columns: Pertinent columns without key columns, in table order or as the user lists them.
+        key: Key columns in key order; empty for a result of one row and for rows without a key.
+        columns: Captured columns without key columns, in table order or as the user lists them.
         where: The user's restriction, verbatim, or an empty string.
         options: The strategy's options.
-        counted: Rows have no key: they are told by all their values, and counted.
+        counted: Rows have no key: they are identified by all their values, and equal rows are counted.
     """
 
     stream: str
@@ -35,12 +35,12 @@ class StreamPlan:
 
     @property
     def captured(self) -> tuple[Column, ...]:
-        """Key and pertinent columns, in the order in which rows travel."""
+        """Key and captured columns, in the order in which rows travel."""
         return self.key + self.columns
 
     @property
     def key_is_proven(self) -> bool:
-        """The catalog itself vouches that the key is unique and never NULL; of one row, and of none, it always is."""
+        """True if the catalog proves that the key is unique and never NULL; true for an empty key."""
         if not self.key:
             return True
         chosen = {c.name for c in self.key}
@@ -49,7 +49,7 @@ class StreamPlan:
 
     @cached_property
     def unsized(self) -> StreamPlan:
-        """The plan without what statistics say of sizes, and without what a query reads: as far as statements go."""
+        """The part of the plan on which statements depend: no sizes by statistics, no base tables."""
         known, key, columns = (
             tuple(replace(c, width=0) for c in some) for some in (self.table.columns, self.key, self.columns)
         )
@@ -57,33 +57,36 @@ class StreamPlan:
         return replace(self, table=table, key=key, columns=columns)
 
     def on(self, table: Table) -> StreamPlan:
-        """The plan by a newer look at its table: whether the key is proven may have changed."""
-        fresh = {c.name: c for c in table.columns}
-        key = tuple(replace(c, nullable=fresh[c.name].nullable) for c in self.key)
+        """Return the plan with a newer description of its table, which may prove the key or not."""
+        newer = {c.name: c for c in table.columns}
+        key = tuple(replace(c, nullable=newer[c.name].nullable) for c in self.key)
         return replace(self, table=table, key=key)
 
     def option(self, name: str) -> Any:
-        """The strategy option `name`, or None."""
+        """Return the strategy option `name`, or None."""
         return dict(self.options).get(name)
 
     def with_options(self, **values: Any) -> StreamPlan:
-        """The plan with other values of some of the strategy's options."""
+        """Return the plan with other values for some of the strategy's options."""
         return replace(self, options=tuple(sorted({**dict(self.options), **values}.items())))
 
     def made(self) -> dict[str, Any]:
-        """The identity of the table, and of each column that polls read, beyond their names, as JSON-ready data."""
-        # a view that is made anew by the same text is no other one
+        """Return the identity of the table and of each column that polls read, as JSON-ready data.
+
+        It recognizes another table or column of the same name.
+        """
+        # a view that is created again with the same text counts as the same view
         known = zip(self.table.columns, self.table.numbers if self.table.kind != "view" else (), strict=False)
         numbers = {c.name: f"{number} {c.sql_type}" for c, number in known}
-        told = [self.option(name) or () for name in ("timestamp", "delete_flag")]
-        named = {one for some in told for one in ([some] if isinstance(some, str) else some)}
-        spoken = {name for name in numbers if re.search(rf"(?i)(?<!\w){re.escape(name)}(?!\w)", self.where)}
-        read = {*(c.name for c in self.captured), *named, *spoken}
+        chosen = [self.option(name) or () for name in ("timestamp", "delete_flag")]
+        named = {one for some in chosen for one in ([some] if isinstance(some, str) else some)}
+        in_where = {name for name in numbers if re.search(rf"(?i)(?<!\w){re.escape(name)}(?!\w)", self.where)}
+        read = {*(c.name for c in self.captured), *named, *in_where}
         behind = dict.fromkeys(f"{one.label} {one.made}" for one in (self.table, *self.table.reads) if one.made)
         return {"numbers": {n: numbers[n] for n in sorted(read) if n in numbers}, "at": sorted(behind)}
 
     def shape(self) -> dict[str, Any]:
-        """Everything that may not change between polls, as JSON-ready data; kept in the checkpoint."""
+        """Return what may not change between polls, as JSON-ready data for the checkpoint."""
         return {
             "table": [self.table.schema, self.table.name],
             "key": [c.name for c in self.key],
@@ -98,7 +101,7 @@ class StreamPlan:
 
 @dataclass(frozen=True)
 class NamedKey:
-    """One key: its identity, by which rows are joined, and the texts by which the source finds it again."""
+    """A key: its identity for joins, and its texts, by which the source finds the row again."""
 
     identity: bytes
     texts: tuple[str, ...]
@@ -106,14 +109,15 @@ class NamedKey:
 
 @dataclass(frozen=True)
 class RowSelection:
-    """Some of a range's leaves (`qbcd.ranges.leaves`), and the count and checksum of the rows in them.
+    """Some leaves of a range (`qbcd.ranges.leaves`), with count and checksum of their rows.
 
     Attributes:
-        bits: A bit for each leaf, the least of the first byte for leaf 0.
-        alone: Where not None, rows are looked up by key (`qbcd.ranges.key_recovery`): the identity of the one key that
-        is asked for of a leaf; of leaves that have none here, all keys that can be in them. named: Rows of these keys
-        alone are asked for of the leaves that they are in (`qbcd.ranges.recent_keys`). lost: Of a range that has lost
-        one row, that row's digest: it is asked for in the replica, and nothing in the source. None of others.
+        bits: One bit for each leaf; the lowest bit of the first byte is leaf 0.
+        alone: If not None, rows are looked up by key (`qbcd.ranges.key_recovery`): by leaf, the identity of its one
+            requested key. For a leaf that is not listed, all keys that it can contain are requested.
+        named: If not empty, only rows with these keys are requested (`qbcd.ranges.recent_keys`).
+        deleted_digest: If not None, the range has lost exactly one row, and this is the row's digest. The row is looked
+            up in the replica; nothing is read from the source.
     """
 
     bits: bytes
@@ -121,17 +125,18 @@ class RowSelection:
     checksum: int
     alone: Mapping[int, bytes] | None = None
     named: tuple[NamedKey, ...] = ()
-    lost: int | None = None
+    deleted_digest: int | None = None
 
 
 @dataclass(frozen=True)
 class KeyRange:
-    """Half-open key interval ``[lo, hi)``; None is an open end. Bounds are the source's own text of each key column.
+    """Half-open key interval ``[lo, hi)``; None is an open end.
 
-    Of ranges of the key's hash (`qbcd.ranges.hash_buckets`) a bound is one number.
+    A bound is the source's own text of each key column. For ranges of a key's hash (`qbcd.ranges.hash_buckets`) it is
+    one number.
 
     Attributes:
-        only: The leaves of which rows are asked for; None for all.
+        only: The requested rows; None for all.
     """
 
     range_id: int
@@ -143,7 +148,7 @@ class KeyRange:
 
     @property
     def asked(self) -> tuple[int, int]:
-        """(count, checksum) of the rows that are asked for."""
+        """(count, checksum) of the requested rows."""
         return (self.rows, self.checksum) if self.only is None else (self.only.rows, self.only.checksum)
 
 
@@ -152,7 +157,7 @@ class Statement:
     """SQL in the source's dialect with the values bound to it by name (``%(name)s``).
 
     Attributes:
-        counted: Its one result is the number of rows that it changed.
+        counted: Its only result is the number of rows that it changed.
     """
 
     sql: str

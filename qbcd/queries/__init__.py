@@ -1,6 +1,6 @@
-"""The SELECT of a query stream: parsed once, refused if it cannot be captured, with the key that it proves.
+"""The SELECT of a query stream: parsed once, refused if it cannot be captured, with its key.
 
-Nothing here opens a connection; a connector gives the dialect alone.
+Nothing here opens a connection; the connector gives only the dialect.
 """
 
 from __future__ import annotations

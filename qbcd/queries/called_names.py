@@ -1,4 +1,4 @@
-"""The words of SQL that a user wrote: what it calls, and what may be a call without brackets."""
+"""Names in a user's SQL: called functions, and words that may be calls without brackets."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _OPERATOR = re.compile(r"\boperator\s*\(\s*(?P<named>[^()\s]+)\s*\)", re.IGNOREC
 
 
 def words_of(text: str, dialect: str) -> list[str]:
-    """Lower-case names that are called in an SQL text, and its bare words, which may be calls without brackets.
+    """Return the called names of an SQL text and its unquoted words, in lower case.
 
-    What may be a variable has its sign before it: ``@x``, ``@@x``. An operator that is called by its schema is
-    ``operator(schema.name``.
+    A called name ends in ``(``; an unquoted word may be a call without brackets. A variable begins with its sign:
+    ``@x``, ``@@x``. An operator that is called by its schema is ``operator(schema.name``.
     """
     tokens = sqlglot.tokenize(text, read=dialect)
     found = [f"operator({match['named']}" for match in _OPERATOR.finditer(text)]

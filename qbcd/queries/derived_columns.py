@@ -1,4 +1,4 @@
-"""Columns that reach other parts of a query under names of derived tables, common table expressions and subqueries."""
+"""Columns that inner queries pass on unchanged: derived tables, WITH queries, subqueries."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Find = Callable[[exp.Column], Item | None]
 
 
 def handed_on(tree: Any, base: Find[Item], every: Mapping[str, Item], dialect: str) -> dict[str, Item]:
-    """The names under which inner queries hand on columns just as they are.
+    """Return the items of the columns that inner queries pass on unchanged, by output name.
 
-    Scopes are not told apart: a name is meant wherever it does not speak of a table.
+    Scopes are not distinguished: a name without a table counts wherever it occurs.
 
     Args:
         tree: A query.
-        base: What a column of a base table is, where it is one that matters.
-        every: All that matter, by their names: an asterisk hands on any of them.
-        dialect: sqlglot's name of its dialect.
+        base: Returns the item of a column of a base table, or None if the column is not relevant.
+        every: All relevant items by column name, since an asterisk passes on every column.
+        dialect: sqlglot's name of the query's dialect.
     """
     found: dict[str, Item] = {}
 
@@ -40,7 +40,7 @@ def handed_on(tree: Any, base: Find[Item], every: Mapping[str, Item], dialect: s
 
 
 def bare(node: Any, known: Find[Item]) -> Item | None:
-    """Return what `known` has of an expression that is a plain column, or a subquery with one as its result."""
+    """Return the item of an expression that is a plain column, or a subquery with such a result."""
     while isinstance(node, (exp.Paren, exp.Alias, exp.Subquery)):
         node = node.this
     if isinstance(node, exp.SetOperation):
@@ -52,7 +52,7 @@ def bare(node: Any, known: Find[Item]) -> Item | None:
 
 
 def _outputs(inner: Any, known: Find[Item], every: Mapping[str, Item], dialect: str) -> Iterator[tuple[str, Item]]:
-    """(name, item) of what a subquery hands on; of several selects the first names the columns of all."""
+    """Yield (name, item) for the columns that a subquery passes on; its first SELECT names them."""
     alias = inner.args.get("alias")
     renamed = [folded(c.this if isinstance(c, exp.Column) else c, dialect) for c in (alias.columns if alias else ())]
     selects = list(_selects(inner.this))

@@ -1,10 +1,10 @@
-"""The key of a query's rows, proved from its text and the keys of its base tables, if it can be.
+"""The key of a query's rows, proved from its text and its base tables' keys, if possible.
 
-A result is told apart by the keys of those joined relations that the others do not determine. A relation is determined
-where the join, or a condition that all rows fulfill, holds a whole key of it equal to columns of determined ones: then
-each row of theirs meets one row of it at most. Groups are told apart by what they are grouped by, rows of DISTINCT by
-all their columns; of one row, as an aggregate without GROUP BY has, the key is empty. Where a proof would need more
-than that there is none, and the user names the key.
+Rows of a join are identified by the keys of those relations that the others do not determine. A relation is determined
+if the join, or a condition that all rows fulfill, makes a whole key of it equal to columns of determined relations:
+then each of their rows meets at most one of its rows. Groups are identified by their GROUP BY expressions, rows of
+DISTINCT by all their columns. A result of one row, as of an aggregate without GROUP BY, has an empty key. If these
+rules prove no key, the user must name it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from qbcd.queries.tables import base_tables, folded
 from qbcd.queries.text import Unfit
 from qbcd.queries.views import parse_view
 
-_PLAIN = ("this", "db", "catalog", "alias", "only", "partition", "hints", "joins")  # of a relation that keeps its keys
+_PLAIN = ("this", "db", "catalog", "alias", "only", "partition", "hints", "joins")  # parts that do not affect keys
 
 
 def relation_of(tree: exp.Query, tables: Sequence[Table], dialect: str, *, bare_names: bool = False) -> Relation:
@@ -33,9 +33,9 @@ def relation_of(tree: exp.Query, tables: Sequence[Table], dialect: str, *, bare_
 
     Args:
         tree: The query.
-        tables: What it reads, one for each mention, in the order of `base_tables`.
+        tables: The tables that it reads, one for each mention, in the order of `base_tables`.
         dialect: sqlglot's name of its dialect.
-        bare_names: A name without a schema may be that of a function of the user's own.
+        bare_names: A name without a schema may be a user's own function.
     """
     mentions = {id(node): table for (_, node), table in zip(base_tables(tree, dialect), tables, strict=True)}
     return _KeyReader(mentions, dialect, bare_names=bare_names).query(tree, {})
@@ -46,8 +46,8 @@ class _Source:
     """A relation in a FROM clause.
 
     Attributes:
-        conditions: What holds for each row of the join that has a row of it.
-        preserved: It is not made NULL by an outer join.
+        conditions: Conditions that are true for each row of the join with a row of this relation.
+        preserved: No outer join replaces its columns by NULL.
     """
 
     alias: str
@@ -57,12 +57,12 @@ class _Source:
 
 
 class _KeyReader:
-    """Reads relations out of a query's tree.
+    """Derives facts about relations from a query's tree.
 
     Args:
-        mentions: The base table that a node stands for, by the node's identity.
-        dialect: Whose rules fold names.
-        bare_names: As `relation_of` has it.
+        mentions: The base table of a node, by the node's identity.
+        dialect: The dialect whose rules fold names.
+        bare_names: As in `relation_of`.
     """
 
     def __init__(self, mentions: Mapping[int, Table], dialect: str, *, bare_names: bool) -> None:
@@ -116,7 +116,7 @@ class _KeyReader:
         for join in joins:
             if is_bracket(join.this) or any(inner_joins(join.this)):
                 return None
-            start = len(found) if is_comma(join) else start  # what JOIN joins has no comma in it
+            start = len(found) if is_comma(join) else start  # a comma ends the items that JOIN combines
             one = self._source(join.this, known)
             side, kind, method = (str(join.args.get(part) or "").upper() for part in ("side", "kind", "method"))
             if method or kind not in ("", "INNER", "OUTER", "CROSS") or side not in ("", "LEFT", "RIGHT"):
@@ -133,12 +133,12 @@ class _KeyReader:
                 one.preserved, one.conditions = False, on
             else:
                 one.conditions = on
-                for other in found:  # what an inner join asks for, all its rows fulfill
+                for other in found:  # all rows of an inner join fulfill its condition
                     other.conditions = [*other.conditions, *on]
             found.append(one)
         aliases = [one.alias for one in found]
         if len(set(aliases)) < len(aliases):
-            return None  # which of the two a column is of, only the database knows
+            return None  # only the database knows to which of the two a column belongs
         where = tree.args.get("where")
         for one in found:
             one.conditions = [*one.conditions, *(relations.conjuncts(where.this) if where is not None else ())]
@@ -151,7 +151,7 @@ class _KeyReader:
         return _Source(name, relations.renamed(self._relation(node, known), alias, self._dialect), [])
 
     def _relation(self, node: Any, known: Mapping[str, Relation]) -> Relation:
-        if any(value for part, value in node.args.items() if part not in _PLAIN):  # such as FOR SYSTEM_TIME ALL
+        if any(value for part, value in node.args.items() if part not in _PLAIN):  # for instance FOR SYSTEM_TIME ALL
             return UNKNOWN
         if isinstance(node, exp.Table) and id(node) in self._mentions:
             return self._table(self._mentions[id(node)])
@@ -160,11 +160,11 @@ class _KeyReader:
         return self.query(node.this, known) if isinstance(node, exp.Subquery) else UNKNOWN
 
     def _table(self, table: Table) -> Relation:
-        """Return the facts about a table's rows, or about those of a view's query."""
+        """Return the facts about the rows of a table, or of a view's query."""
         known = relations.of_table(table)
         try:
             tree = parse_view(table.definition, self._dialect).tree if table.definition else None
-        except Unfit:  # nothing is proven then
+        except Unfit:  # then nothing is proven
             tree = None
         if tree is None:
             return known
@@ -174,7 +174,7 @@ class _KeyReader:
 
     # -- columns -------------------------------------------------------------------------------------------------------
     def _outputs(self, tree: exp.Select, sources: Sequence[_Source]) -> Iterator[tuple[Any, OutputColumn | None]]:
-        """(expression, column) of the result; None where a star stands for columns that are not known."""
+        """Yield (expression, column) of the result; column is None for a star over unknown columns."""
         joined = any(join.args.get("using") for join in joins_of(tree))
         for item in tree.expressions:
             if item.is_star:
@@ -198,7 +198,7 @@ class _KeyReader:
                 yield inner, OutputColumn(name, column.origin, column.nullable or not source.preserved)
 
     def _place(self, node: Any, sources: Sequence[_Source]) -> tuple[_Source, OutputColumn] | None:
-        """The source whose column an expression is, and that column."""
+        """Return the source and column of an expression that is a plain column, or None."""
         if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
             return None
         name, of = folded(node.this, self._dialect), node.args.get("table")
@@ -221,7 +221,7 @@ class _KeyReader:
     def _output_for(
         self, node: Any, sources: Sequence[_Source], pairs: Sequence[tuple[Any, OutputColumn | None]]
     ) -> OutputColumn | None:
-        """The column of the result that has the values of an expression, a name or a number in it."""
+        """Return the result's column for an expression, a name or a position, or None."""
         if isinstance(node, exp.Literal) and node.is_int:
             number = int(node.this)
             return pairs[number - 1][1] if 0 < number <= len(pairs) else None
@@ -229,15 +229,18 @@ class _KeyReader:
         known = all(source.relation.columns is not None for source in sources)
         if found is not None or not known or not isinstance(node, exp.Column) or node.table:
             return found
-        if self._place(node, sources) is not None:  # a name of the tables comes before one of the select list
+        if self._place(node, sources) is not None:  # a table's column has precedence over one of the select list
             return None
         return next((o for _, o in pairs if o is not None and o.name == folded(node.this, self._dialect)), None)
 
     def _joined(self, sources: list[_Source], pairs: Sequence[tuple[Any, OutputColumn | None]]) -> Keys:
-        """The keys of as few relations as determine all others, where the result has their columns."""
+        """Return the combined key of the fewest relations that determine all others.
+
+        Empty if the result does not have its columns.
+        """
         kept = list(sources)
         if not all(s.relation.keys or s.relation.one_row for s in kept):
-            return ()  # what has no key is not determined by anything
+            return ()  # a relation without a key cannot be determined
         for one in reversed(sources):
             fewer = [s for s in kept if s is not one]
             if fewer and self._determined(fewer, sources):
@@ -259,7 +262,7 @@ class _KeyReader:
         sources: Sequence[_Source],
         pairs: Sequence[tuple[Any, OutputColumn | None]],
     ) -> list[str] | None:
-        """The names that columns `key` of a source have in the result, if it has them all."""
+        """Return the result's names of the columns `key` of a source, or None if one is missing."""
         names: list[str] = []
         for part in key:
             placed = ((o, self._place(inner, sources)) for inner, o in pairs if o is not None)
@@ -273,18 +276,18 @@ class _KeyReader:
         """Return True if a row of `kept` meets at most one row of every other source."""
         known = list(kept)
         while True:
-            more = [s for s in sources if s not in known and (s.relation.one_row or self._held(s, known, sources))]
+            more = [s for s in sources if s not in known and (s.relation.one_row or self._fixed(s, known, sources))]
             if not more:
                 return len(known) == len(sources)
             known += more
 
-    def _held(self, one: _Source, known: Sequence[_Source], sources: Sequence[_Source]) -> bool:
-        """Return True if a whole key of a source is compared for equality with what `known` has."""
-        held = set(chain.from_iterable(self._equal(c, one, known, sources) for c in one.conditions))
-        return any(set(key) <= held for key in one.relation.keys if key)
+    def _fixed(self, one: _Source, known: Sequence[_Source], sources: Sequence[_Source]) -> bool:
+        """Return True if conditions make a whole key of a source equal to columns of `known`."""
+        fixed = set(chain.from_iterable(self._equal(c, one, known, sources) for c in one.conditions))
+        return any(set(key) <= fixed for key in one.relation.keys if key)
 
     def _equal(self, condition: Any, one: _Source, known: Sequence[_Source], sources: Sequence[_Source]) -> list[str]:
-        """The column of `one` that a condition holds equal to a column of `known` or to a constant."""
+        """Return the column of `one` that a condition makes equal to one of `known`, or a constant."""
         if isinstance(condition, tuple):  # USING
             name, *sides = condition
             other = sides[1] if one is sides[0] else sides[0]
@@ -297,8 +300,10 @@ class _KeyReader:
             at = self._place(left, sources)
             if at is None or at[0] is not one:
                 continue
-            there = self._place(right, sources)
+            other_side = self._place(right, sources)
             constant = isinstance(right, exp.Literal) and relations.takes(at[1], right)
-            if constant or (there is not None and there[0] in known and relations.comparable(at[1], there[1])):
+            if constant or (
+                other_side is not None and other_side[0] in known and relations.comparable(at[1], other_side[1])
+            ):
                 return [at[1].name]
         return []

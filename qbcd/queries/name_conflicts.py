@@ -1,4 +1,4 @@
-"""Names of a query that would be taken for other ones once sqlglot has resolved them; each is a reason to refuse it."""
+"""Names of a query that sqlglot would resolve to another column; such a query is refused."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Columns = Mapping[tuple[str, str], Sequence[str]]
 
 # -- JOIN .. USING -----------------------------------------------------------------------------------------------------
 def wrongly_merged(tree: Tree, dialect: str, columns: Columns) -> str:
-    """Why a join by equal names would be written as another one, or an empty string.
+    """Return the reason why sqlglot would change the meaning of a USING, or an empty string.
 
-    sqlglot takes the column of the first relation that has it. That is the one that is meant, unless it stands before
-    a comma, which joins later than JOIN does, or has met a RIGHT or FULL JOIN by the same name, by which the column is
-    the other side's, or of either. Of a RIGHT JOIN itself the column that the query speaks of is the other side's.
+    sqlglot uses the column of the first relation that has it. This is right, with two exceptions. The relation is
+    before a comma, which joins later than JOIN. Or an earlier RIGHT or FULL JOIN used the same name, so that the column
+    is that of the other side, or of either side; in a RIGHT JOIN itself, it is that of the other side.
 
     Args:
         tree: The query, not resolved yet.
         dialect: sqlglot's name of its dialect.
-        columns: Of every table that it reads.
+        columns: Columns of every table that it reads.
     """
     for join in tree.find_all(exp.Join):
         if not isinstance(join.parent, exp.Select) and (join.method or join.args.get("using")):
@@ -39,15 +39,15 @@ def _merged(select: exp.Select, dialect: str, columns: Columns) -> str:
     bracketed = False
     for join in select.args.get("joins") or ():
         if join.method:
-            return f"has a {join.method} JOIN, which does not say by which columns: write ON"
+            return f"has a {join.method} JOIN, which does not name its columns: write ON"
         bracketed |= any(inner_joins(join.this))
         if bracketed and join.args.get("using"):
-            return "has JOIN .. USING beside joins in brackets: write ON"
+            return "has JOIN .. USING next to joins in brackets: write ON"
         if is_comma(join):
             before, here, sided = [*before, *here], [], set()
         for name in using(join, dialect):
             if name in sided or join.side == "RIGHT" or any(_may_have(one, name, dialect, columns) for one in before):
-                return f"has JOIN .. USING ({name}) where {name} may be the column of several tables: write ON"
+                return f"has JOIN .. USING ({name}), but {name} may be a column of several tables: write ON"
             if join.side == "FULL":
                 sided.add(name)
         here.append(join.this)
@@ -60,13 +60,13 @@ def is_comma(join: exp.Join) -> bool:
 
 
 def using(join: exp.Join, dialect: str) -> list[str]:
-    """The names by which a join has USING."""
+    """Return the column names in the USING of a join."""
     named = (name.this if isinstance(name, exp.Column) else name for name in join.args.get("using") or ())
     return [folded(name, dialect) for name in named]
 
 
 def _may_have(item: Tree, name: str, dialect: str, columns: Columns) -> bool:
-    """Return True if a relation has a column called `name`, or may have one."""
+    """Return True if a relation has, or may have, a column called `name`."""
     alias = item.args.get("alias")
     if not isinstance(item, exp.Table) or not item.db or (alias is not None and alias.columns):
         return True
@@ -76,30 +76,32 @@ def _may_have(item: Tree, name: str, dialect: str, columns: Columns) -> bool:
 
 # -- whole rows --------------------------------------------------------------------------------------------------------
 def whole_row(tree: Tree) -> str:
-    """Describe where a resolved query uses a row as a value, which hides its columns; empty if nowhere."""
-    taken = tree.find(exp.TableColumn)
-    if taken is None:
-        taken = next((column for column in tree.find_all(exp.Column) if column.is_star), None)
-    return f"takes a whole row for one value ({taken.sql()}): name its columns" if taken is not None else ""
+    """Describe a use of a whole row as a value, which hides its columns; empty if there is none."""
+    row = tree.find(exp.TableColumn)
+    if row is None:
+        row = next((column for column in tree.find_all(exp.Column) if column.is_star), None)
+    return f"uses a whole row as one value ({row.sql()}): name its columns" if row is not None else ""
 
 
 # -- names of the select list ------------------------------------------------------------------------------------------
 def shadowed(expanded: Tree, plain: Tree) -> str:
-    """Describe where sqlglot took an outer query's column for one of the select list; empty if nowhere.
+    """Describe a name that sqlglot resolved to the select list, not to an outer query's column.
 
-    Outside GROUP BY and ORDER BY, and HAVING where no relation has such a column, no database that is followed knows
-    the names of the select list.
+    Empty if there is none. The supported databases know names of the select list only in GROUP BY and ORDER BY, and in
+    HAVING if no relation has such a column.
 
     Args:
-        expanded: The query resolved, with the select list's names in their places.
-        plain: The same without.
+        expanded: The resolved query, with names of the select list replaced by their expressions.
+        plain: The resolved query without that replacement.
     """
     pairs = list(zip(expanded.find_all(exp.Select), plain.find_all(exp.Select), strict=False))
     for one, other in pairs:
         name = next(_shadowed(one, other), None)
         if name is not None:
-            told = "where a column of the select list beside it has that name"
-            return f"speaks of {name} {told}: write whose it is, or what it stands for"
+            return (
+                f"uses {name}, but a column of the select list has that name too: write its table before it, or repeat "
+                "the expression"
+            )
     return ""
 
 
@@ -121,10 +123,10 @@ def _shadowed(one: exp.Select, other: exp.Select) -> Iterator[str]:
 
 
 def _in_full(select: Tree) -> Tree:
-    """The HAVING of a SELECT, with what stands for names of its list that are no columns of its relations.
+    """Return the HAVING of a SELECT, with select list names replaced by their expressions.
 
-    Such a name is one of the list where the database takes any there (MariaDB does, PostgreSQL refuses the query), and
-    no query stands around it.
+    Only names that are not columns of its relations are replaced. HAVING may contain such a name on MariaDB (PostgreSQL
+    refuses the query), if the SELECT is not inside an expression of another query.
     """
     having = select.args.get("having")
     listed = {item.alias: item.unalias() for item in select.expressions if isinstance(item, exp.Alias)}
@@ -139,7 +141,7 @@ def _in_full(select: Tree) -> Tree:
 
 
 def _is_in_expression(select: exp.Select) -> bool:
-    """Return True if a SELECT may use names of the query around it: it is no relation, nor an arm of one."""
+    """Return True if a SELECT may use names of an outer query, since it is not a relation."""
     above: Tree = select.parent
     while isinstance(above, (exp.SetOperation, exp.Subquery, exp.Paren)):
         above = above.parent
@@ -147,16 +149,19 @@ def _is_in_expression(select: exp.Select) -> bool:
 
 
 def _differing(mine: Sequence[Tree], theirs: Sequence[Tree], local: Collection[str]) -> Iterator[str]:
-    """Names that are not the same column; what only one side has resolved is where it is one of `local`."""
+    """Yield names that are not the same column on both sides.
+
+    If only `mine` has resolved a column, it counts as the same if its table is one of `local`.
+    """
     for number, column in enumerate(theirs):
         at = mine[number] if number < len(mine) else exp.Column()
-        taken = column.table or (at.table if at.table in local else "")
-        if (at.name, at.table) != (column.name, taken):
+        table = column.table or (at.table if at.table in local else "")
+        if (at.name, at.table) != (column.name, table):
             yield str(column.name)
 
 
 def _columns(part: Tree) -> list[Tree]:
-    """Columns of an expression that are in none of its subqueries, in order."""
+    """Return the columns of an expression outside of its subqueries, in order."""
     if part is None:
         return []
     return [node for node in part.walk(bfs=False, prune=lambda n: isinstance(n, exp.Query)) if _is_column(node)]

@@ -1,4 +1,4 @@
-"""Joins in brackets, ``a LEFT JOIN (b JOIN c ON ..) ON ..``, in the forms that the analysis of a query follows."""
+"""Joins in brackets, ``a LEFT JOIN (b JOIN c ON ..) ON ..``, rewritten for the analysis."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qbcd.queries.syntax_tree import Tree
 
 
 def leaves(item: Tree) -> Iterator[Tree]:
-    """The tables and derived tables that an item of FROM joins, in order; itself where it is one."""
+    """Yield the tables and derived tables that an item of FROM joins, or the item itself."""
     if is_bracket(item):
         yield from leaves(item.this)
     else:
@@ -20,7 +20,7 @@ def leaves(item: Tree) -> Iterator[Tree]:
 
 
 def inner_joins(item: Tree) -> Iterator[exp.Join]:
-    """The joins within an item of FROM."""
+    """Yield the joins inside an item of FROM."""
     if is_bracket(item):
         yield from inner_joins(item.this)
     for join in item.args.get("joins") or ():
@@ -29,19 +29,19 @@ def inner_joins(item: Tree) -> Iterator[exp.Join]:
 
 
 def is_bracket(item: Tree) -> bool:
-    """Return True if an item of FROM is another one, or a join, in brackets without a name of their own."""
+    """Return True if an item of FROM is another item, or a join, in brackets without an alias."""
     return isinstance(item, exp.Subquery) and not item.alias and isinstance(item.this, (exp.Table, exp.Subquery))
 
 
 def joins_of(select: exp.Select) -> list[exp.Join]:
-    """The joins of a SELECT, after those within the brackets that its FROM may begin with."""
+    """Return the joins inside the first brackets of a FROM, then the other joins of the SELECT."""
     source = select.args.get("from_")
     within = opened(source.this)[1] if source is not None else []
     return [*within, *(select.args.get("joins") or ())]
 
 
 def open_first(tree: Tree) -> None:
-    """Takes brackets from around what a FROM begins with: joins go from left to right without them too."""
+    """Remove the brackets around the first item of each FROM, since joins associate to the left."""
     for select in tree.find_all(exp.Select):
         source = select.args.get("from_")
         if source is not None and _is_joined(source.this):
@@ -49,13 +49,13 @@ def open_first(tree: Tree) -> None:
             first.set("joins", None)
             for join in within:
                 if not any(join.args.get(part) for part in ("side", "kind", "method", "on", "using")):
-                    join.set("kind", "CROSS")  # a comma in brackets joins before what follows them
+                    join.set("kind", "CROSS")  # a comma in brackets joins before the items after them
             source.set("this", first)
             select.set("joins", joins)
 
 
 def opened(item: Tree) -> tuple[Tree, list[exp.Join]]:
-    """Return the first relation of an item of FROM, and the joins that follow in it; change nothing."""
+    """Return the first relation of an item of FROM and the joins after it; change nothing."""
     first, joins = opened(item.this) if is_bracket(item) else (item, [])
     return first, [*joins, *(item.args.get("joins") or ())]
 
@@ -65,13 +65,13 @@ def _is_joined(item: Tree) -> bool:
 
 
 def derive_others(tree: Tree, count: int) -> None:
-    """Makes a derived table of every other join in brackets, with the columns that the rest of the query speaks of.
+    """Replace every other join in brackets by a derived table with the used columns.
 
     Args:
-        tree: Whose relations have aliases of their own each, which its columns name.
-        count: How many: `q` and a number from it on are new aliases.
+        tree: A query in which each relation has a unique alias, and each column has its relation's alias.
+        count: Number of these aliases; new ones are `q` and a number from `count` upwards.
     """
-    for join in list(tree.find_all(exp.Join, bfs=True)):  # what is further out comes first
+    for join in list(tree.find_all(exp.Join, bfs=True)):  # outer joins come first
         item = join.this
         if _is_joined(item):
             alias, count = f"q{count}", count + 1

@@ -1,7 +1,7 @@
-"""The text of a `query:` as a frozen value: its tree, its base tables, and what it is made of; or why it is refused.
+"""The text of a `query:` as a frozen value: tree, base tables and properties.
 
-The text runs as the user wrote it, in brackets, but for what the database would not read either: comments, and an ORDER
-BY that orders nothing that is kept. So it is tokenised by the source's rules first, as a restriction is.
+The text runs as the user wrote it, in brackets, without comments and without an ORDER BY that has no effect. So it is
+first tokenized by the source's rules, like a restriction.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from qbcd.queries.text import Unfit, tokens, without_comments, without_order
 _WRITING = (exp.DML, exp.DDL, exp.Command, exp.Into, exp.Lock)
 _BOUND = (exp.Placeholder, exp.Parameter, exp.SessionParameter)
 _REMEDY = "write one SELECT that only reads, every column with a name of its own, tables with their schema"
-# Aggregates whose result hangs on the order in which rows come.
+# Aggregates whose result depends on the order of rows.
 _ORDERED = (exp.ArrayAgg, exp.GroupConcat, exp.JSONArrayAgg, exp.JSONObjectAgg, exp.JSONBObjectAgg)
 
 
@@ -30,20 +30,20 @@ class CapturedQuery:
     """A SELECT that can be captured.
 
     Attributes:
-        text: As it runs: the user's own, without comments and without an ORDER BY that orders nothing.
-        dialect: sqlglot's name of the dialect it is written in.
-        tree: Of `text`; not to be changed.
-        bases: Every mention of a table or view, those in subqueries and common table expressions too.
-        outputs: Names of the columns of the result, folded; None where a ``*`` leaves them to the catalog.
+        text: The text as it runs: the user's own, without comments and without an ORDER BY that has no effect.
+        dialect: sqlglot's name of its dialect.
+        tree: The tree of `text`; it must not be changed.
+        bases: Every mention of a table or view, also in subqueries and common table expressions.
+        outputs: Names of the result's columns, folded; None if a ``*`` leaves them to the catalog.
         order_dropped: There was an ORDER BY without LIMIT.
-        order: What a LIMIT goes by: folded names of the columns of the result by which it is ordered.
-        limit: LIMIT, OFFSET or FETCH bounds the result itself.
-        inner_limit: One bounds a subquery, or DISTINCT ON takes one row of several.
+        order: Folded names of the result's columns that order a LIMIT.
+        limit: LIMIT, OFFSET or FETCH limits the result itself.
+        inner_limit: One of them limits a subquery, or DISTINCT ON keeps one row of several.
         windows: There are window functions.
         distinct: The result itself is DISTINCT.
         groups: The result itself is grouped or aggregated.
         set_operation: The result itself is a UNION, INTERSECT or EXCEPT.
-        unordered: SQL of aggregates that hang on the order of rows, and name none.
+        unordered: SQL of aggregates that depend on the order of rows and have no ORDER BY.
     """
 
     text: str
@@ -63,17 +63,16 @@ class CapturedQuery:
 
 
 def parse_query(text: str, dialect: str, *, stream: str = "", place: str = "") -> CapturedQuery:
-    """The query that `text` holds.
+    """Parse the query in `text`.
 
     Args:
-        text: As the user wrote it.
+        text: The text as the user wrote it.
         dialect: sqlglot's name of the source's dialect.
-        stream: For the error.
-        place: ``file:line: key path`` for the error.
+        stream: Name of the stream, for the error.
+        place: ``file:line: key path``, for the error.
 
     Raises:
-        ConfigError: It is not one SELECT that only reads, holds placeholders, or has columns without a name of their
-            own.
+        ConfigError: It is not one SELECT that only reads, has placeholders, or has columns without a unique name.
     """
     try:
         return parsed(text, dialect)
@@ -82,17 +81,17 @@ def parse_query(text: str, dialect: str, *, stream: str = "", place: str = "") -
 
 
 def parsed(text: str, dialect: str) -> CapturedQuery:
-    """The query that `text` holds, as :func:`parse_query`.
+    """Parse the query in `text`, as :func:`parse_query`.
 
     Raises:
-        Unfit: It is not fit.
+        Unfit: It cannot be captured.
     """
     bare = without_comments(text, dialect)
     tree = _tree(bare, dialect)
     limit = any(tree.args.get(part) for part in ("limit", "offset", "fetch"))
     dropped = tree.args.get("order") is not None and not limit and not _takes_first_rows(tree)
     if _is_one_row_by_its_order(tree):
-        raise Unfit("has one row only by an aggregate in its ORDER BY: write that among its columns")
+        raise Unfit("has one row only because of an aggregate in its ORDER BY: move the aggregate into the select list")
     if dropped:
         bare = without_order(bare, dialect)
         tree = _tree(bare, dialect)
@@ -127,7 +126,7 @@ def _tree(text: str, dialect: str) -> exp.Query:
     if first is not None and first.token_type == TokenType.L_PAREN:
         raise Unfit("begins with a bracket")
     if first is None or first.token_type not in (TokenType.SELECT, TokenType.WITH):
-        raise Unfit("is no SELECT")
+        raise Unfit("is not a SELECT")
     try:
         found: list[Any] = [tree for tree in sqlglot.parse(text, read=dialect) if tree is not None]
     except (SqlglotError, RecursionError) as error:
@@ -136,12 +135,12 @@ def _tree(text: str, dialect: str) -> exp.Query:
         raise Unfit("is not one statement")
     tree = found[0]
     if not isinstance(tree, (exp.Select, exp.SetOperation)):
-        raise Unfit("is no SELECT")
+        raise Unfit("is not a SELECT")
     return tree
 
 
 def _where(error: Exception) -> str:
-    """At which word of a query its parser stopped, where it says so."""
+    """Return the word at which the parser stopped, as the end of a message; empty if unknown."""
     [first, *_] = getattr(error, "errors", None) or [{}]
     if not first.get("highlight"):
         return ""
@@ -155,7 +154,7 @@ def _check_reads(tree: exp.Query) -> None:
     if written is not None or any(query.args.get("into") for query in tree.find_all(exp.Select)):
         raise Unfit("does more than read")
     if tree.find(exp.TableSample) is not None:
-        raise Unfit("takes a sample, which is another one at each poll")
+        raise Unfit("takes a sample, which is different in each poll")
     bound = tree.find(*_BOUND)
     if bound is not None:
         raise Unfit("holds a placeholder or a variable, which has no value here")
@@ -163,7 +162,7 @@ def _check_reads(tree: exp.Query) -> None:
 
 # -- what it is made of ----------------------------------------------------------------------------------------------
 def _outputs(tree: exp.Query, dialect: str) -> tuple[str, ...] | None:
-    """Names of the columns; those of the first arm where there are several."""
+    """Return the names of the columns, by the first arm of a set operation; None with a star."""
     arm: Any = tree
     while isinstance(arm, (exp.SetOperation, exp.Subquery)):
         arm = arm.this
@@ -185,7 +184,7 @@ def _outputs(tree: exp.Query, dialect: str) -> tuple[str, ...] | None:
 
 
 def _order(tree: exp.Query, dialect: str) -> tuple[str, ...]:
-    """Those columns of the result by which it is ordered; what else it is ordered by does no harm."""
+    """Return the result's columns in its ORDER BY; other expressions there are ignored."""
     order, found = tree.args.get("order"), list[str]()
     arm: Any = tree if isinstance(tree, exp.Select) else None
     items = arm.expressions if arm is not None else []
@@ -194,14 +193,14 @@ def _order(tree: exp.Query, dialect: str) -> tuple[str, ...]:
     for ordered in order.expressions if order is not None else ():
         by = ordered.this
         if isinstance(by, exp.Column) and not by.table and folded(by.this, dialect) in names:
-            found.append(folded(by.this, dialect))  # a name of the result comes before one of the tables
+            found.append(folded(by.this, dialect))  # a name of the result has precedence over a table's column
             continue
         if isinstance(by, exp.Literal) and by.is_int and int(by.this) <= len(items):
             by = items[int(by.this) - 1]
         elif by.sql() in by_source:
             by = by_source[by.sql()]
         elif isinstance(by, exp.Column) and by.table:
-            continue  # of a table, and whether the result has it a star may hide
+            continue  # a table's column, which a star may or may not include in the result
         named = by.args.get("alias") if isinstance(by, exp.Alias) else by.this
         found += [folded(named, dialect)] if isinstance(named, exp.Identifier) else []
     return tuple(found)
@@ -214,7 +213,7 @@ def _inner_limits(tree: exp.Query) -> Iterator[bool]:
 
 
 def _takes_first_rows(query: exp.Query) -> bool:
-    """Return True if it is DISTINCT ON, whose ORDER BY decides which rows it takes."""
+    """Return True if it is DISTINCT ON, whose ORDER BY decides which rows remain."""
     distinct = query.args.get("distinct")
     return isinstance(distinct, exp.Distinct) and distinct.args.get("on") is not None
 
@@ -233,7 +232,7 @@ def _unordered(tree: exp.Query, dialect: str) -> Iterator[str]:
 
 
 def _own(select: exp.Select, kind: Any) -> Iterator[Any]:
-    """Nodes of a kind in the select list and HAVING of `select` itself, not in its subqueries or windows."""
+    """Yield nodes of a kind in select list and HAVING, but not in subqueries or windows."""
     having = select.args.get("having")
     for part in (*select.expressions, *([having] if having is not None else [])):
         yield from _within(part, kind)

@@ -1,6 +1,6 @@
-"""A query in the form that its analysis needs: names resolved, views and common table expressions in their places.
+"""A query prepared for analysis: names resolved, views and common table expressions inlined.
 
-Every relation gets an alias of its own in the whole query, so that a column tells by its alias alone whose it is.
+Every relation gets an alias that is unique in the whole query, so that the alias alone identifies a column's relation.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from qbcd.queries.renaming import Renaming
 from qbcd.queries.syntax_tree import Columns, Name, NotIncremental, Tree, conjuncts, nested, selects, set_operations
 from qbcd.queries.tables import base_tables
 
-MENTIONS = 200  # of tables in one query, once views are in their places
-_MENTION = ("this", "db", "catalog", "alias", "joins")  # what a mention of a view may have
+MENTIONS = 200  # most tables in one query after views are inlined
+_MENTION = ("this", "db", "catalog", "alias", "joins")  # allowed parts of a mention of a view
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A query made ready for analysis.
+    """A query prepared for analysis.
 
     Attributes:
         tree: Fully qualified, without common table expressions, views or ORDER BY.
-        bases: The table of every mention, by its alias.
+        bases: The base table of every mention, by its alias.
     """
 
     tree: exp.Query
     bases: Mapping[str, Name]
 
     def tables(self) -> list[Name]:
-        """The base tables, each once, in the order of their first mention."""
+        """Return the base tables, each once, in the order of their first mention."""
         return list(dict.fromkeys(self.bases.values()))
 
     def used(self) -> dict[Name, list[str]]:
-        """Columns of each base table that the query speaks of, in its order."""
+        """Return the columns of each base table that the query uses, in the order of their use."""
         found: dict[Name, dict[str, None]] = {table: {} for table in self.tables()}
         for column in self.tree.find_all(exp.Column, bfs=False):
             if column.table in self.bases:
@@ -53,16 +53,16 @@ class Prepared:
 def prepare_query(
     tree: exp.Query, dialect: str, columns: Columns, views: Mapping[Name, exp.Query] | None = None
 ) -> Prepared:
-    """The query ready for analysis.
+    """Return the query prepared for analysis.
 
     Args:
-        tree: As parsed; left as it is.
+        tree: The parsed query; it is not changed.
         dialect: sqlglot's name of its dialect.
-        columns: Of every base table, and of every view.
-        views: What defines those of them that are views.
+        columns: Columns of every base table and every view.
+        views: The definitions of the views.
 
     Raises:
-        NotIncremental: Its names cannot be resolved.
+        NotIncremental: Its names cannot be resolved, or it has a form that qbcd cannot follow.
     """
     made = _with_schemas(tree.copy(), dialect, [*columns, *(views or {})])
     for _ in range(32):
@@ -70,7 +70,7 @@ def prepare_query(
             break
         _check_size(made)
     else:
-        raise NotIncremental("goes through views that go too deep")
+        raise NotIncremental("reads views that are nested too deeply")
     _name_columns(made, dialect, columns)
     open_first(made)
     _open_exists(made)
@@ -80,7 +80,7 @@ def prepare_query(
     made.set("order", None)
     _inline_ctes(made, {})
     left = next((t for t in made.find_all(exp.Table) if isinstance(t.this, exp.Identifier) and not t.db), None)
-    _refuse(f"names {left.name} otherwise than its WITH does" if left is not None else "")
+    _refuse(f"spells {left.name} differently than its WITH does" if left is not None else "")
     bases: dict[str, Name] = {}
     renaming = Renaming(bases)
     renaming.query(made, {})
@@ -102,7 +102,7 @@ def _with_schemas(tree: exp.Query, dialect: str, known: Sequence[Name]) -> exp.Q
 
 
 def _inline_views(tree: exp.Query, dialect: str, columns: Columns, views: Mapping[Name, exp.Query]) -> bool:
-    """Puts definitions in the place of views, one level deep; whether there were any."""
+    """Replace views by their definitions, one level deep; return True if there were any."""
     found = False
     for base, node in base_tables(tree, dialect):
         name = (base.schema, base.name)
@@ -110,7 +110,7 @@ def _inline_views(tree: exp.Query, dialect: str, columns: Columns, views: Mappin
             continue
         body = _with_schemas(views[name].copy(), dialect, [*columns, *views])
         if any(value for part, value in node.args.items() if part not in _MENTION):
-            raise NotIncremental(f"reads view {base.schema}.{base.name} in a way that is not followed")
+            raise NotIncremental(f"reads view {base.schema}.{base.name} in a way that qbcd cannot follow")
         given = node.args["alias"].columns if node.args.get("alias") is not None else []
         named = [*given, *(exp.to_identifier(c, quoted=True) for c in columns[name][len(given) :])]
         alias = exp.TableAlias(this=exp.to_identifier(base.alias, quoted=True), columns=named)
@@ -120,14 +120,14 @@ def _inline_views(tree: exp.Query, dialect: str, columns: Columns, views: Mappin
 
 
 def _name_columns(tree: exp.Query, dialect: str, columns: Columns) -> None:
-    """Puts a derived table in the place of a table that is joined under other names for its columns."""
+    """Replace a table whose alias renames columns by a derived table."""
     mentions = {node: base for base, node in base_tables(tree, dialect)}
     for node in list(tree.find_all(exp.Table)):
         alias, base = node.args.get("alias"), mentions.get(node)
         if alias is None or not alias.columns or not isinstance(node.this, exp.Identifier):
             continue
         if any(value for part, value in node.args.items() if part not in _MENTION):
-            raise NotIncremental(f"reads {node.name} in a way that is not followed")
+            raise NotIncremental(f"reads {node.name} in a way that qbcd cannot follow")
         bare = exp.Table(this=node.this, db=node.args.get("db"), catalog=node.args.get("catalog"))
         listed: list[Tree] = [exp.Star()]
         if base is not None:
@@ -139,11 +139,11 @@ def _name_columns(tree: exp.Query, dialect: str, columns: Columns) -> None:
 def _check_size(tree: exp.Query) -> None:
     mentions = sum(1 for _ in tree.find_all(exp.Table))
     if mentions > MENTIONS:
-        raise NotIncremental(f"mentions tables more than {MENTIONS} times, with what its views stand for")
+        raise NotIncremental(f"mentions tables more than {MENTIONS} times, including those of its views")
 
 
 def _open_exists(tree: exp.Query) -> None:
-    """Leaves out the LIMIT of an EXISTS, which asks for one row anyway."""
+    """Remove the LIMIT of an EXISTS, which needs only one row anyway."""
     for test in tree.find_all(exp.Exists):
         if isinstance(test.this, exp.Select) and not test.this.args.get("distinct"):
             test.this.set("expressions", [exp.Literal.number(1) if e.is_star else e for e in test.this.expressions])
@@ -189,7 +189,7 @@ def _inline_ctes(node: Tree, scope: Mapping[str, Tree]) -> None:
     for child in list(node.iter_expressions()):
         if isinstance(child, exp.Table) and not child.db and child.name in scope:
             if any(value for part, value in child.args.items() if part not in ("this", "alias", "joins")):
-                raise NotIncremental(f"reads {child.name} in a way that is not followed")
+                raise NotIncremental(f"reads {child.name} in a way that qbcd cannot follow")
             alias = exp.TableAlias(this=exp.to_identifier(child.alias or child.name, quoted=True))
             joins = child.args.get("joins")
             for join in joins or ():
@@ -200,7 +200,7 @@ def _inline_ctes(node: Tree, scope: Mapping[str, Tree]) -> None:
 
 
 def _move_subqueries(tree: exp.Query) -> None:
-    """Conditions of inner joins that hold a subquery become conditions of the whole, which is the same."""
+    """Move conditions of inner joins with a subquery into WHERE, which is equivalent."""
     for select in list(tree.find_all(exp.Select)):
         sides = [join.side for join in select.args.get("joins") or ()]
         for number, join in enumerate(select.args.get("joins") or ()):
@@ -214,29 +214,29 @@ def _move_subqueries(tree: exp.Query) -> None:
 
 
 def _prune(tree: exp.Query) -> None:
-    """Leaves out columns of derived tables that nothing speaks of, those of a star above all.
+    """Remove unused columns of derived tables, above all those of a star, and their ORDER BY.
 
-    Not where they tell rows apart (DISTINCT, UNION and its like, but for UNION ALL), nor aggregates, by which a SELECT
-    may be one row. The order of its rows, which may be by one of them, matters to nobody.
+    Columns remain if they identify rows (DISTINCT and set operations except UNION ALL), and if they are aggregates,
+    since these may make the SELECT one row. The order of rows has no effect.
     """
-    for item in [node for node in tree.find_all(exp.Subquery, bfs=True) if node.alias]:  # what is further out is first
-        spoken = {column.name for column in tree.find_all(exp.Column) if column.table == item.alias}
+    for item in [node for node in tree.find_all(exp.Subquery, bfs=True) if node.alias]:  # outer queries come first
+        used = {column.name for column in tree.find_all(exp.Column) if column.table == item.alias}
         arms = selects(item)
         names = [one.alias_or_name for one in arms[0].expressions]
         united = set_operations(item)
-        if any(map(_hangs_on_all, arms)) or not all(map(_keeps_all, united)):
+        if any(map(_needs_all, arms)) or not all(map(_keeps_all, united)):
             continue
-        kept = [n for n, name in enumerate(names) if name in spoken or any(_matters(arm, n) for arm in arms)] or [0]
+        kept = [n for n, name in enumerate(names) if name in used or any(_matters(arm, n) for arm in arms)] or [0]
         for arm in arms:
             arm.set("expressions", [arm.expressions[n] for n in kept])
         for node in (*arms, *united):
             node.set("order", None)
 
 
-def _hangs_on_all(select: exp.Select) -> bool:
+def _needs_all(select: exp.Select) -> bool:
     order, group = select.args.get("order"), select.args.get("group")
     if group is not None and any(isinstance(by, exp.Literal) for by in group.expressions):
-        return True  # by a position that is a constant
+        return True  # the constant is a position in the select list
     return bool(select.args.get("distinct")) or (order is not None and order.find(exp.AggFunc) is not None)
 
 
@@ -245,5 +245,5 @@ def _keeps_all(united: exp.SetOperation) -> bool:
 
 
 def _matters(select: exp.Select, position: int) -> bool:
-    # an aggregate makes one row of all, a function may make several of one, a subquery reads tables of its own
+    # an aggregate makes one row of all, a function may make several rows of one, a subquery reads further tables
     return not isinstance(select.expressions[position].unalias(), (exp.Column, exp.Literal))

@@ -1,4 +1,4 @@
-"""Facts about the rows of a relation, and about expressions, as far as they need no database."""
+"""Facts about the rows of a relation, and about expressions, that need no database."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class OutputColumn:
     """A column of a relation.
 
     Attributes:
-        origin: The column of a base table whose values it has, None where it is computed.
-        nullable: Nothing proves that it is never NULL.
+        origin: The base table's column with its values, None if it is computed.
+        nullable: False only if it is proven that it is never NULL.
     """
 
     name: str
@@ -34,10 +34,10 @@ class Relation:
     """Facts about the rows of a table, a subquery or the whole query.
 
     Attributes:
-        columns: In order; None where they are not known.
-        keys: Each tells rows apart, the best first, NULL being a value like others.
-        likely: Keys too, unless a function of the select list gives several rows for one, which its name does not tell.
-        one_row: There is one row at most.
+        columns: The columns in order; None if they are unknown.
+        keys: Proven keys, the best first; NULL counts as a value.
+        likely: Keys unless a function of the select list returns several rows for one, which its name does not show.
+        one_row: There is at most one row.
     """
 
     columns: tuple[OutputColumn, ...] | None
@@ -46,7 +46,7 @@ class Relation:
     one_row: bool = False
 
     def column(self, name: str) -> OutputColumn | None:
-        """The column called `name`, or None."""
+        """Return the column called `name`, or None."""
         return next((c for c in self.columns or () if c.name == name), None)
 
 
@@ -54,7 +54,7 @@ UNKNOWN = Relation(None)
 
 
 def renamed(relation: Relation, alias: exp.TableAlias | None, dialect: str) -> Relation:
-    """The relation with the names that an alias gives its columns, the first of them where it gives fewer."""
+    """Return the relation with the column names of an alias, which may rename only the first."""
     if alias is None or not alias.columns:
         return relation
     given = [c.this if isinstance(c, exp.Column) else c for c in alias.columns]
@@ -62,7 +62,7 @@ def renamed(relation: Relation, alias: exp.TableAlias | None, dialect: str) -> R
     if len(given) > len(before) or not all(isinstance(c, exp.Identifier) for c in given):
         return UNKNOWN
     after = (*(folded(c, dialect) for c in given), *before[len(given) :])
-    if len(set(before)) < len(before) or len(set(after)) < len(after):  # which of two a key names would not be known
+    if len(set(before)) < len(before) or len(set(after)) < len(after):  # a name in a key would be ambiguous
         return UNKNOWN
     new = dict(zip(before, after, strict=True))
     keys, likely = (
@@ -79,28 +79,28 @@ def of_table(table: Table) -> Relation:
 
 
 def comparable(one: OutputColumn | None, other: OutputColumn | None) -> bool:
-    """Return True if `=` between two columns is the equality of either: same type and collation, no cast."""
+    """Return True if `=` of two columns is both columns' own equality: same type and collation."""
     a, b = one.origin if one is not None else None, other.origin if other is not None else None
     return a is not None and b is not None and (a.base_type, a.collation) == (b.base_type, b.collation)
 
 
 def first_with(name: str, joined: Sequence[Relation]) -> int:
-    """Return the index of the joined relation that USING means, the first with a column `name`; -1 if unknown.
+    """Return the index of the first joined relation with a column `name`; -1 if unknown.
 
-    (Of RIGHT and FULL JOIN, after which it may be another, nothing is proven beside other joins.)
+    USING means this one. After RIGHT and FULL JOIN it may be another, but these prove nothing next to other joins.
     """
     at = next((n for n, one in enumerate(joined) if one.columns is None or one.column(name)), -1)
     return at if at >= 0 and joined[at].columns is not None else -1
 
 
 def takes(column: OutputColumn, constant: exp.Literal) -> bool:
-    """Return True if a column is compared with a constant by its own equality."""
+    """Return True if a comparison of a column with a constant uses the column's own equality."""
     numeric = column.origin is not None and column.origin.travel.kind in NUMBERS
     return column.origin is not None and (constant.is_string or numeric)
 
 
 def conjuncts(node: Any) -> Iterator[Any]:
-    """The parts of a condition all of which must hold."""
+    """Yield the parts of a condition that must all be true."""
     if node is None:
         return
     if isinstance(node, (exp.And, exp.Paren)):
@@ -111,7 +111,7 @@ def conjuncts(node: Any) -> Iterator[Any]:
 
 
 def aggregates(tree: exp.Select, kinds: tuple[type[Any], ...]) -> Iterator[bool]:
-    """True for each aggregate, of `kinds`, of the select list and of HAVING, not of subqueries or windows."""
+    """Yield True for each aggregate of `kinds` in select list and HAVING, not in subqueries."""
     having = tree.args.get("having")
     for part in (*tree.expressions, *([having] if having is not None else [])):
         for node in part.walk(prune=lambda n: isinstance(n, (exp.Query, exp.Window))):
@@ -120,29 +120,29 @@ def aggregates(tree: exp.Select, kinds: tuple[type[Any], ...]) -> Iterator[bool]
 
 
 def has_sets(group: exp.Group) -> bool:
-    """Return True if rows are grouped in several ways at once, or by something that the text does not name."""
+    """Return True if rows are grouped in several ways, or by expressions not in the text."""
     return group.find(*_SETS) is not None or any(group.args.get(part) for part in ("all", "totals"))
 
 
 def names_of(columns: Sequence[OutputColumn]) -> tuple[str, ...]:
-    """The names of columns."""
+    """Return the names of columns."""
     return tuple(c.name for c in columns)
 
 
 def plain(identifier: exp.Identifier) -> str:
-    """A name as names of common table expressions are compared."""
+    """Return a name in the form in which names of common table expressions are compared."""
     return str(identifier.this) if identifier.quoted else str(identifier.this).lower()
 
 
 def same(one: Any, other: Any, dialect: str) -> bool:
-    """Return True if two expressions are equal, or name one column, with its table or without."""
+    """Return True if two expressions are equal, or the same column with or without its table."""
     if isinstance(one, exp.Column) and isinstance(other, exp.Column):
         alike = folded(one.this, dialect) == folded(other.this, dialect)
         return alike and (not one.table or not other.table or one.table.lower() == other.table.lower())
     return bool(one == other)
 
 
-# Aggregates on every database, whose names no function of the user's own can take.
+# Aggregates of every database; a user's own function cannot have their names.
 EVERYWHERE: tuple[type[Any], ...] = (
     exp.Count,
     exp.Sum,
@@ -160,7 +160,7 @@ EVERYWHERE: tuple[type[Any], ...] = (
     exp.GroupConcat,
 )
 _SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
-# Functions of one value for one row, whatever the database.
+# Functions that return one value per row on every database.
 _ONE_VALUE = (
     exp.AggFunc,
     exp.Cast,
@@ -212,7 +212,7 @@ _ONE_VALUE = (
 
 
 def multiplies(tree: exp.Select) -> bool:
-    """Return True if a function of the select list may give several rows for one."""
+    """Return True if a function of the select list may return several rows for one."""
     for item in tree.expressions:
         for node in item.walk(prune=lambda n: isinstance(n, exp.Query)):
             if isinstance(node, (exp.Func, exp.UDTF)) and not isinstance(node, _ONE_VALUE):

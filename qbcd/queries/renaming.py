@@ -1,4 +1,4 @@
-"""Aliases of their own for the relations of a query."""
+"""Unique aliases for the relations of a query."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from qbcd.queries.syntax_tree import Name, NotIncremental, Tree, expressions, re
 
 
 class Renaming:
-    """Gives every relation an alias of its own, and its columns with it."""
+    """A renaming of all relations to unique aliases, with their columns."""
 
     def __init__(self, bases: dict[str, Name]) -> None:
         self._bases = bases
         self.count = 0
 
     def query(self, query: Tree, scope: Mapping[str, str]) -> None:
-        """Renames within a query; `scope` has the new names of what stands around it."""
+        """Rename within a query; `scope` maps old to new aliases of the outer queries."""
         for select in selects(query):
             self._select(select, scope)
 
@@ -35,14 +35,14 @@ class Renaming:
                 self._bases[new] = (item.db, item.name)
             elif isinstance(item, exp.Subquery):
                 if not isinstance(item.this, exp.Query):
-                    raise NotIncremental("gives a name to joins in brackets")
+                    raise NotIncremental("gives an alias to joins in brackets")
                 self.query(item, scope)
             mine[item.alias_or_name] = new
             item.set("alias", exp.TableAlias(this=exp.to_identifier(new, quoted=True)))
         scope = {**scope, **mine}
         order = select.args.get("order")
         for column in order.find_all(exp.Column) if order is not None else ():
-            if column.table in scope:  # else it is one of the select list
+            if column.table in scope:  # else it is a name of the select list
                 column.set("table", exp.to_identifier(scope[column.table], quoted=True))
         within = [join.args["on"] for one in joined for join in inner_joins(one) if join.args.get("on") is not None]
         for part in (*expressions(select), *within):
@@ -51,5 +51,5 @@ class Renaming:
                     self.query(node, scope)
                 elif isinstance(node, exp.Column):
                     if node.table not in scope:
-                        raise NotIncremental(f"speaks of {node.sql()} in a way that is not followed")
+                        raise NotIncremental(f"uses {node.sql()} in a way that qbcd cannot follow")
                     node.set("table", exp.to_identifier(scope[node.table], quoted=True))

@@ -1,4 +1,4 @@
-"""A resolved query as a tree: its SELECTs, what they join and what they say; and why one cannot be followed."""
+"""A resolved query as a tree: its SELECTs, their relations and expressions."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from typing import Any
 
 from sqlglot import exp
 
-Tree = Any  # of sqlglot, whose own types change from one version to the next
+Tree = Any  # a node of sqlglot, whose types change between versions
 Name = tuple[str, str]  # schema and name of a table
 Columns = Mapping[Name, Sequence[str]]
 
 
 class NotIncremental(Exception):
-    """Why a query's changes cannot be told from those of its base tables; goes after "the query"."""
+    """A query's changes cannot be computed from those of its base tables.
+
+    The message follows the words "the query".
+    """
 
 
 def selects(query: Tree) -> list[exp.Select]:
-    """The SELECTs whose rows are those of `query`: itself, or the arms of its set operations."""
+    """Return the SELECTs that make up a query: itself, or the arms of its set operations."""
     if isinstance(query, exp.Subquery):
         return selects(query.this)
     if isinstance(query, exp.SetOperation):
@@ -26,7 +29,7 @@ def selects(query: Tree) -> list[exp.Select]:
 
 
 def set_operations(query: Tree) -> list[exp.SetOperation]:
-    """The set operations that make a query of its SELECTs."""
+    """Return the set operations that combine the SELECTs of a query."""
     if isinstance(query, exp.Subquery):
         return set_operations(query.this)
     if not isinstance(query, exp.SetOperation):
@@ -35,13 +38,13 @@ def set_operations(query: Tree) -> list[exp.SetOperation]:
 
 
 def relations(select: exp.Select) -> list[Tree]:
-    """Tables and derived tables that a SELECT joins, in order."""
+    """Return the tables and derived tables that a SELECT joins, in order."""
     source = select.args.get("from_")
     return [source.this, *(join.this for join in select.args.get("joins") or ())] if source is not None else []
 
 
 def conjuncts(condition: Tree | None) -> list[Tree]:
-    """The parts of a condition that must all hold."""
+    """Return the parts of a condition that must all be true."""
     if condition is None:
         return []
     bare = condition.unnest()
@@ -49,19 +52,19 @@ def conjuncts(condition: Tree | None) -> list[Tree]:
 
 
 def operand(node: Tree) -> Tree:
-    """A copy of an expression that an operator can take, whatever it is made of."""
+    """Return a copy of an expression that can be an operand: in brackets if necessary."""
     return node.copy() if isinstance(node, (exp.Column, exp.Paren)) else exp.paren(node.copy())
 
 
 def nested(node: Tree) -> Iterator[exp.Query]:
-    """The outermost queries within an expression."""
+    """Yield the outermost queries within an expression."""
     for found in node.walk(prune=lambda n: isinstance(n, exp.Query)):
         if isinstance(found, exp.Query):
             yield found
 
 
 def expressions(select: exp.Select) -> Iterator[Tree]:
-    """Everything that a SELECT says besides the relations it joins."""
+    """Yield all expressions of a SELECT except its relations."""
     yield from select.expressions
     for part in ("group", "having", "qualify", "distinct"):
         if isinstance(select.args.get(part), exp.Expression):
@@ -70,7 +73,7 @@ def expressions(select: exp.Select) -> Iterator[Tree]:
 
 
 def conditions(select: exp.Select) -> Iterator[Tree]:
-    """WHERE, and what a SELECT joins by."""
+    """Yield WHERE and the join conditions of a SELECT."""
     if select.args.get("where") is not None:
         yield select.args["where"]
     for join in select.args.get("joins") or ():

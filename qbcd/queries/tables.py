@@ -1,4 +1,4 @@
-"""The tables and views that a query mentions, told from the names that the query itself makes."""
+"""The tables and views that a query mentions, without names that the query itself defines."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class BaseTable:
     """One mention of a table or view in a query.
 
     Attributes:
-        schema: Empty where none is written.
-        name: As the database keeps it, as are schema and alias (`folded`).
-        alias: By which the query's columns speak of it; the name itself where none is given.
-        occurrence: Which mention of all, from 0, in the order of `base_tables`.
+        schema: The schema; empty if none is written.
+        name: The name. Like schema and alias, it is in the database's spelling (`folded`).
+        alias: The alias that the query's columns use; the name itself if none is given.
+        occurrence: Number of the mention, from 0, in the order of `base_tables`.
     """
 
     schema: str
@@ -28,7 +28,7 @@ class BaseTable:
 
 
 def base_tables(tree: Any, dialect: str) -> list[tuple[BaseTable, exp.Table]]:
-    """Every mention of a table or view in a tree, with its node; names of common table expressions are none."""
+    """Return every mention of a table or view, with its node; not of common table expressions."""
     found: list[tuple[BaseTable, exp.Table]] = []
     for node in tree.find_all(exp.Table, bfs=False):
         if isinstance(node.this, exp.Identifier) and not (not node.db and _is_cte(node)):
@@ -40,17 +40,17 @@ def base_tables(tree: Any, dialect: str) -> list[tuple[BaseTable, exp.Table]]:
 
 
 def folded(identifier: exp.Identifier, dialect: str) -> str:
-    """A name as the database keeps it: in lower case on databases that fold names which are not quoted."""
+    """Return a name in the database's spelling: lower case if the database folds unquoted names."""
     return str(Dialect.get_or_raise(dialect).normalize_identifier(identifier.copy()).this)
 
 
 def _is_cte(table: exp.Table) -> bool:
-    """Return True if an unqualified name is that of a common table expression in scope."""
+    """Return True if a name without a schema is a common table expression in scope."""
     wanted, inner = _plain(table.this), table
     outer: Any = table.parent
     while outer is not None:
         seen: list[Any] = []
-        if isinstance(outer, exp.With):  # a common table expression sees those before it, or all of them
+        if isinstance(outer, exp.With):  # a common table expression sees earlier ones; with RECURSIVE all of them
             ctes = outer.expressions
             seen = ctes if outer.args.get("recursive") else ctes[: [cte is inner for cte in ctes].index(True)]
         elif not isinstance(inner, exp.With) and outer.args.get("with_") is not None:
@@ -66,18 +66,18 @@ def _plain(identifier: exp.Identifier) -> str:
 
 
 def compared_values(tree: Any) -> Iterator[Any]:
-    """Columns and subqueries whose values an operator or a function of the query takes, uncast."""
+    """Yield columns and subqueries that are uncast operands of an operator or a function."""
     for value in tree.find_all(exp.Column, exp.Subquery):
         inner: Any = value
         while isinstance(inner.parent, (exp.Paren, exp.Tuple, exp.Any, exp.All)):
             inner = inner.parent
-        taken = isinstance(inner.parent, (exp.Binary, exp.Predicate, exp.Func))
-        if taken and not isinstance(inner.parent, (exp.Cast, exp.Count, exp.Operator, exp.Is, exp.Dot, exp.Exists)):
+        operand = isinstance(inner.parent, (exp.Binary, exp.Predicate, exp.Func))
+        if operand and not isinstance(inner.parent, (exp.Cast, exp.Count, exp.Operator, exp.Is, exp.Dot, exp.Exists)):
             yield value
 
 
 def joined_names(tree: Any, dialect: str, common: Iterable[str]) -> Iterator[str]:
-    """Names of the columns by which tables are joined without a condition; of NATURAL JOIN all that may be `common`."""
+    """Yield the column names of USING; for a NATURAL JOIN all names in `common`."""
     for join in tree.find_all(exp.Join):
         if str(join.args.get("method") or "").upper() == "NATURAL":
             yield from common

@@ -1,4 +1,4 @@
-"""The text of a query: tokenised by the source's rules, and what of it the server reads."""
+"""The text of a query, tokenized by the source's rules."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _LEVEL = ("~~", "!~~", "~~*", "!~~*", "^@")
 
 
 class Unfit(Exception):
-    """Why a text is no query that can be captured; goes after "the query"."""
+    """A text is not a query that can be captured; the message follows the words "the query"."""
 
 
 def tokens(text: str, dialect: str) -> list[Token]:
-    """The tokens of `text`.
+    """Return the tokens of `text`.
 
     Raises:
         Unfit: It cannot be read.
@@ -45,14 +45,14 @@ def tokens(text: str, dialect: str) -> list[Token]:
 
 
 def without_comments(text: str, dialect: str) -> str:
-    """The text with blanks for comments, so that the server reads no other text than was parsed."""
+    """Return the text with blanks for comments, so that server and parser read the same."""
     if "\x00" in text:
         raise Unfit("holds a NUL character")
     parts, end, read = list[str](), 0, tokens(text, dialect)
     if any(token.token_type == TokenType.SEMICOLON for token in read):
         raise Unfit("holds a semicolon")
     if any(token.token_type == TokenType.HINT for token in read):
-        raise Unfit("holds a hint in a comment, which can change what the statement means")
+        raise Unfit("holds a hint in a comment, which can change the meaning of the statement")
     for token in read:
         parts += [_blank(text[end : token.start]), text[token.start : token.end + 1]]
         end = token.end + 1
@@ -60,7 +60,7 @@ def without_comments(text: str, dialect: str) -> str:
 
 
 def _blank(gap: str) -> str:
-    """Return the text between two tokens, without comments; refuse a comment that a database would run."""
+    """Return the text between two tokens without comments; refuse a comment that is run."""
     if not gap.strip():
         return gap
     if "/*!" in gap or "/*M!" in gap or "/*+" in gap:
@@ -69,7 +69,7 @@ def _blank(gap: str) -> str:
 
 
 def without_order(text: str, dialect: str) -> str:
-    """The text up to its last ORDER BY outside all brackets."""
+    """Return the text up to its last ORDER BY outside of all brackets."""
     depth, start = 0, len(text)
     for token in tokens(text, dialect):
         if token.token_type in (TokenType.L_PAREN, TokenType.R_PAREN):
@@ -80,10 +80,10 @@ def without_order(text: str, dialect: str) -> str:
 
 
 def misread(text: str, dialect: str) -> str:
-    """Return the part of a text that would change its meaning if it was parsed and written again; empty if none.
+    """Describe a part of a text whose meaning sqlglot would change; empty if there is none.
 
-    ``"bit"`` has any length and ``bit`` one, and ``date_part`` another type than ``extract``, which it is taken for.
-    ``0x41`` is a number, and ``x'41'``, which it is taken for, is none.
+    ``"bit"`` has any length, ``bit`` has length 1. ``date_part`` has another type than ``extract``, as which it is
+    written. ``0x41`` is a number; ``x'41'``, as which it is written, is not.
     """
     read = tokens(text, dialect)
     for before, token, after in zip([*read[:1], *read], read, [*read[1:], *read[-1:]], strict=False):
@@ -98,20 +98,20 @@ def misread(text: str, dialect: str) -> str:
         if token.token_type in (TokenType.PIPE_SLASH, TokenType.DPIPE_SLASH):
             return f"has the operator {token.text}: write sqrt(..) or cbrt(..)"
         if token.token_type == TokenType.HEX_STRING and text[token.start : token.start + 2].lower() == "0x":
-            return f"has a number as {text[token.start : token.end + 1]}: write its digits"
+            return f"has the hexadecimal number {text[token.start : token.end + 1]}: write it as a decimal number"
     return ""
 
 
 def level_operators(text: str, dialect: str) -> list[str]:
-    """Operators of a text that go from left to right with ||, unlike the words and calls that are written for them."""
+    """Return the operators of a text with the precedence of ||, which sqlglot does not keep."""
     found = (text[token.start : token.end + 1] for token in tokens(text, dialect))
     return [operator for operator in found if operator in _LEVEL]
 
 
 def literals(text: str, dialect: str) -> list[str]:
-    """The numbers and texts of a query, sorted; those that mean the same are spelled alike.
+    """Return the number and text literals of a query, sorted, equal ones in the same spelling.
 
-    Units have no letter case: those of INTERVAL, beside the number or in it, and the first operand of date_trunc.
+    Units ignore case: those of INTERVAL, after the number or inside it, and the first operand of date_trunc.
     """
     found, read = [], tokens(text, dialect)
     for number, token in enumerate(read):
@@ -129,5 +129,5 @@ def _spelled(token: Token, before: list[str], after: str) -> str:
     if before[-2:] == ["date_trunc", "("] or before == ["date_trunc", "(", "cast", "("]:
         return text.lower()
     if token.token_type == TokenType.NUMBER:
-        return text.removeprefix("0.")  # of .5 the tokens are a point and a 5
+        return text.removeprefix("0.")  # the tokens of .5 are a point and a 5
     return text

@@ -1,7 +1,7 @@
-"""Constructs of a query whose changes cannot be computed from those of its base tables, by name.
+"""Constructs of a query whose changes cannot be computed from those of its base tables.
 
-What is not refused here is followed by `qbcd.strategies.incremental.delta_query`: more may be recomputed than changed,
-never less.
+All other constructs are supported by `qbcd.strategies.incremental.delta_query`, which may recompute more rows than
+changed, but never fewer.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sqlglot import exp
 from qbcd.queries.syntax_tree import Tree, conjuncts, expressions, nested, relations, selects
 
 _BOUNDS = ("limit", "offset", "fetch")
-# What is followed of each kind of node; whatever else one has is refused, also what this version does not know.
+# The supported parts of each kind of node. All other parts are refused, also those that this version does not know.
 _FOLLOWED: dict[type[exp.Expression], tuple[str, ...]] = {
     exp.Select: ("expressions", "from_", "joins", "where", "group", "having", "distinct", "order"),
     exp.SetOperation: ("this", "expression", "distinct", "order"),
@@ -26,11 +26,14 @@ _KINDS = ("", "INNER", "CROSS", "OUTER")
 
 
 def refusals(tree: exp.Query, plain: Callable[[str], bool] = lambda name: False) -> list[str]:
-    """Reasons, each to go after "the query"; none where its changes can be followed.
+    """Return the reasons why a query's changes cannot be followed.
+
+    Each follows the words "the query".
 
     Args:
-        tree: As :func:`~qbcd.queries.qualify.prepare_query` gives it.
-        plain: Whether a function that is no standard one gives one value for a row: no aggregate, no set.
+        tree: The result of :func:`~qbcd.queries.qualify.prepare_query`.
+        plain: Returns True if a function that is not standard returns exactly one value per row: it is no aggregate and
+            returns no set.
     """
     found: dict[str, None] = {}
     for node in tree.find_all(*_FOLLOWED):
@@ -38,11 +41,11 @@ def refusals(tree: exp.Query, plain: Callable[[str], bool] = lambda name: False)
     for select in tree.find_all(exp.Select):
         found.update(dict.fromkeys(_of_select(select)))
     for call in tree.find_all(exp.Func):
-        own = isinstance(call.parent, exp.Dot)  # by its schema: it may be anything, whatever its name
+        own = isinstance(call.parent, exp.Dot)  # with a schema it may be a user's function of any kind
         if own or (isinstance(call, exp.Anonymous) and not plain(str(call.this))):
-            found[f"calls {call.name or call.key}, of which is not known that it gives one value for a row"] = None
+            found[f"calls {call.name or call.key}, which may not return exactly one value per row"] = None
     if tree.find(exp.Window) is not None:
-        found["has window functions, whose values hang on other rows"] = None
+        found["has window functions, whose values depend on other rows"] = None
     return list(found)
 
 
@@ -50,7 +53,7 @@ def _beyond(node: Tree) -> Iterator[str]:
     followed = next(parts for kind, parts in _FOLLOWED.items() if isinstance(node, kind))
     for part in (name for name, value in node.args.items() if value and name not in followed):
         clause = part.strip("_").upper()
-        yield "keeps some rows only (LIMIT)" if part in _BOUNDS else f"has a clause that is not followed ({clause})"
+        yield "keeps some rows only (LIMIT)" if part in _BOUNDS else f"has a clause that qbcd cannot follow ({clause})"
 
 
 def _of_select(select: exp.Select) -> Iterator[str]:
@@ -64,7 +67,7 @@ def _of_select(select: exp.Select) -> Iterator[str]:
     yield from _of_subqueries(select)
     sets = (exp.UDTF, exp.Explode, exp.GenerateSeries, exp.Inline, exp.GenerateDateArray)
     if any(isinstance(n, sets) for part in expressions(select) for n in _flat(part)):
-        yield "has a function that gives several rows"
+        yield "has a function that returns several rows"
 
 
 def _of_relations(select: exp.Select) -> Iterator[str]:
@@ -72,14 +75,14 @@ def _of_relations(select: exp.Select) -> Iterator[str]:
         if isinstance(item, exp.Subquery):
             continue
         elif not isinstance(item, exp.Table) or not isinstance(item.this, exp.Identifier):
-            yield "reads from something that is no table (a function, VALUES or LATERAL)"
+            yield "reads from something other than a table (a function, VALUES or LATERAL)"
         elif any(value for name, value in item.args.items() if name not in _PLAIN_TABLE):
             yield "reads a part of a table (ONLY, TABLESAMPLE)"
     plain_comma = False
     for join in select.args.get("joins") or ():
         kind, side = join.kind.upper(), join.side.upper()
         if kind not in _KINDS or side not in ("", "LEFT", "RIGHT", "FULL"):
-            yield f"has a join that is not followed ({' '.join(filter(None, (side, kind)))} JOIN)"
+            yield f"has a join that qbcd cannot follow ({' '.join(filter(None, (side, kind)))} JOIN)"
         if any(any(nested(c)) for c in conjuncts(join.args.get("on"))):
             yield "has a subquery in the condition of an outer join, or below one"
         if side in ("RIGHT", "FULL") and plain_comma:
@@ -90,17 +93,17 @@ def _of_relations(select: exp.Select) -> Iterator[str]:
 def _of_subqueries(select: exp.Select) -> Iterator[str]:
     mine, shown = {item.alias_or_name for item in relations(select)}, [*select.expressions, select.args.get("having")]
     if is_total(select) and any(any(nested(part)) for part in shown if part is not None):
-        yield "has a subquery beside aggregates without GROUP BY"
+        yield "has a subquery next to aggregates without GROUP BY"
     for part in expressions(select):
         for query in nested(part):
             if isinstance(part, exp.Group):
                 yield "groups by a subquery"
             if _is_wider(query):
-                yield "compares a row with a subquery otherwise than by (a, b) IN (SELECT c, d ..)"
+                yield "compares a row with a subquery in another way than (a, b) IN (SELECT c, d ..)"
             inner = {table.alias_or_name for table in query.find_all(exp.Table, exp.Subquery)}
             outer = [column for column in query.find_all(exp.Column) if column.table not in inner]
             if not outer and not isinstance(query.parent, exp.In):
-                yield "has a subquery that is about no row of the rest, so that a change there may touch every row"
+                yield "has a subquery that does not depend on the outer row, so that one change may affect every row"
             for column in outer:
                 above = column.find_ancestor(exp.AggFunc)
                 if column.table in mine and above is not None and _within(above, query):
@@ -108,7 +111,7 @@ def _of_subqueries(select: exp.Select) -> Iterator[str]:
 
 
 def _is_wider(query: exp.Query) -> bool:
-    """Return True if a subquery of IN has other columns than what it is compared with, as far as that is known."""
+    """Return True if a subquery of IN has another number of columns than the left side."""
     test = query.parent
     if not isinstance(test, exp.In):
         return False
@@ -124,22 +127,22 @@ def _within(node: Tree, query: exp.Query) -> bool:
 
 
 def _flat(part: Tree) -> Iterator[Tree]:
-    """Nodes of an expression that are in none of its subqueries."""
+    """Yield the nodes of an expression outside of its subqueries."""
     yield from part.walk(prune=lambda n: isinstance(n, exp.Query))
 
 
 def without_key(positions: list[int], known: list[bool], names: list[str]) -> Iterator[str]:
-    """Why the key's columns cannot be told from rows of the base tables, where they cannot."""
+    """Yield the reasons why key columns cannot be computed from rows of the base tables."""
     for position in positions:
         if not known[position]:
             yield (
-                f"computes its key column {names[position]} from more than one row, or from more than what its rows "
-                "are grouped by"
+                f"computes its key column {names[position]} from more than one row, or not only from its GROUP BY "
+                "columns"
             )
 
 
 def is_total(select: exp.Select) -> bool:
-    """Return True if a SELECT gives one row, or none by HAVING, whatever is in its tables: one group of all rows."""
+    """Return True if a SELECT has one group of all rows: always one row, or none by HAVING."""
     if select.args.get("group") is not None:
         return False
     having, order = select.args.get("having"), select.args.get("order")

@@ -1,4 +1,4 @@
-"""Views that a query reads: what they stand for, and what of that cannot be followed."""
+"""Views that a query reads: their queries, and reasons why these cannot be followed."""
 
 from __future__ import annotations
 
@@ -19,24 +19,26 @@ from qbcd.queries.unsupported import refusals
 
 @lru_cache(maxsize=256)
 def parse_view(definition: str, dialect: str) -> CapturedQuery:
-    """The query that a view stands for.
+    """Parse the query of a view's definition.
 
     Raises:
-        Unfit: It cannot be read, or does what the text of a query may not.
+        Unfit: It cannot be read, or it is not allowed as the text of a query.
     """
     query = parsed(definition, dialect)
     bare = next((base.name for base in query.bases if not base.schema), None)
-    if bare is not None:  # names of the user's own have their schema in a definition
+    if bare is not None:  # in a definition, the user's own tables have a schema
         raise Unfit(f"reads the server's own {bare}")
     return query
 
 
 def compared_elsewhere(query: CapturedQuery, bases: Sequence[Table]) -> tuple[Column, bool] | None:
-    """A column that a query compares by operators which qbcd's sessions do not find, and whether by USING; or None.
+    """Return a column compared by operators outside of qbcd's search path, and True for USING.
+
+    None if there is no such column.
 
     Args:
-        query: Of the user's, or a view's.
-        bases: What it reads, one for each mention.
+        query: A user's query, or a view's.
+        bases: The tables that it reads, one for each mention.
     """
     elsewhere = {
         (alias, column.name): column
@@ -71,21 +73,21 @@ def compared_elsewhere(query: CapturedQuery, bases: Sequence[Table]) -> tuple[Co
 
 
 def _place(column: exp.Column, dialect: str) -> tuple[str, str]:
-    """(alias or empty, name) of a column."""
+    """Return (alias or empty, name) of a column."""
     of = column.args.get("table")
     return folded(of, dialect) if of is not None else "", folded(column.this, dialect)
 
 
 def check_written_again(text: str, dialect: str, known: Collection[str]) -> None:
-    """Refuses a text that would mean something else once it was parsed and written again.
+    """Refuse a text whose meaning would change if it is parsed and written by sqlglot.
 
     Args:
-        text: A query's.
+        text: The text of a query.
         dialect: sqlglot's name of its dialect.
-        known: Its keys of the functions of which it is known that they would not.
+        known: sqlglot's keys of the functions whose meaning is known to stay the same.
 
     Raises:
-        NotIncremental: It would, or may.
+        NotIncremental: Its meaning would change, or may change.
     """
     tree = parsed(text, dialect).tree
     problem = misread(text, dialect)
@@ -94,22 +96,24 @@ def check_written_again(text: str, dialect: str, known: Collection[str]) -> None
     level = level_operators(text, dialect)
     for node in tree.find_all(exp.Like, exp.ILike, exp.StartsWith) if level else ():
         if any(isinstance(part, exp.DPipe) for part in (node.this, node.args.get("expression"), node.parent)):
-            raise NotIncremental(f"has the operator {level[0]} beside ||: write LIKE, or starts_with(..)")
-    for negated in tree.find_all(exp.Not):  # which would stand before all of it, as NOT a IN (..) < b
+            raise NotIncremental(f"has the operator {level[0]} next to ||: write LIKE, or starts_with(..)")
+    for negated in tree.find_all(exp.Not):  # sqlglot would write NOT before the whole, as in NOT a IN (..) < b
         above = negated.parent
         if isinstance(above, (exp.Binary, exp.Predicate)) and not isinstance(above, exp.Connector):
             raise NotIncremental(f"compares {negated.sql(dialect=dialect)} with something: write brackets around it")
     for call in tree.find_all(exp.Func):
         if not isinstance(call, exp.Anonymous) and call.key not in known:
             name = text[call.meta["start"] : call.meta["end"] + 1] if "end" in call.meta else call.sql_name()
-            raise NotIncremental(f"calls {name}, which qbcd may not write as you did")
+            raise NotIncremental(f"calls {name}, which qbcd may not reproduce exactly")
     before, after = literals(text, dialect), literals(tree.sql(dialect=dialect), dialect)
-    unsaid = [call for call in tree.find_all(exp.GroupConcat) if not call.args.get("separator")]
-    before = sorted([*before, *("," for _ in unsaid)])  # which is what separates where nothing else is said
+    implicit = [call for call in tree.find_all(exp.GroupConcat) if not call.args.get("separator")]
+    before = sorted([*before, *("," for _ in implicit)])  # sqlglot writes the default separator
     if before != after:
-        lost, come = ([one for one in some if one not in other] for some, other in ((before, after), (after, before)))
-        told = f"has the literal {lost[0]!r}" if lost else f"would have the literal {(come or after)[0]!r}"
-        raise NotIncremental(f"{told}, which qbcd would not write as you did")
+        dropped, added = (
+            [one for one in some if one not in other] for some, other in ((before, after), (after, before))
+        )
+        literal = f"has the literal {dropped[0]!r}" if dropped else f"would have the literal {(added or after)[0]!r}"
+        raise NotIncremental(f"{literal}, which qbcd would not reproduce exactly")
 
 
 def check_view(
@@ -120,20 +124,19 @@ def check_view(
     plain: Callable[[str], bool],
     known: Collection[str],
 ) -> exp.Query:
-    """The tree of a view that a followed query reads.
+    """Return the tree of a view that a query reads; refuse one that cannot be followed.
 
     Args:
-        view: With its definition.
-        columns: Of everything that stands behind it, and of itself.
-        views: The trees of those of them that are views.
+        view: The view with its definition.
+        columns: Columns of the view and of everything behind it.
+        views: The trees of the views among these.
         dialect: sqlglot's name of its dialect.
-        plain: As :func:`~qbcd.queries.unsupported.refusals` takes it.
-        known: As :func:`check_written_again` takes it.
+        plain: As in :func:`~qbcd.queries.unsupported.refusals`.
+        known: As in :func:`check_written_again`.
 
     Raises:
-        NotIncremental: It cannot be followed; names the view.
+        NotIncremental: The view cannot be followed; the message names it.
     """
-    told = f"reads view {view.label}, which"
     try:
         query = parse_view(view.definition, dialect)
         elsewhere = compared_elsewhere(query, view.bases)
@@ -143,5 +146,5 @@ def check_view(
             raise NotIncremental(reason)
         check_written_again(view.definition, dialect, known)
     except (Unfit, NotIncremental) as reason:
-        raise NotIncremental(f"{told} {reason}") from None
+        raise NotIncremental(f"reads view {view.label}, which {reason}") from None
     return query.tree

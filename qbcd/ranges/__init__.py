@@ -1,1 +1,1 @@
-"""Arithmetic of ranges: pure, without a connection, used by connectors, strategies and sites."""
+"""Arithmetic of ranges: pure functions for connectors, strategies and sites."""

@@ -1,11 +1,13 @@
-"""Traces: which row of a leaf changed, told by what the leaf's two sums grew by, where only one did.
+"""Key recovery: compute the key of a leaf's one changed row from the growth of its sums.
 
-Of a key that is one whole number, a leaf adds up digests weighted by their keys as well: the low bits of each digest
-times those of its key. Where one row alone was inserted, updated or deleted, what the second sum grew by is a multiple
-of what the low bits of the first grew by, and the quotient is the key: its row is looked up, and the others of the leaf
-do not travel. Where more changed there is no such key, or one that by chance looks like it: whoever looks up rows by
-traces has to hold what came against the sums. Keys of leaves without a trace are counted up: they are all numbers of
-the range that end with the leaf's byte.
+It needs a key that is one integer. Next to the sum of row digests, a leaf then has a weighted sum: the low bits of each
+digest times the low bits of its key. If exactly one row was inserted, updated or deleted, the growth of the weighted
+sum is a multiple of the growth of the low bits of the digests, and the quotient is the key. Only this row is looked up;
+the other rows of the leaf do not travel.
+
+If several rows changed, there is no such key, or a wrong one by chance. So the caller must check the fetched rows
+against the sums. If no key of a leaf is recovered, all keys that it can hold are looked up: every integer of the range
+whose last byte is the leaf's.
 """
 
 from __future__ import annotations
@@ -17,21 +19,21 @@ from qbcd.model import KeyRange, RowSelection
 from qbcd.ranges import leaves
 from qbcd.ranges.leaves import Sums
 
-BITS = 31  # of a digest and of a key, so that their product is a number of 64 bits
+BITS = 31  # low bits used of a digest and of a key: their product fits into 64 bits
 LOW = (1 << BITS) - 1
-DEAREST = 0.1  # of a range's rows, in keys to look up: one costs about as much as ten rows that are gone through
-USELESS = 0.5  # of the rows in leaves that differ, in keys to look up
-_NONE = (0, 0, 0)  # what a leaf without rows adds up to
+DEAREST = 0.1  # most keys to look up, as a share of the range's rows: a look-up costs about as much as ten scanned rows
+USELESS = 0.5  # most keys to look up, as a share of the rows in dirty leaves
+_NONE = (0, 0, 0)  # the sums of a leaf without rows
 
 
 def rows_to_look_up(one: KeyRange, was: Mapping[int, Sums], now: Mapping[int, Sums], width: int) -> RowSelection | None:
-    """Return the keys to look up in a range; None if it has an open end, or if too many keys would be needed.
+    """Return the keys to look up in a range; None if it has an open end or needs too many keys.
 
     Args:
-        one: The range as the source has it now.
-        was: What leaves that differ added up to before.
-        now: What they add up to.
-        width: Bytes of a key's identity.
+        one: The range with its present count and checksum.
+        was: Earlier sums of the dirty leaves.
+        now: Present sums of the dirty leaves.
+        width: Bytes of a key identity.
     """
     if one.lo is None or one.hi is None or any(len(sums) != len(_NONE) for sums in (*was.values(), *now.values())):
         return None
@@ -49,15 +51,15 @@ def rows_to_look_up(one: KeyRange, was: Mapping[int, Sums], now: Mapping[int, Su
 
 
 def changed_key(leaf: int, rows: int, digests: int, weighted: int, lo: int, hi: int) -> int | None:
-    """The key of the one row that changed in a leaf, if there can be only one; within ``[lo, hi)``.
+    """Return the key of a leaf's one changed row, in ``[lo, hi)``; None if it is not certain.
 
     Args:
         leaf: The leaf.
-        rows: By how many rows it grew.
-        digests: What the sum of its digests grew by.
-        weighted: What the sum of digests weighted by keys grew by.
-        lo: The least key of the range.
-        hi: The first beyond it.
+        rows: Growth of its number of rows.
+        digests: Growth of its sum of digests.
+        weighted: Growth of its sum of digests weighted by keys.
+        lo: The lowest key of the range.
+        hi: The first key above the range.
     """
     found = None
     for by in _guesses(rows, digests & LOW):
@@ -73,7 +75,7 @@ def changed_key(leaf: int, rows: int, digests: int, weighted: int, lo: int, hi: 
 
 
 def _guesses(rows: int, low: int) -> tuple[int, ...]:
-    """Return how much the low bits of one digest can have grown: those of a digest, minus another's or none."""
+    """Return the possible values of new low bits minus old low bits; a missing row has 0."""
     above, below = low, low - LOW - 1
     if low == 0 or not -1 <= rows <= 1:
         return ()
@@ -83,14 +85,18 @@ def _guesses(rows: int, low: int) -> tuple[int, ...]:
 
 
 def is_traced(asked: KeyRange) -> bool:
-    """Return True if rows of a range are looked up by such keys."""
+    """Return True if rows of a range are looked up by recovered keys."""
     return asked.only is not None and asked.only.alone is not None
 
 
 def keys(asked: KeyRange) -> Iterator[int]:
-    """The keys to look up in a range that is traced."""
+    """Yield the keys to look up in a range, one leaf after the other.
+
+    Raises:
+        ValueError: The range is not looked up by recovered keys.
+    """
     if asked.only is None or asked.only.alone is None or asked.lo is None or asked.hi is None:
-        raise ValueError(f"range {asked.range_id} is not traced")
+        raise ValueError(f"rows of range {asked.range_id} are not looked up by key")
     lo, hi = int(asked.lo[0]), int(asked.hi[0])
     for leaf in leaves.tails(asked):
         if leaf in asked.only.alone:

@@ -1,8 +1,9 @@
-"""Leaves: the rows of a range by the last byte of their key's identity, 256 of them; the lowest level of checksums.
+"""Leaves: the 256 parts of a range by the last byte of the key identity.
 
-What a range's leaves add up to travels as one text, ``leaf:rows:checksum`` for each that has rows, with blanks between;
-of keys that are one whole number ``leaf:rows:checksum:weighted`` (`qbcd.ranges.key_recovery`). The byte means nothing
-to qbcd but that a key always has the same one, here and in the source.
+They are the lowest level of checksums. The sums of a range's leaves travel as one text: ``leaf:rows:checksum`` for each
+leaf with rows, separated by blanks. If the key is one integer, an item is ``leaf:rows:checksum:weighted``
+(`qbcd.ranges.key_recovery`). The only meaning of the byte is that one key always has the same byte, in Python and in
+the source.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from qbcd.model import KeyRange, RowSelection
 
-Sums = tuple[int, ...]  # rows, checksum and, where leaves have it, what digests weighted by their keys add up to
+Sums = tuple[int, ...]  # rows, checksum and, for integer keys, the sum of digests weighted by their keys
 
 NUMBER = 256
 EVERY = bytes([255] * (NUMBER // 8))
@@ -24,23 +25,23 @@ def are_some(asked: Iterable[KeyRange]) -> bool:
 
 
 def bits_of(one: KeyRange) -> bytes:
-    """The leaves that a range asks for, a bit for each."""
+    """Return the requested leaves of a range, one bit per leaf."""
     return one.only.bits if one.only else EVERY
 
 
 def diff(before: str, now: str) -> tuple[dict[int, Sums], dict[int, Sums]]:
-    """Return the sums before and the sums now of the leaves that differ."""
+    """Return the earlier and the present sums of the leaves that differ."""
     old, new = set(before.split()), set(now.split())
     return _by_leaf(old - new), _by_leaf(new - old)
 
 
 def select(sums: Mapping[int, Sums], leaves: Iterable[int]) -> RowSelection:
-    """`leaves`, with the count and checksum that `sums` has of them."""
+    """Select `leaves`, with the total count and checksum of `sums`."""
     return RowSelection(as_bits(leaves), sum(one[0] for one in sums.values()), sum(one[1] for one in sums.values()))
 
 
 def merge(texts: Iterable[str]) -> str:
-    """Merge what several scans, each of a part of the rows, report of a range; a leaf may be in a text twice."""
+    """Merge the texts of scans that each read a part of a range; a leaf may occur twice."""
     rows: defaultdict[int, int] = defaultdict(int)
     checksums: defaultdict[int, int] = defaultdict(int)
     for token in " ".join(texts).split():
@@ -51,7 +52,7 @@ def merge(texts: Iterable[str]) -> str:
 
 
 def tails(one: KeyRange) -> Iterator[int]:
-    """The leaves that a range asks for, as numbers: the bytes that they stand for."""
+    """Yield the requested leaves of a range as numbers 0 to 255, ascending."""
     bits = int.from_bytes(bits_of(one), "little")
     while bits:
         lowest = bits & -bits
@@ -60,17 +61,17 @@ def tails(one: KeyRange) -> Iterator[int]:
 
 
 def share_of(density: float, rows: float) -> float:
-    """The share of leaves that changes all over a range are likely to be in.
+    """Return the expected share of leaves with a change, for changes spread evenly over a range.
 
     Args:
-        density: The share of its rows that changed.
-        rows: How many of them a leaf holds.
+        density: Share of the range's rows that changed.
+        rows: Rows of a leaf.
     """
     return 1.0 - float((1 - density) ** max(1.0, rows))
 
 
 def as_bits(leaves: Iterable[int]) -> bytes:
-    """A bit for each of `leaves`, as :class:`~qbcd.model.Leaves` has them."""
+    """Return one bit for each of `leaves`, in the form of :attr:`qbcd.model.RowSelection.bits`."""
     bits = 0
     for leaf in leaves:
         bits |= 1 << leaf

@@ -1,11 +1,11 @@
-"""Recent rows: which rows of a range that differs are to be looked up, by what the database keeps of their writers.
+"""Recent keys: the rows of a dirty range to look up, chosen by the age of their last write.
 
-PostgreSQL has with each row which transaction wrote it. Of a range that differs, rows written since the last look are
-likely to be all that were inserted or updated in it, and a row that is gone leaves the range smaller than they say:
-where none was written and one row is gone, the sum of digests has grown less by the digest of that one.
-That is no more than likely: rows change without being written (by a standby that lost transactions, or a column that
-is dropped and added again), and one row can go while another comes. So whoever looks up rows by this has to hold what
-came against the sums.
+PostgreSQL stores with each row the transaction that wrote it. The rows of a dirty range that were written since the
+last poll are probably all inserted and updated rows. If no row was written and the range has one row less, one row was
+deleted, and the sum of digests has shrunk by its digest.
+
+This is only probable. Rows can change without a write: a standby lost transactions, or a column was dropped and added
+again. And one row can be deleted while another is inserted. So the caller must check the fetched rows against the sums.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ _DIGESTS = range(-(2**63), 2**63)
 
 
 def rows_to_look_up(rows: int, digests: int, found: Sequence[NamedKey]) -> RowSelection | None:
-    """Return the rows to look up in a range: those that were found, or the one that it lost; None if more changed.
+    """Return the rows to look up: recently written ones, or one deleted; None if more changed.
 
     Args:
-        rows: By how many rows the range grew.
-        digests: What the sum of their digests grew by.
-        found: Keys of the rows in it that were written since the last look.
+        rows: Growth of the range's number of rows.
+        digests: Growth of its sum of digests.
+        found: Keys of its rows that were written since the last poll.
     """
     if not found and rows == -1 and -digests in _DIGESTS:
-        return RowSelection(leaves.EVERY, 0, 0, lost=-digests)
+        return RowSelection(leaves.EVERY, 0, 0, deleted_digest=-digests)
     if not found or not 0 <= rows <= len(found):
         return None
     return RowSelection(as_bits({leaf_of(key.identity) for key in found}), len(found), 0, named=tuple(found))
 
 
 def leaf_of(identity: bytes) -> int:
-    """The leaf that a key's identity is in."""
+    """Return the leaf of a key identity."""
     return identity[-1] if identity else 0

@@ -1,7 +1,7 @@
-"""Selection of the rows of ranges: all of a range, or of some of its leaves, or single rows by key.
+"""Row selection: all rows of a range, the rows of some leaves, or single rows by key.
 
-Keys are whole numbers that leaves have traced (`qbcd.ranges.key_recovery`), or such as the source has named
-(`qbcd.ranges.recent_keys`).
+Keys are integers that were recovered from leaf checksums (`qbcd.ranges.key_recovery`), or keys of recently written
+rows that the source listed (`qbcd.ranges.recent_keys`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ Range = TypeVar("Range", bound=KeyRange)
 
 @dataclass
 class Asked(Generic[Range]):
-    """The requested rows, by the way in which they are requested.
+    """Rows to fetch, grouped by the form of the request.
 
     Attributes:
-        whole: Ranges of which all rows are asked for, or all of some leaves.
-        numbers: (range_id, key) of keys that are whole numbers.
-        texts: (range_id, texts of a key) of others.
+        whole: Ranges whose rows are all fetched, or all rows of some leaves.
+        numbers: (range_id, key) for recovered integer keys.
+        texts: (range_id, texts of the key columns) for keys that the source listed.
     """
 
     whole: list[Range] = field(default_factory=list)
@@ -33,16 +33,16 @@ class Asked(Generic[Range]):
 
 def is_by_key(one: KeyRange) -> bool:
     """Return True if single rows of a range are requested."""
-    return is_traced(one) or (one.only is not None and (bool(one.only.named) or one.only.lost is not None))
+    return is_traced(one) or (one.only is not None and (bool(one.only.named) or one.only.deleted_digest is not None))
 
 
 def of_source(ranges: Iterable[Range]) -> list[Range]:
-    """Those of `ranges` of which the source is asked for something."""
-    return [one for one in ranges if one.only is None or one.only.lost is None]
+    """Return the ranges that need a read of the source; one deleted row is read in the replica."""
+    return [one for one in ranges if one.only is None or one.only.deleted_digest is None]
 
 
 def parted(ranges: Iterable[Range]) -> Asked[Range]:
-    """Return what is requested of the source for `ranges`, by the way in which it is requested."""
+    """Group the requests of `ranges` to the source by their form."""
     found: Asked[Range] = Asked()
     for one in ranges:
         if is_traced(one):

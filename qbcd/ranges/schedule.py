@@ -1,7 +1,7 @@
-"""The key ranges that a poll visits, and in which steps: hot ones first, quiet ones in rotation (paper, 3.4).
+"""Schedule of range visits: hot ranges first, the others in rotation (paper, section 3.4).
 
-A range's heat grows with each visit that found changes, by the logarithm of how many, and fades from visit to visit.
-Nothing here opens a connection or reads a clock.
+It says which ranges a poll visits, and in which steps. Each visit multiplies a range's heat by `COOLING` and adds the
+logarithm of the number of changes found. Nothing here opens a connection or reads a clock.
 """
 
 from __future__ import annotations
@@ -15,24 +15,25 @@ from typing import Any, TypeVar
 
 from qbcd.model import KeyRange
 
-COOLING = 0.7  # what a visit leaves of a range's heat
-COLD = 0.05  # below which a range is quiet again: about nine visits after a single change
-HOT_SHARE = 0.75  # of a poll's ranges at most, so that the rotation never stands still
-GROWTH = 2.0  # by which the work of a step may change from one to the next
+COOLING = 0.7  # factor of a range's heat per visit
+COLD = 0.05  # a range with less heat is cold: about nine visits after a single change
+HOT_SHARE = 0.75  # most hot ranges of a poll, as a share, so that the rotation always advances
+GROWTH = 2.0  # largest factor between the sizes of two consecutive steps
 
 Range = TypeVar("Range", bound=KeyRange)
 
 
 @dataclass(frozen=True)
 class Pass:
-    """One round over all ranges, as the checkpoint remembers it.
+    """One full rotation over all ranges, as stored in the checkpoint.
 
     Attributes:
-        began: Seconds of the store's clock; a range visited since belongs to the past of this round.
-        rows: Rows of the replica when it began, against which deletes are held (docs/design/protocol.md#rule-17).
-        deletes: Deletes found in it so far.
-        accepted: Deletes that the user let pass in it.
-        heat: By range id, of those that are not quiet.
+        began: Seconds of the store's clock; a range visited since then is done in this pass.
+        rows: Rows of the replica when the pass began; the guard compares deletes with them
+            (docs/design/protocol.md#rule-17).
+        deletes: Deletes found in the pass so far.
+        accepted: Deletes in the pass that the user accepted.
+        heat: Heat by range id; cold ranges are not listed.
     """
 
     began: float = 0.0
@@ -43,23 +44,23 @@ class Pass:
 
     @staticmethod
     def from_checkpoint(data: Mapping[str, Any] | None) -> Pass:
-        """From the checkpoint's JSON; a first one where there is none."""
+        """Read a pass from the checkpoint's JSON; if there is none, return one that has not begun."""
         if not data:
             return Pass()
         heat = {int(name): float(value) for name, value in data.get("heat", {}).items()}
         return Pass(data["began"], data["rows"], data["deletes"], data["accepted"], heat)
 
     def as_json(self) -> dict[str, Any]:
-        """For the checkpoint."""
+        """Return the JSON-ready form for the checkpoint."""
         heat = {str(name): round(value, 3) for name, value in self.heat.items()}
         numbers = {"began": self.began, "rows": self.rows, "deletes": self.deletes, "accepted": self.accepted}
         return {**numbers, "heat": heat}
 
     def visited(self, events: Mapping[int, int]) -> Pass:
-        """The pass after a visit to ranges, by id, with how many changes it found there.
+        """Return the pass after a visit; `events` is the number of changes found, by range id.
 
-        The number counts, since in a busy table hardly any range is unchanged; its logarithm, since one bulk load makes
-        no range hot for long.
+        Heat depends on this number, since in a busy table nearly every range has changes. It grows with the logarithm,
+        so that one bulk load does not keep a range hot for long.
         """
         heat = dict(self.heat)
         for range_id, found in events.items():
@@ -70,20 +71,27 @@ class Pass:
 
 
 def begun(state: Pass, visits: Mapping[int, float], *, now: float, rows: int) -> Pass:
-    """`state` where it goes on, or the pass that begins `now` with a replica of `rows` rows; heat is carried over."""
+    """Return `state` if it is unfinished, else a new pass that keeps its heat.
+
+    Args:
+        state: The last pass.
+        visits: As in :func:`chosen`.
+        now: Seconds of the store's clock; the new pass begins then.
+        rows: Rows of the replica now.
+    """
     if 0 < state.began <= now and not finished(visits, state):
         return state
-    # a range that was cut or joined meanwhile begins cold
+    # a range that was split or merged since then begins cold
     return Pass(began=now, rows=rows, heat={n: heat for n, heat in state.heat.items() if n in visits})
 
 
 def seen_by(visits: Mapping[int, float], now: float) -> dict[int, float]:
-    """`visits` as they count `now`: what was seen later than that, by a clock that has gone back since, never was."""
+    """Return `visits`, with 0 for times after `now`: the clock was set back, they prove nothing."""
     return {name: seen if seen <= now else 0.0 for name, seen in visits.items()}
 
 
 def is_due(last: float, every: timedelta, now: float) -> bool:
-    """Return True if what was done `last` is due again, also if the clock went back behind that."""
+    """Return True if `every` has passed since `last`, or the clock was set back to before it."""
     return not 0 <= now - last < every.total_seconds()
 
 
@@ -93,24 +101,27 @@ def due_in(last: float, every: timedelta, now: float) -> float:
 
 
 def overdue(staleness: timedelta | None, every: timedelta) -> float | None:
-    """Age in seconds from which a range would pass `staleness` before the next poll has ended; None without a bound."""
+    """Return the age in seconds at which a range must be visited to stay within `staleness`.
+
+    An older range would exceed the bound before the next poll has ended. None without a bound.
+    """
     return None if staleness is None else max(0.0, (staleness - 2 * every).total_seconds())
 
 
 def chosen(
     visits: Mapping[int, float], state: Pass, *, now: float, per_poll: int | None, overdue: float | None
 ) -> list[int]:
-    """The ids of the ranges that a poll visits.
+    """Return the ids of the ranges that a poll visits, in key order.
 
-    Without `per_poll` all that the pass has not seen yet. Else, within that number: those that would pass the bound
-    before the next poll (of these all, whatever the number), the hottest, and the ones that were not seen for longest.
+    Without `per_poll`: all that the pass has not visited yet. With it, at most that number of ranges: first the overdue
+    ones, then the hottest, then those with the oldest visit. Overdue ranges are all visited, also if there are more.
 
     Args:
-        visits: By range id, in key order, seconds of the store's clock at the last visit.
+        visits: Seconds of the store's clock at the last visit, by range id, in key order.
         state: The pass.
         now: Seconds of the store's clock.
-        per_poll: How many ranges.
-        overdue: Age in seconds that none may have.
+        per_poll: Most ranges of a poll; None for no limit.
+        overdue: Age in seconds from which a range is overdue; None if there is no bound.
     """
     if per_poll is None:
         return [name for name, seen in visits.items() if seen < state.began]
@@ -129,7 +140,7 @@ def finished(visits: Mapping[int, float], state: Pass) -> bool:
 
 
 def next_step(ranges: Sequence[Range], rows: float) -> list[Range]:
-    """The first adjoining ranges that hold about `rows` rows together; one at least."""
+    """Return the first adjacent ranges with about `rows` rows together, at least one."""
     step = list(ranges[:1])
     held = step[0].rows if step else 0
     for before, one in pairwise(ranges):
@@ -141,11 +152,11 @@ def next_step(ranges: Sequence[Range], rows: float) -> list[Range]:
 
 
 def as_one(step: Sequence[KeyRange]) -> KeyRange:
-    """Adjoining ranges as the one that they are together."""
+    """Return adjacent ranges as one range."""
     return KeyRange(step[0].range_id, step[0].lo, step[-1].hi, sum(r.rows for r in step))
 
 
 def paced(rows: float, *, seconds: float, target: float) -> float:
-    """Return the rows of the next step, after one of `rows` rows took `seconds`, so that it takes about `target`."""
+    """Return the rows of a step of about `target` seconds, after one of `rows` took `seconds`."""
     wanted = target / seconds if seconds > 0 else GROWTH
     return max(1.0, rows * min(GROWTH, max(1 / GROWTH, wanted)))

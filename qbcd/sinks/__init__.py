@@ -1,6 +1,6 @@
-"""Sinks: where batches go.
+"""Sinks: destinations of batches.
 
-A new one is a file here, a line in :data:`SINKS` and a page in docs; third parties use the entry-point group
+A new sink is a file here, a line in :data:`SINKS` and a page in docs. Other packages use the entry-point group
 ``qbcd.sinks``.
 """
 
@@ -27,21 +27,21 @@ SINKS: dict[str, type[Sink]] = {"console": ConsoleSink, "jsonl": JsonlSink, "par
 
 
 def sink_types() -> list[str]:
-    """The names that a configuration may give as a sink's `type`."""
+    """Return the allowed values of a sink's `type` in a configuration."""
     return sorted({*SINKS, *plugins.installed(plugins.SINKS)})
 
 
 def sink_class(kind: str) -> type[Sink]:
-    """The class of sinks of type `kind`.
+    """Return the class of sinks of type `kind`.
 
     Raises:
-        ConfigError: There is none, or the package that offers it offers something else.
+        ConfigError: The type is unknown, or the package that has it has no sink class there.
     """
     if kind in SINKS:
         return SINKS[kind]
     others = plugins.installed(plugins.SINKS)
     if kind in others:
-        return _brought(others[kind])
+        return _installed(others[kind])
     raise ConfigError(f"there is no sink type {kind}", remedy=f"one of {', '.join(sink_types())}")
 
 
@@ -58,7 +58,7 @@ def make_sink(
         masked: Takes secrets out of the words of a package's class.
 
     Raises:
-        ConfigError: The type is unknown, or the settings are not the type's.
+        ConfigError: The type is unknown, or does not accept the settings.
         NotBuilt: The path is not on a local or mounted file system.
     """
     settings = dict(options)
@@ -78,7 +78,7 @@ def make_sink(
 
 
 def local_path(path: str | Path) -> Path:
-    """An absolute local path.
+    """Return the absolute form of a local path.
 
     Raises:
         NotBuilt: It is a URL.
@@ -88,24 +88,24 @@ def local_path(path: str | Path) -> Path:
     return Path(path).absolute()
 
 
-def _brought(entry: EntryPoint) -> type[Sink]:
-    """The class that a package offers."""
-    remedy = f"{plugins.REMEDY}, or take another of {', '.join(sink_types())}"
+def _installed(entry: EntryPoint) -> type[Sink]:
+    """Return the sink class of an installed package."""
+    remedy = f"{plugins.REMEDY}, or use another of {', '.join(sink_types())}"
     found = plugins.load(entry, f"sink type {entry.name}", remedy)
     if isinstance(found, type) and issubclass(found, Sink):
         return found
-    raise ConfigError(f"the entry point {entry.value} of sink type {entry.name} is no Sink class", remedy=remedy)
+    raise ConfigError(f"the entry point {entry.value} of sink type {entry.name} is not a Sink class", remedy=remedy)
 
 
 def _check_names(made: type[Sink], kind: str, settings: Mapping[str, Any]) -> None:
-    """Holds the names of settings against what the class takes after the sink's name.
+    """Compare the names of settings with the class's parameters after the sink's name.
 
     Raises:
-        ConfigError: One is unknown, or one that must be there is missing.
+        ConfigError: A setting is unknown, or a required one is missing.
     """
-    takes = list(signature(made).parameters.values())[1:]
-    named = {p.name: p for p in takes if p.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)}
-    if not any(p.kind is Parameter.VAR_KEYWORD for p in takes):
+    accepted = list(signature(made).parameters.values())[1:]
+    named = {p.name: p for p in accepted if p.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)}
+    if not any(p.kind is Parameter.VAR_KEYWORD for p in accepted):
         for name in settings:
             if name not in named:
                 otherwise = f"there are {', '.join(named)}" if named else "remove it"

@@ -1,8 +1,8 @@
-"""The base class of sinks: places that take sealed batches, each exactly once.
+"""The base class of sinks: destinations that store each sealed batch exactly once.
 
-Rows come to a sink from the stage, through Spark; the sink takes them as JSON lines or typed. "Exactly once" is
-docs/design/protocol.md#rule-20: an incomplete attempt is removed and written again, a complete one with equal
-fingerprint is left as it is, another fingerprint is an error, and no step removes a complete attempt.
+Rows come to a sink from the stage, through Spark, as JSON lines or typed. "Exactly once" is
+docs/design/protocol.md#rule-20: an incomplete attempt is removed and written again, a complete one with an equal
+fingerprint is not changed, another fingerprint is an error, and no step removes a complete attempt.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class SinkBatch:
 
     Args:
         header: The batch without its rows.
-        staged: Makes the DataFrame of the staged rows; called at most once, and only if a sink reads rows.
+        staged: Returns the DataFrame of the staged rows; called at most once, and only if a sink reads rows.
     """
 
     def __init__(self, header: BatchHeader, staged: Callable[[], DataFrame]) -> None:
@@ -34,7 +34,7 @@ class SinkBatch:
 
     @cached_property
     def staged(self) -> DataFrame:
-        """The rows as staged: flat, in wire form."""
+        """The staged rows: flat, in wire form."""
         return self._make()
 
     @cached_property
@@ -65,16 +65,16 @@ class SinkBatch:
         return SinkBatch(self.header, rows)
 
     def first(self, limit: int) -> SinkBatch:
-        """Return the batch with only its first `limit` events; the header is that of the whole batch."""
+        """Return the batch with only its first `limit` events, and the header of the whole batch."""
         return SinkBatch(self.header, lambda: self.staged.where(f"ordinal < {limit:d}"))
 
 
 class Sink(ABC):
-    """A place for batches.
+    """A destination of batches.
 
     Attributes:
-        typed: Values must fit Spark's types; detection refuses those that do not. Otherwise everything travels as
-            JSON, which takes every value.
+        typed: Values must fit Spark's types; detection refuses others. If False, values are JSON, which can hold every
+            value.
         name: The sink's name in the configuration, for messages.
     """
 
@@ -85,24 +85,24 @@ class Sink(ABC):
 
     @abstractmethod
     def write(self, batch: SinkBatch) -> None:
-        """Write `batch`; on return the sink holds it once, durably.
+        """Write `batch`; on return the sink has it exactly once, durably.
 
-        May be called again with a batch that the sink holds already, in full or in part.
+        It may be called again with a batch that the sink has already, completely or in part.
 
         Raises:
-            DeliveryError: The sink did not take it, or holds another batch under this number.
+            DeliveryError: The sink did not accept it, or has another batch with this number.
         """
 
     @abstractmethod
     def check(self) -> None:
-        """Prove that the sink can take a batch, and leave it unchanged.
+        """Check that the sink can accept a batch; leave it unchanged.
 
         Raises:
             DeliveryError: It cannot.
         """
 
     def check_stream(self, stream: str) -> None:
-        """Prove the same for batches of one stream, if these have a place of their own.
+        """Check the same for batches of one stream, if they have a separate place.
 
         Raises:
             DeliveryError: It cannot.
@@ -110,7 +110,7 @@ class Sink(ABC):
         self.check()
 
     def incomplete(self, header: BatchHeader, place: str, found: int) -> DeliveryError:
-        """Return the error for an attempt that holds `found` events, not as many as the batch."""
+        """Return the error for an attempt with `found` events, a number other than the batch's."""
         return DeliveryError(
             f"sink {self.name}: {place} got {counted(found, 'event')} of batch {header.number}, which has "
             f"{header.size:,}",
@@ -119,7 +119,7 @@ class Sink(ABC):
         )
 
     def conflict(self, header: BatchHeader, place: str, found: str) -> SinkConflict:
-        """Return the error for a number that another batch has, whose fingerprint is `found`."""
+        """Return the error for the number of another batch, with the fingerprint `found`."""
         return SinkConflict(
             f"sink {self.name}: {place} holds another batch {header.number} "
             f"(fingerprint {found}, not {header.fingerprint}): the stream's state was set back, or a second project "

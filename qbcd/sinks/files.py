@@ -1,8 +1,8 @@
-"""Durable files for sinks that write folders: unique temporary names, fsync, one short critical section per stream.
+"""Durable files for sinks of folders: unique temporary names, fsync, a lock per stream.
 
-A publisher may be paused at any point while another one takes over. So rows are written to a name of the attempt's
-own, and only the check for a complete batch and the rename together hold the folder's lock: nobody can complete a
-batch between the two, so nobody removes a complete one.
+A publisher may be paused at any point while another one takes over. So each attempt writes to its own name. The check
+for a complete batch and the rename happen together under the folder's lock: no other publisher can complete a batch
+between the two, so a complete batch is never removed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from qbcd.errors import DeliveryError
 from qbcd.spark.jdbc import is_of_files, jdbc_failure, spark_failure
 
 LOCK = ".lock"
-# Writes by Spark omit its mark of a complete folder, which means nothing here and costs two runs of `chmod`.
+# Without Spark's marker file of a complete folder, which is not used here and costs two runs of `chmod`.
 UNMARKED = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
 
 
@@ -55,7 +55,7 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """Return the JSON object in `path`, or None if it is missing or torn."""
+    """Return the JSON object in `path`, or None if it is missing or incomplete."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -75,7 +75,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a whole folder, if it exists; continue if another process removes parts of it meanwhile."""
+    """Remove a file or a whole folder, if it exists; other processes may remove parts of it too."""
     if not path.is_dir() or path.is_symlink():
         path.unlink(missing_ok=True)
         return
@@ -88,7 +88,7 @@ def remove(path: Path) -> None:
 def sweep(leftovers: Iterable[Path]) -> None:
     """Remove the files of dead attempts.
 
-    The Java of a killed process runs on for a moment: a folder that it still writes to is left for a later sweep.
+    The Java of a killed process continues for a moment: a folder into which it still writes is left for a later sweep.
     """
     for leftover in leftovers:
         try:
@@ -103,7 +103,7 @@ REMEDY = "check the path, its owner and the free space"
 
 @contextmanager
 def delivery(sink: str, stream: str, folder: Path) -> Iterator[None]:
-    """Turn errors of the file system or of Spark, while files are written in `folder`, into one message of the sink.
+    """In the block, turn errors of the file system or of Spark into one message of the sink.
 
     A database's error passes unchanged: rows may come from the source, and its connector explains the error.
     """
@@ -116,25 +116,27 @@ def delivery(sink: str, stream: str, folder: Path) -> Iterator[None]:
             stream=stream,
         ) from error
     except Exception as error:
-        said = spark_failure(error)
-        if said is None or jdbc_failure(error) is not None:
+        message = spark_failure(error)
+        if message is None or jdbc_failure(error) is not None:
             raise
-        remedy = f"{REMEDY}; " if is_of_files(said) else ""
+        remedy = f"{REMEDY}; " if is_of_files(message) else ""
         raise DeliveryError(
-            f"sink {sink}: {folder}: {said}", remedy=f"{remedy}the batch stays pending", stream=stream
+            f"sink {sink}: {folder}: {message}", remedy=f"{remedy}the batch stays pending", stream=stream
         ) from error
 
 
 def check_folder(sink: str, folder: Path) -> None:
-    """Prove that files can be written and renamed in `folder`, or in its nearest existing parent; leave nothing there.
+    """Check that files can be written and renamed in `folder` or its nearest existing parent.
+
+    The files of the check are removed.
 
     Raises:
-        DeliveryError: They cannot.
+        DeliveryError: They cannot be written.
     """
-    there = next(path for path in (folder, *folder.parents) if path.exists())
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
     try:
-        with tempfile.TemporaryDirectory(prefix=".qbcd-check-", dir=there) as probe:
+        with tempfile.TemporaryDirectory(prefix=".qbcd-check-", dir=existing) as probe:
             write_json(Path(probe) / "probe", {})
     except OSError as error:
-        told = f"sink {sink}: folder {there} cannot be written: {error.strerror or error}"
-        raise DeliveryError(told, remedy=REMEDY) from error
+        problem = f"sink {sink}: folder {existing} cannot be written: {error.strerror or error}"
+        raise DeliveryError(problem, remedy=REMEDY) from error

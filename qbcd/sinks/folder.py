@@ -1,4 +1,4 @@
-"""The frame of sinks that keep each batch under a name of its own in a folder: written aside, then renamed."""
+"""The base of sinks with one file or folder per batch, renamed when it is complete."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from qbcd.sinks.files import check_folder, delivery, locked, make_folder, read_j
 
 
 class FolderSink(Sink):
-    """Writes batches under `path`, a local or shared folder that driver and executors see alike.
+    """A sink that writes batches under `path`, one folder for driver and all executors.
 
     A batch is complete if it has its name (:meth:`target_of`), a note with its fingerprint (:meth:`note_of`), and the
     content that the note describes (:meth:`measure`).
@@ -43,7 +43,7 @@ class FolderSink(Sink):
 
     @abstractmethod
     def note_of(self, target: Path) -> Path:
-        """Return the file that holds the fingerprint of the batch at `target`."""
+        """Return the path of the file with the fingerprint of the batch at `target`."""
 
     @abstractmethod
     def new_attempt(self, target: Path) -> Path:
@@ -51,7 +51,7 @@ class FolderSink(Sink):
 
     @abstractmethod
     def measure(self, target: Path) -> Mapping[str, Any]:
-        """Return what a note says of the content at `target`."""
+        """Return the note's description of the content at `target`."""
 
     @abstractmethod
     def fill(self, batch: SinkBatch, attempt: Path) -> Mapping[str, Any]:
@@ -63,7 +63,7 @@ class FolderSink(Sink):
 
     @abstractmethod
     def publish(self, header: BatchHeader, attempt: Path, note: Mapping[str, Any]) -> None:
-        """Give the attempt its name, unless another publisher has completed the batch meanwhile."""
+        """Rename the attempt to its target, unless another publisher has completed the batch."""
 
     def write(self, batch: SinkBatch) -> None:
         """See :meth:`Sink.write`."""
@@ -86,10 +86,10 @@ class FolderSink(Sink):
                 remove(attempt)
 
     def is_complete(self, header: BatchHeader, target: Path) -> bool:
-        """Return True if `target` holds this batch in full.
+        """Return True if `target` is this batch, complete.
 
         Raises:
-            SinkConflict: It holds another batch.
+            SinkConflict: It is another batch.
         """
         note = read_json(self.note_of(target))
         if note is None or not target.exists():

@@ -1,7 +1,7 @@
-"""Sink `jsonl`: a file of JSON lines for each batch, in the order in which its events are to be read.
+"""Sink `jsonl`: one file of JSON lines per batch, events in the order of their ordinals.
 
-``PATH/<stream>/<epoch>-<batch_seq, 12 digits>.jsonl``, with the batch's fingerprint and size next to it in a hidden
-file. A name without a leading dot is a complete batch.
+The file is ``PATH/<stream>/<epoch>-<batch_seq, 12 digits>.jsonl``. A hidden file next to it has the batch's fingerprint
+and size. A file whose name has no leading dot is a complete batch.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LINES = "lines"  # in an attempt, the whole file
 
 
 class JsonlSink(FolderSink):
-    """Writes a file of JSON lines for each batch."""
+    """A sink that writes one file of JSON lines per batch."""
 
     attempts = ".*.tmp"
 
@@ -45,7 +45,10 @@ class JsonlSink(FolderSink):
         return {"bytes": target.stat().st_size if target.is_file() else -1}
 
     def fill(self, batch: SinkBatch, attempt: Path) -> Mapping[str, Any]:
-        """Write the lines into the folder `attempt`: Spark writes parts, joined here in order, none held in memory."""
+        """Write the lines into the folder `attempt`.
+
+        Spark writes parts; they are concatenated in order, block by block.
+        """
         ordered = batch.ordered(EVENTS_PER_PART).lines.select("line")
         ordered.write.options(**UNMARKED).text(to_write(attempt), lineSep="\n")
         os.chmod(attempt, 0o700)
@@ -69,7 +72,7 @@ class JsonlSink(FolderSink):
         with locked(target.parent):
             if self.is_complete(header, target):
                 return
-            # A file without a fitting note is torn. Remove it first: the new note would make it look complete.
+            # A file without a matching note is incomplete. Remove it first: with the new note it would seem complete.
             remove(target)
             write_json(self.note_of(target), note)
             os.rename(attempt / LINES, target)

@@ -1,7 +1,8 @@
-"""Sink `parquet`: a folder of typed events for each batch.
+"""Sink `parquet`: one folder of typed events per batch.
 
-``PATH/<stream>/epoch=<e>/batch_seq=<n>/*.parquet`` with ``_SUCCESS``, which holds the batch's fingerprint. A folder
-without it is no batch. The rows are written next to it first and get their name in one rename.
+The files are ``PATH/<stream>/epoch=<e>/batch_seq=<n>/*.parquet`` and ``_SUCCESS``, which contains the batch's
+fingerprint. A folder without ``_SUCCESS`` is not a batch. Rows are written to another folder first, which is then
+renamed.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ EVENTS_PER_FILE = 250_000
 
 
 class ParquetSink(FolderSink):
-    """Writes a folder of Parquet files for each batch."""
+    """A sink that writes one folder of Parquet files per batch."""
 
     typed = True
     attempts = "_tmp-*"
@@ -49,7 +50,7 @@ class ParquetSink(FolderSink):
     def fill(self, batch: SinkBatch, attempt: Path) -> Mapping[str, Any]:
         """Write the rows, in the order of their ordinals within and across the files."""
         _distinct_names(batch, self.name)
-        # Our own marker is written when everything is on the disk.
+        # qbcd's own marker is written when everything is on the disk.
         batch.ordered(EVENTS_PER_FILE).events.write.options(**UNMARKED).parquet(to_write(attempt))
         measured = self.measure(attempt)  # before the count, which therefore includes all of these files
         found = batch.staged.sparkSession.read.parquet(to_read(attempt)).count() if measured["files"] else 0
@@ -58,10 +59,12 @@ class ParquetSink(FolderSink):
         return measured
 
     def publish(self, header: BatchHeader, attempt: Path, note: Mapping[str, Any]) -> None:
-        """Give the attempt its name, unless another publisher has completed the batch, or removed files of it.
+        """Rename the attempt, unless another publisher has completed the batch or removed its files.
 
         Args:
-            note: Names the files that were counted, not those that are left by now.
+            header: The batch.
+            attempt: Folder of the attempt.
+            note: The note, with the files that were counted, of which some may have been removed since.
         """
         root, target = self.path / header.stream, self.target_of(header)
         with locked(root):
@@ -89,12 +92,12 @@ class ParquetSink(FolderSink):
 
 
 def _distinct_names(batch: SinkBatch, sink: str) -> None:
-    """Columns that differ only in case need a session that tells them apart; ours does, one handed in may not."""
+    """Refuse names of columns that differ only in case, if a user's session ignores case."""
     names = [name for name, _ in batch.header.columns]
     sensitive = batch.staged.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
     if not sensitive and len({name.lower() for name in names}) < len(names):
         raise DeliveryError(
-            f"sink {sink}: column names differ only in case, and the Spark session does not tell them apart",
+            f"sink {sink}: column names differ only in case, and the Spark session ignores case",
             remedy='spark.conf.set("spark.sql.caseSensitive", "true")',
             stream=batch.header.stream,
         )

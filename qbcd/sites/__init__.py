@@ -1,4 +1,4 @@
-"""Sites: replica, batches and checkpoint of a stream, in one of two wings over one shared floor.
+"""Sites: replica, batches and checkpoint of a stream, in one of two wings with shared code.
 
 `qbcd.sites.database` keeps them in the source, `qbcd.sites.lake` in the state database and Parquet files. Upper layers
 import from here alone.

@@ -1,4 +1,4 @@
-"""A site: the operations on the replica, the batches and the checkpoint of one stream, in one of two wings.
+"""A site: operations on replica, batches and checkpoint of one stream, in one of two wings.
 
 `DatabaseSite` keeps them in the source, `LakeSite` in the state database and Parquet files. In both, the truth of a
 stream is one row that changes only by compare-and-set (docs/design/protocol.md#section-a).
@@ -43,9 +43,9 @@ class Site(ABC):
 
     @abstractmethod
     def ddl(self, plan: StreamPlan) -> list[str]:
-        """Return the DDL on the source that `create` and `prepare` run, for a DBA.
+        """Return statements on the source for a DBA: the DDL that `create` and `prepare` run, grants, indexes.
 
-        It is empty if the source is only read.
+        If the source is only read, these are the grants and indexes that polls need or gain from.
         """
 
     def has_tables(self, plan: StreamPlan) -> bool:

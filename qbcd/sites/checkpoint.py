@@ -31,7 +31,9 @@ def due(poll: Poll) -> float:
 
 
 def next_search(poll: Poll) -> tuple[float, Literal["sweep", "audit"]] | None:
-    """Return the seconds until a poll looks for deletes, and by what; None if none ever does.
+    """Return the seconds until a poll looks for deletes, and by which operation.
+
+    The result is None if no poll ever does.
 
     For strategies whose polls do not show deletes.
     """

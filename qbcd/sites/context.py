@@ -1,4 +1,4 @@
-"""The context of a stream: its source, its store, the lease on its row and the commit that advances it.
+"""The context of a stream: source, store, the lease on its row and the commit of its steps.
 
 All steps of a poll share it. Each wing adds what it keeps of its own: `qbcd.sites.database.context` and
 `qbcd.sites.lake.context`.
@@ -29,7 +29,7 @@ from qbcd.spark.provider import SparkProvider
 from qbcd.state import Acknowledged, LeaseKeeper, ProjectState, StreamRow, StreamStore
 
 LEASE_SECONDS = 60.0
-NAP = 0.2  # seconds between two looks at `stopping` while a poll rests
+NAP = 0.2  # seconds between two checks of `stopping` while a poll rests
 
 
 class StreamContext(ABC):
@@ -45,11 +45,11 @@ class StreamContext(ABC):
     Attributes:
         folder: The stream's own files, if it has any; need not exist yet.
         progress: Receives one line about each long step.
-        stopping: Returns True once the job is to stop; asked between the steps of a long poll.
+        stopping: Returns True once the job is to stop; called between the steps of a long poll.
     """
 
     kind: ClassVar[str]
-    folds_at_once: ClassVar[bool]  # the replica has the rows of a batch as soon as the batch is committed
+    folds_at_once: ClassVar[bool]  # a commit of a batch also updates the replica
 
     def __init__(
         self, stream: str, source: Source, project: ProjectState, store: StreamStore, spark: SparkProvider
@@ -177,7 +177,7 @@ class StreamContext(ABC):
         row = None if settings.sinks else self.store.read(conn, self.stream)
         return (row.epoch, row.last_batch_seq) if row else (0, 0)
 
-    # -- what `check` asks -------------------------------------------------------------------------------------------
+    # -- for `check` -------------------------------------------------------------------------------------------
     def prove_whole(self) -> None:
         """Prove that everything that the stream keeps exists and is readable; reads no rows.
 
@@ -189,7 +189,7 @@ class StreamContext(ABC):
             self.store.ranges(conn, self.stream)
             self.store.batches(conn, self.stream)
 
-    def prove_place(self) -> None:  # noqa: B027 -- a stream that has everything in its store has nothing to prove
+    def prove_place(self) -> None:  # noqa: B027 -- a stream without files has nothing to prove
         """Prove that this host sees the files that the stream keeps outside its store.
 
         Raises:
@@ -246,5 +246,5 @@ def _row_in_source(context: StreamContext) -> StreamRow | None:
             return store.read(session.connection, context.stream) if store.exists(session.connection) else None
         except DBAPIError as error:
             if isinstance(context.source.explain(error, context.stream), MissingPrivilege):
-                return None  # a role without the right to read there has prepared nothing there
+                return None  # a role that may not read there has prepared nothing there
             raise

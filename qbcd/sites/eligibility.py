@@ -1,4 +1,4 @@
-"""Checks of a timestamp before `prepare` and in `qbcd check`: is it a safe watermark, and is it cheap to read.
+"""Checks of a timestamp before `prepare` and in `qbcd check`: is it safe, and cheap to read.
 
 Both wings use them. Conditions that may change later are checked by each poll too (`qbcd.sites.watermark`).
 """
@@ -15,7 +15,7 @@ from qbcd.connectors.catalog import SupportsIndexes
 from qbcd.connectors.watermarks import SupportsSystemMarks, SupportsWatermarks
 from qbcd.errors import ConfigError, UnsafeWatermark
 from qbcd.model import StreamPlan
-from qbcd.sites.watermark import FIRST_COUNTER, FIRST_INSTANT, refuse_blind
+from qbcd.sites.watermark import FIRST_COUNTER, FIRST_INSTANT, read_high_water, refuse_blind
 from qbcd.sql import check_steady
 from qbcd.strategies import Strategy, Watermarked, why_not_delta
 from qbcd.strategies.watermarked import serves
@@ -31,7 +31,7 @@ def refuse_unsafe_watermark(source: Source, session: Session, strategy: Watermar
 
     Raises:
         UnsafeWatermark: It is none.
-        ConfigError: Option ``counter`` does not fit it.
+        ConfigError: Option ``counter`` does not fit the column.
     """
     connector, conn, plan = source.connector, session.connection, strategy.plan
     check_steady(conn, connector, plan, place=place("where"))
@@ -42,7 +42,7 @@ def refuse_unsafe_watermark(source: Source, session: Session, strategy: Watermar
                 problem, stream=plan.stream, where=place("timestamp"), remedy="use a timestamp column, or id_rcs"
             )
         return
-    refuse_blind(source, session, plan, connector.require(SupportsWatermarks).high_water(conn).blind)
+    refuse_blind(source, session, plan, read_high_water(source, session, plan))
     if strategy.kind == "counter":
         _refuse_counter(source, session, strategy, place)
     elif plan.option("counter"):
@@ -59,7 +59,7 @@ def _refuse_counter(source: Source, session: Session, strategy: Watermarked, pla
 
     See docs/design/protocol.md#rule-7, #rule-8.
     """
-    plan, column = strategy.plan, strategy.marks[0]
+    plan, column = strategy.plan, strategy.timestamps[0]
     origin = source.connector.require(SupportsWatermarks).counter_problem(session.connection, plan.table, column)
     if origin.refused:
         raise UnsafeWatermark(
@@ -110,7 +110,7 @@ def watermark_remarks(source: Source, session: Session, strategy: Watermarked) -
 
 
 def _hidden_sessions(source: Source, session: Session, plan: StreamPlan) -> list[str]:
-    """Remark that polls will be refused while other sessions are open; now there may be none."""
+    """Return the remark that polls are refused while other sessions are open, if so."""
     connector, conn = source.connector, session.connection
     if plan.option("lag") is not None or connector.require(SupportsWatermarks).sees_sessions(conn):
         return []
@@ -120,7 +120,7 @@ def _hidden_sessions(source: Source, session: Session, plan: StreamPlan) -> list
 
 
 def _not_index_only(source: Source, session: Session, strategy: Watermarked) -> list[str]:
-    """Remark that the source's own plan for a poll does not read the covering index alone."""
+    """Return the remark that a poll does not read the covering index alone, if so."""
     window = FIRST_COUNTER if strategy.kind == "counter" else FIRST_INSTANT
     problem = source.connector.require(SupportsIndexes).index_only(
         session.connection, strategy.plan.table, strategy.window_text(window)
@@ -129,7 +129,10 @@ def _not_index_only(source: Source, session: Session, strategy: Watermarked) -> 
 
 
 def why_not_incremental(strategy: Strategy) -> list[str]:
-    """Remark that timestamps of a query's tables are not used, and why."""
+    """Return the remark that timestamps of a query's tables are not used, with the reason.
+
+    It is empty if they are.
+    """
     plan = strategy.plan
     if not plan.table.query or not plan.option("timestamps"):
         return []
@@ -157,6 +160,21 @@ def session_grants(connector: Connector, conn: Connection, strategy: Watermarked
             why,
             granted=connector.require(SupportsWatermarks).sees_sessions(conn),
         )
+    ]
+
+
+def suggestions(source: Source, session: Session, strategy: Watermarked) -> list[str]:
+    """Return what a DBA may run for a stream that only reads its source: the GRANT of its watermark, and an index.
+
+    Each statement is below a comment that says why. The index is not there if one serves already.
+    """
+    connector, conn, table = source.connector, session.connection, strategy.plan.table
+    role = connector.catalog.privileges(conn, table, (), "").role
+    look_up = connector.require(SupportsIndexes).indexes
+    missing = strategy.missing_indexes(lambda one: look_up(conn, one)) if table.kind in STORED else []
+    return [
+        *session_grants(connector, conn, strategy, role),
+        *(f"-- recommended: without it each poll reads the whole table\n{index}" for index in missing),
     ]
 
 

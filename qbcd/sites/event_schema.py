@@ -9,12 +9,12 @@ from qbcd.spark.typed import PLAIN_TYPES
 
 
 def wire_type(travel: Travel) -> str:
-    """Spark's type of a value on the wire."""
+    """Return Spark's type of a value in wire form."""
     return PLAIN_TYPES.get(travel.kind, "string")
 
 
 def event_fields(travels: Sequence[Travel]) -> list[tuple[str, str]]:
-    """(name, type) of a staged event; both sites stage alike."""
+    """Return (name, type) of each field of a staged event; both wings have the same."""
     images = [(f"{side}_{i}", wire_type(t)) for side in ("b", "a") for i, t in enumerate(travels)]
     about = [
         ("op", "string"),
@@ -27,5 +27,5 @@ def event_fields(travels: Sequence[Travel]) -> list[tuple[str, str]]:
 
 
 def casts(fields: Sequence[tuple[str, str]]) -> list[str]:
-    """Expressions that give a frame exactly these fields."""
+    """Return the expressions that give a frame exactly these fields."""
     return [f"CAST({name} AS {kind}) AS {name}" for name, kind in fields]

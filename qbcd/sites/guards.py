@@ -1,4 +1,4 @@
-"""Delete guards of a poll, and the confirmation that lifts them once (docs/design/protocol.md#rule-17)."""
+"""Delete guards of a poll, and their confirmation (docs/design/protocol.md#rule-17)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from qbcd.sites.values import LeasedStream
 from qbcd.state import Refusal
 
 DELETES = "deletes"
-ACCEPTED_SOURCE = "the server, or what it or qbcd means by equality, changed: every row was compared by its values"
+ACCEPTED_SOURCE = "the server, or a rule of equality (its own or qbcd's), changed: every row was compared by its values"
 ACCEPTED_DELETES = "the deletes were accepted"
 
 
 @dataclass(frozen=True)
 class Deletes:
-    """Deletes that two steps of one comparison count together; between the steps the checkpoint keeps them.
+    """Deletes that two steps of one comparison count together.
+
+    The checkpoint keeps them between the steps.
 
     See docs/design/protocol.md#rule-17.
 
@@ -54,13 +56,13 @@ class Deletes:
 
 
 def check_guards(poll: Poll, *, deletes: int, before: int, after: int, left: Callable[[], int] | None = None) -> None:
-    """Refuse a poll that would deliver more deletes than the guards allow (docs/design/protocol.md#rule-17).
+    """Refuse a poll with more deletes than the guards allow (docs/design/protocol.md#rule-17).
 
     Args:
-        deletes: Deletes that were found, or that range counts announce.
+        deletes: Deletes that were found, or that range counts show.
         before: Rows of the replica before the poll.
         after: Rows of the source now; within a pass, rows of the replica.
-        left: Counts the rows of the source where `after` is not that number.
+        left: Counts the rows of the source if `after` is not that number.
 
     Raises:
         GuardTripped: Unless the user confirmed this version and number of deletes.
@@ -104,7 +106,9 @@ def _not_accepted(refusal: Refusal | None, amount: int) -> str:
 
 
 def check_pass(poll: Poll, state: Pass | None, *, deletes: int, after: int, left: Callable[[], int]) -> None:
-    """Check the guards for one step of a pass, whose deletes add up; with None the step is a poll of its own.
+    """Check the guards for one step of a pass, whose deletes add up.
+
+    With None the step is a poll of its own.
 
     Raises:
         GuardTripped: The pass deletes too many rows, and the user did not confirm that number.
@@ -122,7 +126,7 @@ def counted_now(context: StreamContext, statement: Statement) -> int:
 
 
 def confirm(poll: Poll, conn: Connection | None = None) -> None:
-    """Use up the confirmation that let this step through the guards, in the step's transaction `conn` if there is one.
+    """Use up the confirmation for this step, in the step's transaction `conn` if there is one.
 
     Raises:
         GuardTripped: Another process has used it.

@@ -12,7 +12,9 @@ from qbcd.strategies import Strategy
 
 @dataclass(frozen=True)
 class Poll:
-    """One poll of one stream; where plan or strategy change on the way, `dataclasses.replace` makes the next value.
+    """One poll of one stream.
+
+    If plan or strategy change on the way, `dataclasses.replace` makes the next value.
 
     Attributes:
         context: Source, store, lease and progress of the stream.

@@ -1,7 +1,7 @@
-"""Choice of the variant of a query with `variant: auto`: the one that it was prepared as, otherwise one that can work.
+"""Choice of the variant for `variant: auto`: the prepared one, otherwise one that can work.
 
-The variant decides in which store the stream's row is, so it must be known before that row is read. While a row
-exists, the choice is read from it and not made again.
+The variant decides the store of the stream's row, so it must be known before that row is read. While a row exists, the
+choice is read from it and not made again.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ def with_variant(config: StreamConfig, source: Source, project: ProjectState) ->
     """Return the stream with its variant chosen, if the user leaves that to qbcd.
 
     Returns:
-        The stream, and True if the variant is a guess because the source does not answer. The next operation meets the
-        same error and reports it; a job asks again before its next poll.
+        The stream, and True if the variant is a guess because the source does not answer. The next operation reports
+        the
+        same error; a job tries again before its next poll.
     """
     if OPTION not in config.options or config.options[OPTION] is not None:
         return config, False

@@ -1,4 +1,4 @@
-"""Errors that several polls raise: unsafe keys, values that no typed sink can hold, streams without a baseline."""
+"""Errors that several polls raise: unsafe keys, values beyond typed sinks, no baseline."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qbcd.strategies import Strategy
 
 
 def untravelled_error(plan: StreamPlan, settings: Settings, positions: list[int]) -> QbcdError:
-    """Return the refusal of a value that no typed sink can hold, neither a configured one nor a removed one."""
+    """Return the refusal of a value that no typed sink, configured or removed, can hold."""
     column = plan.captured[positions[0]].name
     if settings.typed_for and not set(settings.typed_for) & set(settings.sinks):
         away = settings.typed_for[0]
@@ -45,10 +45,10 @@ def not_prepared(stream: str) -> Refused:
 def check_key(
     session: Session, strategy: Strategy, within: KeyRange | None = None, keyed: StreamPlan | None = None
 ) -> None:
-    """Count duplicate and NULL keys of the table or of one range, unless the catalog proves that there are none.
+    """Count duplicate and NULL keys of the table or of one range, unless the key is proven.
 
     Args:
-        keyed: The plan by today's catalog; the strategy's own where it is missing.
+        keyed: The plan by today's catalog; default: the strategy's own.
 
     Raises:
         UnsafeKey: There are some.
@@ -61,7 +61,7 @@ def check_key(
 
 
 def check_null_keys(session: Session, strategy: Strategy, plan: StreamPlan) -> None:
-    """Refuse rows whose key is NULL: they are in no range, so no poll of a range would find them.
+    """Refuse rows whose key is NULL: they are in no range, so no poll of a range finds them.
 
     Raises:
         UnsafeKey: There are some.

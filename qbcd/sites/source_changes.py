@@ -1,6 +1,6 @@
-"""Another table of the same name: recognized by identity numbers and DDL times that the source gives.
+"""Detection of another table of the same name, by the source's identity numbers and DDL times.
 
-Timestamps and digests of rows then say nothing about what was read before, so all rows are compared
+Timestamps and digests of its rows cannot be compared with those of the earlier table, so all rows are compared
 (docs/design/protocol.md#rule-16).
 """
 
@@ -14,9 +14,7 @@ from qbcd.model.checkpoint import Entry
 
 
 def is_remade(checkpoint: Mapping[str, Any], plan: StreamPlan, *, surely: bool = False) -> bool:
-    """Return True if the table, or a column that polls read, may be another one.
-
-    Its name is the same.
+    """Return True if the table, or a column that polls read, may be another of the same name.
 
     Args:
         checkpoint: The stream's; an early version stored nothing about this.

@@ -24,7 +24,7 @@ class Settings:
         requested: The plan as the user wrote it; a change needs `reset`.
         typed_for: Sinks that need every value in its type's range, including removed ones that may come back.
         every: Interval between polls; an open batch is sealed after it at the latest.
-        key_change: Deletes and inserts of equal content are marked as a change of key.
+        key_change: Mark deletes and inserts of equal content as a change of key.
         rows_per_range: Rows of a range in the lake wing; None if the table's size decides.
         audit: Interval between full comparisons of replica and source; None for never.
         accept_deletes: Lift the delete guard once.
@@ -48,11 +48,11 @@ class Settings:
 
     @property
     def typed(self) -> bool:
-        """Every value must be in its type's range."""
+        """True if every value must be in its type's range."""
         return bool(self.typed_for)
 
     def range_size(self, rows: int) -> int:
-        """Return how many rows a range of the lake wing should have, in a table of `rows` rows."""
+        """Return the intended rows of a range of the lake wing, in a table of `rows` rows."""
         return self.rows_per_range or partition.size_for(rows)
 
     @property
@@ -78,7 +78,7 @@ class Detection:
 
 @dataclass(frozen=True)
 class Difference:
-    """A key whose captured values differ between replica and source, or a damaged range of the replica."""
+    """A key whose captured values differ between replica and source, or a damaged range."""
 
     op: str
     key: str
@@ -86,9 +86,9 @@ class Difference:
 
 @dataclass(frozen=True)
 class UnseenDeletes:
-    """Rows that were deleted in the source and that polls have not looked for, or never look for.
+    """Keys deleted in the source that polls have not looked for, or never look for.
 
-    They are no differences: the strategy finds deletes by a sweep or an audit alone, or not at all.
+    They are not differences: the strategy finds deletes only by a sweep or an audit, or not at all.
 
     Attributes:
         keys: The first :data:`LISTED` keys.
@@ -108,7 +108,7 @@ class UnseenDeletes:
 
         Args:
             keys: The keys.
-            upcoming: Seconds until deletes are looked for, and by what.
+            upcoming: Seconds until deletes are looked for, and the operation.
         """
         found = tuple(keys)
         if not found:
@@ -125,7 +125,7 @@ class Differences(list[Difference]):
     """
 
     def __init__(self, found: Iterable[Difference] = (), unseen: UnseenDeletes | None = None) -> None:
-        """Read at most one more than :data:`LISTED` of `found`, which shows whether there are more."""
+        """Read at most one more than :data:`LISTED` of `found`, which shows if there are more."""
         super().__init__(found)
         self.truncated = len(self) > LISTED
         self.unseen = unseen
@@ -143,7 +143,7 @@ class ExplainedStatement:
 
 @dataclass
 class LeasedStream:
-    """A stream while its lease is held: the row as last read or written, and the lease's heartbeat.
+    """A stream under its lease: the row as last read or written, and the lease's heartbeat.
 
     Attributes:
         first: The row's version when the lease was taken. A user's confirmation may name it even if the refused poll

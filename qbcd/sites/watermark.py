@@ -16,7 +16,7 @@ from qbcd import watermark
 from qbcd.catalog.source import Session, Source
 from qbcd.connectors.base import HighWater
 from qbcd.connectors.watermarks import SupportsSystemMarks, SupportsWatermarks
-from qbcd.errors import ClockSetBack, Refused, UnsafeWatermark
+from qbcd.errors import ClockSetBack, MissingPrivilege, Refused, UnsafeWatermark
 from qbcd.model import StreamPlan
 from qbcd.model.checkpoint import Entry
 from qbcd.sites.context import StreamContext
@@ -30,7 +30,7 @@ FIRST_COUNTER = Window("0", "1")
 READ = "read"  # in a counter's entry: the instant up to which its value was read
 LONG = timedelta(minutes=10)  # an open transaction that holds the watermark back for longer is reported
 
-Mark = Mapping[str, Any]  # the entry of a watermark in the checkpoint
+WatermarkEntry = Mapping[str, Any]  # the entry of a watermark in the checkpoint
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,16 @@ class NextWatermark:
 
 
 def next_window(strategy: Watermarked, row: StreamRow | None) -> Window:
-    """Return an empty window at the watermark of `row`, or one at the start.
+    """Return an empty window at the watermark of `row`, or the first window.
 
-    Its end is known only when it is read.
+    Only a poll knows its end.
     """
     first = FIRST_COUNTER if strategy.kind in ("counter", "system") else FIRST_INSTANT
-    mark = row.checkpoint.get(Entry.WATERMARK) if row else None
-    return Window(mark["at"], mark["at"]) if mark and mark["at"] is not None else first
+    last = row.checkpoint.get(Entry.WATERMARK) if row else None
+    return Window(last["at"], last["at"]) if last and last["at"] is not None else first
 
 
-def next_watermark(source: Source, strategy: Watermarked, known: Mark | None) -> NextWatermark:
+def next_watermark(source: Source, strategy: Watermarked, known: WatermarkEntry | None) -> NextWatermark:
     """Return the watermark after a poll that begins now.
 
     Args:
@@ -74,34 +74,32 @@ def next_watermark(source: Source, strategy: Watermarked, known: Mark | None) ->
     return next_watermarks(source, [(strategy, known)])[0]
 
 
-def next_watermarks(source: Source, marked: Sequence[tuple[Watermarked, Mark | None]]) -> list[NextWatermark]:
+def next_watermarks(source: Source, tables: Sequence[tuple[Watermarked, WatermarkEntry | None]]) -> list[NextWatermark]:
     """Return the watermarks of several tables of one stream, all from one reading of the clock.
 
     Raises:
         UnsafeWatermark: As `next_watermark`.
     """
-    if not marked:
+    if not tables:
         return []
-    with source.read(marked[0][0].plan.stream) as session:
+    with source.read(tables[0][0].plan.stream) as session:
         now: HighWater | None = None
         found = []
-        for strategy, known in marked:
+        for strategy, known in tables:
             if strategy.kind == "system":
                 found.append(NextWatermark({"at": _system(source, session, strategy.plan, known)}))
             elif strategy.kind == "counter":
                 found.append(_counter(source, session, strategy, known))
             else:
-                now = now or source.connector.require(SupportsWatermarks).high_water(session.connection)
+                now = now or read_high_water(source, session, strategy.plan)
                 found.append(_clock(source, session, strategy.plan, known, now))
         return found
 
 
 def watermark_of_poll(
-    context: StreamContext, leased: LeasedStream, strategy: Watermarked, known: Mark | None
+    context: StreamContext, leased: LeasedStream, strategy: Watermarked, known: WatermarkEntry | None
 ) -> NextWatermark:
-    """Return the watermark after this poll.
-
-    If the clock was set back, that is stored in the checkpoint.
+    """Return the watermark after this poll; store in the checkpoint if the clock was set back.
 
     Raises:
         UnsafeWatermark: As `next_watermark`.
@@ -114,7 +112,7 @@ def watermark_of_poll(
 def remembering_set_back(context: StreamContext, leased: LeasedStream) -> Iterator[None]:
     """Store that the source's clock was set back, until every row is compared.
 
-    The clock will pass the watermark again, and then nothing else shows that rows may have been missed.
+    The clock will pass the watermark again, and nothing else would show then that rows may have been missed.
     """
     try:
         yield
@@ -127,10 +125,12 @@ def remembering_set_back(context: StreamContext, leased: LeasedStream) -> Iterat
 
 
 # -- instants ----------------------------------------------------------------------------------------------------------
-def _clock(source: Source, session: Session, plan: StreamPlan, mark: Mark | None, now: HighWater) -> NextWatermark:
+def _clock(
+    source: Source, session: Session, plan: StreamPlan, last: WatermarkEntry | None, now: HighWater
+) -> NextWatermark:
     margin, lag = _margin_and_lag(plan)
-    refuse_blind(source, session, plan, now.blind)
-    known = mark["at"] if mark else None
+    refuse_blind(source, session, plan, now)
+    known = last["at"] if last else None
     if known is not None and now.clock < known:
         raise ClockSetBack(
             f"the source's clock shows {now.clock} and was read up to {known} before: it was set back, and rows may "
@@ -178,24 +178,24 @@ def _refuse_late(plan: StreamPlan, clock: str, known: str | None) -> None:
 
 
 # -- counters ----------------------------------------------------------------------------------------------------------
-def _counter(source: Source, session: Session, strategy: Watermarked, mark: Mark | None) -> NextWatermark:
+def _counter(source: Source, session: Session, strategy: Watermarked, last: WatermarkEntry | None) -> NextWatermark:
     """Return the next watermark of a counter, which is not a clock.
 
     A value may be read once all transactions that were open when it was seen have ended.
     """
     greatest = session.one(strategy.greatest()).mark
-    now = source.connector.require(SupportsWatermarks).high_water(session.connection)
+    now = read_high_water(source, session, strategy.plan)
     margin, lag = _margin_and_lag(strategy.plan)
-    refuse_blind(source, session, strategy.plan, now.blind)
+    refuse_blind(source, session, strategy.plan, now)
     reached = watermark.safe_high_watermark(now, margin, lag)
-    _refuse_late(strategy.plan, now.clock, mark.get(READ) if mark else None)
-    restart = _restart(source, session, strategy, mark, greatest)
-    mark = None if restart.reread else mark
-    at, following, seen = (mark["at"], mark.get("next"), mark.get("seen")) if mark else (None, None, None)
-    read, timed = mark.get(READ) if mark else None, bool(strategy.plan.option("retention"))
+    _refuse_late(strategy.plan, now.clock, last.get(READ) if last else None)
+    restart = _restart(source, session, strategy, last, greatest)
+    last = None if restart.reread else last
+    at, following, seen = (last["at"], last.get("next"), last.get("seen")) if last else (None, None, None)
+    read, timed = last.get(READ) if last else None, bool(strategy.plan.option("retention"))
     if following is not None and seen is not None and seen < reached and not (now.held and lag is None):
         at, following, read = following, None, seen
-    if now.oldest is None and not now.held and lag is None:  # nobody holds a smaller value: no need to wait
+    if now.oldest is None and not now.held and lag is None:  # no transaction holds a smaller value: no need to wait
         at, following, read = (greatest if greatest is not None else at), None, now.clock
     elif following is None:
         newest = at if greatest is None else greatest
@@ -208,19 +208,18 @@ def _counter(source: Source, session: Session, strategy: Watermarked, mark: Mark
 
 
 def _restart(
-    source: Source, session: Session, strategy: Watermarked, mark: Mark | None, greatest: str | None
+    source: Source, session: Session, strategy: Watermarked, last: WatermarkEntry | None, greatest: str | None
 ) -> NextWatermark:
     """Return remark and `reread` for a counter that seems to have restarted.
 
-    New rows may have values that were read before.
-
-    Its greatest value is then below its watermark. It is so too if its newest rows were deleted; then the sequence
-    behind it has gone further, if the source shows one.
+    New rows may then have values that were read before. The greatest value of such a counter is below its watermark.
+    That is also so if the newest rows were deleted; the value of the sequence behind the column, if the source shows
+    one, is above the watermark then.
     """
-    known = mark["at"] if mark else None
+    known = last["at"] if last else None
     if known is None or greatest is None or Decimal(greatest) >= Decimal(known):
         return NextWatermark({})
-    [column, *others], plan = strategy.marks, strategy.plan
+    [column, *others], plan = strategy.timestamps, strategy.plan
     reached = (
         None
         if others
@@ -231,16 +230,16 @@ def _restart(
     if reached is not None and reached >= Decimal(known):
         return NextWatermark({})
     what = f"the greatest value of {', '.join(strategy.names)} is {greatest}, and rows were read up to {known} before"
-    if reached is None and strategy.keeps != "rows":  # each delete of the newest row would repeat all rows
+    if reached is None and strategy.keeps != "rows":  # otherwise each delete of the newest row would repeat all rows
         return NextWatermark({}, f"{what}: if it counts from the start again, reset the stream")
     again = "all rows are compared" if strategy.keeps == "rows" else "all rows are delivered again"
     return NextWatermark({}, f"{what}: it seems to count from the start again, and {again}", reread=True)
 
 
-def _system(source: Source, session: Session, plan: StreamPlan, mark: Mark | None) -> str:
-    if mark and (
+def _system(source: Source, session: Session, plan: StreamPlan, last: WatermarkEntry | None) -> str:
+    if last and (
         problem := source.connector.require(SupportsSystemMarks).system_mark_problem(
-            session.connection, str(mark["at"])
+            session.connection, str(last["at"])
         )
     ):
         raise UnsafeWatermark(problem, stream=plan.stream, remedy=f"qbcd reset {plan.stream}, then prepare it again")
@@ -251,7 +250,20 @@ def _margin_and_lag(plan: StreamPlan) -> tuple[timedelta, timedelta | None]:
     return plan.option("margin") or timedelta(seconds=1), plan.option("lag")
 
 
-def refuse_blind(source: Source, session: Session, plan: StreamPlan, blind: str) -> None:
+def read_high_water(source: Source, session: Session, plan: StreamPlan) -> HighWater:
+    """Return how far timestamps of the source are complete.
+
+    Raises:
+        MissingPrivilege: The role may not see other sessions, and the database reports that as an error.
+    """
+    try:
+        return source.connector.require(SupportsWatermarks).high_water(session.connection)
+    except MissingPrivilege as error:
+        error.stream = plan.stream
+        raise
+
+
+def refuse_blind(source: Source, session: Session, plan: StreamPlan, now: HighWater) -> None:
     """Refuse a source whose open transactions are not all visible.
 
     Option `lag`, which bounds their length, lifts that.
@@ -262,18 +274,21 @@ def refuse_blind(source: Source, session: Session, plan: StreamPlan, blind: str)
         source: The database.
         session: A session there.
         plan: The stream's.
-        blind: Why they are not all visible, from the source's high water; empty if they are.
+        now: What the source shows of them.
 
     Raises:
-        UnsafeWatermark: They are not.
+        UnsafeWatermark: They are not all visible.
     """
     if plan.option("lag") is not None:
         return
-    blind = blind or source.connector.require(SupportsWatermarks).not_only_writer(session.connection, plan.table)
+    connector, conn = source.connector, session.connection
+    watermarks = connector.require(SupportsWatermarks)
+    blind = now.blind or watermarks.not_only_writer(conn, plan.table)
     if blind:
+        role = connector.catalog.privileges(conn, plan.table, (), "").role if now.lacks_right else ""
         raise UnsafeWatermark(
             f"a timestamp is no safe watermark here: {blind}",
             stream=plan.stream,
-            remedy="let the role see all sessions, where the database has such a right, or set `lag` to the longest "
-            "time that a transaction takes: what commits later than that is lost",
+            remedy=(f"{watermarks.sessions_grant(role)}; or " if role else "")
+            + "set `lag` to the longest time that a transaction takes: what commits later than that is lost",
         )

@@ -1,1 +1,1 @@
-"""Spark: the session, the JDBC drivers it needs, pinned JDBC reads, and the shape of public events."""
+"""Spark: the session, its JDBC drivers, pinned JDBC reads, and the shape of public events."""

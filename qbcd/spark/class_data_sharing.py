@@ -1,8 +1,8 @@
-"""Java's archive of classes (class-data sharing): what a Java process has loaded and checked, for the next one to map.
+"""Java's class-data sharing: an archive of loaded classes, for faster starts of Spark.
 
-Much of what Spark takes to start is Java loading classes. The first process on a machine that ends well writes them
-down, once, into the user's cache; later ones read them there. Java itself refuses an archive that does
-not fit it or its class path, and starts without.
+Much of Spark's start is Java loading classes. The first process on a machine that ends normally writes them once, into
+the user's cache; later ones read them there. Java itself ignores an archive that does not match its version or class
+path.
 """
 
 from __future__ import annotations
@@ -23,53 +23,56 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("qbcd")
 
-KEPT = 2  # archives: of as many Javas, or Sparks, that one user works with in turns
-STALE = 3600  # seconds after which nobody writes an attempt any more
-ROOM = 1 << 30  # bytes that must be free where one is written; it takes some 130 MB
-_PROPERTY = "qbcd.classes"  # of a Java that remembers what it loads: where that is to be written
-# Java complains of an archive that does not fit on stdout, where results go.
+KEPT = 2  # archives per user, for alternating versions of Java or Spark
+STALE = 3600  # seconds after which an unfinished attempt is certainly abandoned
+ROOM = 1 << 30  # bytes that must be free on the disk; an archive takes about 130 MB
+_PROPERTY = "qbcd.classes"  # system property with the archive's path, in a Java that records its classes
+# Java reports an archive that does not match on stdout, where results go.
 _QUIET = "-Xlog:disable -Xlog:all=error:stderr"
-_UNSPEAKABLE = re.compile(r'["\\\s]')  # in a path among Java's options, or in one that Java is told to write to
+_UNSAFE = re.compile(r'["\\\s]')  # characters of a path that cannot be written into Java's options
 _NAMED = re.compile(r"-Xshare|SharedArchiveFile|ArchiveClassesAtExit|AutoCreateSharedArchive|DumpSharedSpaces")
 
 
 def archive_of(java: Path, cache: Path) -> Path:
-    """The archive of this Java with this Spark, in the user's cache; need not be there."""
+    """Return the path of the archive for this Java and this Spark in the user's cache."""
     import pyspark
     from pyspark.find_spark_home import _find_spark_home
 
     program = java.resolve()
     release = program.parents[1] / "release"
     known = release.read_bytes() if release.is_file() else b""
-    told = (str(program), str(program.stat().st_mtime_ns), str(Path(_find_spark_home()).resolve()), pyspark.__version__)
-    name = hashlib.sha256("\0".join(told).encode() + known).hexdigest()[:16]
+    spark = str(Path(_find_spark_home()).resolve())
+    parts = (str(program), str(program.stat().st_mtime_ns), spark, pyspark.__version__)
+    name = hashlib.sha256("\0".join(parts).encode() + known).hexdigest()[:16]
     return cache / "classes" / f"{name}.jsa"
 
 
 def options(archive: Path, said: Iterable[str]) -> str:
-    """Java's options to read the archive, or to remember what one would be made of; none where the user names some.
+    """Return Java's options to read the archive, or to record the classes for it.
+
+    Empty if the user sets such options, or if the archive cannot be written.
 
     Args:
         archive: See :func:`archive_of`.
-        said: Options of Java's that the user has set anywhere.
+        said: All options that the user has set for Java.
     """
-    if any(_NAMED.search(text) for text in said) or _UNSPEAKABLE.search(str(archive)):
+    if any(_NAMED.search(text) for text in said) or _UNSAFE.search(str(archive)):
         return ""
     try:
         if archive.is_file():
             return f'"-XX:SharedArchiveFile={archive}" {_QUIET}'
-        there = next(folder for folder in archive.parents if folder.exists())
-        if not os.access(there, os.W_OK) or shutil.disk_usage(there).free < ROOM:
+        existing = next(folder for folder in archive.parents if folder.exists())
+        if not os.access(existing, os.W_OK) or shutil.disk_usage(existing).free < ROOM:
             return ""
-    except OSError:  # of a cache that may not be looked into
+    except OSError:  # the cache is not accessible
         return ""
     return f'-XX:+RecordDynamicDumpInfo "-D{_PROPERTY}={archive}" {_QUIET}'
 
 
 def save(session: SparkSession) -> None:
-    """Writes the archive, where the session's Java remembers what to write and nobody has done so meanwhile.
+    """Write the archive, if the session's Java recorded its classes and no file exists.
 
-    Takes seconds. That it cannot be written hinders nothing.
+    This takes seconds. A failure is only logged.
     """
     jvm = session.sparkContext._jvm
     assert jvm is not None
@@ -82,7 +85,7 @@ def save(session: SparkSession) -> None:
         _dump(session, attempt)
         os.replace(attempt, archive)
         _forget_others(archive)
-    except Exception as error:  # noqa: BLE001 -- Py4J's for whatever Java says, or the disk's: the next start is slower
+    except Exception as error:  # noqa: BLE001 -- any error of Py4J, Java or the disk: only the next start is slower
         log.debug("Java's archive of classes was not written: %s", str(error).partition("\n")[0])
     finally:
         with suppress(OSError):
@@ -90,9 +93,9 @@ def save(session: SparkSession) -> None:
 
 
 def _dump(session: SparkSession, path: Path) -> None:
-    """Has Java run its own diagnostic command ``VM.cds dynamic_dump``.
+    """Run Java's diagnostic command ``VM.cds dynamic_dump`` in the session's Java.
 
-    By reflection: the class behind the server of management beans is one that Py4J may not call methods of.
+    It is called by reflection, since Py4J may not call methods of the class of the MBean server.
     """
     jvm, gateway = session.sparkContext._jvm, session.sparkContext._gateway
     assert jvm is not None
@@ -108,17 +111,17 @@ def _dump(session: SparkSession, path: Path) -> None:
     command = jvm.javax.management.ObjectName("com.sun.management:type=DiagnosticCommand")
     methods = lang.Class.forName("javax.management.MBeanServer").getMethods()
     [invoke] = [method for method in methods if method.getName() == "invoke"]
-    asked = array(lang.Object, array(lang.String, "dynamic_dump", str(path)))
-    out = lang.System.out  # where Java would say that it is done, and results go
+    arguments = array(lang.Object, array(lang.String, "dynamic_dump", str(path)))
+    out = lang.System.out  # Java would report success here, where results go
     lang.System.setOut(jvm.java.io.PrintStream(jvm.java.io.OutputStream.nullOutputStream()))
     try:
-        invoke.invoke(beans, array(lang.Object, command, "vmCds", asked, array(lang.String, "[Ljava.lang.String;")))
+        invoke.invoke(beans, array(lang.Object, command, "vmCds", arguments, array(lang.String, "[Ljava.lang.String;")))
     finally:
         lang.System.setOut(out)
 
 
 def _forget_others(archive: Path) -> None:
-    """Removes all but the latest archives, and what interrupted attempts left."""
+    """Delete all but the latest archives, and the files of interrupted attempts."""
     for path in archive.parent.glob(".*.jsa.*"):
         if path.stat().st_mtime < time.time() - STALE:
             path.unlink(missing_ok=True)

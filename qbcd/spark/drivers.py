@@ -1,7 +1,7 @@
-"""Finds the jar of a JDBC driver.
+"""Search for the jar of a JDBC driver.
 
-A jar is looked for in the configured path, the user's cache, the system's Java folder, at Maven and in the system's
-package, in this order; what Maven brings is kept in the cache, so that the next run needs no network.
+Places, in this order: the configured path, the user's cache, the system's Java folder, Maven, the system's package. A
+jar from Maven is kept in the cache, so that the next run needs no network.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Wanted(NamedTuple):
     """A JDBC driver that sources need.
 
     Attributes:
-        jar: The jar that the user named for it.
-        place: Where the configuration names that jar.
+        jar: The configured jar.
+        place: File, line and key of the configuration that names the jar.
     """
 
     driver: JdbcDriver
@@ -44,8 +44,8 @@ class DriverSource:
 
     Attributes:
         jar: Its local path.
-        origin: Which step found it.
-        passed_over: Jars that were seen and not taken, each with the reason.
+        origin: The step that found it.
+        passed_over: Jars that were found and not used, each with the reason.
     """
 
     jar: Path
@@ -54,10 +54,10 @@ class DriverSource:
 
 
 def user_cache(environ: Mapping[str, str] | None = None) -> Path:
-    """The user's cache of qbcd: ``$XDG_CACHE_HOME/qbcd``, by default ``~/.cache/qbcd``."""
+    """Return qbcd's cache of the user: ``$XDG_CACHE_HOME/qbcd``, by default ``~/.cache/qbcd``."""
     variables = os.environ if environ is None else environ
     named = variables.get("XDG_CACHE_HOME", "")
-    # The XDG standard says that a relative path there is to be ignored.
+    # By the XDG standard a relative path in this variable is ignored.
     base = Path(named) if os.path.isabs(named) else Path(variables.get("HOME") or Path.home()) / ".cache"
     return base / "qbcd"
 
@@ -65,18 +65,18 @@ def user_cache(environ: Mapping[str, str] | None = None) -> Path:
 def find_driver(
     driver: JdbcDriver, *, configured: Path | None, cache: Path, around: Surroundings | None = None, place: str = ""
 ) -> DriverSource:
-    """The jar of `driver`, from the first place that has a usable one.
+    """Return the jar of `driver` from the first place that has a usable one.
 
     Args:
-        driver: What to look for.
-        configured: The path that the user named; nothing else is tried then.
-        cache: The user's cache; jars are kept in its folder ``jars``, Maven's own files in ``ivy``.
-        around: The machine, for tests.
-        place: Where the configuration names that path.
+        driver: The driver.
+        configured: The configured path; if set, no other place is tried.
+        cache: The user's cache; jars are in its folder ``jars``, Maven's own files in ``ivy``.
+        around: The machine; tests pass another.
+        place: File, line and key of the configuration that names the path.
 
     Raises:
-        ConfigError: The configured path is no usable jar.
-        EnvironmentMissing: No step found one; its message has a line per step.
+        ConfigError: The configured path is not a usable jar.
+        EnvironmentMissing: No step found a jar; the message has one line per step.
     """
     if configured is not None:
         problem = jar_problem(configured, driver)
@@ -101,12 +101,15 @@ def find_driver(
     lines = "".join(f"\n  - {line}" for line in ["configured path: none is set", *search.tried])
     raise EnvironmentMissing(
         f"no usable jar of the JDBC driver {driver.driver_class} was found; tried:{lines}\n",
-        remedy=f"any one of these will do; by hand: put {driver.maven} from Maven into {cache / 'jars'}",
+        remedy=f"one of these is enough; by hand: put {driver.maven} from Maven into {cache / 'jars'}",
     )
 
 
 def driver_in(jar: Path, drivers: Sequence[JdbcDriver]) -> JdbcDriver | None:
-    """The first of `drivers` whose class is in `jar`, or None where none is or the jar cannot be read."""
+    """Return the first of `drivers` whose class is in `jar`; None if there is none.
+
+    None also if the jar cannot be read.
+    """
     try:
         with zipfile.ZipFile(jar) as archive:
             names = set(archive.namelist())
@@ -120,7 +123,7 @@ def _class_file(driver: JdbcDriver) -> str:
 
 
 def jar_problem(jar: Path, driver: JdbcDriver) -> str:
-    """Why `jar` cannot be used, as the end of a sentence, or an empty string."""
+    """Return the reason why `jar` cannot be used, as the end of a sentence, or an empty string."""
     try:
         with zipfile.ZipFile(jar) as archive:
             names = set(archive.namelist())
@@ -130,7 +133,7 @@ def jar_problem(jar: Path, driver: JdbcDriver) -> str:
     except (OSError, zipfile.BadZipFile) as error:
         return f"cannot be read as a jar: {error}"
     if _class_file(driver) not in names:
-        return f"does not hold {driver.driver_class}"
+        return f"does not contain {driver.driver_class}"
     version = _version(manifest, jar.resolve().name)
     if version is not None and not _is_safe(version, driver.safe_from):
         said = ".".join(map(str, version))
@@ -139,7 +142,7 @@ def jar_problem(jar: Path, driver: JdbcDriver) -> str:
 
 
 class _Search:
-    """One search: every step returns a jar or None and then leaves a line in `tried`."""
+    """One search: each step returns a jar, or returns None and adds a line to `tried`."""
 
     def __init__(self, driver: JdbcDriver, cache: Path, around: Surroundings) -> None:
         self.driver = driver
@@ -149,11 +152,11 @@ class _Search:
         self.passed_over: list[str] = []
 
     def in_cache(self) -> Path | None:
-        """A jar that an earlier run or the user left in the cache."""
+        """Search the cache for a jar of an earlier run, or one that the user put there."""
         return self._in_folder(self.cache / "jars", f"copy the driver's jar into {self.cache / 'jars'}")
 
     def in_system(self) -> Path | None:
-        """A jar of an installed package."""
+        """Search the system's folders for a jar of an installed package."""
         for folder in self.around.system_folders:
             jar = self._in_folder(folder, f"install the package {self.driver.debian}")
             if jar is not None:
@@ -161,7 +164,7 @@ class _Search:
         return None
 
     def at_maven(self) -> Path | None:
-        """The jar at the driver's Maven coordinates, kept in the cache from then on."""
+        """Download the jar at the driver's Maven coordinates into the cache."""
         remedy = "allow access to a Maven repository"
         try:
             jars = resolve_maven(self.driver.maven, self.cache / "ivy", around=self.around)
@@ -174,11 +177,12 @@ class _Search:
             if not problem:
                 return jar
             self.passed_over.append(f"{jar} {problem}")
-        self.tried.append(f"Maven {self.driver.maven}: what came {self.passed_over[-1] if kept else 'was nothing'}")
+        problem = self.passed_over[-1] if kept else "no jar was downloaded"
+        self.tried.append(f"Maven {self.driver.maven}: {problem}")
         return None
 
     def by_package(self) -> Path | None:
-        """The system's package, installed now if this process may."""
+        """Install the system's package if this process may, and return its jar."""
         command = ["apt-get", "install", "-y", "--no-install-recommends", self.driver.debian]
         path = self.around.environ.get("PATH", "")
         if not self.around.may_install() or shutil.which(command[0], path=path) is None:
@@ -215,7 +219,7 @@ class _Search:
 
 
 def _keep(jar: Path, folder: Path, coordinates: str) -> Path:
-    """Copies `jar` into the cache under the artifact's own name; a reader never sees half a jar."""
+    """Copy `jar` into the cache by an atomic rename, under the artifact's own name."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     group = coordinates.split(":")[0]
     kept = folder / jar.name.removeprefix(f"{group}_")
@@ -229,7 +233,7 @@ def _keep(jar: Path, folder: Path, coordinates: str) -> Path:
 
 
 def _version(manifest: str, name: str) -> tuple[int, ...] | None:
-    """The version that a jar states in its manifest, or else in its name; None where neither says."""
+    """Return the version in a jar's manifest, or else in its name; None if neither has one."""
     for entry in ("Bundle-Version", "Implementation-Version"):
         said = re.search(rf"^{entry}:\s*(\d+(?:\.\d+)+)", manifest, re.MULTILINE)
         if said:
@@ -239,7 +243,7 @@ def _version(manifest: str, name: str) -> tuple[int, ...] | None:
 
 
 def _is_safe(version: tuple[int, ...], safe_from: Sequence[str]) -> bool:
-    """Return True if `version` is at or past the first safe release of its own line, or of a line past them all."""
+    """Return True if `version` is at least its line's first safe release, or of a later line."""
     floors = {_numbers(floor)[:2]: _numbers(floor) for floor in safe_from}
     if not floors:
         return True

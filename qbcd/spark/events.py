@@ -1,7 +1,7 @@
-"""Staged rows as the public events: typed for Parquet and Python, as JSON text for everything that takes lines.
+"""Public events from staged rows: typed for Parquet and Python, JSON text for other sinks.
 
-A staged row is flat (`op, reason, pair_id, ordinal, changed, b_0.., a_0..`) in wire form; both sites stage alike. What
-an event looks like outside is told by the header's columns alone.
+A staged row is flat (`op, reason, pair_id, ordinal, changed, b_0.., a_0..`) and in wire form; both wings stage in the
+same form. The public form of an event depends only on the columns in the header.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NO_KEY = "CAST(NULL AS STRING)"
 
 
 def events(staged: DataFrame, header: BatchHeader) -> DataFrame:
-    """The events of a batch, one row each, with the columns :data:`FIELDS`, in no particular order of rows.
+    """Return the events of a batch, unordered, one row each, with the columns :data:`FIELDS`.
 
     Args:
         staged: The batch's staged rows.
@@ -30,9 +30,9 @@ def events(staged: DataFrame, header: BatchHeader) -> DataFrame:
 
     Returns:
         `op`, `changed` (array of names), `reason`, `pair_id`, `event_id`, `ts_ms` (long); `key`, `before` and `after`
-        are structs whose fields have the columns' own names and types, `source` is a struct. A value that its type
-        cannot hold fails the job and is never replaced by NULL. A `key` without columns is NULL, as a text, since
-        Parquet has no type of nothing.
+        are structs whose fields have the columns' own names and types, `source` is a struct. A value that does not fit
+        its type fails the job and is never replaced by NULL. A `key` without columns is NULL of type text, since
+        Parquet has no empty type.
     """
 
     def image(fields: Sequence[Field]) -> str:
@@ -44,10 +44,13 @@ def events(staged: DataFrame, header: BatchHeader) -> DataFrame:
 
 
 def unfit_column(staged: DataFrame, header: BatchHeader) -> str | None:
-    """A column of which the batch holds a value that its type cannot hold, or None; a Spark job that reads it once."""
+    """Return a column with a value in the batch that does not fit its type, or None.
+
+    It runs one Spark job, which reads the batch once.
+    """
     found: dict[str, str] = {}
     for i, (name, travel) in enumerate(header.columns):
-        conditions = [said for side in "ba" if (said := misfit(travel, f"{side}_{i}")) is not None]
+        conditions = [condition for side in "ba" if (condition := misfit(travel, f"{side}_{i}")) is not None]
         if conditions:
             found[name] = f"coalesce(bool_or({' OR '.join(conditions)}), false)"
     if not found:
@@ -57,9 +60,9 @@ def unfit_column(staged: DataFrame, header: BatchHeader) -> str | None:
 
 
 def event_lines(staged: DataFrame, header: BatchHeader) -> DataFrame:
-    """The events as JSON: `ordinal` (long) and `line` (text without a line end), in no particular order of rows.
+    """Return the events as JSON, unordered: `ordinal` (long) and `line` (text, one line).
 
-    Every field of :data:`FIELDS` is present, in that order. Values are those of the type table: decimals, dates and
+    Every field of :data:`FIELDS` is present, in that order. Values have the form of the type table: decimals, dates and
     times as text, bytes as base64, arrays as their JSON fragment.
     """
     lines = staged.selectExpr("CAST(ordinal AS BIGINT) AS ordinal", f"{_line(header)} AS line")
@@ -67,7 +70,7 @@ def event_lines(staged: DataFrame, header: BatchHeader) -> DataFrame:
 
 
 def _line(header: BatchHeader) -> str:
-    """An event as JSON: made by one call where no array is in it, and its key has columns."""
+    """Return the SQL of an event as JSON; one call is enough without arrays and with a key."""
     if header.key and all(travel.kind != "array" for _, travel in header.columns):
         return plain_object(_event(header, lambda fields: structure([(name, value) for name, _, value in fields])))
     event = dict(_event(header, json_object))
@@ -82,7 +85,7 @@ def _line(header: BatchHeader) -> str:
 
 
 def _event(header: BatchHeader, image: Callable[[Sequence[Field]], str]) -> list[tuple[str, str]]:
-    """The fields of an event in order, as Spark's SQL; `image` makes an object of columns."""
+    """Return the SQL of an event's fields, in order; `image` makes an object of columns."""
     before, after = _fields(header, "b"), _fields(header, "a")
     places = [[name for name, _ in header.columns].index(name) for name in header.key]
     keyed = bool(places) or header.one_row
@@ -124,7 +127,7 @@ def _source(header: BatchHeader) -> str:
 
 
 def _changed(header: BatchHeader) -> str:
-    """Names for the staged positions; an empty list stays one, NULL stays NULL."""
+    """Return the SQL of the changed columns' names; empty lists and NULL remain."""
     names = f"array({', '.join(text(name) for name, _ in header.columns)})"
     named = f"transform(split(changed, ','), place -> element_at({names}, CAST(place AS INT) + 1))"
     return when(("changed IS NULL", "NULL"), ("changed = ''", "CAST(array() AS ARRAY<STRING>)"), otherwise=named)

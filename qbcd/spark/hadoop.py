@@ -1,7 +1,7 @@
-"""Hadoop's settings, all of which Spark packs into every task and every file that it reads or writes.
+"""Hadoop's settings, which Spark serializes for every task and every file.
 
-Half of them are YARN's defaults, and a master that is local has no YARN that they could be for. Where a job is of a few
-rows, packing and unpacking them is dear beside its work.
+Half of them are YARN's defaults, which a local master does not use. For a job of a few rows, this costs more than the
+job's own work.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ _YARN = "yarn."
 
 
 def leave_out_yarn(session: SparkSession) -> None:
-    """Leaves YARN's defaults out of what travels with tasks; for a session of a local master, without jobs so far.
+    """Remove YARN's defaults from the settings of a session before its first job.
 
-    What a file of the site, or the user, says otherwise stays.
+    The master must be local. Values that a site file or the user set remain.
     """
     context = session.sparkContext
     jvm, hadoop = context._jvm, context._jsc.hadoopConfiguration()
     if jvm is None:
         return
-    # Both read more defaults when a job first needs them, and everything again with them: better now than later.
+    # Both load more defaults on first use, and then reload everything; so they are loaded here first.
     jvm.org.apache.hadoop.mapreduce.util.ConfigUtil.loadResources()
     jvm.org.apache.hadoop.fs.FileSystem.getLocal(hadoop)
     defaults = jvm.org.apache.hadoop.conf.Configuration(False)
     defaults.addResource("yarn-default.xml")
     alike = hadoop.getPropsWithPrefix(_YARN)
     alike.entrySet().retainAll(defaults.getPropsWithPrefix(_YARN).entrySet())
-    # One answer with all names: a call for each would take as long as what is saved.
+    # One call returns all names: one call per name would take as long as is saved.
     for name in filter(None, alike.keySet().toString().strip("[]").split(", ")):
         hadoop.unset(_YARN + name)

@@ -19,11 +19,15 @@ JAVA_FLOOR = 17
 SYSTEM_FOLDER = Path("/usr/share/java")
 RESOLVER_SETTINGS = frozenset({"spark.jars.repositories", "spark.jars.ivySettings"})
 Run = Callable[[Sequence[str], Mapping[str, str], float], "subprocess.CompletedProcess[str]"]
-_TELLING = re.compile("unresolved dependency|not found|UnknownHost|Exception|ERRORS")
+_CAUSE = re.compile("unresolved dependency|not found|UnknownHost|Exception|ERRORS")
 
 
 def run_command(command: Sequence[str], environ: Mapping[str, str], timeout: float) -> subprocess.CompletedProcess[str]:
-    """Runs `command` to its end, its output kept; raises OSError or subprocess.TimeoutExpired where it cannot."""
+    """Run `command` to its end and capture its output.
+
+    Raises:
+        OSError, subprocess.TimeoutExpired: The command did not run or did not end.
+    """
     return subprocess.run(
         list(command), env=dict(environ), timeout=timeout, capture_output=True, text=True, errors="replace", check=False
     )
@@ -31,14 +35,14 @@ def run_command(command: Sequence[str], environ: Mapping[str, str], timeout: flo
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Everything outside the process that the search uses; tests pass in their own.
+    """Everything outside the process that the search uses; tests pass their own.
 
     Attributes:
         environ: The environment's variables.
-        system_folders: Where the system's packages put jars.
-        run: Runs a command.
-        may_install: Whether the system's package may be installed: root on a Debian system.
-        spark_conf: The user's Spark settings; those of the resolver (mirrors, ``spark.jars.ivySettings``) are obeyed.
+        system_folders: The folders of the system's packages for jars.
+        run: Function that runs a command.
+        may_install: Returns True if the system's package may be installed: root on a Debian system.
+        spark_conf: The user's Spark settings; those of the resolver (mirrors, ``spark.jars.ivySettings``) apply.
     """
 
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
@@ -49,17 +53,18 @@ class Surroundings:
 
 
 def resolve_maven(coordinates: str, ivy: Path, *, around: Surroundings | None = None) -> list[Path]:
-    """Fetches `coordinates` (``group:artifact:version``) through Spark's own resolver.
+    """Download `coordinates` (``group:artifact:version``) with Spark's own resolver.
 
-    A short spark-submit with ``spark.jars.packages`` does it, before and apart from the session, so that a failure
-    costs a step of the search and not the session; Spark's defaults file, with its mirrors, applies to it.
+    It runs a short spark-submit with ``spark.jars.packages`` before the session exists, so that a failure ends a step
+    of the search and not the session. Spark's defaults file, with its mirrors, applies.
 
     Args:
-        coordinates: What to fetch.
+        coordinates: The artifact.
         ivy: Folder for the resolver's own files.
+        around: The machine; tests pass another.
 
     Returns:
-        Local paths of the artifact's jars, without those that it depends on.
+        Local paths of the artifact's jars, without its dependencies.
 
     Raises:
         EnvironmentMissing: There is no Java, or the resolver failed.
@@ -94,7 +99,7 @@ def resolve_maven(coordinates: str, ivy: Path, *, around: Surroundings | None = 
 
 
 def require_java(around: Surroundings | None = None) -> Path:
-    """The ``java`` that Spark will run.
+    """Return the path of the ``java`` that Spark will run.
 
     Raises:
         EnvironmentMissing: There is none, it does not run, or it is older than Java 17.
@@ -124,17 +129,17 @@ def require_java(around: Surroundings | None = None) -> Path:
 
 
 def one_line(error: BaseException) -> str:
-    """An error's text on one line."""
+    """Return an error's text on one line."""
     return " ".join(str(error).split())
 
 
 def last_line(text: str) -> str:
-    """The last line of a command's output that says anything."""
-    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "it said nothing")
+    """Return the last line of a command's output that is not empty."""
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "it printed nothing")
 
 
 def _cause(output: str) -> str:
-    """The line of a failed resolve that says most; the address of a mirror may hold a password, which is masked."""
+    """Return the most informative line of a failed download's output; a mirror's password is masked."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    telling = [line for line in lines if _TELLING.search(line)]
-    return credentials_masked((telling or lines or ["it said nothing"])[-1].strip(":; "))
+    causes = [line for line in lines if _CAUSE.search(line)]
+    return credentials_masked((causes or lines or ["it printed nothing"])[-1].strip(":; "))

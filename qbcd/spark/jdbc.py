@@ -1,7 +1,7 @@
-"""Reads of a source through Spark's JDBC: one query, split by predicates, or one a reader; all on the same pins.
+"""JDBC reads of a source by Spark: a query split by predicates, or one query per reader.
 
-A DataFrame made here is a query, not data: each action on it asks the source again. Callers write it to the stage
-once and compute from there.
+All readers use the same pinned snapshot. A DataFrame made here is a query, not data: each action on it reads the source
+again. Callers write it to the stage once and compute from there.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _PY4J_LOGGERS = ("py4j.java_gateway", "py4j.clientserver")
 
 
 class JdbcFailure(Exception):
-    """An error of a JDBC driver, taken out of Spark's wrappers.
+    """An error of a JDBC driver, extracted from Spark's wrappers.
 
     Attributes:
         message: The driver's own message.
-        sqlstate: The SQLSTATE, five characters, or an empty string where the driver gave none.
+        sqlstate: The SQLSTATE, five characters, or an empty string if the driver gave none.
     """
 
     def __init__(self, message: str, sqlstate: str) -> None:
@@ -49,19 +49,19 @@ def read_query(
     predicates: Sequence[str] | None = None,
     init: Sequence[str] = (),
 ) -> DataFrame:
-    """A DataFrame of `query`, read by one partition or by one a predicate.
+    """Return a DataFrame of `query`, with one partition, or one per predicate.
 
     Args:
         spark: The session, with the driver on its class path.
         jdbc_url: JDBC URL without user and password.
         options: Driver, user, password, `fetchsize` and the driver's own properties.
         query: One SELECT in the source's dialect, without a final semicolon.
-        predicates: One SQL condition over the query's columns for each partition; they must split the rows.
+        predicates: One SQL condition over the query's columns per partition; each row must fulfill exactly one.
         init: Statements that every reader's session runs first, such as those that pin a snapshot.
 
     Raises:
-        ValueError: `fetchsize` is not at least 1: a driver that fetches everything at once may stay in autocommit,
-            and then leaves the pinned transaction without an error.
+        ValueError: `fetchsize` is not at least 1. A driver that fetches everything at once may stay in autocommit, and
+            then silently leaves the pinned transaction. Or `predicates` is empty.
     """
     fetchsize = options.get("fetchsize", "")
     if not fetchsize.isdecimal() or int(fetchsize) < 1:
@@ -69,7 +69,7 @@ def read_query(
     settings = dict(options)
     if init:
         settings["sessionInitStatement"] = ";\n".join(statement.rstrip().rstrip(";") for statement in init)
-    # The closing bracket stands on its own line, lest a comment at the end of the query swallow it.
+    # The closing bracket is on its own line, so that a comment at the end of the query cannot include it.
     table = f"(\n{query}\n) q"
     if predicates is not None and not predicates:
         raise ValueError("no predicates: there is nothing to read")
@@ -88,17 +88,18 @@ def read_queries(
     init: Sequence[str],
     at_once: int,
 ) -> DataFrame:
-    """A DataFrame of the rows of all `queries`, a connection each, as one Spark job; see `read_query`.
+    """Return a DataFrame of the rows of all `queries`, one connection each; see `read_query`.
 
     Args:
         spark: The session.
         jdbc_url: JDBC URL without user and password.
         options: As for `read_query`.
-        queries: SELECTs of the same columns, one at least.
+        queries: SELECTs of the same columns, at least one.
         init: Statements that every reader's session runs first.
-        at_once: How many of them are read at the same time.
+        at_once: Number of queries that are read at the same time.
     """
-    # Spark asks the source for the columns of each: one after the other, since a thread would leave one behind in Java.
+    # Spark reads the columns of each from the source. It is done one after the other, since each Python thread would
+    # leave a thread behind in Java.
     frames = [read_query(spark, jdbc_url, options, query, init=init) for query in queries]
     whole = frames[0]
     for frame in frames[1:]:
@@ -108,7 +109,7 @@ def read_queries(
 
 @contextmanager
 def _unlogged() -> Iterator[None]:
-    """Keeps Py4J, which logs every call with its arguments at DEBUG, from logging the password among the options."""
+    """Suppress DEBUG records of Py4J: they contain all arguments of calls, so also the password."""
     above = _AboveDebug()
     loggers = [logging.getLogger(name) for name in _PY4J_LOGGERS]
     for logger in loggers:
@@ -126,7 +127,7 @@ class _AboveDebug(logging.Filter):
 
 
 def jdbc_failure(error: BaseException) -> JdbcFailure | None:
-    """The innermost SQL error beneath an error of Spark or Py4J, or None if no database had a part in it."""
+    """Return the innermost SQL error below an error of Spark or Py4J, or None."""
     found: JdbcFailure | None = None
     for cause in _java_causes(error):
         if _is_sql_error(cause):
@@ -144,7 +145,7 @@ def _is_javas(error: BaseException) -> bool:
 
 
 def spark_failure(error: BaseException) -> str | None:
-    """The first line of what Spark said, at its root, with the file it could not read; None if it is not Spark's."""
+    """Return the first line of Spark's root error, with the file it could not read, or None."""
     if not _is_javas(error):
         return None
     said = [str(cause.getMessage()) for cause in _java_causes(error) if cause.getMessage()] or [str(error)]
@@ -153,22 +154,22 @@ def spark_failure(error: BaseException) -> str | None:
     return credentials_masked(root if not reading or reading in root else f"{reading}: {root}")
 
 
-def is_of_files(said: str) -> bool:
-    """Return True if Spark's message is about a folder: its space, or the right to write there."""
-    return _OF_FILES.search(said) is not None
+def is_of_files(message: str) -> bool:
+    """Return True if Spark's message is about a folder: its space, or the right to write."""
+    return _OF_FILES.search(message) is not None
 
 
 def explained(action: Callable[[], T], explain: Callable[[BaseException], QbcdError]) -> T:
-    """Runs `action`, a Spark action over JDBC, and turns a database's refusal into qbcd's one message.
+    """Run a Spark action over JDBC, and turn an error of the database into qbcd's message.
 
     Args:
-        action: What to run.
-        explain: The connector's explanation, for instance `explain_error` with stream and source bound; it is given a
-            :class:`JdbcFailure`.
+        action: The action.
+        explain: The connector's explanation of a :class:`JdbcFailure`, for instance `explain_error` with stream and
+            source bound.
 
     Raises:
-        QbcdError: What `explain` makes of the database's error.
-        Exception: Any other error of `action`, as it is.
+        QbcdError: The result of `explain` for the database's error.
+        Exception: Any other error of `action`, unchanged.
     """
     try:
         return action()
@@ -180,9 +181,9 @@ def explained(action: Callable[[], T], explain: Callable[[BaseException], QbcdEr
 
 
 def _java_causes(error: BaseException) -> Iterator[Any]:
-    """Every Java exception beneath `error`, outermost first."""
+    """Yield every Java exception below `error`, outermost first."""
     for python in _chain(error):
-        # Py4J calls it java_exception; pyspark keeps the one that it converted as _origin.
+        # Py4J stores it as java_exception; pyspark stores one that it converted as _origin.
         java = getattr(python, "java_exception", None) or getattr(python, "_origin", None)
         for _ in range(50):
             if java is None:
@@ -192,7 +193,7 @@ def _java_causes(error: BaseException) -> Iterator[Any]:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error and those that led to it."""
+    """Yield an error and its causes."""
     seen: set[int] = set()
     one: BaseException | None = error
     while one is not None and id(one) not in seen:

@@ -40,9 +40,9 @@ _ESCAPES = {
 
 @contextmanager
 def handed_over(settings: Mapping[str, str]) -> Iterator[None]:
-    """While it lasts, a Java that PySpark starts reads `settings` from a file that only the user can read.
+    """In the block, pass `settings` to a Java that PySpark starts, in a private file.
 
-    What ``spark-defaults.conf`` says applies as before, where `settings` do not say otherwise.
+    Values of ``spark-defaults.conf`` apply as before, unless `settings` has another.
     """
     if not settings:
         yield
@@ -64,7 +64,7 @@ def handed_over(settings: Mapping[str, str]) -> Iterator[None]:
 
 
 def can_hand_over() -> bool:
-    """Return True if a Java will be started, by options that name no such file of the user's own."""
+    """Return True if a Java will be started and the user's own options name no such file."""
     from pyspark import SparkContext
 
     started = SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ
@@ -132,21 +132,21 @@ def _await_copied(reading: int, copier: threading.Thread) -> None:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Puts an interrupt off: of a Java that is still starting nobody would hold the end, and it would stay for ever."""
-    if threading.current_thread() is not threading.main_thread():  # to which interrupts do not come
+    """In the block, delay an interrupt: nobody could stop a Java that is still starting."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread gets interrupts
         yield
         return
     before = signal.getsignal(signal.SIGINT)
     if before in (signal.SIG_IGN, None):
         yield
         return
-    asked = list[int]()
-    signal.signal(signal.SIGINT, lambda number, frame: asked.append(number))
+    received = list[int]()
+    signal.signal(signal.SIGINT, lambda number, frame: received.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-        if asked:
+        if received:
             signal.raise_signal(signal.SIGINT)
 
 

@@ -1,4 +1,4 @@
-"""Local paths as Spark takes them: never percent-encoded, and patterns only where it reads."""
+"""Local paths in Spark's form: never percent-encoded, and with patterns only for reading."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _PATTERN = frozenset("[]{}*?,^\\")
 
 
 def to_write(path: Path) -> str:
-    """An absolute path to write to. `Path.as_uri` would not do: Spark takes its ``%20`` for three characters."""
+    """Return an absolute path to write to, not percent-encoded: Spark would not decode it."""
     return f"file://{path}"
 
 
 def to_read(path: Path) -> str:
-    """An absolute path to read from, its characters taken for themselves and not for a pattern."""
+    """Return an absolute path to read from; characters of patterns are escaped."""
     return "file://" + "".join(f"\\{c}" if c in _PATTERN else c for c in str(path))

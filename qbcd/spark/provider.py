@@ -1,6 +1,6 @@
-"""Who holds the project's Spark session, starts it, and stops it.
+"""The owner of the project's Spark session: it starts and stops the session.
 
-A session costs seconds, so it is started only when rows must travel.
+A start takes seconds, so it happens only when rows must travel.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 log = logging.getLogger("qbcd")
-# Parquet's pages are skipped that have no row of any of so many ranges. Spark makes a tree of them as deep as they are
-# many, and goes down it: a thousand overflow a task's stack.
+# Pages of Parquet without rows of the requested ranges are skipped for up to this number of ranges. Spark makes them a
+# tree of that depth and descends it: a thousand would overflow a task's stack.
 _PAGES = {"spark.sql.parquet.pushdown.inFilterThreshold": "100"}
 # For jobs of a few rows, where compiling code and planning exchanges costs more than running them.
 SMALL: Mapping[str, str] = {
@@ -48,26 +48,26 @@ SMALL: Mapping[str, str] = {
     **_PAGES,
     **ONE_TASK,
 }
-SMALL_ROWS = 5_000  # up to which rows are few in this sense
-# For jobs whose size is known before: planning them anew after every exchange costs more than it finds out. Their
-# exchanges have a partition for each core.
+SMALL_ROWS = 5_000  # most rows of such a job
+# For jobs whose size is known before: replanning after every exchange costs more than it gains. Their exchanges have
+# one partition per core.
 MIDDLE: Mapping[str, str] = {"spark.sql.adaptive.enabled": "false", **_PAGES, **ONE_TASK}
 MIDDLE_ROWS = 5_000_000
-_GOES_ON = "the next poll starts another and goes on from here; if it ran out of memory, raise spark.driver.memory"
-_ANOTHER = "hand in another: qbcd.open(.., spark=..)"
-_STOPPED = "the Spark session handed in has stopped"
+_CONTINUES = "the next poll starts a new one and continues; if it ran out of memory, raise spark.driver.memory"
+_ANOTHER = "pass another: qbcd.open(.., spark=..)"
+_STOPPED = "the Spark session passed to qbcd has stopped"
 _SIZES = ((SMALL_ROWS, SMALL), (MIDDLE_ROWS, MIDDLE))
 
 
 class SparkProvider:
-    """Holds the project's session: handed in, found running in this process, or started on first use.
+    """The project's session: passed by the user, found in this process, or started on first use.
 
     Args:
         settings: Master and settings of a session that has to be started.
         drivers: Finds the driver jars; called only when a session is started.
         driver_classes: What a session made by others must be able to load.
         session: A session handed in by the user.
-        masked: Takes secrets out of Spark's words.
+        masked: Removes secrets from Spark's messages.
 
     Attributes:
         starting: Makes the context in which a session is started, which takes seconds.
@@ -85,7 +85,7 @@ class SparkProvider:
         self._settings = settings
         self._drivers = drivers
         self._classes = tuple(driver_classes)
-        self._handed_in = session
+        self._passed = session
         self._masked = masked
         self._session: SparkSession | None = None
         self._ours = False
@@ -103,19 +103,22 @@ class SparkProvider:
 
     @property
     def started(self) -> bool:
-        """Return True if :meth:`get` has returned a session that is still held."""
+        """True if :meth:`get` has returned a session and :meth:`stop` was not called since."""
         return self._session is not None
 
     def failure(self) -> SparkFailed | None:
-        """The error to report if the session that was returned has died since; None while it lives."""
+        """Return the error to report if the session has died since :meth:`get`; None while it lives."""
         if self._session is None or is_alive(self._session):
             return None
-        remedy = _ANOTHER if self._session is self._handed_in else _GOES_ON
-        return SparkFailed("Spark has died: its Java process is gone, or its context was stopped", remedy=remedy)
+        remedy = _ANOTHER if self._session is self._passed else _CONTINUES
+        return SparkFailed("Spark has died: its Java process ended, or its context was stopped", remedy=remedy)
 
     @contextmanager
     def for_rows(self, rows: int) -> Iterator[None]:
-        """While it lasts, `get` gives the session that suits about so many rows; frames of two are never joined."""
+        """In the block, let `get` return a session for about `rows` rows.
+
+        Frames of two different sessions must not be joined.
+        """
         before, self._rows = self._rows, rows
         try:
             yield
@@ -123,16 +126,18 @@ class SparkProvider:
             self._rows = before
 
     def get(self) -> SparkSession:
-        """The session; starts or adopts it on first use. For so many rows another of the same context, see `for_rows`.
+        """Return the session; start or adopt it on first use.
+
+        Inside :meth:`for_rows` it may be another session of the same context.
 
         Raises:
-            QbcdError: As :func:`create_session` and :func:`adopt_session` say, or the finder of the drivers.
+            QbcdError: An error of :func:`create_session`, :func:`adopt_session` or `drivers`.
         """
         with self._lock:
             if self._session is not None and not is_alive(self._session):
-                self._bury(self._session)
+                self._drop(self._session)
             if self._session is None:
-                self._session, self._ours = self._of_others(), False
+                self._session, self._ours = self._foreign(), False
                 if self._session is None:
                     with self.starting():
                         self._session = create_session(
@@ -148,35 +153,39 @@ class SparkProvider:
             return self._session
 
     def look(self) -> None:
-        """Looks at the session that others made, if there is one; starts nothing.
+        """Check a session that qbcd did not start, if there is one; start nothing.
 
         Raises:
-            Refused: It is none that could be used.
+            Refused: It cannot be used.
         """
         with self._lock:
-            if self._session in (None, self._handed_in):
-                self._of_others()
+            if self._session in (None, self._passed):
+                self._foreign()
 
-    def _of_others(self) -> SparkSession | None:
-        """The session handed in, or the one that runs in this process already; None where there is neither."""
-        if self._handed_in is None:
+    def _foreign(self) -> SparkSession | None:
+        """Return the session that the user passed, or that runs in this process already, or None."""
+        if self._passed is None:
             found = running_session()
-        elif is_alive(self._handed_in):
-            found = self._handed_in
+        elif is_alive(self._passed):
+            found = self._passed
         else:
             raise Refused(_STOPPED, remedy=_ANOTHER)
         return None if found is None else adopt_session(found, self._classes)
 
-    def _bury(self, session: SparkSession) -> None:
-        """Another takes the place of a session that has died, unless the user handed it in."""
-        if session is self._handed_in:
+    def _drop(self, session: SparkSession) -> None:
+        """Forget a session that has died, so that another can be started.
+
+        Raises:
+            Refused: The user passed it.
+        """
+        if session is self._passed:
             raise Refused(_STOPPED, remedy=_ANOTHER)
         log.warning("the Spark session has died; another one is started")
         self._session, self._siblings = None, {}
         forget_session(session)
 
     def stop(self) -> None:
-        """Lets the session go; stops it only if this provider started it."""
+        """Release the session; stop it only if this provider started it."""
         with self._lock:
             session, self._session, self._siblings = self._session, None, {}
             if session is None or not self._ours:
@@ -184,6 +193,6 @@ class SparkProvider:
             if not is_alive(session):
                 forget_session(session)
                 return
-            if sys.exc_info()[0] is None:  # whoever is interrupted will not wait
+            if sys.exc_info()[0] is None:  # not after an error or interrupt, since it takes seconds
                 class_data_sharing.save(session)
-            session.stop() if is_alive(session) else forget_session(session)  # a full disk ends Java while it writes
+            session.stop() if is_alive(session) else forget_session(session)  # a full disk can end Java during `save`

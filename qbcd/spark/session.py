@@ -1,4 +1,4 @@
-"""A Spark session: what settings it has, how one is made, when a foreign one is refused, whether one still lives."""
+"""A Spark session: its settings, its creation, checks of a session that qbcd did not start."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
-# What correctness rests on: a user's `spark.conf` may not say otherwise.
+# Settings that correctness needs; a user's `spark.conf` may not contradict them.
 FIXED: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
     "spark.speculation": "false",
@@ -39,8 +39,8 @@ FIXED: Mapping[str, str] = {
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
 }
-# What is laid out for one task stays there, whatever Spark believes its size to be. Of what it cannot know, as a JDBC
-# read, that is 2^63 - 1, so that two together would be too large for any bound; a TiB is as far from small.
+# A plan for one task keeps one task, whatever size Spark assumes. For an unknown size, such as that of a JDBC read, it
+# assumes 2^63 - 1, so that the sum of two would exceed every bound. A TiB is large enough to count as not small.
 ONE_TASK: Mapping[str, str] = {
     "spark.sql.maxSinglePartitionBytes": f"{2**63 - 1}b",
     "spark.sql.defaultSizeInBytes": str(2**40),
@@ -54,7 +54,7 @@ _UTC = frozenset({"UTC", "Etc/UTC", "Z", "GMT", "Etc/GMT", "+00:00", "UTC+00:00"
 
 
 class SparkSettings(Protocol):
-    """The part of the configuration that a session is made from."""
+    """The part of the configuration that defines a session."""
 
     @property
     def master(self) -> str:
@@ -74,7 +74,7 @@ def check_setting(name: str, value: str, shown: str = "") -> None:
         shown: What messages may show of it; default: all.
 
     Raises:
-        ConfigError: It contradicts one.
+        ConfigError: It does.
     """
     if name in FIXED and value.lower() != FIXED[name].lower():
         raise ConfigError(
@@ -83,15 +83,15 @@ def check_setting(name: str, value: str, shown: str = "") -> None:
 
 
 def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores: int | None = None) -> dict[str, str]:
-    """All settings of a new session.
+    """Return all settings of a new session.
 
     Args:
         settings: The user's master and settings.
         drivers: Local paths of JDBC driver jars.
-        cores: Shuffle partitions of a local master unless the user names them; default: the cores of this host.
+        cores: Shuffle partitions of a local master, unless the user sets them; by default the cores of this host.
 
     Raises:
-        ConfigError: The user contradicts a setting that correctness rests on.
+        ConfigError: The user contradicts a setting that correctness needs.
     """
     user = {name: str(value) for name, value in settings.conf.items()}
     for name, value in user.items():
@@ -102,7 +102,7 @@ def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.adaptive.enabled": "true",
-        # Generated code must be the same at every poll, and be kept: compiling costs more than most polls' tasks do.
+        # Generated code must be the same at every poll, and cached: compiling costs more than most polls' tasks.
         "spark.sql.codegen.cache.maxEntries": "2000",
         "spark.sql.codegen.useIdInClassName": "false",
         "spark.sql.optimizer.inSetConversionThreshold": "0",
@@ -112,14 +112,14 @@ def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores:
         "spark.sql.redaction.options.regex": f"{REDACTED}|url|query|dbtable",
     }
     if settings.master.startswith("local"):
-        # A private session listens to nobody but this host. How many cores a cluster has is not known here.
+        # A private session listens on this host only. The number of a cluster's cores is not known here.
         made |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         made["spark.sql.shuffle.partitions"] = str(cores or os.cpu_count() or 2)
     made |= user | dict(FIXED)
     jars = [part for part in user.get("spark.jars", "").split(",") if part] + [str(path) for path in drivers]
     if jars:
         made["spark.jars"] = ",".join(dict.fromkeys(jars))
-    # The user's JVM options come last, so that they may name another logging configuration.
+    # The user's JVM options come last, so that they can set another logging configuration.
     logs = f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}"
     driver = f"-Duser.timezone=UTC {logs} {_collector(user)}".strip()
     for name, ours in zip(_OPTIONS, (driver, "-Duser.timezone=UTC"), strict=True):
@@ -128,14 +128,14 @@ def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores:
 
 
 def _collector(user: Mapping[str, str]) -> str:
-    """The option that names the driver's garbage collector; none where the user names one, since Java takes but one."""
-    return "" if _NAMES_COLLECTOR.search(" ".join(_said_of_java(user))) else _COLLECTOR
+    """Return the option for the driver's garbage collector; empty if the user sets one."""
+    return "" if _NAMES_COLLECTOR.search(" ".join(_java_options(user))) else _COLLECTOR
 
 
-def _said_of_java(user: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the user's options for the driver's Java, from Spark's settings and the environment."""
-    said = (str(user.get(name, "")) for name in _DRIVERS_OPTIONS)
-    return (*said, *(os.environ.get(name, "") for name in _ENVIRONMENT))
+def _java_options(user: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the user's options for the driver's Java from Spark's settings and the environment."""
+    in_settings = (str(user.get(name, "")) for name in _DRIVERS_OPTIONS)
+    return (*in_settings, *(os.environ.get(name, "") for name in _ENVIRONMENT))
 
 
 def create_session(
@@ -151,7 +151,7 @@ def create_session(
         settings: Master and settings.
         drivers: Local paths of JDBC driver jars.
         cache: The user's cache, in which a local session looks for Java's archive of classes; None for none.
-        masked: Takes secrets out of Spark's words.
+        masked: Removes secrets from Spark's messages.
 
     Raises:
         EnvironmentMissing: There is no Java.
@@ -161,14 +161,11 @@ def create_session(
     """
     wanted = session_settings(settings, drivers)
     if running_session() is not None:
-        raise Refused(
-            "this process already runs a Spark session",
-            remedy="hand it to qbcd, for instance qbcd.open(.., spark=spark)",
-        )
+        raise Refused("this process already runs a Spark session", remedy="pass it to qbcd: qbcd.open(.., spark=spark)")
     java = require_java()
     _hush_py4j()
     if cache is not None and settings.master.startswith("local"):
-        shared = class_data_sharing.options(class_data_sharing.archive_of(java, cache), _said_of_java(settings.conf))
+        shared = class_data_sharing.options(class_data_sharing.archive_of(java, cache), _java_options(settings.conf))
         wanted[_OPTIONS[0]] = f"{shared} {wanted[_OPTIONS[0]]}".strip()
     with _quiet_pyspark(), uninterrupted():
         from pyspark import SparkConf, SparkContext
@@ -188,11 +185,11 @@ def create_session(
                 leave_out_yarn(session)
             _fix_sql_settings(session)
         except Exception as error:
-            said = spark_failure(error)
-            if said is None:
+            message = spark_failure(error)
+            if message is None:
                 raise
             raise SparkFailed(
-                f"Spark did not start on master {settings.master}: {masked(said)}",
+                f"Spark did not start on master {settings.master}: {masked(message)}",
                 remedy="see the lines above; check Java, spark.master and spark.conf",
             ) from error
     return session
@@ -206,7 +203,7 @@ def _fix_sql_settings(session: SparkSession) -> None:
 
 
 def sibling(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
-    """A session of the same context with the same SQL settings, but for `settings`."""
+    """Return another session of the same context, with the same SQL settings except `settings`."""
     made = session.newSession()
     for name, value in session.conf.getAll.items():
         if name.startswith("spark.sql.") and made.conf.isModifiable(name):
@@ -219,8 +216,8 @@ def sibling(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
 
 
 def running_session() -> SparkSession | None:
-    """The live session of this process, or None; starts nothing."""
-    if "pyspark" not in sys.modules:  # whose import takes longer than the rest of a look at the machine
+    """Return the live session of this process, or None; start nothing."""
+    if "pyspark" not in sys.modules:  # its import would take longer than all other checks of the machine
         return None
     with _quiet_pyspark():
         from pyspark import SparkContext
@@ -231,7 +228,7 @@ def running_session() -> SparkSession | None:
 
 
 def adopt_session(spark: SparkSession, driver_classes: Sequence[str] = ()) -> SparkSession:
-    """Checks a session that qbcd did not make, and returns it as it is.
+    """Check a session that qbcd did not start, and return it unchanged.
 
     Args:
         spark: A live session.
@@ -244,14 +241,14 @@ def adopt_session(spark: SparkSession, driver_classes: Sequence[str] = ()) -> Sp
     zone = spark.conf.get("spark.sql.session.timeZone")
     if zone not in _UTC:
         raise Refused(
-            f"the Spark session handed in has spark.sql.session.timeZone {zone}, not UTC: timestamps would shift",
+            f"the Spark session passed to qbcd has spark.sql.session.timeZone {zone}, not UTC: timestamps would shift",
             remedy='spark.conf.set("spark.sql.session.timeZone", "UTC")',
         )
     for name in driver_classes:
         if not has_class(spark, name):
             raise Refused(
-                f"the Spark session handed in cannot load the JDBC driver {name}",
-                remedy="start it with spark.jars (or spark.jars.packages) naming the driver",
+                f"the Spark session passed to qbcd cannot load the JDBC driver {name}",
+                remedy="start it with the driver in spark.jars or spark.jars.packages",
             )
     return spark
 
@@ -260,16 +257,16 @@ def is_alive(session: SparkSession) -> bool:
     """Return True if a session's Java runs and its context has not been stopped."""
     try:
         return not session.sparkContext._jsc.sc().isStopped()
-    except Exception:  # noqa: BLE001 -- whatever Py4J makes of a Java that is gone
+    except Exception:  # noqa: BLE001 -- Py4J has several errors for a Java that has ended
         return False
 
 
 def forget_session(session: SparkSession) -> None:
-    """Lets PySpark forget a session that is dead, so that another can be started; of Java, too, if it is gone."""
+    """Make PySpark forget a dead session, and its Java if that has ended."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-    with suppress(Exception):  # it says so where its Java is gone
+    with suppress(Exception):  # it fails if its Java has ended
         session.stop()
     SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = None
@@ -289,17 +286,17 @@ def has_class(spark: SparkSession, name: str) -> bool:
 
 @contextmanager
 def _quiet_pyspark() -> Iterator[None]:
-    """Keeps pyspark's remarks about optional packages, which qbcd does not use, from the user's terminal."""
+    """Suppress pyspark's warnings about optional packages that qbcd does not use."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=FutureWarning, module=r"pyspark\..*")
         yield
 
 
 def _hush_py4j() -> None:
-    """Keeps from the user's terminal the traceback of a lost connection, which Py4J logs through the root logger.
+    """Suppress, permanently, Py4J's traceback of a lost connection in the root logger.
 
-    For good: threads of its own, which tell Java what Python holds no more, come to see it at any time. Whoever asked
-    for something is told by the error that is raised.
+    Py4J's own threads, which report released objects to Java, may meet a lost connection at any time. A caller gets the
+    error as an exception anyway.
     """
     logging.getLogger().addFilter(_is_not_py4js)
 

@@ -1,4 +1,4 @@
-"""Rows of a source as a DataFrame: its URL, options and pins, once Spark has proven that it reads values there."""
+"""Rows of a source as a DataFrame, after a check that Spark reads values, not column names."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _proven: WeakSet[Source] = WeakSet()
 def source_rows(
     spark: SparkSession, source: Source, stream: str, queries: Sequence[str], *, init: Sequence[str], at_once: int = 1
 ) -> DataFrame:
-    """The rows of `queries`, a reader each: a query, to be evaluated once.
+    """Return the rows of `queries`, one reader each, as a DataFrame to be evaluated once.
 
     Args:
         spark: The session.
-        source: Where they are read.
-        stream: For whom.
+        source: The source.
+        stream: Name of the stream, for errors.
         queries: SELECTs of the same columns in the source's dialect.
-        init: What every reader's session runs first: its pins.
-        at_once: How many of them are read at the same time.
+        init: Statements that every reader's session runs first, to pin the snapshot.
+        at_once: Number of queries that are read at the same time.
 
     Raises:
-        Refused: Spark does not read values from this source.
-        QbcdError: The connector's message for whatever the source or its driver said.
+        Refused: Spark reads column names from this source, not values.
+        QbcdError: The connector's message for an error of the source or its driver.
     """
     jdbc_url, options = source.jdbc(stream)
 
@@ -42,7 +42,7 @@ def source_rows(
         sql = [source.connector.sessions.jdbc_query(text) for text in texts]
         return read_queries(spark, jdbc_url, options, sql, init=init, at_once=at_once)
 
-    def rows() -> DataFrame:  # Spark asks for the columns at once, and that may fail like any other statement
+    def rows() -> DataFrame:  # Spark reads the columns' types immediately, and this statement may fail
         if source not in _proven:
             check_canary([tuple(row) for row in read([canary(source)]).collect()], source, stream, jdbc_url)
             _proven.add(source)
@@ -52,26 +52,26 @@ def source_rows(
 
 
 def canary(source: Source) -> str:
-    """A query of one row whose text must come back as its value.
+    """Return a query of one row whose text must be read as its value.
 
-    Where Spark knows no dialect for a JDBC URL it puts column names into double quotes, which a database may take for
-    a text: every row then holds the names of its columns.
+    If Spark knows no dialect for a JDBC URL, it puts column names into double quotes, which a database may read as
+    text: every row then contains the names of its columns.
     """
     tree = exp.select(exp.alias_(exp.Literal.string(CANARY), "c0"))
     return tree.sql(dialect=source.connector.dialect)
 
 
 def check_canary(read: Sequence[tuple[object, ...]], source: Source, stream: str, jdbc_url: str) -> None:
-    """Holds what Spark read of `canary` against what stands there.
+    """Compare Spark's result of `canary` with the true value.
 
     Raises:
-        Refused: It is something else.
+        Refused: They differ.
     """
     if list(read) == [(CANARY,)]:
         return
     scheme = ":".join(jdbc_url.split(":")[:2])
     raise Refused(
-        f"Spark reads {read!r} through {scheme}: from source {source.label} where {CANARY!r} stands: it does not quote "
+        f"Spark reads {read!r} through {scheme}: from source {source.label} instead of {CANARY!r}: it does not quote "
         f"names as {source.connector.name} does",
         stream=stream,
         remedy="register no JDBC dialect of your own for this URL in the Spark session; a connector's jdbc_url must be "

@@ -1,7 +1,7 @@
 """Wire values as typed Spark values (docs/design/interface.md#types, last column).
 
-A value that its type cannot hold raises an error inside the job, whatever the session's ANSI setting: it never
-becomes NULL. Detection has refused such values before, so this is the second lock on that door.
+A value that does not fit its type raises an error inside the job, whatever the session's ANSI setting: it never becomes
+NULL. Detection has refused such values before, so this is a second check.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PARSED = {"date": "date", "timestamp": "timestamp_ntz", "timestamptz": "timesta
 
 
 def spark_type(travel: Travel) -> str:
-    """The Spark SQL type in which values of `travel` reach typed sinks.
+    """Return the Spark SQL type of `travel` in typed sinks.
 
     Raises:
         ValueError: An array without its element.
@@ -40,7 +40,7 @@ def spark_type(travel: Travel) -> str:
 
 
 def typed_value(travel: Travel, value: str, name: str) -> str:
-    """The wire value `value` of column `name`, both as Spark's SQL, as its Spark type; NULL stays NULL."""
+    """Return Spark's SQL for the wire value of column `name` in its type; NULL remains NULL."""
     kind = spark_type(travel)
     if travel.kind in PLAIN_TYPES:
         return f"CAST({value} AS {kind})"
@@ -50,29 +50,29 @@ def typed_value(travel: Travel, value: str, name: str) -> str:
 
 
 def misfit(travel: Travel, value: str) -> str | None:
-    """Return Spark's SQL that says if `typed_value` of the same would raise an error; None if it never does."""
+    """Return Spark's SQL that is true if `typed_value` would fail; None if it never fails."""
     if travel.kind in PLAIN_TYPES:
         return None
     if travel.element is None:
-        return _lost(value, f"TRY_CAST({value} AS {spark_type(travel)})")
-    whole = _lost(value, _texts(value))
+        return _unfit(value, f"TRY_CAST({value} AS {spark_type(travel)})")
+    whole = _unfit(value, _texts(value))
     if travel.element.kind in ("text", "time", "binary"):
         return whole
-    item = _lost("item", f"TRY_CAST(item AS {spark_type(travel.element)})")
+    item = _unfit("item", f"TRY_CAST(item AS {spark_type(travel.element)})")
     return f"({whole} OR coalesce(exists({_texts(value)}, item -> {item}), false))"
 
 
-def _lost(wire: str, result: str) -> str:
+def _unfit(wire: str, result: str) -> str:
     return f"({wire} IS NOT NULL AND {result} IS NULL)"
 
 
 def _texts(value: str) -> str:
-    """The elements of an array as texts: Spark's JSON reader would round decimals and refuse NaN."""
+    """Return an array's elements as texts: Spark's JSON reader would round decimals, refuse NaN."""
     return f"from_json({value}, 'array<string>', map('mode', 'PERMISSIVE'))"
 
 
 def _element(travel: Travel, name: str) -> str:
-    """An array's `item`, which is text at first."""
+    """Return the SQL of an array's `item`, read as text, in its type."""
     if travel.kind in ("text", "time"):
         return "item"
     kind = spark_type(travel)
@@ -81,6 +81,6 @@ def _element(travel: Travel, name: str) -> str:
 
 
 def _insist(wire: str, result: str, name: str, kind: str) -> str:
-    """`result`, or an error where it is NULL although `wire` is not."""
+    """Return SQL for `result` that raises an error if it is NULL although `wire` is not."""
     message = f"concat({text(f'column {name}: not a value of type {kind}: ')}, substring({wire}, 1, 100))"
     return when((f"{wire} IS NULL", "NULL"), otherwise=f"coalesce({result}, raise_error({message}))")

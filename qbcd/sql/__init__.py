@@ -1,4 +1,4 @@
-"""From a template to the statement that runs: render (Jinja) -> canonical SQL -> compile (sqlglot and primitives)."""
+"""From a template to a statement: render (Jinja), compile (sqlglot and primitives)."""
 
 from __future__ import annotations
 

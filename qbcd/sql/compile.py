@@ -1,27 +1,28 @@
-"""Canonical SQL to the source's dialect: parse, expand primitives on the tree, generate, put in the user's text.
+"""Canonical SQL to the source's dialect: parse, expand primitives, generate, insert texts.
 
-Primitives of canonical SQL (all expand through the connector):
+Primitives of canonical SQL (the connector expands all of them):
 
 ============================  =========================================================================================
-``QBCD_DISTINCT('c', x, y)``  whether two values of column c differ, NULL-safe
-``QBCD_EQUAL('k', x, y)``     whether two values of key column k are one key, by the column's own equality
-``QBCD_DIGEST()``             the row's digest over key and pertinent columns, read from the columns in scope
-``QBCD_DIGEST_OF('c', x, ..)``  the digest of values x .. as those of columns c ..
+``QBCD_DISTINCT('c', x, y)``  TRUE if two values of column c differ, NULL-safe
+``QBCD_EQUAL('k', x, y)``     TRUE if two values of key column k are one key, by the column's own equality
+``QBCD_DIGEST()``             the row digest over key and captured columns, which must be in scope
+``QBCD_DIGEST_OF('c', x, ..)``  the digest of values x .. of columns c ..
 ``QBCD_KEY_ID()``             the key's binary identity
-``QBCD_KEY_HASH()``           an even 64-bit hash of that identity
+``QBCD_KEY_HASH()``           an evenly distributed 64-bit hash of that identity
 ``QBCD_KEY_LEAF()``           the last byte of that identity, a whole number
-``QBCD_SHARE(i, n)``          the row stands in part i of n of the table's storage
+``QBCD_PAGE()``               the place of the row, by which ranges of pages find it
+``QBCD_SHARE(i, n)``          TRUE if the row is in part i of n of the table's storage
 ``QBCD_TRAVEL('c', x)``       value x of column c in wire form
 ``QBCD_TEXT('c', x)``         value x of column c as text that casts back to it
-``QBCD_KEY_TEXT('c', x)``     value x of key column c as the text by which its row is found again
-``QBCD_TRAVELS('c', x)``      whether a typed sink can hold x; TRUE where every value can
-``QBCD_MARK('c', x)``         the watermark over column c that text x holds
+``QBCD_KEY_TEXT('c', x)``     value x of key column c as the text by which its row can be looked up
+``QBCD_TRAVELS('c', x)``      TRUE if a typed sink can hold x
+``QBCD_MARK('c', x)``         the watermark over column c from text x
 ``QBCD_MARK_TEXT('c', x)``    value x of column c as the text of a watermark
-``QBCD_CHANGED_SINCE(x, 'a')``  whether the system says that the row of relation a, or of the one in scope, was written
-                              at or after the mark in text x
-``QBCD_FLAGGED('c', x)``      whether value x of delete flag c says deleted, by the strategy's ``deleted_value``
-``QBCD_WITHIN('a')``          the key of relation a, or of the one in scope, is within the range; TRUE without one
-``QBCD_RESTRICTION()``        the user's restriction in brackets, verbatim; TRUE where there is none
+``QBCD_CHANGED_SINCE(x, 'a')``  TRUE if the row was written at or after the watermark in text x, by the database's own
+                              row version; the row is of relation a, or of the one in scope
+``QBCD_FLAGGED('c', x)``      TRUE if value x of delete flag c equals the strategy's ``deleted_value``
+``QBCD_WITHIN('a')``          TRUE if the key of relation a, or of the one in scope, is in the range, or without one
+``QBCD_RESTRICTION()``        the user's restriction in brackets, verbatim; TRUE without one
 ``QBCD_QUERY()``              the user's query in brackets, verbatim
 ``:name``                     a bound value
 ============================  =========================================================================================
@@ -45,9 +46,9 @@ from qbcd.connectors.watermarks import SupportsDeleteFlags, SupportsSystemMarks,
 from qbcd.model import Column, KeyRange, Statement, StreamPlan
 
 Tree = exp.Expression
-_DELETED = True  # what a delete flag says where the strategy's options do not tell
+_DELETED = True  # the value of a delete flag without option `deleted_value`
 
-# Of a column and one value.
+# Primitives of a column and one value.
 _VALUES: Mapping[str, Callable[[Connector, Column, Tree], Tree]] = {
     "QBCD_TEXT": lambda connector, column, x: connector.expressions.canonical_text(column, x),
     "QBCD_KEY_TEXT": lambda connector, column, x: connector.require(SupportsKeyLookup).key_text(column, x),
@@ -56,7 +57,7 @@ _VALUES: Mapping[str, Callable[[Connector, Column, Tree], Tree]] = {
     "QBCD_MARK": lambda connector, column, x: connector.require(SupportsWatermarks).mark(column, x),
     "QBCD_MARK_TEXT": lambda connector, column, x: connector.require(SupportsWatermarks).mark_text(column, x),
 }
-# Of a column and two values.
+# Primitives of a column and two values.
 _PAIRS: Mapping[str, Callable[[Connector, Column, Tree, Tree], Tree]] = {
     "QBCD_DISTINCT": lambda connector, column, x, y: connector.expressions.null_safe_distinct(column, x, y),
     "QBCD_EQUAL": lambda connector, column, x, y: connector.expressions.key_equal(column, x, y),
@@ -72,21 +73,21 @@ def compile_sql(
     within: KeyRange | None = None,
     as_seen: bool = False,
 ) -> Statement:
-    """The statement in the connector's dialect.
+    """Return the statement in the connector's dialect.
 
     Args:
-        canonical: Canonical SQL, as `render` gives it.
-        connector: Whose dialect and primitives.
-        plan: Names the columns that the primitives speak of, and the restriction; None where no primitive is used.
+        canonical: Canonical SQL, as from `render`.
+        connector: Defines dialect and primitives.
+        plan: Columns of the primitives, and the restriction; None if no primitive is used.
         params: Values of the statement's ``:name`` placeholders; exactly those that it uses.
-        within: The range of keys to which ``QBCD_WITHIN`` keeps, None for all.
-        as_seen: It is an INSERT from a query that sees the state of its transaction, which sees one.
+        within: The range of ``QBCD_WITHIN``; None for all keys.
+        as_seen: It is an INSERT from a query that must see the state of its transaction.
 
     Raises:
         qbcd.errors.UnsupportedPrimitive: The connector lacks a primitive.
         ValueError: A placeholder has no value, or a value no placeholder.
     """
-    # QBCD_SHARE alone hangs on how large the table is.
+    # Only QBCD_SHARE depends on the size of the table.
     sized = plan.unsized if plan and "QBCD_SHARE" not in canonical else plan
     expanded = _expanded(canonical, connector, sized, within is not None, as_seen)
     verbatim = [_text(item, connector, plan, within) for item in expanded.verbatim]
@@ -95,7 +96,7 @@ def compile_sql(
 
 @dataclass(frozen=True)
 class _Verbatim:
-    """A part of the finished statement that stays as it is: a text, or the key condition of relation `alias`."""
+    """A verbatim part of the finished statement: a text, or the key condition of `alias`."""
 
     text: str = ""
     alias: str | None = None
@@ -103,11 +104,11 @@ class _Verbatim:
 
 @dataclass(frozen=True)
 class _Expanded:
-    """A statement but for what goes in last.
+    """A statement without the parts that are inserted last.
 
     Attributes:
-        verbatim: What stands in the finished statement as it is, by the numbers of their places.
-        place: How the names begin that hold the place of what goes in last.
+        verbatim: Verbatim parts of the finished statement, by the numbers of their places.
+        place: Prefix of the names that mark the places of these parts, and of bound values.
     """
 
     text: str
@@ -118,11 +119,14 @@ class _Expanded:
 
 @lru_cache(maxsize=256)
 def _expanded(canonical: str, connector: Connector, plan: StreamPlan | None, ranged: bool, as_seen: bool) -> _Expanded:
-    """Parses and generates; kept, since the steps of a pass differ only in what goes in last, and polls in sizes."""
+    """Parse, expand and generate.
+
+    The result is cached: the steps of a pass differ only in the parts that are inserted last, and polls in sizes.
+    """
     parsed: Any = sqlglot.parse_one(canonical)
     expansion = _Expansion(connector, plan, ranged, _unused(canonical, plan))
     tree = connector.expressions.statement_form(parsed.transform(expansion.of))
-    # Pretty printing would indent the second line of a name that has two.
+    # Pretty printing would indent the second line of a name with a line break.
     pretty = plan is None or not any("\n" in name for name in (plan.table.name, *(c.name for c in plan.captured)))
     if as_seen:
         text, counted = connector.require(SupportsIncrementalQueries).insert_as_seen(tree, pretty=pretty)
@@ -138,7 +142,7 @@ def _text(item: _Verbatim, connector: Connector, plan: StreamPlan | None, within
 
 
 class _Expansion:
-    """The expansion of one statement's primitives; what it gathers is as in :class:`_Expanded`."""
+    """The expansion of the primitives of one statement; attributes as in :class:`_Expanded`."""
 
     def __init__(self, connector: Connector, plan: StreamPlan | None, ranged: bool, place: str) -> None:
         self._connector = connector
@@ -148,7 +152,7 @@ class _Expansion:
         self.verbatim: list[_Verbatim] = []
 
     def of(self, node: Tree) -> Tree:
-        """Return what replaces `node`: itself if it is neither a primitive nor a placeholder."""
+        """Return the replacement of `node`: `node` itself unless it is a primitive or a placeholder."""
         if isinstance(node, exp.Placeholder) and node.name:
             return exp.Var(this=f"{self.place}_BOUND_{node.name}_END")
         if not isinstance(node, exp.Anonymous) or not str(node.this).upper().startswith("QBCD_"):
@@ -160,9 +164,9 @@ class _Expansion:
         return self._of_row(primitive, args, self._plan) or self._of_values(primitive, args, self._plan)
 
     def _of_row(self, primitive: str, args: list[Tree], plan: StreamPlan) -> Tree | None:
-        """A primitive that speaks of the whole row."""
+        """Return the expansion of a primitive about the whole row, or None."""
         if primitive == "QBCD_RESTRICTION":
-            # The newlines end a comment that slipped by.
+            # The newlines end a comment that the check did not find.
             return self._verbatim(_Verbatim(f"(\n{plan.where}\n)")) if plan.where else exp.true()
         if primitive == "QBCD_QUERY":
             return self._verbatim(_Verbatim(f"(\n{plan.table.query}\n)"))
@@ -192,14 +196,14 @@ class _Expansion:
         return None
 
     def _of_values(self, primitive: str, args: list[Tree], plan: StreamPlan) -> Tree:
-        """A primitive that speaks of values of a column."""
+        """Return the expansion of a primitive about values of a column."""
         if primitive not in (*_VALUES, *_PAIRS, "QBCD_FLAGGED"):
             raise ValueError(f"canonical SQL has no primitive {primitive}")
         column = _column(plan, args[0].name)
         if primitive == "QBCD_FLAGGED":
-            said = plan.option("deleted_value")
+            deleted = plan.option("deleted_value")
             return self._connector.require(SupportsDeleteFlags).flag_form(
-                column, args[1], _DELETED if said is None else said
+                column, args[1], _DELETED if deleted is None else deleted
             )
         if primitive in _PAIRS:
             return _PAIRS[primitive](self._connector, column, args[1], args[2])
@@ -211,7 +215,7 @@ class _Expansion:
 
 
 def _column(plan: StreamPlan, name: str) -> Column:
-    """A captured column, or another one of the table: a watermark or a flag need not be captured."""
+    """Return a captured column, or another column of the table, such as a watermark or a flag."""
     found = next((c for c in plan.captured if c.name == name), None) or plan.table.column(name)
     if found is None:
         raise ValueError(f"stream {plan.stream} captures no column {name!r}")
@@ -219,7 +223,7 @@ def _column(plan: StreamPlan, name: str) -> Column:
 
 
 def _unused(canonical: str, plan: StreamPlan | None) -> str:
-    """A word that no name and no literal of the statement holds."""
+    """Return a word that does not occur in any name or literal of the statement."""
     word, taken = "QBCD_PLACE", [canonical, *([c.name for c in plan.captured] if plan else [])]
     while any(word in text for text in taken):
         word += "X"
@@ -227,10 +231,13 @@ def _unused(canonical: str, plan: StreamPlan | None) -> str:
 
 
 def _filled(expanded: _Expanded, verbatim: list[str], params: dict[str, Any]) -> Statement:
-    """The statement with what goes in last, in one pass, so that nothing in a user's text is taken for a place."""
-    late = re.compile(rf"\b{expanded.place}_(?:BOUND_(?P<bound>\w+?)|VERBATIM_(?P<verbatim>\d+))_END\b")
+    """Return the statement with all parts inserted.
+
+    It is done in one pass, so that no text of a user is taken for a place.
+    """
+    places = re.compile(rf"\b{expanded.place}_(?:BOUND_(?P<bound>\w+?)|VERBATIM_(?P<verbatim>\d+))_END\b")
     text = expanded.text
-    used = {place["bound"] for place in late.finditer(text) if place["bound"]}
+    used = {place["bound"] for place in places.finditer(text) if place["bound"]}
     if used != set(params):
         raise ValueError(f"placeholders {sorted(used)} do not match values {sorted(params)}")
 
@@ -241,4 +248,4 @@ def _filled(expanded: _Expanded, verbatim: list[str], params: dict[str, Any]) ->
         return inserted.replace("%", "%%") if params else inserted
 
     # pyformat: a literal percent sign is doubled, also in the user's restriction.
-    return Statement(late.sub(fill, text.replace("%", "%%") if params else text), params, expanded.counted)
+    return Statement(places.sub(fill, text.replace("%", "%%") if params else text), params, expanded.counted)

@@ -1,7 +1,8 @@
-"""Templates to canonical SQL: sqlglot's base dialect plus `QBCD_` primitives, which the compiler expands.
+"""Templates to canonical SQL: sqlglot's base dialect with `QBCD_` primitives.
 
-Templates are named by query shape and hold only SELECT, joins, WHERE, plain aggregates and INSERT/DELETE of qbcd's own
-tables. A variable that is missing is an error (`StrictUndefined`), never empty text.
+The compiler expands the primitives. Templates are named by the shape of the query, and contain only SELECT, joins,
+WHERE, plain aggregates, and INSERT, UPDATE and DELETE. A missing variable is an error (`StrictUndefined`), never empty
+text.
 """
 
 from __future__ import annotations
@@ -17,18 +18,21 @@ from qbcd.model import Table
 
 @lru_cache(maxsize=4096)
 def quoted(name: str) -> str:
-    """`name` as a quoted identifier of canonical SQL."""
+    """Return `name` as a quoted identifier of canonical SQL."""
     return exp.to_identifier(name, quoted=True).sql()
 
 
 @lru_cache(maxsize=4096)
 def literal(text: str) -> str:
-    """`text` as a string literal of canonical SQL."""
+    """Return `text` as a string literal of canonical SQL."""
     return exp.Literal.string(text).sql()
 
 
 def relation(table: Table | tuple[str, str]) -> str:
-    """A table's qualified, quoted name in canonical SQL; a query's text takes the place of ``QBCD_QUERY()``."""
+    """Return a table's qualified, quoted name in canonical SQL.
+
+    For a query it is ``QBCD_QUERY()``, which the compiler replaces by the query's text.
+    """
     if isinstance(table, Table) and table.query:
         return "QBCD_QUERY() AS qbcd_query"
     schema, name = (table.schema, table.name) if isinstance(table, Table) else table
@@ -37,7 +41,7 @@ def relation(table: Table | tuple[str, str]) -> str:
 
 @lru_cache(maxsize=1)
 def environment() -> Environment:
-    """The Jinja environment of the package's templates."""
+    """Return the Jinja environment of the package's templates."""
     env = Environment(
         loader=PackageLoader("qbcd", "sql_templates"),
         undefined=StrictUndefined,
@@ -51,7 +55,7 @@ def environment() -> Environment:
 
 
 def render(template: str, **context: Any) -> str:
-    """Canonical SQL of ``sql_templates/<template>.sql.j2``.
+    """Return canonical SQL of ``sql_templates/<template>.sql.j2``.
 
     Raises:
         jinja2.UndefinedError: The template uses a variable that `context` lacks.

@@ -1,7 +1,7 @@
-"""The user's restriction: one boolean SQL expression in the source's dialect, and nothing else.
+"""The user's restriction: one boolean SQL expression in the source's dialect.
 
-The text goes into statements as it was written, inside brackets of its own. So it is tokenised by the source's rules
-first: a second statement, a comment or an unbalanced bracket could otherwise change what the statement means.
+The text goes into statements as written, in its own brackets. So it is tokenized by the source's rules first: a second
+statement, a comment or an unbalanced bracket could otherwise change the meaning of the statement.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _REMEDY = "write one boolean expression over the table's columns, such as  regio
 
 
 def check_restriction(where: str, dialect: str, *, place: str = "") -> None:
-    """Refuses anything that is not one scalar SQL expression.
+    """Refuse a text that is not one scalar SQL expression.
 
     Args:
-        where: The user's text; empty text is no restriction and passes.
+        where: The user's text; an empty text is no restriction and passes.
         dialect: sqlglot's name of the source's dialect.
         place: ``file:line: key path`` for the error.
 
     Raises:
-        ConfigError: The text holds ``;``, a comment or unbalanced brackets, or is not one expression.
+        ConfigError: The text contains ``;``, a comment or unbalanced brackets, or is not one expression.
     """
     if not where:
         return
@@ -43,13 +43,13 @@ def check_restriction(where: str, dialect: str, *, place: str = "") -> None:
 
 
 def check_operators(plan: StreamPlan, dialect: str, *, place: str = "") -> None:
-    """Refuses a restriction that would mean something else in qbcd's sessions than in the user's.
+    """Refuse a restriction with another meaning in qbcd's sessions than in the user's.
 
-    qbcd's sessions look names up in the database's own catalog alone. A type of an extension, such as a text that
-    ignores case, has its operators elsewhere; compared without them it silently falls back to another type's.
+    qbcd's sessions find names in the database's own catalog only. The operators of an extension's type, such as a text
+    that ignores case, are in another schema; without them a comparison silently uses those of another type.
 
     Raises:
-        ConfigError: The restriction uses such a column bare.
+        ConfigError: The restriction uses such a column without a cast or an explicit operator.
     """
     elsewhere = {c.name: c for c in plan.table.columns if c.fact("operators")}
     if not plan.where or not elsewhere:
@@ -67,7 +67,7 @@ def check_operators(plan: StreamPlan, dialect: str, *, place: str = "") -> None:
 
 
 def restriction_probe(connector: Connector, plan: StreamPlan) -> Statement:
-    """A statement by which the source judges the restriction without reading a row."""
+    """Return a statement with which the source checks the restriction without reading a row."""
     statement = compile_sql(render("restriction_probe", table=plan.table), connector, plan)
     return Statement(f"EXPLAIN {statement.sql}", statement.params)
 
@@ -97,7 +97,7 @@ def restriction_remedy(plan: StreamPlan, dialect: str, *, column_missing: bool) 
 
 
 def _texts_in_double_quotes(where: str, dialect: str, columns: Collection[str]) -> set[str]:
-    """Return names in double quotes that are no columns, and are compared with one: the user meant texts.
+    """Return names in double quotes that are compared with a column and are none: texts.
 
     Args:
         where: The restriction.
@@ -110,12 +110,12 @@ def _texts_in_double_quotes(where: str, dialect: str, columns: Collection[str]) 
 
 
 def _as_read(column: exp.Column) -> str:
-    """Return a column's name as a server reads it that keeps the case of quoted names alone."""
+    """Return a column's name as read by a server that folds unquoted names to lower case."""
     return column.name if column.this.args.get("quoted") else column.name.lower()
 
 
 def _is_compared_with_a_column(column: exp.Column, columns: Collection[str]) -> bool:
-    """Return True if the expression around `column` has one of `columns`, before it has a literal."""
+    """Return True if the expression around `column` has one of `columns` before a literal."""
     around = column.parent
     while around is not None:
         if any(other.name.lower() in columns for other in around.find_all(exp.Column)):
@@ -127,7 +127,7 @@ def _is_compared_with_a_column(column: exp.Column, columns: Collection[str]) -> 
 
 
 def _with_single_quotes(where: str, dialect: str, texts: Collection[str]) -> str:
-    """Return `where` with `texts` in single quotes in the place of double ones."""
+    """Return `where` with `texts` in single quotes instead of double quotes."""
     for token in reversed(sqlglot.tokenize(where, read=dialect)):
         if token.token_type == TokenType.IDENTIFIER and token.text in texts:
             literal = token.text.replace("'", "''")
@@ -136,7 +136,7 @@ def _with_single_quotes(where: str, dialect: str, texts: Collection[str]) -> str
 
 
 def quoted_column_remarks(plan: StreamPlan, dialect: str) -> list[str]:
-    """Return remarks on texts in double quotes that are named like a column, on servers that read them as texts."""
+    """Return remarks on double-quoted names of columns, on servers that read them as texts."""
     if not plan.where:
         return []
     columns = {c.name.lower() for c in plan.table.columns}
@@ -171,13 +171,13 @@ def _problem(where: str, dialect: str) -> str:
             return "has unbalanced brackets"
     if stack:
         return "has unbalanced brackets"
-    if _has_comment_mark(where, tokens):
+    if _has_comment(where, tokens):
         return "holds a comment"
     return _expression_problem(where, dialect)
 
 
-def _has_comment_mark(where: str, tokens: list[Token]) -> bool:
-    """Return True if text outside all tokens is more than white space: a comment that the tokenizer left out."""
+def _has_comment(where: str, tokens: list[Token]) -> bool:
+    """Return True if there is text outside all tokens: a comment that the tokenizer skipped."""
     end = 0
     for token in tokens:
         if where[end : token.start].strip():
@@ -188,7 +188,7 @@ def _has_comment_mark(where: str, tokens: list[Token]) -> bool:
 
 def _expression_problem(where: str, dialect: str) -> str:
     try:
-        # Parsed as the whole condition of a SELECT: `a = 1 ORDER BY b` or `a AS b` then show as more than a WHERE.
+        # Parsed as the whole condition of a SELECT, so that `a = 1 ORDER BY b` and `a AS b` are more than a WHERE.
         query = sqlglot.parse_one(f"SELECT 1 FROM t WHERE (\n{where}\n)", read=dialect)
         alone = sqlglot.parse_one(where, read=dialect)
     except SqlglotError:

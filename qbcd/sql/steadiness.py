@@ -1,6 +1,7 @@
-"""Restrictions whose value can change while the row does not: strategies that read by timestamp would never see it.
+"""Restrictions whose value can change while the row does not.
 
-Other strategies see it, and a row that leaves the restriction is a delete: a remark says so.
+Strategies that read by timestamp never see such a change. Others see it: a row that leaves the restriction becomes a
+delete, and a remark says so.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ _REMEDY = "write it over the row's own columns, or use id_rcs, mds or id, which 
 
 
 def check_chance(conn: Connection, connector: Connector, plan: StreamPlan, *, place: str = "") -> None:
-    """Refuse a restriction by chance, under which no two reads of the table agree, whatever the strategy.
+    """Refuse a restriction that uses random values.
+
+    No two reads of the table would agree, with any strategy.
 
     Raises:
-        ConfigError: It is one.
+        ConfigError: It does.
     """
     called = (
         connector.queries.nondeterministic_calls(conn, words_of(plan.where, connector.dialect)) if plan.where else []
@@ -45,7 +48,7 @@ def _moment(connector: Connector, plan: StreamPlan) -> str:
 
 
 def check_steady(conn: Connection, connector: Connector, plan: StreamPlan, *, place: str = "") -> None:
-    """Refuse a restriction that depends on other rows, on the time or on chance.
+    """Refuse a restriction that depends on other rows, on the time or on random values.
 
     Raises:
         ConfigError: It does.
@@ -67,9 +70,9 @@ def check_steady(conn: Connection, connector: Connector, plan: StreamPlan, *, pl
 
 
 def restriction_remarks(conn: Connection, connector: Connector, plan: StreamPlan) -> list[str]:
-    """Return remarks on a restriction that is accepted and may select other rows than the user expects.
+    """Return remarks on an accepted restriction that may select other rows than expected.
 
-    Its value changes while a row does not, as that of ``now()``; or it has a text named like a column.
+    Its value changes while a row does not, as with ``now()``; or it contains a text with the name of a column.
     """
     if not plan.where:
         return []
@@ -82,7 +85,7 @@ def restriction_remarks(conn: Connection, connector: Connector, plan: StreamPlan
 
 
 def _changing_by_arguments(conn: Connection, connector: Connector, plan: StreamPlan) -> list[str]:
-    """Return the calls as `_changing`, with brackets, but for those whose arguments make them steady."""
+    """Return the calls of `_changing` with brackets, except those that arguments make steady."""
     if not connector.supports(SupportsVolatility):
         return []
     words, fewest = words_of(plan.where, connector.dialect), fewest_arguments(plan.where, connector.dialect)
@@ -95,6 +98,6 @@ def _changing_by_arguments(conn: Connection, connector: Connector, plan: StreamP
 
 
 def _changing(conn: Connection, connector: Connector, plan: StreamPlan) -> list[str]:
-    """Return the calls whose value can change while the row does not, or else a text that is the present time."""
+    """Return the calls whose value can change while the row does not, or a text for "now"."""
     called = connector.require(SupportsVolatility).volatile_calls(conn, words_of(plan.where, connector.dialect))
     return called or list(filter(None, [_moment(connector, plan)]))

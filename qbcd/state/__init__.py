@@ -1,4 +1,4 @@
-"""State: the truth of every stream at its site, the lease that guards it, and what the project remembers."""
+"""State: the row and lease of each stream, the project's acknowledgements and history."""
 
 from __future__ import annotations
 

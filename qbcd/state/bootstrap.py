@@ -1,8 +1,8 @@
 """Create tables and first rows while another process may be creating the same ones.
 
-Where DDL commits by itself, a process can be killed between two tables. So all tables are created first, and the first
+If DDL commits implicitly, a process can be killed between two tables. So all tables are created first, and the first
 rows are inserted last, together. Tables without any row are therefore an unfinished creation, which the next process
-continues. Nothing can be lost, since there are no rows yet.
+continues. No data can be lost, since there are no rows yet.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ def present(conn: Connection, schema: str | None) -> set[str]:
 
 
 def create_missing(conn: Connection, tables: Sequence[Table]) -> None:
-    """Create those of `tables`, all of one schema, that do not exist."""
-    there = present(conn, tables[0].schema)
+    """Create the missing tables of `tables`, which are all in one schema."""
+    existing = present(conn, tables[0].schema)
     for table in tables:
         # IF NOT EXISTS needs the right to create even if the table exists
-        if table.name not in there:
+        if table.name not in existing:
             conn.execute(CreateTable(table, if_not_exists=True))
 
 
 def holds_rows(conn: Connection, tables: Iterable[FromClause]) -> bool:
-    """Return True if any of `tables`, all of which must exist, has a row."""
+    """Return True if any of `tables` has a row; all must exist."""
     queries = (select(literal(1)).select_from(table).limit(1) for table in tables)
     return any(conn.execute(query).first() is not None for query in queries)
 
 
 def insert_once(conn: Connection, statement: Insert) -> bool:
-    """Insert a row unless another process was faster; return True if it was inserted here."""
+    """Insert a row, unless another process was faster; return True if this call inserted it."""
     before = conn.begin_nested()
     try:
         made = conn.execute(statement).rowcount > 0

@@ -1,6 +1,7 @@
-"""The project's state database as a thing that can be opened: a local file by default, or a server that hosts share.
+"""The project's state database: a local file by default, or a shared server.
 
-What is damaged, foreign or newer is refused and never made anew: a fresh state would silently deliver everything again.
+It is opened, checked and, if it does not exist, created. A database that is damaged, foreign or newer is refused and
+never replaced: a new state would silently deliver everything again.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ from qbcd.state.dialects import LONG_TEXT, SECONDS, StoreFacts, store_facts
 from qbcd.state.tables import PREFIX, make_table
 
 _WRITES = "qbcd_writes"
-# EXTRA flushes the folder too, once the journal is gone from it: else a power failure may bring back what it undoes.
+# EXTRA also flushes the folder after the journal was deleted: else the journal may be back after a power failure, and
+# undo the commit.
 _PRAGMAS = ("busy_timeout = 30000", "journal_mode = DELETE", "synchronous = EXTRA")
-_DAMAGED = "restore it from a backup; qbcd never makes an empty state over an old one"
+_DAMAGED = "restore it from a backup; qbcd never replaces an existing state"
 
 META = make_table(
     MetaData(),
@@ -53,8 +55,8 @@ class StateDatabase:
 
     Raises:
         ConfigError: The URL names no usable database.
-        StateMissing: There is none and `create` is False.
-        Refused: It is damaged, not qbcd's, or of a newer qbcd.
+        StateMissing: The database does not exist and `create` is False.
+        Refused: It is damaged, not qbcd's, or was written by a newer qbcd.
         SourceError: It cannot be reached.
     """
 
@@ -86,7 +88,7 @@ class StateDatabase:
 
     @property
     def name(self) -> str:
-        """The database for messages, without secrets."""
+        """Name of the database in messages, without secrets."""
         shown = self.url.database if self.facts.is_file else self.url.render_as_string(hide_password=True)
         return f"the state database {shown}"
 
@@ -94,12 +96,12 @@ class StateDatabase:
         return f"{type(self).__name__}({self.url.render_as_string(hide_password=True)})"
 
     def close(self) -> None:
-        """Gives all connections back."""
+        """Close all connections."""
         self._engine.dispose()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction whose reads all see one state; keep it short, a file cannot commit meanwhile.
+        """Open a transaction whose reads all see one state; keep it short, since it locks a file.
 
         Raises:
             QbcdError: As :meth:`write`.
@@ -111,11 +113,11 @@ class StateDatabase:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction that commits when the block ends well. On a file it is the only writer from its start.
+        """Open a transaction that commits if the block succeeds; on a file it is the only writer.
 
         Raises:
-            SourceError: The database cannot be reached, is busy or refused a statement; after a commit whose reply was
-                lost, what was written must be read again.
+            SourceError: The database cannot be reached, is busy or refused a statement. If the reply to a commit was
+                lost, the caller must read again to know if it happened.
             Refused: It is damaged.
         """
         with self._translated(), self._engine.connect().execution_options(**{_WRITES: True}) as conn, conn.begin():
@@ -148,7 +150,7 @@ class StateDatabase:
                 raise Refused(f"{self.name} may lose commits: {problem}", remedy="set it to 1 on that server")
             row = _meta_row(conn) or self._first_row(conn, tables, create)
             if row is None or not row["project_id"]:
-                raise Refused(f"{self.name} has lost its project id", remedy=_DAMAGED)
+                raise Refused(f"{self.name} has no project id", remedy=_DAMAGED)
             reached = upgrades.upgrade(conn, row["format_version"], self.name)
             if reached != row["format_version"]:
                 conn.execute(META.update().values(format_version=reached))
@@ -160,16 +162,16 @@ class StateDatabase:
     def _check_pages(self, conn: Connection) -> None:
         findings = conn.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
         if findings != "ok":
-            told = " ".join(str(findings).split())  # which has lines
-            raise Refused(f"{self.name} is damaged: {told}", remedy=_DAMAGED)
+            one_line = " ".join(str(findings).split())
+            raise Refused(f"{self.name} is damaged: {one_line}", remedy=_DAMAGED)
 
     def _first_row(self, conn: Connection, tables: Callable[[Connection], None], create: bool) -> RowMapping | None:
-        """Makes the state where none is, or goes on where a killed process had begun to: no table holds a row yet."""
+        """Create the state, or continue a creation that was killed: then no table has a row yet."""
         own = [table(name) for name in sorted(present(conn, None)) if name.startswith(PREFIX)]
         if self.facts.is_file or holds_rows(conn, own):
             if not inspect(conn).has_table(META.name):
                 raise self._incomplete(META.name)
-            return _meta_row(conn)  # of another process, that has just finished
+            return _meta_row(conn)  # another process has just created it
         if not create:
             raise _missing(self.name)
         _initialise(conn, self.facts, tables)
@@ -187,10 +189,10 @@ def _resolve(url: str | URL) -> tuple[URL, StoreFacts]:
     try:
         parsed = make_url(url)
     except ArgumentError as error:
-        raise ConfigError("`state` is no SQLAlchemy URL", remedy="e.g. sqlite:///.qbcd/state.db") from error
+        raise ConfigError("`state` is not an SQLAlchemy URL", remedy="e.g. sqlite:///.qbcd/state.db") from error
     facts = store_facts(parsed.get_backend_name())
     if facts.is_file and (parsed.database or ":memory:").startswith((":memory:", "file:")):
-        raise ConfigError("`state` must name a file that lasts", remedy="e.g. sqlite:///.qbcd/state.db")
+        raise ConfigError("`state` must be a file on disk", remedy="e.g. sqlite:///.qbcd/state.db")
     if facts.needs_database and not parsed.database:
         raise ConfigError("`state` must name a database", remedy="e.g. end the URL with /qbcd_state")
     url = parsed if "+" in parsed.drivername else parsed.set(drivername=facts.drivername)
@@ -203,7 +205,10 @@ def _resolve(url: str | URL) -> tuple[URL, StoreFacts]:
 
 
 def _connect_args(url: URL, facts: StoreFacts) -> dict[str, Any]:
-    """Ours, less what the user's URL sets; `options` are joined, ours last, since durability is not the user's."""
+    """Return qbcd's connection arguments without those that the user's URL sets.
+
+    `options` are joined, qbcd's last, since the user may not change durability.
+    """
     args = {name: value for name, value in facts.connect_args.items() if name not in url.query}
     if "options" in facts.connect_args and "options" in url.query:
         args["options"] = f"{url.query['options']} {facts.connect_args['options']}"
@@ -223,7 +228,7 @@ def _engine(url: URL, facts: StoreFacts) -> Engine:
         if facts.begin_sql:
             event.listen(engine, "begin", lambda conn: conn.exec_driver_sql(facts.begin_sql))
         return engine
-    # no pool: a connection to a file costs a fraction of a millisecond, and none outlives a fork
+    # no pool: a connection to a file costs a fraction of a millisecond, and none may survive a fork
     engine = create_engine(url, connect_args=_connect_args(url, facts), poolclass=NullPool, hide_parameters=True)
     event.listen(engine, "connect", _prepare_file_session)
     event.listen(engine, "begin", _begin_on_file)
@@ -231,7 +236,8 @@ def _engine(url: URL, facts: StoreFacts) -> Engine:
 
 
 def _prepare_file_session(connection: Any, _record: Any) -> None:
-    # the driver would begin transactions by itself and too late: a reader that turns writer may not wait
+    # The driver would begin transactions by itself and too late: a read transaction that becomes a write transaction
+    # cannot wait for a lock.
     connection.isolation_level = None
     for pragma in _PRAGMAS:
         connection.execute(f"PRAGMA {pragma}").fetchall()
@@ -269,9 +275,10 @@ def _fill(
 
 
 def _make_file(path: Path, fill: Callable[[Path], None]) -> None:
-    """Makes the file complete or not at all, readable by its owner alone; of two processes one wins.
+    """Create the file completely or not at all, readable by its owner alone.
 
-    An empty or half-made file under the final name could not be told from one that was truncated.
+    If two processes create it, one wins. An empty or incomplete file under the final name could not be distinguished
+    from a truncated one.
     """
     try:
         if not path.parent.exists():
@@ -286,7 +293,7 @@ def _make_file(path: Path, fill: Callable[[Path], None]) -> None:
         sync(path.parent)
     except OSError as error:
         raise SourceError(
-            f"the state database {path} cannot be made: {error.strerror}", remedy="check the folder and its rights"
+            f"the state database {path} cannot be created: {error.strerror}", remedy="check the folder and its rights"
         ) from error
 
 
@@ -294,7 +301,7 @@ def _publish(new: Path, path: Path) -> None:
     try:
         os.link(new, path)
     except FileExistsError:
-        return  # another process was first; its project id stands
+        return  # another process was first; its project id is valid
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP):
             raise

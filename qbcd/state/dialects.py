@@ -1,7 +1,7 @@
 """Facts about the databases in which qbcd keeps state: clock, lock waits, durability.
 
 A store is either the project's state database or the schema of a source in which a database site keeps its streams.
-`qbcd.state` is written once, in SQLAlchemy Core, and takes from here the few things whose syntax or meaning differs.
+`qbcd.state` is written once, in SQLAlchemy Core; the few differences in syntax or meaning are here.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from qbcd.errors import NotBuilt
 
-# The types and options of qbcd's own tables. To servers of the family a plain text is no key and ends at 64 KB; and
-# engine, character set, row format and which names are equal must not be left to their defaults.
+# Types and options of qbcd's own tables. On MySQL and MariaDB, TEXT cannot be a key and ends at 64 KB. Engine,
+# character set, row format and collation are set, since server defaults differ.
 _FAMILY = ("mariadb", "mysql")
-_SSL_OPTIONS = ("ssl_capath", "ssl_cipher", "ssl_check_hostname")  # which SQLAlchemy puts together for the driver
+_SSL_OPTIONS = ("ssl_capath", "ssl_cipher", "ssl_check_hostname")  # SQLAlchemy combines them for the driver
 KEY_TEXT = Text().with_variant(String(255), *_FAMILY)
 LONG_TEXT = Text().with_variant(LONGTEXT(), *_FAMILY)
 SECONDS = Float(53)
-COUNTER = BigInteger().with_variant(Integer(), "sqlite")  # only INTEGER counts by itself there
-_COLLATIONS = {"mariadb": "utf8mb4_nopad_bin", "mysql": "utf8mb4_bin"}  # `mysql:` may lead to either
+COUNTER = BigInteger().with_variant(Integer(), "sqlite")  # in SQLite only INTEGER auto-increments
+_COLLATIONS = {"mariadb": "utf8mb4_nopad_bin", "mysql": "utf8mb4_bin"}  # `mysql:` may be either server
 TABLE_OPTIONS: Mapping[str, Any] = {
     f"{name}_{option}": value
     for name, collation in _COLLATIONS.items()
@@ -48,24 +48,24 @@ class StoreFacts:
     """The facts of one database as a store.
 
     Attributes:
-        drivername: SQLAlchemy's driver name, where a URL names none.
+        drivername: SQLAlchemy's driver name for a URL that names none.
         is_file: The store is one local file.
         clock_sql: SQL of the store's own clock, seconds since 1970 UTC as a double, read again by every statement.
         lock_wait_sql: Statement that limits the transaction's lock waits to ``{ms}`` milliseconds (``{s}`` is the same
-            in whole seconds), or empty. It may outlive the transaction; `begin_sql` ends that.
-        ddl_lock_sql: Statement that lets one transaction at a time create tables, or empty where each write does, and
-            where DDL commits by itself.
-        read_isolation: Isolation level in which all reads of a transaction see one state, None where each does.
-        write_isolation: Isolation level in which each statement sees what was committed before it, None where no other
+            in whole seconds), or empty. It may remain in force after the transaction; `begin_sql` resets it.
+        ddl_lock_sql: Statement that lets one transaction at a time create tables. Empty if each write does so, or if
+            DDL commits implicitly.
+        read_isolation: Isolation level in which all reads of a transaction see one state, None if every level does.
+        write_isolation: Isolation level in which each statement sees everything committed before it, None if no other
             session can commit meanwhile.
         begin_sql: Statement with which every transaction on a state database begins, or empty.
         undurable_sql: SQL for the server setting by which a commit can be lost (docs/design/protocol.md#rule-5), or
             for an empty text if there is none; empty if no setting needs a check.
         lists_any_schema: The database reports no tables, and no error, for a schema that does not exist.
         needs_database: A URL must name the database, since a session can begin without one.
-        connect_args: Arguments of the driver's connect(): durability, time-outs.
-        knows_option: True if the driver takes an option of this name from a URL.
-        contention: SQLSTATEs, error numbers, or starts of messages, that say "somebody else has it", not "it is
+        connect_args: Arguments of the driver's connect(): durability, timeouts.
+        knows_option: Returns True if the driver accepts an option of this name in a URL.
+        contention: SQLSTATEs, error numbers, or prefixes of messages for "another session has it", not for "it is
             broken".
         damage: The same for errors which say that the store is no longer what was written.
         full: The same for a full disk.
@@ -116,7 +116,7 @@ def _says(error: DBAPIError, signs: tuple[str, ...]) -> bool:
 
 
 def _code(error: DBAPIError) -> str:
-    """The SQLSTATE or the number that the driver gives, or an empty string."""
+    """Return the driver's SQLSTATE or error number, or an empty string."""
     first = next(iter(getattr(error.orig, "args", ())), None)
     if isinstance(first, int):
         return str(first)
@@ -139,7 +139,7 @@ def _family(drivername: str) -> StoreFacts:
     return StoreFacts(
         drivername=drivername,
         is_file=False,
-        # not the session's local time, which repeats an hour each year
+        # UTC, since local time repeats an hour each year
         clock_sql="(timestampdiff(microsecond, date'1970-01-01', utc_timestamp(6)) / 1e6)",
         lock_wait_sql="SET SESSION innodb_lock_wait_timeout = {s}",
         ddl_lock_sql="",
@@ -153,10 +153,10 @@ def _family(drivername: str) -> StoreFacts:
         needs_database=True,
         connect_args={
             "charset": "utf8mb4",
-            # here and no later: SQLAlchemy asks a new session how it quotes names
+            # set on connect: SQLAlchemy queries a new session for its quoting rules at once
             "sql_mode": "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION",
             "connect_timeout": 10,
-            "read_timeout": 90,  # beyond every lock wait; the driver cannot set how soon a dead peer is noticed
+            "read_timeout": 90,  # longer than every lock wait; the driver has no keepalive options
             "write_timeout": 90,
             "program_name": "qbcd/state",
         },
@@ -173,7 +173,7 @@ _STORES: dict[str, StoreFacts] = {
         drivername="sqlite+pysqlite",
         is_file=True,
         clock_sql="((julianday('now') - 2440587.5) * 86400.0)",
-        lock_wait_sql="",  # a write transaction holds the file; the driver's own time-out limits the wait
+        lock_wait_sql="",  # a write transaction locks the file; the driver's own timeout limits the wait
         ddl_lock_sql="",
         read_isolation=None,
         write_isolation=None,
@@ -218,7 +218,7 @@ _STORES: dict[str, StoreFacts] = {
 
 
 def store_facts(dialect: str) -> StoreFacts:
-    """The facts of a store by SQLAlchemy's dialect name.
+    """Return the facts of a store by SQLAlchemy's dialect name.
 
     Raises:
         NotBuilt: qbcd keeps no state in such a database yet.
@@ -230,6 +230,6 @@ def store_facts(dialect: str) -> StoreFacts:
 
 
 def facts_of(conn: Connection) -> StoreFacts:
-    """The facts of the store behind an open connection."""
+    """Return the facts of the store behind an open connection."""
     dialect: Dialect = conn.dialect
     return store_facts(dialect.name)

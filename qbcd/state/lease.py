@@ -1,7 +1,7 @@
 """The lease of a stream: one owner at a time, the store's clock, and a fencing token.
 
-A lease alone does not stop a process that was paused (docs/design/protocol.md#rule-1, #rule-2): every step therefore
-commits with the token, which only grows, and taking a lease raises it. The lease only avoids duplicate work.
+A lease alone does not stop a process that was paused (docs/design/protocol.md#rule-1, #rule-2). So every step commits
+with the token, which only increases; acquiring a lease increments it. The lease itself only avoids duplicate work.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _UUID_EPOCH = 0x01B21DD213814000  # 1970 in the units of a UUID: 100 ns since 15
 
 Transactions = Callable[[], AbstractContextManager[Connection]]
 
-_working: set[str] = set()  # uuids of the owners that this process works as
+_working: set[str] = set()  # uuids of this process's active owners
 
 
 class LeaseLost(StateConflict):
@@ -48,7 +48,7 @@ class Owner:
     """A poller: one attempt of one process.
 
     Attributes:
-        host: Host name, boot and process namespace, so that a process id means the same to whoever reads it.
+        host: Host name, boot id and process namespace, which together make the process id unique.
         pid: Process id in that namespace.
         start: Start time of the process, in the kernel's own units; `-` if the system does not report it.
         uuid: Distinguishes two pollers of one process, and tells when this one began.
@@ -66,10 +66,10 @@ class Owner:
 
     @classmethod
     def parse(cls, text: str) -> Owner:
-        """The inverse of ``str(owner)``.
+        """Parse the result of ``str(owner)``.
 
         Raises:
-            ValueError: The text is no owner.
+            ValueError: The text is not an owner.
         """
         host, pid, start, name = text.split("|")
         return cls(host, int(pid), start, name)
@@ -79,7 +79,7 @@ class Owner:
 
     @property
     def where(self) -> str:
-        """The owner for people."""
+        """The owner in messages: process and host."""
         return f"process {self.pid} on {self.host.split('/')[0]}"
 
     @property
@@ -103,10 +103,7 @@ class Owner:
         return not _answers(self.pid)
 
     def is_left_behind(self) -> bool:
-        """Return True if this process was the owner and no longer works as it.
-
-        It then could not release the lease.
-        """
+        """Return True if this process was the owner, has finished, and failed to release the lease."""
         return (self.pid, self.host) == (os.getpid(), _this_host()) and self.uuid not in _working
 
 
@@ -126,12 +123,12 @@ def _this_host() -> str:
 
 
 def _started(pid: int) -> str | None:
-    """Return a process's start time, `ended` for a zombie, or None if /proc does not say."""
+    """Return a process's start time, `ended` for a zombie, or None if /proc does not show it."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
         return None
-    # the command name is in brackets and may contain anything, brackets too
+    # the command name is in brackets and may contain any character, even brackets
     after_name = stat[stat.rindex(")") + 2 :].split()
     return _ENDED if after_name[0] in "ZX" else after_name[19]
 
@@ -147,10 +144,14 @@ def _answers(pid: int) -> bool:
 
 
 def acquire(conn: Connection, store: StreamStore, stream: str, owner: Owner, ttl: float) -> int:
-    """Takes the stream's lease in a transaction of its own and raises the fencing token.
+    """Acquire the stream's lease in a separate transaction and increment the fencing token.
 
     Args:
-        ttl: Seconds of the store's clock after which the lease ends unless renewed.
+        conn: A connection in a write transaction that contains nothing else.
+        store: The stream's store.
+        stream: Name of the stream.
+        owner: The new owner.
+        ttl: Seconds of the store's clock after which the lease ends, unless it is renewed.
 
     Returns:
         The new fencing token.
@@ -164,12 +165,12 @@ def acquire(conn: Connection, store: StreamStore, stream: str, owner: Owner, ttl
     facts.limit_lock_waits(conn, LOCK_WAIT_MS)
     try:
         row = store.locked(conn, stream)
-    except StateConflict as error:  # a step in hand holds the row longer than its lease
+    except StateConflict as error:  # a step in progress locks the row for longer than its lease
         what = "another poller is in the middle of a step"
         raise LeaseHeld(what, remedy="wait for it, or end it", stream=stream) from error
     if row is None:
-        raise StateConflict(f"{store.place} knows no such stream", remedy="run `qbcd prepare`", stream=stream)
-    _refuse_if_held(conn, store, stream)  # again: now nobody can take it in between
+        raise StateConflict(f"{store.place} has no such stream", remedy="run `qbcd prepare`", stream=stream)
+    _refuse_if_held(conn, store, stream)  # again: now the row is locked, and nobody can acquire it in between
     fenced = store.rewrite(conn, row, replace(row, fencing_token=row.fencing_token + 1))
     table = store.tables.lease
     conn.execute(delete(table).where(table.c.stream == stream))
@@ -203,16 +204,16 @@ def _refuse_if_held(conn: Connection, store: StreamStore, stream: str) -> None:
     if found is not None:
         raise LeaseHeld(
             f"{found[0].where} works on this stream; its lease ends in {found[1]:.0f} s unless renewed",
-            remedy="let one process poll it, or end the other one",
+            remedy="let only one process poll it: wait for the other one, or end it",
             stream=stream,
         )
 
 
 def renew(conn: Connection, store: StreamStore, stream: str, owner: Owner, token: int, ttl: float) -> None:
-    """Makes the lease last `ttl` seconds from now. Touches no row that a step in hand has locked.
+    """Extend the lease to `ttl` seconds from now; use no row that a step in progress has locked.
 
     Raises:
-        LeaseLost: Another owner has it, or it was given back.
+        LeaseLost: Another owner has it, or it was released.
     """
     table = store.tables.lease
     mine = (table.c.stream == stream) & (table.c.owner == str(owner)) & (table.c.token == token)
@@ -221,7 +222,7 @@ def renew(conn: Connection, store: StreamStore, stream: str, owner: Owner, token
 
 
 def release(conn: Connection, store: StreamStore, stream: str, owner: Owner, token: int) -> None:
-    """Gives the lease back; does nothing where it was lost."""
+    """Release the lease; do nothing if it was lost."""
     _working.discard(owner.uuid)
     table = store.tables.lease
     mine = (table.c.stream == stream) & (table.c.owner == str(owner)) & (table.c.token == token)
@@ -232,7 +233,7 @@ def _lost(stream: str) -> LeaseLost:
     return LeaseLost(
         "this process lost the stream's lease; its step was not written",
         stream=stream,
-        remedy="nothing to do: the next poll starts from what was committed",
+        remedy="nothing to do: the next poll continues from the last commit",
     )
 
 
@@ -244,15 +245,18 @@ def _in_words(error: Exception) -> str:
 
 
 class LeaseKeeper:
-    """Holds a stream's lease while a ``with`` block runs, renewing it from a thread of its own.
+    """Hold a stream's lease while a ``with`` block runs; a separate thread renews it.
 
     Args:
-        transactions: Gives a context manager with a connection in a write transaction of its own, from any thread.
-        ttl: Seconds of the store's clock that the lease outlives its last renewal.
-        admit: Asked, in the transaction that takes the lease and before it does, whether it may; raises where not.
+        store: The stream's store.
+        stream: Name of the stream.
+        transactions: Returns a context manager with a connection in a new write transaction; called from any thread.
+        ttl: Seconds of the store's clock from the last renewal to the end of the lease.
+        owner: The owner; by default a new one in this process.
+        admit: Called first in the transaction that acquires the lease; raises an error to prevent that.
 
     Raises:
-        LeaseHeld: On entry, when another poller works on the stream.
+        LeaseHeld: On entry, if another poller works on the stream.
     """
 
     def __init__(
@@ -283,17 +287,17 @@ class LeaseKeeper:
                 self._admit(conn)
                 self.token = acquire(conn, self.store, self.stream, self.owner, self.ttl)
         except BaseException:
-            _working.discard(self.owner.uuid)  # if the reply to the commit was lost, the store has the lease
+            _working.discard(self.owner.uuid)  # the commit may have succeeded although its reply was lost
             raise
         self._thread = threading.Thread(target=self._beat, name=f"qbcd-lease-{self.stream}", daemon=True)
         self._thread.start()
         return self
 
     def check(self) -> None:
-        """Fails when the lease is lost or may be; called before every step that writes.
+        """Refuse to continue if the lease is lost or may be; call it before every step that writes.
 
         Raises:
-            LeaseLost: It is.
+            LeaseLost: It is lost, or its last renewal is older than `ttl`.
         """
         if self._lost is not None:
             raise self._lost

@@ -1,7 +1,7 @@
 """A project's state outside its sites: acknowledgements, failures, refusals, run history.
 
-Everything but the acknowledgements could be rebuilt; they only move forward and show if a site was set back
-(docs/design/protocol.md#rule-1, #rule-21).
+Only the acknowledgements could not be rebuilt. They never go back, so they show if a site was restored from an older
+copy (docs/design/protocol.md#rule-1, #rule-21).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _KEPT_RUNS = 1000
 
 
 class Acknowledged(NamedTuple):
-    """The last batch of a stream that a sink holds.
+    """The last batch of a stream that a sink has.
 
-    With an empty fingerprint, the sink begins after this batch and holds none yet.
+    With an empty fingerprint, the sink begins after this batch and has none yet.
     """
 
     epoch: int
@@ -44,7 +44,7 @@ class Acknowledged(NamedTuple):
 
 @dataclass(frozen=True)
 class DeliveryFailure:
-    """A failed delivery of a stream's next batch: `attempts` in a row, the last `at` (seconds)."""
+    """A failed delivery of a stream's next batch: `attempts` in a row, the last `at` seconds."""
 
     at: float
     message: str
@@ -53,7 +53,7 @@ class DeliveryFailure:
 
 @dataclass(frozen=True)
 class Refusal:
-    """The last refusal of a guard; a user may confirm exactly this one, once."""
+    """The last refusal of a guard; a user may accept exactly this one, once."""
 
     kind: str
     version: int
@@ -64,7 +64,7 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Run:
-    """One poll in the history; times are seconds since 1970 UTC. `id` is given by the history."""
+    """One poll in the history; times are seconds since 1970 UTC, the history assigns `id`."""
 
     stream: str
     started_at: float
@@ -82,8 +82,8 @@ class ProjectState(StateDatabase):
     """The state database of a project.
 
     Attributes:
-        store: The stream store of the Spark site, in this database.
-        project_id: Made once, with the database.
+        store: The stream store of the lake wing, in this database.
+        project_id: Created once, with the database.
 
     Raises:
         QbcdError: As :class:`~qbcd.state.database.StateDatabase`.
@@ -106,7 +106,7 @@ class ProjectState(StateDatabase):
 
     # -- acknowledgements --------------------------------------------------------------------------------------------
     def enroll(self, stream: str, sink: str, epoch: int, seq: int) -> None:
-        """Lets `sink` begin after batch (epoch, seq), unless it has begun already; never moves it."""
+        """Let `sink` begin after batch (epoch, seq), unless it has begun already."""
         named = {"stream": stream, "sink": sink, "epoch": epoch, "batch_seq": seq, "fingerprint": ""}
         with self.write() as conn:
             here = (ACK.c.stream == stream) & (ACK.c.sink == sink)
@@ -115,7 +115,7 @@ class ProjectState(StateDatabase):
             insert_once(conn, insert(ACK).values(**seal(ACK, {**named, "at": self.facts.clock})))
 
     def acknowledge(self, stream: str, sink: str, header: BatchHeader) -> None:
-        """Notes that `sink` holds the batch; once more is the same as once.
+        """Record that `sink` has the batch; a repetition changes nothing.
 
         Raises:
             StateConflict: The sink acknowledged a later batch, or another batch of this number.
@@ -125,7 +125,9 @@ class ProjectState(StateDatabase):
                 self._acknowledge(conn, stream, sink, header)
             except IntegrityError as error:
                 raise StateConflict(
-                    "another process publishes to this sink", stream=stream, remedy="let it, or end it, and poll again"
+                    "another process delivers to this sink",
+                    stream=stream,
+                    remedy="wait for it, or end it; then poll again",
                 ) from error
 
     def _acknowledge(self, conn: Connection, stream: str, sink: str, header: BatchHeader) -> None:
@@ -139,13 +141,13 @@ class ProjectState(StateDatabase):
         else:
             old = _acknowledged(unseal(ACK, dict(found)))
             if old[:2] > new[:2] or (old[:2] == new[:2] and old != new):
-                raise _went_back(stream, sink, old, f"{batch_number(new.epoch, new.seq)} ({new.fingerprint})")
+                raise _no_match(stream, sink, old, f"{batch_number(new.epoch, new.seq)} ({new.fingerprint})")
             if old != new:
                 conn.execute(update(ACK).where(here).values(**values))
         conn.execute(delete(DELIVERY_ERROR).where(_failure_of(stream, sink)))
 
     def acknowledged(self, stream: str) -> dict[str, Acknowledged]:
-        """By sink, the last batch that it holds.
+        """Return the last batch that each sink has, by sink.
 
         Raises:
             Refused: A row is damaged.
@@ -155,14 +157,15 @@ class ProjectState(StateDatabase):
         return {row["sink"]: _acknowledged(unseal(ACK, dict(row))) for row in rows}
 
     def check_acks(self, stream: str, row: StreamRow | None, batches: Sequence[BatchHeader]) -> None:
-        """Refuses a site that does not know what a sink already holds, e.g. one restored from a backup.
+        """Refuse a site that does not know a batch of a sink, e.g. one restored from a backup.
 
         Args:
+            stream: Name of the stream.
             row: The stream's row at its site.
             batches: The batches that the site still has, in any order.
 
         Raises:
-            StateConflict: The site is older than what a sink acknowledged.
+            StateConflict: A sink acknowledged a later batch, or another batch of the same number.
         """
         last = (row.epoch, row.last_batch_seq) if row else (0, 0)
         prints = {(header.epoch, header.seq): header.fingerprint for header in batches}
@@ -170,17 +173,17 @@ class ProjectState(StateDatabase):
             shown = prints.get(done[:2], done.fingerprint) if done.fingerprint else ""
             if last < done[:2] or shown != done.fingerprint:
                 seen = min(last, done[:2])
-                raise _went_back(stream, sink, done, f"{batch_number(*seen)} ({prints.get(seen) or 'no fingerprint'})")
+                raise _no_match(stream, sink, done, f"{batch_number(*seen)} ({prints.get(seen) or 'no fingerprint'})")
 
     def retire_sink(self, stream: str, sink: str) -> None:
-        """Forgets a sink that was taken out of the stream's configuration."""
+        """Forget a sink that was removed from the stream's configuration."""
         with self.write() as conn:
             conn.execute(delete(ACK).where((ACK.c.stream == stream) & (ACK.c.sink == sink)))
             conn.execute(delete(DELIVERY_ERROR).where(_failure_of(stream, sink)))
 
     # -- failed deliveries -------------------------------------------------------------------------------------------
     def delivery_failed(self, stream: str, sink: str, message: str) -> int:
-        """Notes a failed delivery; returns how many in a row there were."""
+        """Record a failed delivery; return the number of failures in a row."""
         with self.write() as conn:
             here = _failure_of(stream, sink)
             before = conn.execute(select(DELIVERY_ERROR.c.attempts).where(here)).scalar() or 0
@@ -190,7 +193,7 @@ class ProjectState(StateDatabase):
         return int(before) + 1
 
     def delivery_failures(self, stream: str) -> dict[str, DeliveryFailure]:
-        """By sink, the failure that its next success clears."""
+        """Return the last failure of each sink, by sink; its next success clears it."""
         table = DELIVERY_ERROR
         with self.read() as conn:
             rows = conn.execute(select(table).where(table.c.stream == stream)).all()
@@ -198,7 +201,7 @@ class ProjectState(StateDatabase):
 
     # -- history -----------------------------------------------------------------------------------------------------
     def record_run(self, run: Run, cost: Cost | None = None) -> int:
-        """Adds a poll to the history, which keeps the latest 1000 of each stream; returns its id."""
+        """Add a poll to the history, which keeps the latest 1000 per stream; return its id."""
         values = {name: getattr(run, name) for name in run.__dataclass_fields__ if name != "id"}
         values["counts"] = dump(dict(run.counts))
         values["cost"] = dump(asdict(cost) if cost else dict(run.cost))
@@ -213,7 +216,7 @@ class ProjectState(StateDatabase):
         return int(number)
 
     def runs(self, stream: str, n: int = 20) -> list[Run]:
-        """The latest `n` polls of the stream, latest first."""
+        """Return the latest `n` polls of the stream, latest first."""
         query = select(HISTORY).where(HISTORY.c.stream == stream).order_by(HISTORY.c.id.desc()).limit(n)
         with self.read() as conn:
             rows = conn.execute(query).mappings().all()
@@ -221,15 +224,15 @@ class ProjectState(StateDatabase):
         return [Run(**values) for values in loaded]
 
     def names(self) -> set[str]:
-        """Names of all streams that were ever polled, delivered, or kept under Spark."""
+        """Return the names of all streams that were polled, delivered, or kept by the lake wing."""
         with self.read() as conn:
             kept = self.store.streams(conn) if self.store.exists(conn) else []
-            told = select(HISTORY.c.stream).union(select(ACK.c.stream))
-            return {row.stream for row in kept} | set(conn.execute(told).scalars())
+            recorded = select(HISTORY.c.stream).union(select(ACK.c.stream))
+            return {row.stream for row in kept} | set(conn.execute(recorded).scalars())
 
     # -- refusals ----------------------------------------------------------------------------------------------------
     def put_refusal(self, stream: str, refusal: Refusal) -> None:
-        """Remembers what a guard refused, in place of what it refused before."""
+        """Store a guard's refusal, and replace its earlier one."""
         with self.write() as conn:
             conn.execute(delete(REFUSAL).where(REFUSAL.c.stream == stream))
             values = {"kind": refusal.kind, "version": refusal.version, "amount": refusal.amount}
@@ -237,7 +240,7 @@ class ProjectState(StateDatabase):
             conn.execute(insert(REFUSAL).values(stream=stream, **values, message=message, at=self.facts.clock))
 
     def get_refusal(self, stream: str) -> Refusal | None:
-        """Return the last refusal of a guard; None if there is none or it was confirmed since."""
+        """Return the last refusal of a guard; None if there is none or it was accepted since."""
         with self.read() as conn:
             row = conn.execute(select(REFUSAL).where(REFUSAL.c.stream == stream)).first()
         return None if row is None else Refusal(row.kind, row.version, row.amount, row.message, row.at)
@@ -245,10 +248,14 @@ class ProjectState(StateDatabase):
     def consume_refusal(
         self, stream: str, kind: str, version: int, amount: int, *, conn: Connection | None = None
     ) -> bool:
-        """Use up the confirmation of exactly this refusal; False if there is no such refusal.
+        """Delete exactly this refusal, since the user accepted it; return False if there is none.
 
         Args:
-            conn: The transaction of the step that it lets through, where that step is in this database.
+            stream: Name of the stream.
+            kind: Kind of the refusal.
+            version: Version of the stream at the refusal.
+            amount: Rows that the guard refused.
+            conn: The transaction of the accepted step, if that step is in this database.
         """
         if conn is None:
             with self.write() as own:
@@ -279,11 +286,11 @@ def _plain(message: str) -> str:
     return message.replace("\0", "")  # servers refuse this one character in text
 
 
-def _went_back(stream: str, sink: str, done: Acknowledged, found: str) -> StateConflict:
+def _no_match(stream: str, sink: str, done: Acknowledged, found: str) -> StateConflict:
     return StateConflict(
-        f"the site has gone back: sink {sink!r} holds batch {batch_number(done.epoch, done.seq)} "
+        f"the state does not match sink {sink!r}: the sink has batch {batch_number(done.epoch, done.seq)} "
         f"({done.fingerprint or 'no fingerprint'}), "
-        f"the site shows {found}",
-        remedy="restore the newest copy of the site, or `qbcd reset` the stream and reload its consumers",
+        f"the state has {found}",
+        remedy=f"restore the newest copy of the state, or qbcd reset {stream}, prepare it and reload its consumers",
         stream=stream,
     )

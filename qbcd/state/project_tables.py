@@ -1,4 +1,4 @@
-"""The tables of a project's own memory, in its state database next to those of the lake wing."""
+"""The project's own tables in the state database, next to those of the lake wing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that the stream store returns: frozen, with their text form in a row."""
+"""Frozen values that the stream store returns, and their text form in a row."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from qbcd.model import BatchHeader, KeyRange, travel_from_json
 
 @dataclass(frozen=True)
 class StreamRow:
-    """The truth of one stream, as one row.
+    """The row that holds the state of one stream.
 
     Attributes:
         epoch: UTC second of the last `prepare`; 0 before the first.
-        version: Counts every step that was committed; the compare-and-set compares it.
-        fencing_token: Counts the owners that the stream's lease has had.
+        version: Number of committed steps; the compare-and-set compares it.
+        fencing_token: Number of owners that the stream's lease has had.
         last_batch_seq: Number of the last sealed batch; it continues after a reset.
         prepared: The baseline is complete.
         checkpoint: Everything else that the strategy and the site must remember, JSON-ready.
-        next_range_id: The lowest range id that was never given out.
-        advanced_by: The token whose holder made `version`.
+        next_range_id: The lowest range id that was never used.
+        advanced_by: Fencing token of the owner that committed `version`.
     """
 
     project_id: str
@@ -38,17 +38,17 @@ class StreamRow:
     advanced_by: int = 0
 
     def next_epoch(self, now_s: int) -> int:
-        """The epoch of a `prepare` at `now_s`: later than every earlier one, whatever the clock says."""
+        """Return the epoch of a `prepare` at `now_s`; it is always above the last one."""
         return max(now_s, self.epoch + 1)
 
 
 @dataclass(frozen=True)
 class StoredRange(KeyRange):
-    """A range with what the manifest says about it.
+    """A range as stored.
 
     Attributes:
-        segment: The base segment that holds the range's rows, or None.
-        last_visited: Seconds of the store's clock, 0 for never.
+        segment: The base segment with the range's rows, or None.
+        last_visited: Last visit in seconds of the store's clock, 0 for never.
     """
 
     segment: str | None = None
@@ -75,8 +75,8 @@ class Segment:
     """A base segment of a Parquet replica.
 
     Attributes:
-        files: One mapping a file: ``path``, ``size`` and what else the writer knows.
-        folded_through: The last batch number whose rows are in the segment.
+        files: One mapping per file: ``path``, ``size`` and further entries of the writer.
+        folded_through: The last batch number that was compacted into the segment.
         token: Fencing token of its writer.
     """
 
@@ -90,7 +90,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Pin:
-    """A reader's pin: keep all that manifest `version` names until `until` (store's clock, s)."""
+    """A reader's pin: files of `version` are kept until `until` (seconds of the store's clock)."""
 
     pin_id: str
     stream: str
@@ -99,37 +99,37 @@ class Pin:
 
 
 def dump(data: Any) -> str:
-    """JSON text without characters that a text column could refuse."""
+    """Return JSON text without characters that a text column could refuse."""
     return json.dumps(data, sort_keys=True, ensure_ascii=True, allow_nan=False)
 
 
 def stream_values(row: StreamRow) -> dict[str, Any]:
-    """The row's columns."""
+    """Return the columns of a stream's row."""
     values = {f.name: getattr(row, f.name) for f in fields(row)}
     return {**values, "checkpoint": dump(dict(row.checkpoint))}
 
 
 def stream_row(values: Mapping[str, Any]) -> StreamRow:
-    """The inverse of :func:`stream_values`."""
+    """Return a stream's row from its columns."""
     return StreamRow(**{**values, "checkpoint": json.loads(values["checkpoint"])})
 
 
 def batch_to_json(header: BatchHeader) -> dict[str, Any]:
-    """A batch header as JSON-ready data."""
+    """Return a batch header as JSON-ready data."""
     data = {f.name: getattr(header, f.name) for f in fields(header)}
     columns = [[name, asdict(travel)] for name, travel in header.columns]
     return {**data, "counts": dict(header.counts), "location": dict(header.location), "columns": columns}
 
 
 def batch_from_json(data: Mapping[str, Any]) -> BatchHeader:
-    """The inverse of :func:`batch_to_json`."""
+    """Return a batch header from JSON data."""
     columns = tuple((name, travel_from_json(travel)) for name, travel in data["columns"])
     lists = {"sinks": tuple(data["sinks"]), "key": tuple(data["key"]), "columns": columns}
     return BatchHeader(**{**data, **lists})
 
 
 def range_values(stream: str, item: StoredRange) -> dict[str, Any]:
-    """A range's columns."""
+    """Return the columns of a range's row."""
     return {
         "stream": stream,
         "range_id": item.range_id,
@@ -143,7 +143,7 @@ def range_values(stream: str, item: StoredRange) -> dict[str, Any]:
 
 
 def range_row(values: Mapping[str, Any]) -> StoredRange:
-    """The inverse of :func:`range_values`."""
+    """Return a range from its columns."""
     return StoredRange(
         range_id=values["range_id"],
         lo=None if values["lo"] is None else tuple(json.loads(values["lo"])),
@@ -156,13 +156,13 @@ def range_row(values: Mapping[str, Any]) -> StoredRange:
 
 
 def segment_values(stream: str, item: Segment) -> dict[str, Any]:
-    """A segment's columns."""
+    """Return the columns of a segment's row."""
     values = {f.name: getattr(item, f.name) for f in fields(item)}
     return {**values, "stream": stream, "files": dump([dict(f) for f in item.files])}
 
 
 def segment_row(values: Mapping[str, Any]) -> Segment:
-    """The inverse of :func:`segment_values`."""
+    """Return a segment from its columns."""
     kept = {name: value for name, value in values.items() if name != "stream"}
     return Segment(**{**kept, "files": tuple(json.loads(values["files"]))})
 
@@ -171,9 +171,9 @@ _Range = TypeVar("_Range", bound=KeyRange)
 
 
 def in_key_order(stream: str, ranges: Sequence[_Range]) -> list[_Range]:
-    """The ranges from the lowest key to the highest, found by their bounds' texts alone.
+    """Return the ranges from the lowest key to the highest, by the texts of their bounds.
 
-    Python never orders keys; but the upper bound of a range is, letter by letter, the lower bound of the next.
+    Python never orders keys. But the text of a range's upper bound is equal to that of the next range's lower bound.
 
     Raises:
         StateConflict: They do not cover the key space exactly once.
@@ -189,13 +189,15 @@ def in_key_order(stream: str, ranges: Sequence[_Range]) -> list[_Range]:
             break
     if len(ordered) != len(ranges) or bound is not None:
         raise StateConflict(
-            f"{len(ranges)} key ranges have a gap or overlap", remedy="reset the stream and prepare it", stream=stream
+            f"the stored {len(ranges)} key ranges have a gap or overlap",
+            remedy=f"qbcd reset {stream}, then prepare it again",
+            stream=stream,
         )
     return ordered
 
 
 def merge_ranges(groups: Sequence[Sequence[StoredRange]], next_id: int) -> list[StoredRange]:
-    """Merge each group of several neighbors into one range, with a new id and the oldest visit."""
+    """Merge each group of neighbors into one range with a new id and the oldest visit."""
     after: list[StoredRange] = []
     for group in groups:
         if len(group) == 1:

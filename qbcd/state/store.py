@@ -1,4 +1,4 @@
-"""The stream store: the truth of every stream of one site, in the transaction of whoever calls.
+"""The stream store: the rows of each stream of a site, used in the caller's transaction.
 
 One class serves the project's state database (lake wing) and qbcd's schema of a source (database wing). Every method
 takes an open connection and commits nothing, so that rows, ranges, segments, batches and checkpoint move in one step
@@ -40,7 +40,7 @@ from qbcd.state.rows import (
 )
 from qbcd.state.tables import SiteTables, seal, unseal
 
-_CHUNK = 500  # some builds of the file database take no more than 999 parameters
+_CHUNK = 500  # some builds of SQLite accept at most 999 parameters
 
 
 def _chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
@@ -127,18 +127,22 @@ class StreamStore:
             table = self.tables.stream
             if insert_once(conn, insert(table).values(**seal(table, stream_values(fresh)))):
                 return fresh
-            # unlocked: a refused INSERT may have locked the row for reading, and two that lock it further deadlock
+            # Without a lock: the refused INSERT may hold a read lock on the row, and two sessions that both upgrade it
+            # would deadlock.
             row = self.read(conn, stream)
         if row is None or row.project_id != project_id:
             raise self._foreign(stream, stream)
         return row
 
     def lock(self, conn: Connection, stream: str, project_id: str, version: int, token: int) -> StreamRow:
-        """Lock the stream's row until the transaction ends; the first statement of every step that writes.
+        """Lock the stream's row until the transaction ends; every step that writes begins with it.
 
-        A write transaction on a file locks the whole store when it begins, so there this only checks.
+        A write transaction on a file locks the whole store when it begins, so there this method only checks.
 
         Args:
+            conn: A connection in the step's transaction.
+            stream: Name of the stream.
+            project_id: Id of the project.
             version: The version that was read before the first read of the source.
             token: The lease's fencing token.
 
@@ -147,18 +151,18 @@ class StreamStore:
         """
         row = self.locked(conn, stream)
         if row is None:
-            raise StateConflict(f"{self.place} knows no such stream", remedy="run `qbcd prepare`", stream=stream)
+            raise StateConflict(f"{self.place} has no such stream", remedy="run `qbcd prepare`", stream=stream)
         if row.project_id != project_id:
             raise self._foreign(stream, stream)
         if (row.version, row.fencing_token) != (version, token):
-            raise _moved_on(stream, f"version {version}, token {token}", f"{row.version}, {row.fencing_token}")
+            raise _overtaken(stream, f"version {version}, token {token}", f"{row.version}, {row.fencing_token}")
         return row
 
     def locked(self, conn: Connection, stream: str) -> StreamRow | None:
-        """Return the stream's row, locked, whoever owns it.
+        """Return the stream's row, locked, without a check of its owner.
 
         Raises:
-            StateConflict: Another transaction holds it too long.
+            StateConflict: Another transaction locks it too long.
         """
         try:
             return self._select(conn, stream, lock=True)
@@ -166,7 +170,7 @@ class StreamStore:
             if not facts_of(conn).is_contention(error):
                 raise
             raise StateConflict(
-                "another transaction holds the stream's row", remedy="try again when it has ended", stream=stream
+                "another transaction locks the stream's row", remedy="try again when it has ended", stream=stream
             ) from error
 
     def advance(
@@ -179,20 +183,27 @@ class StreamStore:
         last_batch_seq: int | None = None,
         prepared: bool | None = None,
     ) -> StreamRow:
-        """Advance the stream by one version, in the transaction of everything else that changes. None leaves a value.
+        """Advance the stream by one version, in the transaction of everything else that changes.
+
+        An argument that is None leaves its value unchanged.
 
         Args:
+            conn: A connection in the step's transaction.
             row: The row from :meth:`lock`, or from an earlier step of this transaction.
+            checkpoint: The whole new checkpoint.
+            epoch: The new epoch.
+            last_batch_seq: Number of the last sealed batch.
+            prepared: The baseline is complete.
 
         Raises:
             StateConflict: Another process advanced the stream, or a number would decrease.
         """
         wanted = {"checkpoint": checkpoint, "epoch": epoch, "last_batch_seq": last_batch_seq, "prepared": prepared}
         given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
-        moved = replace(row, **given, version=row.version + 1, advanced_by=row.fencing_token)
-        if moved.epoch < row.epoch or moved.last_batch_seq < row.last_batch_seq:
+        advanced = replace(row, **given, version=row.version + 1, advanced_by=row.fencing_token)
+        if advanced.epoch < row.epoch or advanced.last_batch_seq < row.last_batch_seq:
             raise StateConflict("epoch and batch numbers never go back", stream=row.stream)
-        return self.rewrite(conn, row, moved)
+        return self.rewrite(conn, row, advanced)
 
     def rewrite(self, conn: Connection, row: StreamRow, changed: StreamRow) -> StreamRow:
         """Replace `row` by `changed` if version and token in the store are still those of `row`.
@@ -201,15 +212,15 @@ class StreamStore:
             StateConflict: They are not.
         """
         table = self.tables.stream
-        unmoved = (
+        unchanged = (
             (table.c.stream == row.stream)
             & (table.c.version == row.version)
             & (table.c.fencing_token == row.fencing_token)
             & (table.c.project_id == row.project_id)
         )
-        result = conn.execute(update(table).where(unmoved).values(**seal(table, stream_values(changed))))
+        result = conn.execute(update(table).where(unchanged).values(**seal(table, stream_values(changed))))
         if result.rowcount != 1:
-            raise _moved_on(row.stream, f"version {row.version}, token {row.fencing_token}", "another one")
+            raise _overtaken(row.stream, f"version {row.version}, token {row.fencing_token}", "another one")
         return changed
 
     # -- batches -------------------------------------------------------------------------------------------------------
@@ -217,8 +228,10 @@ class StreamStore:
         """Add a sealed batch to the outbox.
 
         Args:
+            conn: A connection in the step's transaction.
+            header: The batch.
             token: Fencing token of its writer.
-            folded: The replica holds the batch's changes already and does not need its rows.
+            folded: The replica contains the batch's changes already and does not need its rows.
 
         Raises:
             StateConflict: The number is used.
@@ -238,7 +251,7 @@ class StreamStore:
             conn.execute(insert(table).values(**seal(table, values), created_at=facts_of(conn).clock))
         except IntegrityError as error:
             raise StateConflict(
-                f"batch {header.number} is there already", remedy="poll again", stream=header.stream
+                f"batch {header.number} exists already", remedy="poll again", stream=header.stream
             ) from error
 
     def batches(self, conn: Connection, stream: str, after: tuple[int, int] | None = None) -> list[BatchHeader]:
@@ -266,8 +279,10 @@ class StreamStore:
         """Return the batches that may be deleted, oldest first and without a gap.
 
         Args:
+            conn: An open connection.
+            stream: Name of the stream.
             through: The (epoch, number) that every sink has acknowledged.
-            retain_s: Seconds, of the store's clock, that a batch is kept at least.
+            retain_s: Least age of a batch, in seconds of the store's clock.
         """
         table = self.tables.batch
         mine = table.c.stream == stream
@@ -311,14 +326,15 @@ class StreamStore:
     def replace_ranges(self, conn: Connection, row: StreamRow, ranges: Sequence[StoredRange]) -> StreamRow:
         """Replace all ranges of the stream by `ranges`, which may be empty.
 
-        A range that stays keeps its id and bounds. A new one gets its id from ``row.next_range_id`` upwards; an id is
-        never used again, not even after a reset.
+        A range that remains has its id and bounds as before. A new one has an id from ``row.next_range_id`` upwards. An
+        id is never used again, not even after a reset.
 
         Returns:
             The row with its `next_range_id`, for :meth:`advance` in the same transaction.
 
         Raises:
-            StateConflict: An id was used before, the ranges leave a gap or overlap, or the stream has moved.
+            StateConflict: An id was used before, the ranges leave a gap or overlap, or another process advanced the
+                stream.
         """
         in_key_order(row.stream, ranges)
         present = {item.range_id: (item.lo, item.hi) for item in self.ranges(conn, row.stream)}
@@ -332,7 +348,7 @@ class StreamStore:
         return self.rewrite(conn, row, replace(row, next_range_id=following))
 
     def update_ranges(self, conn: Connection, stream: str, changed: Sequence[StoredRange]) -> None:
-        """Set rows, checksum, segment and last visit of ranges whose bounds stay.
+        """Set rows, checksum, segment and last visit of ranges whose bounds do not change.
 
         Raises:
             StateConflict: One of them does not exist.
@@ -342,7 +358,7 @@ class StreamStore:
             ids = [item.range_id for item in part]
             result = conn.execute(delete(table).where(table.c.stream == stream, table.c.range_id.in_(ids)))
             if result.rowcount != len(part):
-                raise StateConflict("a key range is no longer there", remedy="poll again", stream=stream)
+                raise StateConflict("a key range no longer exists", remedy="poll again", stream=stream)
         self._insert_ranges(conn, stream, changed)
 
     def _insert_ranges(self, conn: Connection, stream: str, ranges: Sequence[StoredRange]) -> None:
@@ -351,7 +367,7 @@ class StreamStore:
             conn.execute(insert(table), [seal(table, range_values(stream, item)) for item in ranges])
 
     def named_segments(self, conn: Connection, stream: str) -> set[str]:
-        """Return the ids of the segments that hold ranges."""
+        """Return the ids of the segments that contain ranges."""
         table = self.tables.range
         query = select(table.c.segment).where(table.c.stream == stream, table.c.segment.is_not(None)).distinct()
         return set(conn.execute(query).scalars())
@@ -381,17 +397,18 @@ class StreamStore:
 
     # -- pins ----------------------------------------------------------------------------------------------------------
     def add_pin(self, conn: Connection, stream: str, ttl: float) -> Pin:
-        """Register a reader for `ttl` seconds; it reads ranges and segments afterwards, in a later transaction.
+        """Register a reader for `ttl` seconds, before the transaction in which it reads.
 
-        The row is locked, as by every step: a collector that holds it saw no pin and may be deleting files, so the
-        reader waits and reads the segments that it leaves; a later collector sees the pin.
+        The reader reads ranges and segments. The stream's row is locked, as in every step. A collector that has the
+        lock saw no pin and may be deleting files, so the reader waits and reads the remaining segments. A later
+        collector sees the pin.
 
         Raises:
-            StateConflict: There is no such stream, or a step holds its row too long.
+            StateConflict: There is no such stream, or a step locks its row too long.
         """
         row = self.locked(conn, stream)
         if row is None:
-            raise StateConflict(f"{self.place} knows no such stream", remedy="run `qbcd prepare`", stream=stream)
+            raise StateConflict(f"{self.place} has no such stream", remedy="run `qbcd prepare`", stream=stream)
         table, name = self.tables.pin, uuid.uuid4().hex
         until = facts_of(conn).clock + ttl
         conn.execute(insert(table).values(pin_id=name, stream=stream, version=row.version, until=until))
@@ -399,14 +416,16 @@ class StreamStore:
         return Pin(name, stream, row.version, ends)
 
     def check_pin(self, conn: Connection, pin: Pin) -> None:
-        """Refuse a reader whose pin has ended.
+        """Refuse to continue if a reader's pin has ended.
 
         Raises:
-            StateConflict: It has.
+            StateConflict: It has ended.
         """
         if pin.pin_id not in {p.pin_id for p in self.pins(conn, pin.stream)}:
             raise StateConflict(
-                "reading took so long that the replica's files may be gone", remedy="read again", stream=pin.stream
+                "reading took so long that files of the replica may have been deleted",
+                remedy="read again",
+                stream=pin.stream,
             )
 
     def drop_pin(self, conn: Connection, pin: Pin) -> None:
@@ -428,14 +447,14 @@ class StreamStore:
 
     # -- the end of a stream, and damaged rows -------------------------------------------------------------------------
     def forget(self, conn: Connection, row: StreamRow) -> StreamRow:
-        """Delete ranges, segments, batches and checkpoint of a stream (`reset`) and advance its version.
+        """Delete ranges, segments, batches and checkpoint (`reset`), and advance the version.
 
-        The row stays: version, token, batch number and range ids always continue.
+        The row remains: version, token, batch number and range ids always continue.
 
         Raises:
-            StateConflict: The stream has moved.
+            StateConflict: Another process advanced the stream.
         """
-        # Nothing is read: rows may be damaged, and are deleted.
+        # Nothing is read, since rows may be damaged.
         for table in (self.tables.range, self.tables.segment, self.tables.batch):
             conn.execute(delete(table).where(table.c.stream == row.stream))
         return self.advance(conn, row, checkpoint={}, prepared=False)
@@ -446,19 +465,21 @@ class StreamStore:
         return holds_rows(conn, [select(t.c.stream).where(t.c.stream == stream).subquery() for t in tables])
 
     def salvage(self, conn: Connection, stream: str, delivered: Callable[[], Iterable[tuple[int, int]]]) -> None:
-        """Replace a damaged row by one that `forget` can read: not prepared, with numbers above all that were used.
+        """Replace a damaged row by one that `forget` can read: not prepared, with unused numbers.
 
         A row that was never prepared is replaced too: an earlier row may have been deleted by hand.
 
         Args:
-            delivered: Gives (epoch, batch_seq) of batches that sinks are known to have.
+            conn: A connection in a write transaction.
+            stream: Name of the stream.
+            delivered: Returns (epoch, batch_seq) of the batches that sinks are known to have.
         """
         try:
             row = self.read(conn, stream)
             if row is None or row.epoch:
                 return
         except Refused:
-            pass  # only its numbers are used, none of which may occur again
+            pass  # only its numbers are used, so that none occurs again
         tables = self.tables
         found = conn.execute(select(tables.stream).where(tables.stream.c.stream == stream)).mappings().one()
         epochs, seqs = [found["epoch"]], [found["last_batch_seq"]]
@@ -489,9 +510,9 @@ class StreamStore:
         conn.execute(update(tables.stream).where(mine).values(**seal(tables.stream, stream_values(row))))
 
 
-def _moved_on(stream: str, expected: str, found: str) -> StateConflict:
+def _overtaken(stream: str, expected: str, found: str) -> StateConflict:
     return StateConflict(
-        f"another poller has moved the stream (expected {expected}; found {found}); nothing was written",
-        remedy="let one process poll this stream; the next poll starts from what the other one left",
+        f"another poller advanced the stream (expected {expected}; found {found}); nothing was written",
+        remedy="let only one process poll this stream; the next poll continues from the last commit",
         stream=stream,
     )

@@ -1,8 +1,8 @@
-"""The tables in which the truth of a stream lives, and the seal that shows when one of their rows was damaged.
+"""The tables of a stream store, and the seal by which a damaged row is recognized.
 
-The same tables serve both sites: under plain names in qbcd's schema of a source, with the prefix ``qbcd_`` in the
-project's state database. JSON is kept as text, checksums as decimal text (they pass 64 bits), times as seconds of the
-store's own clock.
+Both wings use the same tables: with plain names in qbcd's schema of a source, with the prefix ``qbcd_`` in the
+project's state database. JSON is stored as text, checksums as decimal text (they exceed 64 bits), times as seconds of
+the store's own clock.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def big(name: str, *, key: bool = False) -> Column[int]:
 
 
 def text(name: str, *, key: bool = False, nullable: bool = False) -> Column[Any]:
-    """Return a column of text; that of a key has a bounded length."""
+    """Return a column of text; a key column has a bounded length."""
     return Column(name, KEY_TEXT if key else LONG_TEXT, primary_key=key, nullable=nullable)
 
 
@@ -125,10 +125,10 @@ class SiteTables:
         return f"schema {self.schema!r}" if self.schema else "the state database"
 
     def exist(self, conn: Connection) -> bool:
-        """Return True if all tables exist. Those that a killed process has only begun to create do not count.
+        """Return True if all tables exist; an unfinished creation counts as missing.
 
         Raises:
-            Refused: They are of a newer qbcd, or do not say their format.
+            Refused: A newer qbcd wrote them, or they have no format version.
         """
         tables = self.metadata.sorted_tables
         if not {t.name for t in tables} <= present(conn, self.schema):
@@ -142,12 +142,12 @@ class SiteTables:
         return True
 
     def create(self, conn: Connection) -> None:
-        """Create the missing schema and tables; several processes may do it at once.
+        """Create the missing schema and tables; several processes may do it at the same time.
 
-        Where DDL commits by itself, the caller's transaction ends in between.
+        If DDL commits implicitly, this ends the caller's transaction.
 
         Raises:
-            Refused: The tables are of a newer qbcd.
+            Refused: A newer qbcd wrote the tables.
         """
         if not self.exist(conn):
             ddl_lock = facts_of(conn).ddl_lock_sql
@@ -158,7 +158,7 @@ class SiteTables:
 
     def _create_missing(self, conn: Connection) -> None:
         schema = self.schema
-        # CREATE SCHEMA IF NOT EXISTS asks for the right to create even where the schema is there
+        # CREATE SCHEMA IF NOT EXISTS needs the right to create even if the schema exists
         if schema and not inspect(conn).has_schema(schema):
             conn.execute(CreateSchema(schema, if_not_exists=True))
         tables = self.metadata.sorted_tables
@@ -191,11 +191,14 @@ def make_table(
     loose: tuple[str, ...] | None = None,
     unique: tuple[str, ...] = (),
 ) -> Table:
-    """A table of qbcd's own.
+    """Return the definition of one of qbcd's own tables.
 
     Args:
-        loose: Columns that the seal leaves out, since they change alone; None for a table without seal.
-        unique: Columns with an index that is made in one statement with the table.
+        metadata: The metadata to which the table is added.
+        name: Name of the table.
+        columns: Its columns without the seal.
+        loose: Columns that the seal does not cover, since they change alone; None for a table without a seal.
+        unique: Columns of a unique index, created in one statement with the table.
     """
     parts = [*columns, *([UniqueConstraint(*unique)] if unique else [])]
     if loose is None:
@@ -205,21 +208,21 @@ def make_table(
 
 
 def seal(table: Table, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a row with its seal, a hash over all columns that change together."""
+    """Return the values of a row with its seal, a hash over all columns that change together."""
     return {**values, "seal": digest_of({name: values[name] for name in table.info["sealed"]})}
 
 
 def unseal(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a row as they were sealed.
+    """Check the seal of a row and return its values without it.
 
     Raises:
-        Refused: The row is not the one that qbcd wrote.
+        Refused: The row is not as qbcd wrote it.
     """
     values = dict(row)
     found = values.pop("seal")
     if found != digest_of({name: values[name] for name in table.info["sealed"]}):
         raise Refused(
-            f"a row of table {table.fullname} is damaged: its content does not fit its seal",
+            f"a row of table {table.fullname} is damaged: its content does not match its seal",
             remedy="restore the store from a backup, or reset the stream",
             stream=str(values.get("stream", "")),
         )

@@ -1,4 +1,7 @@
-"""The strategies: pure knowledge of how changes are found. They are registered in `qbcd.config.strategy_registry`."""
+"""The strategies: statements that find changes.
+
+`qbcd.config.strategy_registry` registers them.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,10 @@ from qbcd.strategies.watermarked import Watermarked
 
 
 def strategy_class(name: str, options: Mapping[str, Any]) -> type[Strategy]:
-    """Return the class of a strategy under its options, which decide where its replica is.
+    """Return the class of a strategy for its options, which decide the place of its replica.
 
     Raises:
-        ConfigError: There is no such strategy, or a package brings a class that no site can run.
+        ConfigError: There is no such strategy, or a package registers a class that no site can run.
     """
     found: type[Any] = options_class(name).strategy_class(options)
     if not issubclass(found, (InSource, IdRcs)):

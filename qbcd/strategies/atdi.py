@@ -43,7 +43,7 @@ class Atdi(Tdi):
         if not self.has_index(indexes):
             return super().estimate(indexes)
         table = self.plan.table
-        read = sum(c.width for c in (*self.plan.captured, *self.marks)) + 8
+        read = sum(c.width for c in (*self.plan.captured, *self.timestamps)) + 8
         index = round(table.pages * min(1.0, read / table.row_width)) if table.row_width and read else table.pages
         pages = costs.atdi(index, self._copied_pages, DELTA, HEIGHT)
         return self._estimated("I*delta + delta*W + K", pages, DELTA * table.rows)

@@ -1,4 +1,4 @@
-"""Base of the strategies: pure knowledge of how changes are found.
+"""Base of the strategies: statements that find changes, and facts about them.
 
 A strategy opens no connection and reads no clock.
 """
@@ -24,10 +24,10 @@ class Estimate:
     """Cost of polling an unchanged table, from the catalog's statistics (-1: unknown).
 
     Attributes:
-        pages: Pages read, by `formula` in the paper's symbols (N pages of the table, M of the copy, R the share that
-            the restriction leaves).
+        pages: Pages read, by `formula` in the paper's symbols (N pages of the table, M of the replica, R the share of
+            rows in the restriction).
         rows: Rows read.
-        shipped: Data that leaves the source when nothing changed.
+        shipped: Data that leaves the source if nothing changed.
     """
 
     pages: int
@@ -39,18 +39,18 @@ class Estimate:
 class Strategy(ABC):
     """Base of the strategies.
 
-    Holds as data what a strategy needs, sees and misses, and the plan that its statements use.
+    It has the needs, results and limits of a strategy as texts, and the plan that its statements use.
 
     Args:
         connector: The source's dialect and primitives.
-        plan: The stream as resolved against the catalog.
+        plan: The stream, resolved against the catalog.
     """
 
     name: ClassVar[str]
     site: ClassVar[Literal["database", "spark"]]
-    reads_by_index: ClassVar[bool] = False  # an index of the table decides what a poll costs
-    consistency: Consistency  # of a batch; a class says it, or its instances where the connector decides
-    needs: str  # these three too: options may decide
+    reads_by_index: ClassVar[bool] = False  # an index of the table decides the cost of a poll
+    consistency: Consistency  # of a batch; set by the class, or by its instances if the connector decides
+    needs: str  # set in the same way, as are the next two: options may decide
     sees: str
     misses: str
 
@@ -67,16 +67,16 @@ class Strategy(ABC):
         """Check that the connector can carry out this plan, before anything is created.
 
         Args:
-            place: Returns where in the configuration an option of the strategy is.
+            place: Returns the place in the configuration of an option of the strategy.
 
         Raises:
-            Refused: It cannot.
+            Refused: The connector cannot.
             ConfigError: An option does not fit the table.
         """
-        return  # by default it can
+        return  # by default every connector can
 
     def _wrong(self, option: str, place: Callable[[str], str] | None, what: str, remedy: str) -> ConfigError:
-        """The refusal of an option."""
+        """Return the refusal of an option."""
         where = place(option) if place else ""
         return ConfigError(what, stream=self.plan.stream, where=where, remedy=remedy)
 
@@ -84,12 +84,12 @@ class Strategy(ABC):
         """Return the plan with the options that the strategy fixes at prepare.
 
         Args:
-            remembered: What `frozen_options` returned at prepare, empty if it was not called; None before the baseline.
+            remembered: The result of `frozen_options` at prepare, empty if it was not called; None before the baseline.
         """
         return self.plan
 
     def frozen_options(self) -> dict[str, Any]:
-        """Options of the plan that the strategy has chosen, for the checkpoint, JSON-ready."""
+        """Return the options that the strategy has chosen, for the checkpoint, JSON-ready."""
         return {}
 
     def change_problem(self, *, columns: bool, where: bool) -> str:
@@ -98,32 +98,32 @@ class Strategy(ABC):
 
     @abstractmethod
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """The cost of a poll of the unchanged table.
+        """Estimate the cost of a poll of the unchanged table.
 
         Args:
-            indexes: Those of the table; looked up only where `reads_by_index`.
+            indexes: The table's indexes; read only if `reads_by_index`.
         """
 
     @abstractmethod
     def null_keys(self) -> Statement:
-        """One row (keys_null) of the table."""
+        """Return the query for one row (keys_null) of the table."""
 
     @abstractmethod
     def key_problems(self, within: KeyRange | None = None) -> Statement:
-        """One row (keys_more_than_once, keys_null), for keys that the catalog does not prove.
+        """Return the query for (keys_more_than_once, keys_null), for keys that are not proven.
 
         Args:
             within: The range to check; a lake strategy always checks the whole table.
         """
 
     def warnings(self) -> list[str]:
-        """Return what makes this strategy costlier than necessary on this table."""
+        """Return warnings about avoidable costs of this strategy on this table."""
         return []
 
 
 @dataclass(frozen=True)
 class Image:
-    """A captured column in an outbox: its names there, and whether its own value decides "changed"."""
+    """A captured column in an outbox; `compared` if its own value decides "changed"."""
 
     name: str
     position: int
@@ -135,8 +135,8 @@ class Image:
 def images(plan: StreamPlan, limit: int) -> list[Image]:
     """Return the outbox columns of a plan's captured columns.
 
-    Names longer than `limit` bytes are cut and made unique. Key columns are equal by the join; they are compared
-    only if their equality hides different bytes (a change of case).
+    Names longer than `limit` bytes are truncated and made unique. Key columns are equal by the join; they are compared
+    only if equal keys may have different bytes (a change of case).
     """
     keys = len(plan.key)
     return [
@@ -152,7 +152,7 @@ def images(plan: StreamPlan, limit: int) -> list[Image]:
 
 
 def prefixed(prefix: str, name: str, limit: int) -> str:
-    """`prefix` + `name`, within `limit` bytes of UTF-8."""
+    """Return `prefix` + `name`, within `limit` bytes of UTF-8."""
     whole = prefix + name
     if len(whole.encode()) <= limit:
         return whole
@@ -161,7 +161,7 @@ def prefixed(prefix: str, name: str, limit: int) -> str:
 
 
 def suffixed(name: str, suffix: str, limit: int) -> str:
-    """`name` + `suffix`, within `limit` bytes of UTF-8."""
+    """Return `name` + `suffix`, within `limit` bytes of UTF-8."""
     whole = name + suffix
     if len(whole.encode()) <= limit:
         return whole
@@ -170,6 +170,6 @@ def suffixed(name: str, suffix: str, limit: int) -> str:
 
 
 def table_name(kind: str, stream: str) -> str:
-    """Name of qbcd's own table of a stream, unique by a hash of the stream's name."""
+    """Return the name of a stream's own table, made unique by a hash of the stream's name."""
     slug = re.sub(r"[^a-z0-9]+", "_", stream.lower()).strip("_")[:40]
     return f"{kind}_{slug}_{hashlib.sha256(stream.encode()).hexdigest()[:8]}"

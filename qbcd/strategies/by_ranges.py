@@ -1,4 +1,4 @@
-"""Base of strategies that work range by range: key ranges, picked by the source, and sizes."""
+"""Base of strategies that work range by range; the source chooses the bounds of key ranges."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEFAULT_PAGES = 200
 
 
 class RangeOptions(VisitOptions):
-    """Options of strategies that visit the source range by range (paper sections 3.4 and 3.5).
+    """Options of strategies that poll the source range by range (paper sections 3.4 and 3.5).
 
     Attributes:
         pages_per_range: Pages that a range touches when ranges are built, unless `rows_per_range` is given.
@@ -47,25 +47,25 @@ class RangeOptions(VisitOptions):
 
 
 class ByRanges(InSource):
-    """A strategy that visits key ranges, each in a short transaction (paper, 3.4).
+    """A strategy that polls key ranges, each in a short transaction (paper, 3.4).
 
     Attributes:
-        by_ranges: Some polls visit key ranges.
-        tells_gone: Deleted rows are reported.
-        sweeps: A visit of a range finds deleted keys alone, so not the rows that leave the restriction.
+        by_ranges: Some polls read key ranges.
+        reports_deletes: Deleted rows are reported.
+        sweeps: A poll of a range finds deleted keys only, not the rows that leave the restriction.
         blind_to_deletes: Polls do not show deleted rows; a sweep or an audit finds them, or nothing does.
     """
 
     poll_mode: PollMode = "ranges"
     consistency: Consistency = "range"
     by_ranges = True
-    tells_gone = True
+    reports_deletes = True
     sweeps = False
     blind_to_deletes = False
     paged: ClassVar[tuple[str, ...]] = ("table", "partitioned", "matview")
 
     def bounds(self, within: KeyRange | None = None) -> Statement:
-        """Return the first key of every range but the first, picked by the source.
+        """Return the query for the first key of every range but the first, chosen by the source.
 
         Ranges are sized by the pages touched in key order, or by rows. They never split equal keys, since a bound is a
         key (docs/paper.md#c16 to #c18).
@@ -102,7 +102,7 @@ class ByRanges(InSource):
         relation = f"({compile_sql(render('row_keys', table=plan.table, key=plan.key), connector, plan).sql})"
         if within is None:
             return relation, plan.key
-        # under names of our own: a key column may be called range_id
+        # under qbcd's own names: a key column may be called range_id
         named = [f"t.{connector.quote(c.name)} AS qbcd_{i}" for i, c in enumerate(plan.key)]
         ranged = f"({connector.ranges.per_range(named, relation, plan.key, [within], aggregate=False)})"
         return ranged, tuple(replace(c, name=f"qbcd_{i}") for i, c in enumerate(plan.key))
@@ -115,11 +115,11 @@ class ByRanges(InSource):
         return []
 
     def sweep(self, part: OutboxSlice, within: KeyRange | None = None, reason: str = "") -> Statement:
-        """Write rows of the replica whose keys are no longer in the source into the outbox, as deletes."""
+        """Write the replica's rows whose keys are no longer in the source into the outbox, as deletes."""
         return self._part("changes", part, within, pairs="gone", after=[], exits=False, reason=reason)
 
     def counted(self, ranges: Sequence[KeyRange]) -> Statement:
-        """Rows (range_id, n) of the replica, which is the table as it was last seen."""
+        """Return the query for rows (range_id, n) of the replica."""
         names = ", ".join(self.connector.quote(c.name) for c in self.plan.key)
         relation = f"(SELECT {names} FROM {sql_name(self.connector, self.replica)})"
         return Statement(
@@ -127,5 +127,5 @@ class ByRanges(InSource):
         )
 
     def row_count(self) -> Statement:
-        """One row (n) with the table's rows under the restriction, for the guard before a pass."""
+        """Return the query for one row (n), the table's restricted rows, for guards before a pass."""
         return self._compiled("row_count")

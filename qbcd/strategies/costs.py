@@ -1,8 +1,8 @@
-"""The papers' cost formulas: pages that a poll touches, from sizes in pages (Carnes & Hanson 3.1 to 3.4, table 3).
+"""Cost formulas: pages that a poll reads (Carnes & Hanson 3.1 to 3.4, table 3).
 
-Symbols are the paper's, under names of their own where it uses one letter twice (docs/paper.md#c12): N pages of the
+Symbols are the paper's, renamed where it uses one letter twice (docs/paper.md#c12): N pages of the
 table, S of the table with timestamp and flag, M and W of the copy, I of an index, `delta` the share of rows that
-changed, `height` that of an index (the paper's second K). Results are fractions; a caller rounds.
+changed, `height` the height of an index (the paper's second K). Results are fractions; a caller rounds.
 
 Functions that no strategy calls say "for the cost advisor": the choice of a strategy by cost, which is not built yet.
 """
@@ -11,22 +11,22 @@ from __future__ import annotations
 
 import math
 
-POINTER_BYTES = 4  # of a tuple in an index entry, and of a counter in a row of the range table, as the paper has them
+POINTER_BYTES = 4  # of a tuple in an index entry, and of a counter in a row of the range table, as in the paper
 
 
 def pages(rows: float, row_bytes: int, page_bytes: int) -> float:
-    """Pages of `rows` rows of which none is cut in two; for the cost advisor."""
+    """Return the pages of `rows` rows if no row spans two pages; for the cost advisor."""
     return rows / (page_bytes // row_bytes)
 
 
 def yao(rows: int, pages: float, picked: int) -> float:
-    """Expected pages that hold `picked` of `rows` rows, where each row is as likely as any other (Yao 1977).
+    """Return the expected pages that hold `picked` of `rows` equally likely rows (Yao 1977).
 
-    For the cost advisor. Where changes are clustered, `picked / rows * pages` is what the paper takes for it.
+    For the cost advisor. For clustered changes, the paper uses `picked / rows * pages`.
     """
     if picked >= rows or pages <= 0:
         return max(0.0, pages)
-    others = rows - rows / pages  # rows that do not stand on a given page
+    others = rows - rows / pages  # rows that are not on a given page
     if picked > others:
         return pages
     missed = math.lgamma(others + 1) - math.lgamma(others - picked + 1)
@@ -35,22 +35,22 @@ def yao(rows: int, pages: float, picked: int) -> float:
 
 
 def mds(n: float, m: float, *, share: float = 1.0) -> float:
-    """R*N + M: the table, or the `share` of it that the restriction leaves, and the copy (3.1)."""
+    """Return R*N + M: the table, or the `share` of it in the restriction, and the copy (3.1)."""
     return share * n + m
 
 
 def ts(s: float, copy: float, delta: float) -> float:
-    """S + delta*N: a scan, and the copy of what changed (3.2.1)."""
+    """Return S + delta*N: a scan, and the changed rows of the copy (3.2.1)."""
     return s + delta * copy
 
 
 def tdi(s: float, copy: float, index: float, delta: float, height: float) -> float:
-    """(S + N + I)*delta + K: only what changed, by an index on the timestamp (3.2.2, figure 4)."""
+    """Return (S + N + I)*delta + K: changed rows, by an index on the timestamp (3.2.2, figure 4)."""
     return (s + copy + index) * delta + height
 
 
 def atdi(index: float, copy: float, delta: float, height: float) -> float:
-    """I*delta + delta*W + K: from the covering index, without a visit to the table (figures 5 and 6).
+    """Return I*delta + delta*W + K: from the covering index, not the table (figures 5 and 6).
 
     See docs/paper.md#c13.
     """
@@ -58,7 +58,7 @@ def atdi(index: float, copy: float, delta: float, height: float) -> float:
 
 
 def tlcs(n: float, digests: float, delta: float) -> float:
-    """N + delta*W: a scan that computes digests, and those that are written (3.3; docs/paper.md#c15).
+    """Return N + delta*W: a scan for digests, and the written digests (3.3; docs/paper.md#c15).
 
     For the cost advisor.
     """
@@ -66,20 +66,22 @@ def tlcs(n: float, digests: float, delta: float) -> float:
 
 
 def incremental(n: float, m: float, ranges: float) -> float:
-    """N + M + the range table, over a whole pass (3.4); for the cost advisor."""
+    """Return N + M + the range table, over a whole pass (3.4); for the cost advisor."""
     return n + m + ranges
 
 
-def covering_entry(stamp_bytes: int, key_bytes: int, field_bytes: int) -> int:
-    """Bytes of an entry of ATDI's index: timestamp and flag, tuple, key, pertinent fields (figure 5).
+def covering_entry(timestamp_bytes: int, key_bytes: int, field_bytes: int) -> int:
+    """Return the bytes of an entry of ATDI's index: timestamp, flag, tuple, key, fields (figure 5).
 
     For the cost advisor.
     """
-    return stamp_bytes + POINTER_BYTES + key_bytes + field_bytes
+    return timestamp_bytes + POINTER_BYTES + key_bytes + field_bytes
 
 
 def range_table(n: float, pages_per_range: int, key_bytes: int, page_bytes: int) -> float:
-    """Pages of the table of ranges, each row two keys and a counter (3.4; docs/paper.md#c18: a real one is larger).
+    """Return the pages of the range table; a row has two keys and a counter.
+
+    See the paper, 3.4; a real one is larger (docs/paper.md#c18).
 
     For the cost advisor.
     """

@@ -1,7 +1,7 @@
-"""ID, incremental differencing at the source (Carnes & Hanson 3.4 and 3.5, figure 7): MDS range by range.
+"""ID, incremental differencing at the source (Carnes & Hanson 3.4, 3.5): MDS range by range.
 
-An auxiliary table holds half-open key ranges, the first and the last one open. Each range is compared and applied in a
-transaction of its own, so that tables of any size are differenced without a long one.
+An auxiliary table holds half-open key ranges; the first has no lower end, the last no upper end. Each range is compared
+and applied in its own transaction, so tables of any size need no long transaction.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Id(ByRanges):
         "SELECT on the table, with an index in the order of the key; a schema of qbcd's own in the source, with room "
         "for a copy of the captured rows"
     )
-    sees = "every insert, update and delete, with old and new values, as the net change between two visits of a range"
-    misses = "states between two visits; a key that moves between ranges may be a delete now and an insert later"
+    sees = "every insert, update and delete, with old and new values, as the net change between two polls of a range"
+    misses = "states between two polls; a key that moves between ranges may be a delete now and an insert later"
 
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """2 N + size(aux) = 2.001 N (paper, 3.4) for a whole pass, here R*N + M + the range table."""
+        """Estimate 2 N + size(aux) = 2.001 N (paper, 3.4) for a whole pass, here R*N + M + size(aux)."""
         return self._scan_and_copy("R*N + M + size(aux), a whole pass")
 
     def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:

@@ -1,7 +1,7 @@
 """ID/RCS, incremental differencing with range checksums (Carnes & Hanson 3.6, figure 8).
 
-It needs SELECT alone. The source answers with count and checksum of every range in one statement; only dirty ranges,
-which differ from the replica, are shipped. Range checksums are sums of sound 64-bit row digests (docs/paper.md#c20).
+It needs SELECT alone. One statement returns count and checksum of every range; only rows of dirty ranges leave the
+source. Range checksums are sums of sound 64-bit row digests (docs/paper.md#c20).
 Ranges are of the key (`qbcd.strategies.partitions.key`), of its hash (`qbcd.strategies.partitions.hash`) or of the
 table's pages (`qbcd.strategies.partitions.page`), chosen at prepare.
 """
@@ -28,11 +28,9 @@ from qbcd.strategies.partitions.hash import HashPartitioning
 from qbcd.strategies.partitions.key import KeyPartitioning
 from qbcd.strategies.partitions.page import PagePartitioning
 
-CORRELATION_FLOOR = (
-    0.5  # below it a key-range scan visits heap pages out of order, which costs several sequential scans
-)
+CORRELATION_FLOOR = 0.5  # below it a key-range scan reads heap pages out of order, which costs several sequential scans
 BUCKETS = "buckets"  # the option
-FIXED = "buckets_fixed"  # in a plan, next to it: the user has named the kind
+FIXED = "buckets_fixed"  # in a plan, next to it: the user has set the kind
 PARTITIONINGS: Mapping[str, type[Partitioning]] = {
     "key": KeyPartitioning,
     "hash": HashPartitioning,
@@ -54,8 +52,8 @@ class IdRcsOptions(VisitOptions):
     Attributes:
         rows_per_range: Rows that a range holds when ranges are built; None if the table's size decides.
         buckets: Kind of ranges: of the key, of its hash, or of the table's pages; None if the catalog decides.
-        replica: What is kept of a row: its values, or key and digest.
-        consistency: ``range`` if each range may be read in a state of its own; None for one state if possible.
+        replica: The stored part of a row: its values, or key and digest.
+        consistency: ``range`` if each range may be read in its own state; None for one state if possible.
     """
 
     meaning = ("buckets", "replica")
@@ -87,32 +85,32 @@ class IdRcsOptions(VisitOptions):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Every option; `target` is None without `pace`: then as few statements as possible."""
+        """All options; `target` is None without `pace`: then as few statements as possible."""
         values = super().options
         return values if "pace" in self.model_fields_set else {**values, "target": None}
 
     @property
     def without_old_values(self) -> str:
-        """With digests alone."""
+        """The reason if the replica has digests only."""
         return "keys and digests are all that it keeps" if self.replica == "digest" else ""
 
     @property
     def old_values_remedy(self) -> str:
-        """A replica of rows."""
+        """The option for a replica of rows."""
         return "`replica: rows`"
 
     @property
     def compares_digests(self) -> bool:
-        """With a replica of rows."""
+        """True with a replica of rows."""
         return self.replica == "rows"
 
     def problems(self, use: StrategyUse) -> Iterator[Problem]:
-        """Rows without a key need a replica of rows, and ranges that are not of keys."""
+        """Yield a problem if rows without a key have a digest replica, or ranges of keys or pages."""
         if use.key != ():
             return
         if self.replica == "digest":
-            lost = "the delete of a row without a key would show nothing of the row"
-            what = f"{lost}: with `replica: digest` it has no old values"
+            what = "the delete of a row without a key would show nothing of the row"
+            what = f"{what}: with `replica: digest` it has no old values"
             yield use.table_problem("key", what, "write `replica: rows`, or name the columns that identify a row")
         elif self.buckets == "key":
             what = "there can be no ranges of a key that rows do not have"
@@ -137,10 +135,10 @@ class IdRcs(Strategy):
     misses: str = "states between two polls (a row inserted and deleted again leaves no event)"
 
     by_hash = True  # ranges may be of the key's hash
-    checksum_template = "row_digests"  # template of the rows that checksums sum
-    summed = "digest"  # column of fetched rows that a range's checksum is the sum of
+    checksum_template = "row_digests"  # template of the rows that checksums add up
+    summed = "digest"  # column of fetched rows; a range's checksum is its sum
     extra: tuple[tuple[str, str], ...] = ()  # (name, Spark's type) of further columns of a fetched row
-    was: tuple[Column, ...] = ()  # columns whose digest is fetched in addition to the row's own
+    was: tuple[Column, ...] = ()  # columns of a second digest, fetched in addition to the row's own
     deletes = True  # deletes are reported
 
     def __init__(self, connector: Connector, plan: StreamPlan) -> None:
@@ -153,10 +151,10 @@ class IdRcs(Strategy):
             self.sees, self.misses = SEES_BY_DIGEST, f"{type(self).misses}; old values and the names of changed columns"
 
     def check(self, place: Callable[[str], str] | None = None) -> None:
-        """Check that the source can be read as the options say.
+        """Check that the source can be read according to the options.
 
         Raises:
-            ConfigError: It cannot.
+            ConfigError: An option does not fit the source.
         """
         if self.plan.option("consistency") == "snapshot" and not self.connector.supports(SupportsSnapshots):
             what = "sessions of this database share no snapshot"
@@ -180,7 +178,7 @@ class IdRcs(Strategy):
     def _check_pages(self, place: Callable[[str], str] | None) -> None:
         """Check that ranges of pages are possible.
 
-        Rows move among such ranges: only one state of a stored table, and its keys, identify a row.
+        Rows move among such ranges, so polls need one state of a stored table, and keys that identify rows.
         """
         other = "remove it, or prepare the stream with `buckets: key` or `hash`"
         if self.plan.option("per_poll"):
@@ -205,14 +203,14 @@ class IdRcs(Strategy):
     def with_old_digest(self, was: Sequence[Column]) -> IdRcs:
         """Return this strategy with images that also have the digest over the columns `was`.
 
-        Both digests are of the same read.
+        One read computes both digests.
         """
         made = copy.copy(self)
         made.was, made.extra = tuple(was), (*self.extra, ("old_digest", "bigint"))
         return made
 
     def row_checksums(self) -> IdRcs:
-        """The strategy whose checksums are those of whole rows, as `verify` compares them."""
+        """Return the strategy whose checksums are of whole rows, as `verify` compares them."""
         return self
 
     @property
@@ -236,10 +234,10 @@ class IdRcs(Strategy):
         """
         if not self.by_hash:
             return self.plan
-        said = self.plan.option(BUCKETS)
-        # streams prepared before there was a choice remember none
-        kind = (said or self._suited()) if remembered is None else remembered.get(BUCKETS, "key")
-        return self.plan.with_options(**{BUCKETS: kind, FIXED: said is not None})
+        given = self.plan.option(BUCKETS)
+        # streams prepared by an early version have no kind in the checkpoint
+        kind = (given or self._suited()) if remembered is None else remembered.get(BUCKETS, "key")
+        return self.plan.with_options(**{BUCKETS: kind, FIXED: given is not None})
 
     def frozen_options(self) -> dict[str, Any]:
         """Return the kind of the checkpoint's ranges; empty if the strategy has no choice."""
@@ -256,28 +254,28 @@ class IdRcs(Strategy):
         return "page" if self.is_by_pages else "hash"
 
     def digests(self) -> str:
-        """The captured rows as a FROM item with `qbcd_digest`: what every checksum sums."""
+        """Return the captured rows as a FROM item with `qbcd_digest`, which every checksum adds up."""
         return self.partitioning.digests()
 
     def images(self, ranges: Sequence[KeyRange], part: Share = WHOLE, *, typed: bool) -> Statement:
-        """Rows of `ranges` with key identity, digest and wire-form values c0..cn.
+        """Return the query for rows of `ranges` with key identity, digest and wire values c0..cn.
 
-        Each digest is from the same read as its row. Rows without a key have no identity but their digest. With
-        `typed`, column `untravelled` names the positions of values that no typed sink can take.
+        Each digest is from the same read as its row. The digest is the only identity of rows without a key. With
+        `typed`, column `untravelled` names the positions of values that no typed sink can hold.
         """
         return self.partitioning.rows(ranges, self._outputs(typed), "row_images", part, typed=typed, **self._digests())
 
     def row_fingerprints(self, ranges: Sequence[KeyRange], part: Share = WHOLE) -> Statement:
-        """Rows (range_id, key_id, digest, k0..kn) of `ranges`: row digests and the keys' texts."""
+        """Return the query for rows (range_id, key_id, digest, k0..kn) of `ranges`; k are key texts."""
         texts = [f"t.qbcd_k{i} AS k{i}" for i in range(len(self.plan.key))]
         select = ["t.qbcd_key_id AS key_id", "t.qbcd_digest AS digest", *texts]
         return self.partitioning.rows(ranges, select, "row_marks", part)
 
     def recent_keys(self, ranges: Sequence[KeyRange], part: Share = WHOLE, *, since: str, most: int) -> Statement:
-        """At most `most` rows (range_id, key_id, k0..kn) of `ranges` that were written recently.
+        """Return the query for at most `most` recently written rows (range_id, key_id, k0..kn).
 
-        That is at or after `since`, a watermark of the source's. Used for tables that are `paged`, if the connector has
-        leaves.
+        That is at or after `since`, a watermark of the source's. It is used for tables that are `paged`, if the
+        connector has leaves.
         """
         texts = [f"t.qbcd_k{i} AS k{i}" for i in range(len(self.plan.key))]
         found = self.partitioning.rows(
@@ -286,7 +284,7 @@ class IdRcs(Strategy):
         return Statement(f"SELECT q.* FROM (\n{found.sql}\n) AS q LIMIT {most:d}")
 
     def images_of(self, keys: Sequence[Sequence[str]], *, typed: bool) -> Statement:
-        """Rows as in `images`, but without range_id, by `keys` as `row_fingerprints` gives them."""
+        """Return the query for rows as in `images`, without range_id, by the texts of `row_fingerprints`."""
         relation = self.partitioning.relation("row_images", typed=typed, hashed=False, **self._digests())
         return Statement(
             self.connector.require(SupportsKeyLookup).of_keys(self._outputs(typed), relation, self.plan.key, keys)
@@ -304,19 +302,19 @@ class IdRcs(Strategy):
         return [*identity, "t.qbcd_digest AS digest", *columns, *untravelled, *extra]
 
     def key_problems(self, within: KeyRange | None = None) -> Statement:
-        """(keys_more_than_once, keys_null) of the table, for keys that the catalog does not prove."""
+        """Return the query for (keys_more_than_once, keys_null), for keys that are not proven."""
         return compile_sql(self._canonical("key_problems"), self.connector, self.plan)
 
     def null_keys(self) -> Statement:
-        """(keys_null) of the table: rows that no key identifies and that are in no range of it."""
+        """Return the query for (keys_null): rows that no key identifies and that are in no range."""
         return compile_sql(self._canonical("null_keys"), self.connector, self.plan)
 
     def warnings(self) -> list[str]:
-        """Return what makes this strategy costlier than necessary."""
+        """Return a warning if the key does not follow the storage order."""
         follows = self.partitioning.key_follows()
         if self.partitioning.hashed or self.partitioning.paged or follows is None or follows >= CORRELATION_FLOOR:
             return []
-        what = "the rows of ranges that differ" if self.partitioning.is_placed else "all rows"
+        what = "the rows of dirty ranges" if self.partitioning.is_placed else "all rows"
         return [
             f"key {self.plan.key[0].name} does not follow the table's physical order (correlation {follows:.2f}): "
             f"a poll reads {what} out of order, which costs several plain scans; `buckets: page`, `buckets: "

@@ -1,7 +1,7 @@
 """Base of strategies with replica and outbox in the source, next to the table.
 
-A poll writes what it finds into the outbox and updates the replica from there, never from the table again. Strategies
-differ in which rows they read, and in how much of a row the replica keeps.
+A poll writes its changes into the outbox and updates the replica from there; it does not read the table again.
+Strategies differ in the rows that they read, and in the part of a row that the replica keeps.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ READING = (
     "baseline_replica",
     "baseline_outbox",
     "replica_fill",
-)  # templates that read what is captured, and write
+)  # templates that read captured rows and write
 
 PollMode = Literal["whole", "window", "flagged", "ranges", "delta"]
 Columns = tuple[str, ...]
@@ -47,7 +47,7 @@ class OutboxSlice:
 
     Attributes:
         seq: The batch's number, or :data:`OPEN` while it is open.
-        first: The ordinal at which the step's rows begin.
+        first: The ordinal of the step's first row.
     """
 
     epoch: int
@@ -56,13 +56,13 @@ class OutboxSlice:
 
     @property
     def params(self) -> dict[str, int]:
-        """Values of the placeholders that every statement about a part has."""
+        """Values of the placeholders that every statement about a slice has."""
         return {"epoch": self.epoch, "batch_seq": self.seq, "first": self.first}
 
 
 @dataclass(frozen=True)
 class OwnTable:
-    """A table of a stream in qbcd's schema: its columns with their types, and its primary key.
+    """A table of a stream in qbcd's schema: columns with types, and primary key.
 
     Attributes:
         written_over: Its rows are updated in place.
@@ -75,7 +75,7 @@ class OwnTable:
 
     @property
     def layout(self) -> tuple[Columns, Columns]:
-        """(columns, primary key) by name, as a catalog gives them."""
+        """(columns, primary key) by name, as a catalog returns them."""
         return tuple(name for name, _ in self.columns), self.key
 
 
@@ -108,8 +108,8 @@ class InSource(Strategy):
         poll_mode: One statement over the whole table, a window of timestamps (also with removal of flagged rows), key
             ranges one by one, or affected keys of a query.
         keeps: The part of a row that the replica keeps.
-        steady: A step sees one state of the source in all its statements.
-        by_timestamps: Polls rely on timestamps, which say nothing about a table that was replaced by another one.
+        steady: All statements of a step see one state of the source.
+        by_timestamps: Polls rely on timestamps, which do not show that a table was replaced by another one.
     """
 
     site = "database"
@@ -126,7 +126,7 @@ class InSource(Strategy):
 
     # -- tables ------------------------------------------------------------------------------------------------------
     def check(self, place: Callable[[str], str] | None = None) -> None:
-        """The outbox needs columns of its own and two for each captured one."""
+        """Check that an outbox with two columns for each captured one fits the column limit."""
         width, limit = len(OWN_COLUMNS) + 2 * len(self.plan.captured), self.connector.column_limit
         if width > limit:
             raise Refused(
@@ -137,23 +137,23 @@ class InSource(Strategy):
             )
 
     def tables(self) -> list[OwnTable]:
-        """The stream's own tables: the outbox, and a replica where the strategy keeps one."""
+        """Return the stream's own tables: the outbox, and a replica if the strategy keeps one."""
         found = [OwnTable(self.outbox, tuple(self._outbox_columns()), OUTBOX_KEY)]
         if self.keeps != "nothing":
             found.insert(0, OwnTable(self.replica, tuple(self._replica_columns()), self._key_names))
         return found
 
     def ddl(self) -> list[str]:
-        """CREATE TABLE of the stream's own tables; repeatable."""
+        """Return CREATE TABLE statements of the stream's own tables; repeatable."""
         make, name = self.connector.ddl.create_table, self.connector
         return [make(sql_name(name, t.name), t.columns, t.key, written_over=t.written_over) for t in self.tables()]
 
     def indexes(self) -> list[str]:
-        """CREATE INDEX of the stream's own tables; repeatable."""
+        """Return CREATE INDEX statements of the stream's own tables; repeatable."""
         return []
 
     def missing_indexes(self, look_up: Callable[[Table], Sequence[Index]]) -> list[str]:
-        """CREATE INDEX on captured tables, for windows that no index serves yet.
+        """Return CREATE INDEX statements on captured tables, for windows that no index serves yet.
 
         Args:
             look_up: Lists a table's indexes.
@@ -161,11 +161,11 @@ class InSource(Strategy):
         return []
 
     def views(self) -> list[str]:
-        """CREATE VIEW for users of the captured table, for a DBA."""
+        """Return CREATE VIEW statements for users of the captured table, for a DBA."""
         return []
 
     def write_rights(self) -> list[WriteRight]:
-        """Rights to write the captured table that the plan's options need."""
+        """Return the rights to write the captured table that the plan's options need."""
         return []
 
     @property
@@ -201,31 +201,31 @@ class InSource(Strategy):
         return found if self.keeps == "nothing" else [*found, self._part("replica_insert", part)]
 
     def apply(self, part: OutboxSlice, within: KeyRange | None = None) -> list[Statement]:
-        """Update the replica to the state that `part` describes: old images out, new ones in.
+        """Update the replica to the state of `part`: delete old images, insert new ones.
 
         Args:
             part: The differences found.
-            within: The range in which they were found. The source then never reads beyond it, whatever its statistics
-                of the outbox say, which change with each open batch.
+            within: The range of these differences. The source then never reads beyond it, even if its statistics of the
+                outbox, which change with each open batch, are wrong.
         """
         if self.keeps == "nothing":
             return []
         return [self._part("replica_delete", part, within), self._part("replica_insert", part)]
 
     def counts(self, part: OutboxSlice) -> Statement:
-        """Rows (op, events) of a part."""
+        """Return the query for rows (op, events) of a slice."""
         return self._part("outbox_counts", part)
 
     def untravelled(self, part: OutboxSlice) -> Statement:
-        """One row with 1 for every captured column, in order, that holds a value no typed sink can take."""
+        """Return the query for one row: 1 for each captured column with a value beyond typed sinks."""
         return self._part("outbox_untravelled", part)
 
     def key_problems(self, within: KeyRange | None = None) -> Statement:
-        """(keys_more_than_once, keys_null) of the table, for keys that the catalog does not prove."""
+        """Return the query for (keys_more_than_once, keys_null), for keys that are not proven."""
         return self._compiled("key_problems", within=within)
 
     def null_keys(self) -> Statement:
-        """(keys_null) of the table: rows that no key identifies and that are in no range of it."""
+        """Return the query for (keys_null): rows that no key identifies and that are in no range."""
         return self._compiled("null_keys", key=self.plan.key)
 
     def row_count(self) -> Statement | None:
@@ -236,34 +236,35 @@ class InSource(Strategy):
         return None
 
     def written_rows(self) -> Statement | None:
-        """Return the statement that counts rows (n) that a write of their checksum changed.
+        """Return the statement that counts rows (n) that changed when their checksum was written.
 
         None if no checksum is written into the table.
         """
         return None
 
     def differing_keys(self, part: OutboxSlice, most: int) -> Statement:
-        """(op, k0..kn) of a part's first `most` rows, keys as canonical text."""
+        """Return the query for (op, k0..kn) of a slice's first `most` rows, keys as canonical text."""
         return self._part("outbox_keys", part, most=most)
 
-    # -- a change of what is captured ---------------------------------------------------------------------------------
+    # -- a change of the captured definition
+    # ---------------------------------------------------------------------------------
     def fill(self, added: Columns) -> Statement:
         """Copy the present values of `added` captured columns into the replica's rows."""
         return self._compiled("replica_fill", added=[i for i in self._images if i.name in added])
 
     def unknown(self, added: Columns, part: OutboxSlice) -> Statement:
-        """Remove the old values of `added` columns, which come from `fill`, from a part."""
+        """Remove the old values of `added` columns, which come from `fill`, from a slice."""
         return self._part("outbox_unknown", part, added=[i for i in self._images if i.name in added])
 
     def image_names(self, added: Columns) -> dict[str, str]:
-        """By its name in the outbox, the column of `added` that an image is of."""
+        """Return the images of `added` columns: name in the outbox -> column."""
         return {name: i.name for i in self._images if i.name in added for name in (i.before, i.after)}
 
     # -- ranges ------------------------------------------------------------------------------------------------------
     def per_range(self, part: OutboxSlice, ranges: Sequence[KeyRange]) -> list[Statement]:
-        """Two statements, rows (range_id, n, net): a part's events by range, and its net growth."""
+        """Return two queries for rows (range_id, n, net): a slice's events and net growth by range."""
         made = []
-        # under names of our own: MariaDB removes leading blanks of an alias
+        # under qbcd's own names: MariaDB removes leading blanks of an alias
         key = [replace(c, name=f"qbcd_{i}") for i, c in enumerate(self.plan.key)]
         for side, net in (("a", "COALESCE(SUM(CASE WHEN t.qbcd_op = 'c' THEN 1 ELSE 0 END), 0)"), ("b", "-COUNT(*)")):
             relation = self._compiled("outbox_range_keys", side=side, **dict[str, Any](part.params)).sql
@@ -296,7 +297,7 @@ class InSource(Strategy):
             "after": self._images,
             "pertinent": [i for i in self._images if i.compared],
             "ranged": within is not None,
-            # what only some strategies have, see their own `_context`
+            # set by some strategies only, see their own `_context`
             "fresh": False,
             "checksum": "",
             "deletes": True,
@@ -328,18 +329,18 @@ class InSource(Strategy):
         return round(table.pages * min(1.0, width / table.row_width)) if table.row_width and width else table.pages
 
     def _scan_and_copy(self, formula: str) -> Estimate:
-        """R*N + M (paper, table 3); twice where there is no FULL JOIN."""
-        times, told = (1, formula) if self.connector.full_join else (2, f"2 ({formula})")
+        """Estimate R*N + M (paper, table 3); twice without a FULL JOIN."""
+        times, text = (1, formula) if self.connector.full_join else (2, f"2 ({formula})")
         table = self.plan.table
         pages = times * costs.mds(table.pages, self._copied_pages)
-        return Estimate(round(pages), times * 2 * table.rows if table.rows >= 0 else -1, told, "nothing")
+        return Estimate(round(pages), times * 2 * table.rows if table.rows >= 0 else -1, text, "nothing")
 
 
 def sql_name(connector: Connector, table: tuple[str, str]) -> str:
-    """A table's quoted name in the connector's dialect."""
+    """Return a table's quoted name in the connector's dialect."""
     return ".".join(connector.quote(part) for part in table)
 
 
 def own_tables(schema: str, stream: str) -> list[tuple[str, str]]:
-    """All tables that a stream can have in `schema`."""
+    """Return all tables that a stream can have in `schema`."""
     return [(schema, table_name(kind, stream)) for kind in ("replica", "outbox", "purge")]

@@ -1,7 +1,7 @@
-"""MDS, modified database schema (Carnes & Hanson 3.1, figure 1): a replica in the source, compared there.
+"""MDS, modified database schema (Carnes & Hanson 3.1, figure 1): a source replica.
 
-One FULL JOIN on the keys (a LEFT JOIN and an anti-join where there is none) finds inserts, updates and deletes of one
-statement's snapshot. The paper's three branches are one pass here (docs/paper.md#c1 to #c5).
+One FULL JOIN on the keys (a LEFT JOIN and an anti-join on databases without it) finds inserts, updates and deletes in
+the snapshot of one statement. The paper's three branches are one pass here (docs/paper.md#c1 to #c5).
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Mds(InSource):
     misses = "states between two polls (a row inserted and deleted again leaves no event)"
 
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """R*N + M (paper, table 3): the table is read once and so is the copy."""
+        """Estimate R*N + M (paper, table 3): table and copy are each read once."""
         return self._scan_and_copy("R*N + M")
 
     def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:
-        """The one statement that finds all changes and writes them into the outbox."""
+        """Return the statement that finds all changes and writes them into the outbox."""
         return self._part("changes", part, within)

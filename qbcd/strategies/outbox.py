@@ -1,6 +1,6 @@
-"""A batch's rows in the outbox, once found: numbered, paired, read and forgotten by the batch's header alone.
+"""Statements on a batch's rows in the outbox, by its header: number, pair, read, delete.
 
-What stands here needs no plan of today: a batch keeps the columns under which it was staged.
+They do not use today's plan: a batch keeps the columns under which it was staged.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from qbcd.model import BatchHeader, Statement, StreamPlan, Table
 from qbcd.sql import compile_sql, render
 from qbcd.strategies.base import images, prefixed, table_name
 
-OPEN = 0  # stands for a batch's number until it is sealed
+OPEN = 0  # a batch's number until it is sealed
 
 
 def outbox_name(stream: str) -> str:
-    """Name of a stream's outbox table."""
+    """Return the name of a stream's outbox table."""
     return table_name("outbox", stream)
 
 
@@ -28,7 +28,7 @@ class StagedBatch:
         connector: The source's dialect and primitives.
         schema: qbcd's schema in the source.
         header: The batch; an open one has number :data:`OPEN`.
-        outbox: The outbox table as the catalog has it.
+        outbox: The outbox table by the catalog.
     """
 
     def __init__(self, connector: Connector, schema: str, header: BatchHeader, outbox: Table) -> None:
@@ -42,12 +42,15 @@ class StagedBatch:
         }
 
     def rows(self) -> str:
-        """The batch's rows in wire form, for a JDBC read."""
+        """Return the query for the batch's rows in wire form, for a JDBC read."""
         number = {"epoch": self.header.epoch, "batch_seq": self.header.seq}
         return compile_sql(render("outbox_rows", **self._context, **number), self.connector, self.plan).sql
 
     def seal(self, seq: int) -> list[Statement]:
-        """Gives the open batch its number: deletes first, then updates, then inserts, without a gap."""
+        """Give the open batch its number.
+
+        Ordinals have no gap: deletes first, then updates, then inserts.
+        """
         sealing = compile_sql(
             render("outbox_seal", **self._context),
             self.connector,
@@ -57,7 +60,7 @@ class StagedBatch:
         return [sealing, forget_batch(self.connector, self.schema, self.header, OPEN)]
 
     def pair_keys(self, seq: int) -> list[Statement]:
-        """Marks each delete and insert of equal content, where each is the only one of that content in the batch."""
+        """Mark each delete and insert of equal content, if that content is unique in the batch."""
         if not self._context["content"]:
             return []
         epoch = self.header.epoch
@@ -69,19 +72,19 @@ class StagedBatch:
 
 
 def forget_batch(connector: Connector, schema: str, header: BatchHeader, seq: int) -> Statement:
-    """Deletes the rows that stand under a number in the outbox; asks nothing of its columns."""
+    """Delete a batch's rows from the outbox; needs no column of the captured table."""
     canonical = render("outbox_forget", outbox=(schema, outbox_name(header.stream)))
     return compile_sql(canonical, connector, None, {"epoch": header.epoch, "batch_seq": seq})
 
 
 def _plan(header: BatchHeader, outbox: Table, limit: int) -> StreamPlan:
-    """The plan under which a batch was staged, read back from its header and the outbox's own columns."""
+    """Return the plan under which a batch was staged, from its header and the outbox's columns."""
     captured = []
     for name, travel in header.columns:
         column = outbox.column(prefixed("b_", name, limit))
         if column is None:
             raise StateConflict(
-                f"outbox {outbox.name} has lost column {name!r}",
+                f"outbox {outbox.name} no longer has column {name!r}",
                 stream=header.stream,
                 remedy=f"restore it, or qbcd reset {header.stream} --discard and prepare it again",
             )

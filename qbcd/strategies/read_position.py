@@ -1,4 +1,4 @@
-"""A reader's position in a table by its own timestamp, as a condition on the rows."""
+"""Position of a reader in a table, by its timestamp, as a condition on the rows."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class ReadPosition:
     """A reader's timestamp and watermark.
 
     Attributes:
-        names: Its columns, in the order of their coalesce, or the server's own versions.
-        zone: Of a column that has none, the zone that its values were written in.
-        watermark: How far it has read.
+        names: The timestamp columns, in the order of their coalesce, or the server's own versions.
+        zone: The zone in which a column without zone was written.
+        watermark: The reader's watermark.
     """
 
     names: tuple[str, ...]
@@ -41,13 +41,13 @@ def unread_by(
     """
     contexts, values = [], {}
     for number, one in enumerate(dict.fromkeys(readers)):
-        stamp, bound = _stamp(connector, plan, one), f"lo{number}"
-        contexts.append({**stamp.since(), "lo": bound})
-        values[bound] = stamp.bound(one.watermark)
+        reader, bound = _reader(connector, plan, one), f"lo{number}"
+        contexts.append({**reader.since(), "lo": bound})
+        values[bound] = reader.bound(one.watermark)
     return contexts, values
 
 
-def _stamp(connector: Connector, plan: StreamPlan, one: ReadPosition) -> Ts:
+def _reader(connector: Connector, plan: StreamPlan, one: ReadPosition) -> Ts:
     columns = [plan.table.column(name) for name in one.names]
     zoneless = "zoneless" in {connector.watermarks.mark_kind(c) for c in columns if c is not None}
     zone = {"zone": one.zone} if zoneless and one.zone else {}

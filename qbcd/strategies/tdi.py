@@ -1,7 +1,7 @@
 """TDI, timestamp and delete flag with an index (Carnes & Hanson 3.2.2, figures 2 to 4).
 
 The application flags a row instead of deleting it, so its timestamp shows the delete. Flag and replica decide what
-event a row becomes (docs/paper.md#c7); a row that was inserted and deleted between two polls gives none
+event a row becomes (docs/paper.md#c7); a row that was inserted and deleted between two polls gives no event
 (docs/paper.md#c6). `purge` removes flagged rows by key, flag and timestamp once their batch is durable, never a row
 that was revived (docs/paper.md#c8).
 """
@@ -30,7 +30,7 @@ from qbcd.watermark import Window
 
 MARK = "qbcd_mark"
 
-# How much longer than the longest time between two polls a flagged row must stay (a poll may fail, or be late)
+# A flagged row must stay for this many times the longest time between two polls (a poll may fail, or be late)
 RETENTION_FACTOR = 3
 
 
@@ -39,9 +39,9 @@ class FlagOptions(WatermarkOptions):
 
     Attributes:
         delete_flag: Column that marks a row as deleted.
-        deleted_value: What it holds then.
+        deleted_value: Its value then.
         purge: True if qbcd removes flagged rows once their batch is durable.
-        retention: How long the application leaves flagged rows in place; None for ever.
+        retention: Time for which the application leaves flagged rows in place; None for ever.
         create_index: True if `prepare` creates the covering index.
     """
 
@@ -60,12 +60,12 @@ class FlagOptions(WatermarkOptions):
         return self
 
     def problems(self, use: StrategyUse) -> Iterator[Problem]:
-        """Flagged rows stay until a poll has read them."""
+        """Yield a problem if flagged rows may be removed before a poll has read them."""
         yield from super().problems(use)
         name, longest = max(("every", use.every), ("lag", self.lag or timedelta(0)), key=lambda item: item[1])
         if self.retention is None or self.retention >= RETENTION_FACTOR * longest:
             return
-        # no lengths of the file's own: they may have come through placeholders
+        # do not show intervals of the configuration: they may come from placeholders
         given = f", which is {in_words(DEFAULT_EVERY)} where it is not given" if name == "every" else ""
         yield use.option_problem(
             "retention",
@@ -109,15 +109,15 @@ class Tdi(Watermarked):
         self.purge = (schema, table_name("purge", plan.stream))
         self.needs = (
             "SELECT on the table with a timestamp and a delete flag that every writer sets, and an index on the "
-            "timestamp; a sight of all sessions; a schema of qbcd's own in the source, with room for a copy of the "
-            "captured rows" + ("; DELETE on the table" if self.purges else "")
+            "timestamp; the right to see all sessions; a schema of qbcd's own in the source, with room for a copy of "
+            "the captured rows" + ("; DELETE on the table" if self.purges else "")
         )
 
     def check(self, place: Callable[[str], str] | None = None) -> None:
-        """The flag exists, and its type can say deleted.
+        """Check that the flag exists, and that its type can hold `deleted_value`.
 
         Raises:
-            ConfigError: It cannot.
+            ConfigError: An option does not fit the table.
         """
         super().check(place)
         table, value = self.plan.table, self.plan.option("deleted_value")
@@ -135,39 +135,39 @@ class Tdi(Watermarked):
                 f"delete flag {self.flag!r} of type {column.sql_type}: {problem}",
                 "set `deleted_value` to a value of its type, such as true, 1 or 'T'",
             )
-        if self.purges and not self.system and self.marks and self.kind == "counter":
+        if self.purges and not self.system and self.timestamps and self.kind == "counter":
             raise self._wrong(
                 "purge",
                 place,
-                "a purge goes by the time of a row, and its timestamp is a counter",
+                "a purge needs the time of a row, and its timestamp is a counter",
                 "remove `purge`, or name a timestamp column",
             )
-        if self.system or len(self.marks) != 1:
+        if self.system or len(self.timestamps) != 1:
             raise self._wrong("timestamp", place, "a delete flag goes with one timestamp column", "name one column")
 
     def tables(self) -> list[OwnTable]:
-        """Replica, outbox and purge list.
+        """Return replica, outbox and purge list.
 
         The list exists even if nothing is purged, since the user may turn `purge` on.
         """
-        mark = (MARK, self.connector.ddl.column_type(self.marks[0]))
+        mark = (MARK, self.connector.ddl.column_type(self.timestamps[0]))
         columns = tuple((c.name, self.connector.ddl.column_type(c)) for c in self.plan.key)
         return [*super().tables(), OwnTable(self.purge, (*columns, mark), (*self._key_names, MARK))]
 
     def write_rights(self) -> list[WriteRight]:
-        """DELETE, for `purge`."""
+        """Return DELETE, for `purge`."""
         return [WriteRight("purge", "to remove flagged rows, for purge", delete=True)] if self.purges else []
 
     # -- purge -------------------------------------------------------------------------------------------------------
-    def note_flagged(self, window: Window, *, told: bool = False) -> Statement:
+    def note_flagged(self, window: Window, *, reported: bool = False) -> Statement:
         """List (key, timestamp) of the flagged rows of a window.
 
         Run this before the poll reads the window, which then sees them all.
 
         Args:
-            told: Only rows that are still in the replica: they are about to be reported.
+            reported: Only rows that are still in the replica: this poll reports them.
         """
-        how = {"purge": self.purge, "told": told, **self._window(window)}
+        how = {"purge": self.purge, "told": reported, **self._window(window)}
         return self._compiled("purge_note", self._bounds(window), **how)
 
     def forget_unflagged(self) -> Statement:
@@ -175,7 +175,7 @@ class Tdi(Watermarked):
         return self._compiled("purge_forget", {}, purge=self.purge)
 
     def listed(self) -> Statement:
-        """A row, where any is listed."""
+        """Return the query for one row if any is listed."""
         return self._compiled("purge_any", {}, purge=self.purge)
 
     def purge_rows(self, readers: Sequence[ReadPosition]) -> Statement:
@@ -188,14 +188,14 @@ class Tdi(Watermarked):
         return ReadPosition(self.names, self.zone, watermark)
 
     def view(self) -> str:
-        """A view that hides flagged rows from the application, for a DBA."""
+        """Return a view that hides flagged rows from the application, for a DBA."""
         table, quote = self.plan.table, self.connector.quote
         name = f"{quote(table.schema)}.{quote(suffixed(table.name, '_live', self.connector.identifier_limit))}"
         live = self._compiled("live_rows").sql
         return f"CREATE OR REPLACE VIEW {name} AS\n{live}"
 
     def views(self) -> list[str]:
-        """The view of `view`."""
+        """Return the statement of `view`."""
         return [self.view()]
 
     def _context(self) -> dict[str, Any]:

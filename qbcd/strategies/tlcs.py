@@ -1,10 +1,10 @@
-"""TLCS, tuple-level checksum (Carnes & Hanson 3.3): the source keeps one digest a row instead of a copy of it.
+"""TLCS, tuple-level checksum (Carnes & Hanson 3.3): one digest a row instead of a copy.
 
 Variant (b), the default, keeps key and digest in a table of qbcd's own; variant (a) keeps the digest in a column of the
 captured table itself. Stored is the digest that was last *reported*: staging and write-back are one transaction, so a
-row that changes in between differs from its digest at the next visit (docs/design/protocol.md#rule-12). Inserts and
-deletes are decided by keys, never by a digest that is missing. Variant (d) leaves deletes out and saves the look at the
-keys that are gone. Variant (c) keeps key and digest in the lake, on the replica and the ranges of ID/RCS.
+row that changes in between differs from its digest at the next poll (docs/design/protocol.md#rule-12). Keys decide
+inserts and deletes, never a missing digest. Variant (d) does not report deletes and saves the search for deleted keys.
+Variant (c) keeps key and digest in the lake, on the replica and the ranges of ID/RCS.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class TlcsOptions(RangeOptions):
     """Options of the strategy that compares a checksum per row (paper section 3.3).
 
     Attributes:
-        checksums: Where they are kept: in a table of qbcd's own, in a column of the captured table, or under Spark.
+        checksums: Their place: a table of qbcd's own, a column of the captured table, or the lake.
         checksum_column: That column.
-        deletes: Whether keys are compared as well, to find deleted rows.
+        deletes: True if keys are compared as well, to find deleted rows.
     """
 
     meaning = ("checksums", "checksum_column", "deletes")
@@ -59,17 +59,17 @@ class TlcsOptions(RangeOptions):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Every option; under Spark nothing has a pace."""
+        """All options; in the lake wing there is no pace."""
         values = super().options
         return {**values, "target": None} if self.checksums == "remote" else values
 
     @property
     def without_old_values(self) -> str:
-        """Always."""
+        """The reason; a replica of digests never has old values."""
         return "keys and checksums are all that it keeps"
 
     def problems(self, use: StrategyUse) -> Iterator[Problem]:
-        """The column of the checksums is not captured."""
+        """Yield a problem if the column of the checksums is captured."""
         yield from super().problems(use)
         if self.checksum_column is None:
             return
@@ -80,7 +80,7 @@ class TlcsOptions(RangeOptions):
 
     @classmethod
     def problems_between(cls, uses: Sequence[tuple[Any, StrategyUse]]) -> Iterator[Problem]:
-        """Streams that write their checksums into one column: what one has seen no other would find any more."""
+        """Yield a problem if two streams write one checksum column: each would miss changes."""
         first: dict[tuple[str, ...], StrategyUse] = {}
         for options, use in uses:
             if options.checksum_column is None or use.table is None:
@@ -96,7 +96,7 @@ class TlcsOptions(RangeOptions):
 
     @classmethod
     def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
-        """TLCS, with its checksums in the source or in the lake."""
+        """Return TLCS with its checksums in the source or in the lake."""
         return LakeTlcs if options.get("checksums") == "remote" else Tlcs
 
 
@@ -108,13 +108,13 @@ class Tlcs(ByRanges):
 
     def __init__(self, connector: Connector, plan: StreamPlan, schema: str) -> None:
         super().__init__(connector, plan, schema)
-        self.deletes = self.tells_gone = bool(plan.option("deletes"))
+        self.deletes = self.reports_deletes = bool(plan.option("deletes"))
         self.blind_to_deletes = not self.deletes
         self.column = str(plan.option("checksum_column") or "") if plan.option("checksums") == "column" else ""
         self.keeps: ReplicaContent = "digests" if not self.column else "keys" if self.deletes else "nothing"
-        gone = "every insert, update and delete" if self.deletes else "every insert and update"
-        self.sees = f"{gone}, without old values, as the net change between two visits of a range"
-        self.misses = "old values and the names of changed columns; states between two visits" + (
+        changes = "every insert, update and delete" if self.deletes else "every insert and update"
+        self.sees = f"{changes}, without old values, as the net change between two polls of a range"
+        self.misses = "old values and the names of changed columns; states between two polls of a range" + (
             "" if self.deletes else "; deletes"
         )
         if self.column:
@@ -123,10 +123,10 @@ class Tlcs(ByRanges):
             )
 
     def check(self, place: Callable[[str], str] | None = None) -> None:
-        """The checksum column is a nullable 64-bit integer that is not captured.
+        """Check that the checksum column is a nullable 64-bit integer that is not captured.
 
         Raises:
-            ConfigError: It is not.
+            ConfigError: The column does not fit.
         """
         super().check(place)
         if not self.column:
@@ -152,26 +152,29 @@ class Tlcs(ByRanges):
             )
 
     def change_problem(self, *, columns: bool, where: bool) -> str:
-        """Digests of other columns say nothing about these, and there are no values."""
-        told = "checksums of other columns cannot be compared, and checksums in the source are all that is kept"
-        return told if columns else ""
+        """Return the problem of other columns: digests are not comparable, and there are no values."""
+        problem = "checksums of other columns cannot be compared, and checksums in the source are all that is kept"
+        return problem if columns else ""
 
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """N + delta*W = 1.001 N (paper, 3.3; docs/paper.md#c15), and the table of digests beside it."""
+        """Estimate N + delta*W = 1.001 N (paper, 3.3; docs/paper.md#c15), and the table of digests."""
         return self._scan_and_copy("N + W, W the pages of key and digest" if self.keeps != "nothing" else "N")
 
     def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:
-        """Rows whose digest is not the one last reported, or whose key is new or gone, into the outbox."""
+        """Write rows with a changed digest, a new key or a deleted key into the outbox."""
         return self._part("changes", part, within)
 
     def apply(self, part: OutboxSlice, within: KeyRange | None = None) -> list[Statement]:
-        """Digests and keys as reported now; in variant (a) written back into the table, whatever the row is by then."""
+        """Store digests and keys as reported now.
+
+        Variant (a) writes them into the table, even if the row has changed since.
+        """
         if not self.column:
             return super().apply(part, within)
         return [*super().apply(part, within), self._part("checksum_write_back", part, within)]
 
     def baseline(self, part: OutboxSlice, *, events: bool) -> list[Statement]:
-        """Fills the table of digests, or the column."""
+        """Fill the table of digests, or the column."""
         found = super().baseline(part, events=events)
         if not self.column:
             return found
@@ -187,7 +190,7 @@ class Tlcs(ByRanges):
         return self._compiled("checksum_moved") if self.column else None
 
     def write_rights(self) -> list[WriteRight]:
-        """UPDATE of the checksum column."""
+        """Return UPDATE of the checksum column."""
         why = "to keep the checksums, and nothing else of the table"
         return [WriteRight("checksum_column", why, update=(self.column,))] if self.column else []
 

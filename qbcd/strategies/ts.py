@@ -1,7 +1,8 @@
-"""TS, simple timestamps (Carnes & Hanson 3.2.1): rows found by a column that grows.
+"""TS, simple timestamps (Carnes & Hanson 3.2.1): find rows by a column that grows.
 
-It cannot see a delete, because a deleted row has no timestamp; a sweep over the keys finds those (`deletes`). The
-replica is in the source, or in the lake on the replica and the ranges of ID/RCS: then the source is only read.
+It cannot see a delete, because a deleted row has no timestamp; a sweep over the keys finds deletes (`deletes`). The
+replica is in the source, or in the lake, where it is the replica and the ranges of ID/RCS: then the source is only
+read.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ _SEES: dict[ReplicaContent, str] = {
 
 
 class TsOptions(WatermarkOptions):
-    """Options of the strategy that reads what its timestamp says is new (paper section 3.2.1).
+    """Options of the strategy that reads new rows by their timestamp (paper section 3.2.1).
 
     Attributes:
-        replica: Where the rows seen last are kept: all values in the source or under Spark, keys only, or nothing.
+        replica: Its place and content: all values in the source or in the lake, keys only, or nothing.
         deletes: Schedule of the search for deleted rows; never without it.
         counter: ``table`` if the user guarantees that an integer timestamp grows over the whole table.
         rows_per_range: Rows of a range of the key, for sweeps by ranges.
@@ -75,7 +76,7 @@ class TsOptions(WatermarkOptions):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Every option; `deletes` is an interval, ``only``, or None."""
+        """All options; `deletes` is an interval, ``only``, or None."""
         return {**super().options, "deletes": self.deletes and (self.deletes.every or ONLY)}
 
     @property
@@ -93,7 +94,7 @@ class TsOptions(WatermarkOptions):
 
     @property
     def keeps_nothing(self) -> bool:
-        """Without a replica."""
+        """True without a replica."""
         return self.replica == "none"
 
     @property
@@ -102,7 +103,7 @@ class TsOptions(WatermarkOptions):
         return bool(self.options["deletes"] == ONLY)
 
     def problems(self, use: StrategyUse) -> Iterator[Problem]:
-        """A restriction needs a replica."""
+        """Yield a problem if there is a restriction and no replica."""
         yield from super().problems(use)
         if self.replica == "none" and use.where:
             what = "with `replica: none` a row that leaves the restriction looks like one that was never in it"
@@ -110,7 +111,7 @@ class TsOptions(WatermarkOptions):
 
     @classmethod
     def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
-        """TS, with its replica in the source or in the lake."""
+        """Return TS with its replica in the source or in the lake."""
         return LakeTs if options.get("replica") == "spark" else Ts
 
 
@@ -127,8 +128,8 @@ class Ts(Watermarked):
         if self.deletes == "only":
             self.poll_mode, self.keeps, self.consistency = "ranges", "keys", "range"
         self.needs = (
-            "SELECT on the table with a column that grows over the whole table, best with an index on it; a sight of "
-            f"all sessions; a schema of qbcd's own in the source{_ROOM[self.keeps]}"
+            "SELECT on the table with a column that grows over the whole table, best with an index on it; the "
+            f"right to see all sessions; a schema of qbcd's own in the source{_ROOM[self.keeps]}"
         )
         self.sees = _SEES[self.keeps] if self.deletes != "only" else "deletes only, by a sweep over the keys"
         self.misses = "states between two polls; rows that are written without moving their timestamp" + (
@@ -140,7 +141,7 @@ class Ts(Watermarked):
         return [self._compiled("replica_adopt", within=within)] if self.deletes == "only" else []
 
     def change_problem(self, *, columns: bool, where: bool) -> str:
-        """With `deletes: only` another restriction: a sweep compares keys regardless of it."""
+        """Return the problem of another restriction with `deletes: only`, which a sweep ignores."""
         problem = "`deletes: only` finds deleted keys, and does not report rows that leave the restriction"
         return problem if where and self.deletes == "only" else ""
 
@@ -158,13 +159,13 @@ class LakeTs(IdRcs):
     """Statements of TS with ``replica: spark``.
 
     Attributes:
-        watermarked: TS over the same plan: what the timestamp is, and how far it may be read.
+        watermarked: TS over the same plan, for the timestamp and its safe high watermark.
     """
 
     name = "ts"
     needs = (
-        "SELECT on the table with a column that grows over the whole table, best with an index on it; a sight of all "
-        "sessions; nothing is written to the source"
+        "SELECT on the table with a column that grows over the whole table, best with an index on it; the right to see "
+        "all sessions; nothing is written to the source"
     )
     reads_by_index = True
     by_hash = False  # a window finds a row's range by its key
@@ -178,36 +179,38 @@ class LakeTs(IdRcs):
         self.sees, self.misses = self.watermarked.sees, self.watermarked.misses
 
     def key_problems(self, within: KeyRange | None = None) -> Statement:
-        """As TS: rows outside of the restriction may share no key with one within it."""
+        """Find key problems as TS does: also between rows outside and inside of the restriction."""
         return compile_sql(self._canonical("key_problems", beyond=bool(self.plan.where)), self.connector, self.plan)
 
     def row_checksums(self) -> IdRcs:
-        """ID/RCS over the same replica."""
+        """Return ID/RCS over the same replica."""
         return IdRcs(self.connector, self.plan)
 
     def check(self, place: Callable[[str], str] | None = None) -> None:
-        """As TS.
+        """Check the timestamp as TS does.
 
         Raises:
-            ConfigError: The timestamp cannot be one.
+            ConfigError: The column cannot be a timestamp.
         """
         self.watermarked.check(place)
 
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """As TS: the replica costs the source nothing."""
+        """Estimate as TS does: the replica costs the source nothing."""
         return self.watermarked.estimate(indexes)
 
     def warnings(self) -> list[str]:
-        """As TS."""
+        """Return the warnings of TS."""
         return self.watermarked.warnings()
 
     def keys(self, ranges: Sequence[KeyRange], part: Share = WHOLE) -> Statement:
-        """Rows (range_id, key_id, key_digest) of all keys in `ranges`, restricted or not."""
+        """Return the query for (range_id, key_id, key_digest) of all keys in `ranges`, unrestricted."""
         select = ["t.qbcd_key_id AS key_id", "t.qbcd_key_digest AS key_digest"]
         return self.partitioning.rows(ranges, select, "key_images", part)
 
     def window_images(self, ranges: Sequence[KeyRange], window: Window, *, typed: bool) -> Statement:
-        """Rows of a window as `images` gives them, with range_id and `shown` by the restriction.
+        """Return the query for rows of a window as in `images`, with range_id and `shown`.
+
+        `shown` is 1 if the row is in the restriction.
 
         `ranges` are all ranges. One statement reads the window once.
         """
@@ -217,9 +220,9 @@ class LakeTs(IdRcs):
         return Statement(f"SELECT {range_id} AS range_id, {', '.join(outputs)}\nFROM (\n{rows}\n) AS t")
 
     def settled_images(self, ranges: Sequence[KeyRange], window: Window, *, typed: bool) -> Statement:
-        """Rows of `ranges` as `images` gives them, with `shown` by the restriction, and `settled`.
+        """Return the query for rows of `ranges` as in `images`, with `shown` and `settled`.
 
-        Those in `window` are settled. The others are included regardless of the restriction.
+        Rows in `window` are settled. The others are included regardless of the restriction.
         """
         outputs = [*self._outputs(typed), "t.qbcd_in AS shown", "t.qbcd_settled AS settled"]
         rows = in_literals(self.watermarked.settled_images(window, typed=typed))

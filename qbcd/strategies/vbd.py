@@ -1,4 +1,4 @@
-"""VBD, view-based differencing (Carnes & Hanson 4): the options that say by which variant a query is captured."""
+"""VBD, view-based differencing (Carnes & Hanson 4): its options, which choose the variant."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class VbdOptions(StrategyConfig):
     """Options of the strategy that captures the result of a query (paper section 4).
 
     Attributes:
-        variant: How the result is looked at; ``auto`` is what the source allows, settled at prepare.
-        buckets: Of variant checksum, whether ranges are of the key or of its hash; None for the hash.
-        rows_per_range: Of variant checksum, rows that a range holds when ranges are built.
-        timestamps: Of variant delta, the timestamp columns of tables that the query reads, by the table's name.
-        zone: What timestamps without zone were written in, ``UTC`` or ``+HH:MM``.
-        margin: How far watermarks stay behind the oldest open transaction and the clock.
-        lag: How far behind the clock they stay where open transactions cannot be seen; what commits later is lost.
-        deletes: When rows are looked for that are gone from tables with a timestamp; never without it.
+        variant: The way to compare the result; ``auto`` chooses by the source at prepare.
+        buckets: Ranges of the key or of its hash, for variant checksum; None for the hash.
+        rows_per_range: Rows of a range when ranges are built, for variant checksum.
+        timestamps: Timestamp columns of tables that the query reads, by table name, for variant delta.
+        zone: The zone of timestamps without zone, ``UTC`` or ``+HH:MM``.
+        margin: Distance of watermarks from the oldest open transaction and the clock.
+        lag: Distance from the clock if open transactions cannot be seen; rows that commit later are lost.
+        deletes: Schedule of the search for rows deleted from tables with a timestamp; never without it.
     """
 
     reads_query = True
@@ -62,12 +62,12 @@ class VbdOptions(StrategyConfig):
 
     @classmethod
     def frozen_value(cls, name: str, value: Any) -> Any:
-        """Nothing for what was not there when streams were prepared before it was."""
+        """Freeze `timestamps` as lists, other options as they are."""
         return [[table, list(columns)] for table, columns in value] if name == "timestamps" else value
 
     @property
     def options(self) -> dict[str, Any]:
-        """Every option; `variant` is None where the source decides, `timestamps` are pairs, `deletes` an interval."""
+        """All options; `variant` may be None, `timestamps` are pairs, `deletes` is an interval."""
         return {
             **super().options,
             "variant": None if self.variant == "auto" else self.variant,
@@ -77,26 +77,26 @@ class VbdOptions(StrategyConfig):
 
     @property
     def is_its_own_audit(self) -> bool:
-        """Variants compare and checksum, which look at the whole result."""
+        """True for variants compare and checksum, which compare the whole result."""
         return self.variant != "delta" and not (self.variant == "auto" and self.timestamps)
 
     @property
     def compares_digests(self) -> bool:
-        """Variant checksum."""
+        """True for variant checksum."""
         return self.variant == "checksum"
 
     def problems(self, use: StrategyUse) -> Iterator[Problem]:
-        """Variant checksum needs no key."""
+        """Yield the problems of a missing key, except for variant checksum, which needs none."""
         if self.variant not in ("auto", "checksum"):
             yield from super().problems(use)
 
     @classmethod
     def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
-        """The variant's; `compare` while the source has not decided yet."""
+        """Return the variant's class; that of `compare` until the source has decided."""
         variants: dict[str, StrategyClass] = {"checksum": VbdChecksum, "delta": VbdDelta}
         return variants.get(options.get("variant") or "", VbdCompare)
 
 
 def _plain(table: str) -> str:
-    """A table's name without the quotes that keep its parts together."""
+    """Return a table's name without quotes."""
     return ".".join(filter(None, split_table(table)))

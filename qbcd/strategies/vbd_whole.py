@@ -1,8 +1,8 @@
-"""VBD, variants `compare` and `checksum` (Carnes & Hanson 4): the whole result of a query is compared at each poll.
+"""VBD, variants `compare` and `checksum` (Carnes & Hanson 4): compare the whole result.
 
-The query is a derived table wherever a statement names a table, so that the result is compared by the strategies for
-tables: variant `compare` is MDS over it (the paper's sixth, docs/paper.md#vbd), `checksum` is ID/RCS over it (the
-fifth). Both compute the whole result at each poll, in the source.
+The query is a derived table wherever a statement names a table, so the strategies for tables compare its result:
+variant `compare` is MDS over it (the paper's sixth, docs/paper.md#vbd), `checksum` is ID/RCS over it (the fifth). Both
+compute the whole result in the source at each poll.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from qbcd.strategies.mds import Mds
 
 
 class VbdCompare(Mds):
-    """Statements of variant compare: a replica of the result in the source, one statement that compares."""
+    """Statements of variant compare: a source replica of the result, and one comparison."""
 
     name = "vbd"
     needs = "SELECT on what the query reads; a key; a schema of qbcd's own in the source, with room for the result"
 
     @property
     def label(self) -> str:
-        """With its variant."""
+        """The name with its variant."""
         return "vbd, variant compare"
 
     @property
     def _key_names(self) -> Columns:
-        """Of the replica's table; that of one row has the same key for each row, so that it takes no second one."""
+        """The replica's key; a constant column for a result of one row, so that it has only one."""
         return super()._key_names or (ONE,)
 
     def _replica_columns(self) -> list[tuple[str, str]]:
@@ -38,29 +38,32 @@ class VbdCompare(Mds):
         return [*super()._replica_columns(), *only]
 
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """B + M: the pages of what the query reads, each taken once, and the copy; what its joins cost is not known."""
-        told = "B + M, variant compare: B are the pages of the query's tables, each taken once, M of the copy unknown"
-        return Estimate(self.plan.table.pages, -1, told, "nothing")
+        """Estimate B + M: the pages of the query's tables, each read once, and the copy.
+
+        Costs of joins are unknown.
+        """
+        formula = "B + M, variant compare: B pages of the query's tables, each read once; M pages of the copy, unknown"
+        return Estimate(self.plan.table.pages, -1, formula, "nothing")
 
 
 class VbdChecksum(IdRcs):
-    """Statements of variant checksum: checksums of ranges of the result, its replica under Spark."""
+    """Statements of variant checksum: range checksums of the result, with a lake replica."""
 
     name = "vbd"
     needs = "SELECT on what the query reads, and nothing else"
 
     @property
     def label(self) -> str:
-        """With its variant."""
+        """The name with its variant."""
         return "vbd, variant checksum"
 
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """B: the pages of what the query reads, each taken once; what its joins cost is not known."""
-        told = "B, variant checksum: the pages of the query's tables, each taken once"
-        return Estimate(self.plan.table.pages, -1, told, "count and checksum of each range")
+        """Estimate B: the pages of the query's tables, each read once; costs of joins are unknown."""
+        formula = "B, variant checksum: the pages of the query's tables, each read once"
+        return Estimate(self.plan.table.pages, -1, formula, "count and checksum of each range")
 
     def warnings(self) -> list[str]:
-        """Ranges of the key are cheap only where the source takes them into the query."""
+        """Warn about ranges of the key: they are cheap only if applied inside the query."""
         if self.partitioning.hashed:
             return []
         return [
@@ -69,5 +72,5 @@ class VbdChecksum(IdRcs):
         ]
 
     def _scattered(self) -> bool:
-        """Ranges of the hash answer for all by one computation of the query."""
+        """Return True: with ranges of the hash, one computation of the query serves all ranges."""
         return True

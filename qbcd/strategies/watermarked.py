@@ -1,8 +1,8 @@
 """Base of TS, TDI and ATDI, which read the rows whose timestamp is in a window.
 
-A poll compares these rows with the replica by key. The restriction is selected as a column and never filters, so that a
-row that leaves it is seen (docs/design/architecture.md#reading-7). A "timestamp" is a column that grows over the whole
-table (an instant, a counter), the coalesce of several such columns, or the version that the server gives each row.
+A poll compares these rows with the replica by key. The restriction is an output column and no filter, so a poll also
+sees a row that leaves it (docs/design/architecture.md#reading-7). A "timestamp" is a column that grows over the whole
+table (an instant, a counter), the coalesce of several such columns, or the row version of the server.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from qbcd.strategies.in_source import OutboxSlice, PollMode
 from qbcd.watermark import Window, seen_as
 
 SYSTEM = "xmin"
-DELTA = 0.01  # the share of a table that changes between two polls, as the paper has it
-HEIGHT = 3  # of an index, likewise
+DELTA = 0.01  # the share of a table that changes between two polls, as in the paper
+HEIGHT = 3  # of an index, as in the paper
 BY_INDEX = "(S + N + I)*delta + K"
 MarkKind = Literal["zoned", "zoneless", "counter", "system"]
 
@@ -42,8 +42,8 @@ class WatermarkOptions(StrategyConfig):
     Attributes:
         timestamp: The columns of ``coalesce(a, b, ..)``, or the row version that the database keeps itself.
         zone: The zone in which a timestamp without zone was written, ``UTC`` or ``+HH:MM``.
-        margin: How far the watermark stays behind the oldest open transaction and the clock.
-        lag: How far behind the clock it stays where open transactions cannot be seen; what commits later is lost.
+        margin: Distance of the watermark from the oldest open transaction and the clock.
+        lag: Distance from the clock if open transactions cannot be seen; rows that commit later are lost.
     """
 
     timestamp: Columns
@@ -60,7 +60,7 @@ class WatermarkOptions(StrategyConfig):
 
     @property
     def is_its_own_audit(self) -> bool:
-        """A poll reads a window."""
+        """False: a poll reads a window."""
         return False
 
 
@@ -68,8 +68,8 @@ class Watermarked(ByRanges):
     """Statements of a strategy with a watermark.
 
     Attributes:
-        marks: The timestamp columns, in the order of their coalesce; empty for the server's own versions.
-        covering: Its index holds all columns that a poll reads.
+        timestamps: The timestamp columns, in the order of their coalesce; empty for the server's own versions.
+        covering: The index has all columns that a poll reads.
     """
 
     poll_mode: PollMode = "window"
@@ -78,14 +78,14 @@ class Watermarked(ByRanges):
     sweeps = True
     covering = False
     reads_by_index = True
-    flag = ""  # column that says deleted, of strategies that have one
+    flag = ""  # delete flag of strategies that have one
 
     def __init__(self, connector: Connector, plan: StreamPlan, schema: str) -> None:
         super().__init__(connector, plan, schema)
         self.names: tuple[str, ...] = tuple(plan.option("timestamp") or ())
         self.system = self.names == (SYSTEM,) and plan.table.column(SYSTEM) is None
         found = [] if self.system else [plan.table.column(name) for name in self.names]
-        self.marks: tuple[Column, ...] = tuple(c for c in found if c is not None)
+        self.timestamps: tuple[Column, ...] = tuple(c for c in found if c is not None)
         self.zone: str | None = plan.option("zone")
         self.by_ranges = bool(plan.option("deletes"))
 
@@ -95,34 +95,34 @@ class Watermarked(ByRanges):
         if self.system:
             return "system"
         kinds: dict[str, MarkKind] = {"zoned": "zoned", "zoneless": "zoneless", "counter": "counter"}
-        return kinds[self.connector.watermarks.mark_kind(self.marks[0])]
+        return kinds[self.connector.watermarks.mark_kind(self.timestamps[0])]
 
     def key_problems(self, within: KeyRange | None = None) -> Statement:
         """Find key problems, also among rows outside of the restriction.
 
-        Such a row may have left the restriction, so none may share a key.
+        Such a row may have been in the restriction before, so no two of all rows may share a key.
         """
         beyond = bool(self.plan.where) and self.keeps != "nothing"
         return self._compiled("key_problems", within=within, beyond=beyond)
 
     @property
     def nullable(self) -> bool:
-        """Rows without timestamp are possible; they are read at each poll."""
-        return bool(self.marks) and all(c.nullable for c in self.marks)
+        """True if rows without timestamp are possible; each poll reads them."""
+        return bool(self.timestamps) and all(c.nullable for c in self.timestamps)
 
-    # -- what cannot be ----------------------------------------------------------------------------------------------
+    # -- checks ----------------------------------------------------------------------------------------------
     def check(self, place: Callable[[str], str] | None = None) -> None:
         """Check that the timestamp columns exist, are of one fitting kind, and have a known zone.
 
         Raises:
-            ConfigError: They cannot.
+            ConfigError: A column or the zone does not fit.
         """
         super().check(place)
         if self.system:
             return
         for name in self.names:
             self._check_mark(name, place)
-        kinds = {self.connector.watermarks.mark_kind(c) for c in self.marks}
+        kinds = {self.connector.watermarks.mark_kind(c) for c in self.timestamps}
         if len(kinds) > 1:
             raise self._wrong(
                 "timestamp",
@@ -134,7 +134,7 @@ class Watermarked(ByRanges):
             raise self._wrong(
                 "timestamp",
                 place,
-                f"timestamp {self.names[0]!r} of type {self.marks[0].sql_type} does not say in which zone it was "
+                f"timestamp {self.names[0]!r} of type {self.timestamps[0].sql_type} does not say in which zone it was "
                 "written",
                 "add  zone: UTC  to the strategy, or the fixed offset that your application writes:  zone: +02:00",
             )
@@ -142,7 +142,7 @@ class Watermarked(ByRanges):
             raise self._wrong(
                 "zone",
                 place,
-                f"timestamp {self.names[0]!r} of type {self.marks[0].sql_type} has no zone of its own to name",
+                f"timestamp {self.names[0]!r} of type {self.timestamps[0].sql_type} has no zone of its own to name",
                 "remove `zone`",
             )
         if self.nullable and self.keeps != "rows":
@@ -170,28 +170,31 @@ class Watermarked(ByRanges):
     def _missing(
         self, option: str, place: Callable[[str], str] | None, what: str, name: str, able: Sequence[str], kind: str
     ) -> ConfigError:
-        """The error for a missing column; it names the nearest one, or says how to add it."""
+        """Return the error for a missing column.
+
+        It suggests the nearest name, or the DDL to add the column.
+        """
         table = self.plan.table
         near = difflib.get_close_matches(name, able, n=1, cutoff=0.5)
         ddl = self.connector.ddl.missing_column(table, name, kind)
         remedy = f'did you mean "{near[0]}"?' if near else f"add it: {ddl}; or use id_rcs, which needs SELECT alone"
         return self._wrong(option, place, f"{what} does not exist in {table.schema}.{table.name}", remedy)
 
-    # -- the index that a window is read by --------------------------------------------------------------------------
+    # -- the index of windows --------------------------------------------------------------------------
     def index(self) -> str:
-        """CREATE INDEX of it; repeatable."""
+        """Return CREATE INDEX for windows; repeatable."""
         columns, included = self.index_columns()
         return self.connector.require(SupportsIndexes).create_index(
             table_name("ix", self.plan.stream), self.plan.table, columns, included
         )
 
     def missing_indexes(self, look_up: Callable[[Table], Sequence[Index]]) -> list[str]:
-        """CREATE INDEX that windows are read by, unless one serves."""
-        return [self.index()] if self.marks and not self.has_index(look_up(self.plan.table)) else []
+        """Return CREATE INDEX for windows, unless an index serves them already."""
+        return [self.index()] if self.timestamps and not self.has_index(look_up(self.plan.table)) else []
 
     def index_columns(self) -> tuple[list[str], list[str]]:
-        """Its (leading, included) columns."""
-        return [c.name for c in self.marks[:1]], []
+        """Return the index's (leading, included) columns."""
+        return [c.name for c in self.timestamps[:1]], []
 
     def has_index(self, indexes: Sequence[Index]) -> bool:
         """Return True if `indexes` has this index, or another one that serves as well."""
@@ -210,41 +213,42 @@ class Watermarked(ByRanges):
 
     # -- a poll ------------------------------------------------------------------------------------------------------
     def rows_read(self, changed: int) -> int:
-        """Estimate the rows that a poll reads to find `changed` ones.
+        """Estimate the rows that a poll reads to find `changed` rows.
 
         No index can serve the server's own row versions.
         """
         return max(self.plan.table.rows, 0) if self.system else changed
 
-    def look(self, part: OutboxSlice, window: Window, *, repeats: bool = True, reason: str = "") -> Statement:
+    def window_changes(self, part: OutboxSlice, window: Window, *, repeats: bool = True, reason: str = "") -> Statement:
         """Write the changes among the rows of a window into the outbox.
 
         Args:
             part: Where the rows go.
             window: Of the watermark.
-            repeats: Where only keys are kept, a known row in the window is an update; False reports new ones alone.
-            reason: Of all events; without one those of rows that leave the restriction have theirs.
+            repeats: True reports a known row in the window as an update if only keys are kept; False reports new rows
+                only.
+            reason: The reason of all events; if empty, only rows that leave the restriction have a reason.
         """
         values = {**part.params, **self._bounds(window)}
         return self._compiled("changes", values, pairs="window", repeats=repeats, reason=reason, **self._window(window))
 
     def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:
-        """The sweep, range by range."""
+        """Return the sweep of one range."""
         return self.sweep(part, within)
 
     def window_rows(self, window: Window) -> Statement:
-        """The bare read of a window, without replica: what the index on the timestamp serves."""
+        """Return the read of a window, without replica, which the index on the timestamp serves."""
         return self._compiled("window_rows", self._bounds(window), **self._window(window))
 
     def window_text(self, window: Window) -> str:
-        """`window_rows` with its bounds as literals, for EXPLAIN."""
+        """Return `window_rows` with its bounds as literals, for EXPLAIN."""
         return in_literals(self.window_rows(window))
 
     def window(self, since: str | None, until: str | None) -> Window | None:
         """Return the window that a poll between two watermarks reads; None if it must be empty.
 
-        Before a counter has its first watermark, those are the rows without a number; one at most 0 may come with
-        them, and comes again later.
+        Before a counter has its first watermark, the window has the rows without a number. A row with a number of at
+        most 0 may be among them, and is read again later.
         """
         if until is None:
             return Window(None, "0") if self.nullable else None
@@ -252,11 +256,14 @@ class Watermarked(ByRanges):
         return None if found.empty and not self.nullable and not self.system else found
 
     def any_row(self, window: Window) -> Statement:
-        """A row, where something lies in a window."""
+        """Return the query for one row if a window has any."""
         return self._compiled("window_any", self._bounds(window), **self._window(window))
 
     def window_images(self, window: Window, *, typed: bool) -> Statement:
-        """The rows of a window as :meth:`IdRcs.images` has them, and if each is in the restriction."""
+        """Return the query for rows of a window as in :meth:`IdRcs.images`, with `qbcd_in`.
+
+        `qbcd_in` is 1 if the row is in the restriction.
+        """
         context: dict[str, Any] = {
             **self._window(window),
             "windowed": True,
@@ -271,9 +278,10 @@ class Watermarked(ByRanges):
         return self._compiled("row_images", self._bounds(window), **context)
 
     def settled_images(self, window: Window, *, typed: bool) -> Statement:
-        """The restricted rows as `window_images` has them, and whether each is in `window`.
+        """Return the query for restricted rows as in `window_images`, with `qbcd_settled`.
 
-        Rows outside of the window are included whatever the restriction says: nothing can be reported about them yet.
+        `qbcd_settled` is 1 if the row is in `window`. Rows outside of the window are included regardless of the
+        restriction: they cannot be reported yet.
         """
         context = {
             **self._window(window),
@@ -288,11 +296,11 @@ class Watermarked(ByRanges):
         return self._compiled("row_images", self._bounds(window), **context, typed=typed)
 
     def greatest(self) -> Statement:
-        """One row (mark): the largest value of a counter, as text."""
+        """Return the query for one row (mark): the largest value of a counter, as text."""
         return self._compiled("greatest_mark")
 
     def repeated(self) -> Statement:
-        """One row (rows_seen, values_seen, greatest), to see if a counter is a version of each row."""
+        """Return the query for (rows_seen, values_seen, greatest), to detect row versions."""
         return self._compiled("mark_values")
 
     def _window(self, window: Window) -> dict[str, Any]:
@@ -300,24 +308,24 @@ class Watermarked(ByRanges):
 
     def _bounds(self, window: Window) -> dict[str, str]:
         ends: dict[str, str | None] = {"lo": window.lo, "hi": window.hi}
-        if self.system:  # all that is newer than `lo`; without it, what is not newer than `hi`
+        if self.system:  # all rows newer than `lo`; without it, rows that are not newer than `hi`
             ends["hi" if window.lo is not None else "lo"] = None
-        return {name: self.bound(mark) for name, mark in ends.items() if mark is not None}
+        return {name: self.bound(end) for name, end in ends.items() if end is not None}
 
-    def bound(self, mark: str) -> str:
-        """A watermark as its column has it, in the column's zone and precision."""
+    def bound(self, watermark: str) -> str:
+        """Return a watermark as a value of its column, in the column's zone and precision."""
         if self.kind in ("system", "counter"):
-            return mark
-        unit = max(self.connector.require(SupportsWatermarks).mark_unit(c) for c in self.marks)
-        return seen_as(mark, unit=unit, zone=self.zone)
+            return watermark
+        unit = max(self.connector.require(SupportsWatermarks).mark_unit(c) for c in self.timestamps)
+        return seen_as(watermark, unit=unit, zone=self.zone)
 
     def since(self) -> dict[str, Any]:
         """Return the variables of template ``window_since``."""
         return {
-            "marks": [c.name for c in self.marks],
+            "marks": [c.name for c in self.timestamps],
             "system": self.system,
             "nullable": self.nullable,
-            "counted": bool(self.marks) and self.kind == "counter",
+            "counted": bool(self.timestamps) and self.kind == "counter",
         }
 
     def _context(self) -> dict[str, Any]:
@@ -335,11 +343,14 @@ class Watermarked(ByRanges):
 
 
 def serves(strategy: Watermarked, indexes: Sequence[Index]) -> bool:
-    """Return True if some index is in the order of the timestamp."""
-    first = tuple(c.name for c in strategy.marks[:1])
+    """Return True if one of `indexes` is in the order of the timestamp."""
+    first = tuple(c.name for c in strategy.timestamps[:1])
     return bool(first) and any(i.ordered and not i.partial and i.columns[:1] == first for i in indexes)
 
 
 def in_literals(statement: Statement) -> str:
-    """A statement's text with its values in it: watermarks, which are qbcd's own digits."""
+    """Return a statement's text with its values as literals.
+
+    They are watermarks, which qbcd itself formats.
+    """
     return statement.sql % {name: f"'{value}'" for name, value in statement.params.items()}

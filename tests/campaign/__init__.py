@@ -1,1 +1,1 @@
-"""Tests that only a campaign runs, since they need more than this checkout."""
+"""Tests that run only in a campaign, because they need more than this checkout or much time."""

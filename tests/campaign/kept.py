@@ -8,8 +8,8 @@ from __future__ import annotations
 
 KEPT: dict[str, tuple[str, ...]] = {
     # Products of cases
-    "tests/faults/test_audit.py::test_what_no_window_tells": ("mariadb-ts", "postgresql-ts"),
-    "tests/faults/test_capture_change.py::test_a_column_that_is_gone_is_left_out": ("postgresql-mds",),
+    "tests/faults/test_audit.py::test_changes_that_no_window_shows": ("mariadb-ts", "postgresql-ts"),
+    "tests/faults/test_capture_change.py::test_a_dropped_column_is_left_out": ("postgresql-mds",),
     "tests/faults/test_capture_change.py::test_columns_come_and_go": (
         "mariadb-mds",
         "postgresql-id_rcs",
@@ -57,7 +57,7 @@ KEPT: dict[str, tuple[str, ...]] = {
     "tests/faults/test_protocol_delivery.py::test_a_sink_that_fails_half_way": ("changes-mds",),
     "tests/faults/test_protocol_delivery.py::test_a_stale_publisher": ("postgresql-mds-jsonl-before_publish",),
     "tests/faults/test_protocol_files.py::test_a_turned_bit_in_the_end_is_seen_before_spark_reads": ("262143",),
-    "tests/faults/test_protocol_marks.py::test_a_transaction_that_commits_around_the_look_is_not_lost": (
+    "tests/faults/test_protocol_watermarks.py::test_a_transaction_that_commits_around_the_clock_read_is_not_lost": (
         "mariadb-written",
         "postgresql-written",
     ),
@@ -88,43 +88,46 @@ KEPT: dict[str, tuple[str, ...]] = {
     ),
     "tests/faults/test_purge_readers.py::test_another_column_of_the_same_table": ("mariadb-seen", "postgresql-xmin"),
     "tests/faults/test_recreated_table.py::test_all_rows_are_compared": ("mariadb-table", "postgresql-mark"),
-    "tests/faults/test_time_stamps.py::test_rows_before_the_first_number": ("mariadb-source", "postgresql-source"),
+    "tests/faults/test_timestamps.py::test_rows_before_the_first_number": ("mariadb-source", "postgresql-source"),
     "tests/integration/lake/test_key_kinds.py::test_replay_equals_the_source": ("postgresql-mixed-key",),
-    "tests/integration/lake/test_range_size.py::test_a_large_table_is_cut_into_few": ("key-True",),
+    "tests/integration/lake/test_range_size.py::test_a_large_table_has_few_ranges": ("key-True",),
     "tests/integration/lake/test_recent_writes.py::test_rows_are_looked_up": ("bigint",),
-    "tests/integration/lake/test_recent_writes.py::test_rows_that_are_gone_are_told_by_their_digests": ("bigint",),
-    "tests/integration/lake/test_scattered_rows.py::test_a_scan_says_what_the_index_says": (
+    "tests/integration/lake/test_recent_writes.py::test_deleted_rows_are_recognized_by_their_digests": ("bigint",),
+    "tests/integration/lake/test_scattered_rows.py::test_a_scan_gives_what_the_index_gives": (
         "int",
         "timestamptz",
         "uuid",
     ),
-    "tests/integration/lake/test_scattered_rows.py::test_what_changed_is_found_by_scans": ("True-3",),
-    "tests/integration/lake/test_segment_reuse.py::test_prepare_leaves_the_replica_alone": (
+    "tests/integration/lake/test_scattered_rows.py::test_scans_find_the_changes": ("True-3",),
+    "tests/integration/lake/test_segment_reuse.py::test_prepare_leaves_only_the_replica": (
         "{'type': 'tlcs', 'checksums': 'remote'}",
     ),
-    "tests/integration/lake/test_whole_table_sum.py::test_what_changes_after_a_quiet_time_is_found": ("key", "tlcs"),
+    "tests/integration/lake/test_whole_table_checksum.py::test_changes_after_polls_without_changes_are_found": (
+        "key",
+        "tlcs",
+    ),
     "tests/integration/queries/test_incremental_maria.py::test_a_poll_sees_one_state_and_nobody_waits": (
         "stamped0-mariadb",
     ),
     "tests/integration/queries/test_views.py::test_a_replaced_view_stops_the_stream": ("delta",),
     "tests/integration/servers/test_maria_server.py::test_dead_owner_leaves_nothing": ("0-9", "65534-9"),
     "tests/integration/sites/test_digest_changes.py::test_a_million_rows_have_a_million_digests": ("i8, ts, doc",),
-    "tests/integration/sites/test_guards.py::test_deletes_that_are_not_told_trip_no_guard": (
+    "tests/integration/sites/test_guards.py::test_deletes_that_are_not_reported_trip_no_guard": (
         "mariadb-more1",
         "postgresql-more0",
     ),
-    "tests/integration/sites/test_other_wing.py::test_a_strategy_of_the_other_site": (
+    "tests/integration/sites/test_other_wing.py::test_a_strategy_of_the_other_wing": (
         "mariadb-mds-id_rcs",
         "postgresql-mds-id_rcs",
     ),
-    "tests/integration/sites/test_recreated_types.py::test_labels_of_a_key_that_stand_for_something_else": ("renamed",),
-    "tests/integration/sites/test_unsafe_keys.py::test_a_table_that_stands_before_the_one_that_was_prepared": ("id",),
+    "tests/integration/sites/test_recreated_types.py::test_labels_of_a_key_that_mean_another_value": ("renamed",),
+    "tests/integration/sites/test_unsafe_keys.py::test_a_table_that_hides_the_one_that_was_prepared": ("id",),
     "tests/integration/spark/test_canary.py::test_column_names_for_values_are_refused": ("mds-mariadb",),
     "tests/integration/state/test_damaged_row.py::test_a_damaged_row_is_refused_until_it_is_reset": (
         "mariadb-mds",
         "postgresql-mds",
     ),
-    "tests/integration/state/test_damaged_row.py::test_a_row_that_was_deleted_is_told_and_reset": (
+    "tests/integration/state/test_damaged_row.py::test_a_deleted_stream_row_is_reported_and_reset": (
         "mariadb-id",
         "postgresql-mds",
     ),
@@ -133,9 +136,9 @@ KEPT: dict[str, tuple[str, ...]] = {
     "tests/faults/test_capture_change.py::test_killed_in_the_middle": (),
     "tests/faults/test_capture_change.py::test_rows_without_a_key": (),
     "tests/faults/test_copied_state.py::test_a_state_that_went_back_leaves_the_files_of_the_newer_one": (),
-    "tests/faults/test_leaf_checksums.py::test_a_changed_meaning_ends_what_is_remembered": (),
+    "tests/faults/test_leaf_checksums.py::test_a_changed_definition_discards_stored_leaves": (),
     "tests/faults/test_leaf_checksums.py::test_a_failure_after_the_leaves_were_written": (),
-    "tests/faults/test_leaf_checksums.py::test_ranges_that_are_cut_are_read_whole": (),
+    "tests/faults/test_leaf_checksums.py::test_ranges_that_are_split_are_read_whole": (),
     "tests/faults/test_protocol_batches.py::test_compaction_killed_before_its_commit": (),
     "tests/faults/test_protocol_batches.py::test_stray_files_are_not_read": (),
     "tests/faults/test_protocol_in_lake.py::test_a_compaction_that_was_overtaken": (),
@@ -143,19 +146,19 @@ KEPT: dict[str, tuple[str, ...]] = {
     "tests/faults/test_protocol_in_lake.py::test_digests_of_another_state_than_the_checksums": (),
     "tests/faults/test_range_consistency.py::test_children_are_fetched_in_another_state": (),
     "tests/faults/test_range_consistency.py::test_keys_that_move_between_ranges_mid_read": (),
-    "tests/faults/test_remote_sweep.py::test_a_row_that_returns_while_the_sweep_takes_it_away": (),
-    "tests/faults/test_remote_sweep.py::test_ranges_are_those_of_the_replica": (),
+    "tests/faults/test_lake_sweep.py::test_a_row_that_returns_during_its_sweep": (),
+    "tests/faults/test_lake_sweep.py::test_ranges_are_those_of_the_replica": (),
     "tests/integration/connectors/test_postgres_digest.py::test_a_million_rows_have_a_million_digests": (),
-    "tests/integration/lake/test_key_recovery.py::test_rows_that_were_traced_wrongly": (),
-    "tests/integration/lake/test_leaf_checksums.py::test_quiet_polls_remember_and_keys_that_end_alike_are_left_alone": (),  # noqa: E501
+    "tests/integration/lake/test_key_recovery.py::test_keys_that_were_recovered_wrongly": (),
+    "tests/integration/lake/test_leaf_checksums.py::test_leaves_after_unchanged_polls_and_with_equal_key_ends": (),
     "tests/integration/lake/test_page_ranges.py::test_other_columns_another_restriction_and_audits": (),
-    "tests/integration/lake/test_recent_writes.py::test_a_row_that_goes_while_another_comes": (),
-    "tests/integration/lake/test_recent_writes.py::test_leaves_are_not_asked_for_where_rows_are_looked_up": (),
-    "tests/integration/lake/test_recent_writes.py::test_the_source_is_not_asked_on_where_too_many_were_written": (),
-    "tests/integration/lake/test_recent_writes.py::test_what_few_rows_hold_and_many_that_changed_are_read_whole": (),
-    "tests/integration/lake/test_split_and_merge.py::test_compaction_after_many_cuts": (),
+    "tests/integration/lake/test_recent_writes.py::test_a_row_deleted_while_another_is_inserted": (),
+    "tests/integration/lake/test_recent_writes.py::test_leaves_are_not_read_where_rows_are_looked_up": (),
+    "tests/integration/lake/test_recent_writes.py::test_the_read_of_recent_writes_stops_at_too_many_rows": (),
+    "tests/integration/lake/test_recent_writes.py::test_small_tables_and_ranges_with_many_changes_are_read_whole": (),
+    "tests/integration/lake/test_split_and_merge.py::test_compaction_after_many_splits": (),
     "tests/integration/lake/test_streamed.py::test_a_source_that_fails_while_its_rows_are_compared": (),
-    "tests/integration/lake/test_weak_digest.py::test_counts_tell_and_what_is_missed_is_found_by_its_values": (),
+    "tests/integration/lake/test_weak_digest.py::test_counts_find_changes_and_values_find_the_missed_ones": (),
     "tests/integration/sinks/test_parquet_equals_jsonl.py::test_a_consumer_in_python_that_begins_late": (),
     "tests/integration/sinks/test_parquet_equals_jsonl.py::test_old_values_that_no_type_can_hold_are_refused": (),
     # the death of a session, without Spark: tests/unit/test_spark_provider.py

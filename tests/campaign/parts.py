@@ -20,7 +20,9 @@ PARTS: dict[str, tuple[str, ...]] = {
 
 
 def part_of(path: str) -> str:
-    """Return the part that runs the campaign cases of a test file; `path` is relative to the project's root.
+    """Return the part that runs the campaign cases of a test file.
+
+    `path` is relative to the project's root.
 
     Raises:
         LookupError: No part names the file.

@@ -1,4 +1,4 @@
-"""Indexes that make polls cheap, proof that they do, and rights on the source's own tables, judged by its server."""
+"""Indexes for polls, proof that a plan uses them, and rights on the source's own tables."""
 
 from __future__ import annotations
 
@@ -30,8 +30,11 @@ def indexes(place: Place, name: str) -> dict[str, Index]:
 
 
 @over()
-def test_an_index_that_was_asked_for_is_found_again(place: Place) -> None:
-    """Whatever it and the columns are called; a second time nothing happens where the server can be told so."""
+def test_an_index_that_was_created_is_found_again(place: Place) -> None:
+    """An index and its columns may have any name.
+
+    A second creation is a no-op on servers that can do that.
+    """
     place.sql(
         f"CREATE TABLE {place.quote(NAME)} (k integer, {place.quote('k%')} integer, {place.quote(NAME)} integer, "
         f"flag integer, extra varchar(20), PRIMARY KEY (k, {place.quote('k%')}))"
@@ -71,11 +74,11 @@ def test_indexes_that_answer_no_interval_or_not_for_every_row(place: Place) -> N
         Index("computed", ("a", "", "c"), (), True, False, False),
         Index("sole", ("c",), ("b",), True, True, False),
     ]
-    assert list(indexes(place, "p")) == ["whole"]  # the other one answers for no partition yet
+    assert list(indexes(place, "p")) == ["whole"]  # the other index has no valid part on every partition yet
 
 
 @FAMILY
-def test_an_index_over_beginnings_or_out_of_sight_vouches_for_nothing(place: Place) -> None:
+def test_a_prefix_index_or_an_invisible_index_proves_nothing(place: Place) -> None:
     ignored = "IGNORED" if place.kind == "mariadb" else "INVISIBLE"
     place.sql(
         f"CREATE TABLE t (k integer PRIMARY KEY, b text, c integer, INDEX begun (c, b(9)), INDEX gone (c) {ignored})"
@@ -86,7 +89,7 @@ def test_an_index_over_beginnings_or_out_of_sight_vouches_for_nothing(place: Pla
     with pytest.raises(UnsupportedPrimitive, match=r"column b, whose type text"):
         connector.require(SupportsIndexes).create_index("i", table, ["c"], ["b"])
     wide = Column("w", "varchar(999)", "varchar", True, "", "typed", Travel("text"), facts=(("octets", "3996"),))
-    with pytest.raises(UnsupportedPrimitive, match="columns of 4005 bytes together"):
+    with pytest.raises(UnsupportedPrimitive, match="columns of 4005 bytes in total"):
         connector.require(SupportsIndexes).create_index(
             "i", replace(table, columns=(*table.columns, wide)), ["c"], ["w"]
         )
@@ -97,7 +100,7 @@ def test_an_index_over_beginnings_or_out_of_sight_vouches_for_nothing(place: Pla
         )
 
 
-# -- what a plan reads -------------------------------------------------------------------------------------------------
+# -- cost of a plan ---------------------------------------------------------------------------------------------------
 def spoiled(place: Place, sql: str, name: str = "t") -> str:
     table = probed(place, name)
     with session(place) as reading:
@@ -107,7 +110,7 @@ def spoiled(place: Place, sql: str, name: str = "t") -> str:
     return said
 
 
-def test_what_spoils_an_index_only_read(place: Place) -> None:
+def test_changes_that_spoil_an_index_only_read(place: Place) -> None:
     place.sql("""CREATE TABLE t (k integer PRIMARY KEY, ts timestamp, flag boolean, rest text)
         WITH (autovacuum_enabled = off);
         INSERT INTO t SELECT g, '2031-01-01', FALSE, 'x%s' FROM generate_series(1, 500) g;
@@ -144,7 +147,7 @@ def test_every_partition_is_to_be_read_by_index(place: Place) -> None:
 
 
 @FAMILY
-def test_what_spoils_an_index_only_read_of_these_servers(place: Place) -> None:
+def test_changes_that_spoil_an_index_only_read_of_these_servers(place: Place) -> None:
     place.sql(
         "CREATE TABLE t (k integer PRIMARY KEY, ts datetime, flag integer, rest text); CREATE TABLE o (k integer)"
     )
@@ -159,9 +162,9 @@ def test_what_spoils_an_index_only_read_of_these_servers(place: Place) -> None:
             f"SELECT o.k, {name}.flag FROM {table}{alias}\nLEFT JOIN o ON {name}.k = o.k "
             f"WHERE {name}.ts >= 20310203000000 AND 'x%s' <> 'y%'"
         )
-        assert spoiled(place, poll) == f"access of type ALL on {place.name}.t"
+        assert spoiled(place, poll) == f"access type ALL on {place.name}.t"
         place.sql("CREATE INDEX lean ON t (ts)")
-        assert spoiled(place, poll) == f"access of type range on {place.name}.t by lean, which lacks a column"
+        assert spoiled(place, poll) == f"access type range on {place.name}.t by lean, which lacks a column"
         place.sql("CREATE INDEX fit ON t (ts, flag); DROP INDEX lean ON t")
         assert spoiled(place, poll) == ""
         place.sql("DROP INDEX fit ON t")
@@ -179,7 +182,7 @@ def test_an_estimate_goes_by_the_indexes_that_are_there(place: Place, workspace:
     with opened(config(place.url, *tables), workspace) as project:
 
         def estimated() -> list[tuple[str, bool]]:
-            """Of each strategy the formula, and whether it reads less than the table."""
+            """Return by strategy the formula, and True if it reads less than the table."""
             found = [project.stream(name).estimate() for name in flag]
             return [(e.formula.partition(",")[0], e.pages < 20 and e.rows == 40) for e in found]
 
@@ -193,7 +196,7 @@ def test_an_estimate_goes_by_the_indexes_that_are_there(place: Place, workspace:
 
 # -- rights ------------------------------------------------------------------------------------------------------------
 @over(elsewhere=[])
-def test_what_a_role_lacks_to_write_and_to_index(place: Place) -> None:
+def test_rights_that_a_role_lacks_to_write_and_to_index(place: Place) -> None:
     place.sql("CREATE TABLE t (k integer PRIMARY KEY, flag integer, other integer)")
     table, connector = probed(place), connector_of(place)
     with place.user() as user:

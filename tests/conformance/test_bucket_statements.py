@@ -1,4 +1,4 @@
-"""Statements over hash buckets: each hash counts in its own range, to both ends of 64 bits, and keys spread evenly."""
+"""Statements over hash buckets: each hash is in its own range, and keys spread evenly."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ SUMS = {"n": "COUNT(*)", "total": "SUM(t.value)"}
 
 
 def hashes_of(every: list[KeyRange], rng: Random) -> list[int]:
-    """Both ends of each range, what is one beside, and some by chance."""
+    """Return both ends of each range, the values next to them, and some random values."""
     ends = [hash_buckets.low(r) + i for r in every for i in (-1, 0, 1)]
     chance = [rng.randint(LOWEST, HIGHEST) for _ in range(40)]
     return [h for h in (*ends, *chance, HIGHEST, HIGHEST - 1, -1, 0, 2**53 + 1) if h >= LOWEST]
 
 
 def cut(depths: list[int]) -> list[KeyRange]:
-    """Ranges of several depths: the first of the ones before is cut again."""
+    """Return ranges of several depths: the first range is split again for each further depth."""
     every = hash_buckets.divided(depths[0], first_id=1)
     for number, depth in enumerate(depths[1:], 1):
         every = [*hash_buckets.divided(depth, first_id=1000 * number, within=every[0]), *every[1:]]
@@ -44,8 +44,8 @@ def test_each_hash_lies_in_its_range(depths: list[int], place: Place) -> None:
             continue
         asked = rng.sample(some, len(some))
         found = place.sql(connector.ranges.bucket_sums(SUMS, f"({rows})", "h", asked))
-        told = {int(one): (int(n), int(total)) for one, n, total in found}
-        assert told == {r.range_id: (len(v), sum(v)) for r in some if (v := expected[r.range_id])}
+        sums = {int(one): (int(n), int(total)) for one, n, total in found}
+        assert sums == {r.range_id: (len(v), sum(v)) for r in some if (v := expected[r.range_id])}
         read = place.sql(connector.ranges.bucket_rows(["t.value AS value"], f"({rows})", "h", asked))
         assert sorted((int(one), int(i)) for one, i in read) == sorted(
             (r.range_id, i) for r in some for i in expected[r.range_id]

@@ -38,7 +38,7 @@ def test_every_connector_has_golden_statements() -> None:
     assert [name for name in EVERY if not list((golden / name).glob("*.sql"))] == []
 
 
-def test_names_and_drivers_are_told_apart() -> None:
+def test_names_and_drivers_are_distinct() -> None:
     made = [CONNECTORS[name]() for name in EVERY]
     assert len({c.name for c in made}) == len(made)
     assert len({c.sqlalchemy_driver for c in made}) == len(made)
@@ -100,7 +100,7 @@ def test_urls_hide_no_password_and_keep_tls(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_what_is_not_offered_is_refused_by_name(name: str) -> None:
+def test_missing_abilities_are_refused_by_name(name: str) -> None:
     made = CONNECTORS[name]()
     if made.supports(SupportsSnapshots):
         assert made.require(SupportsSnapshots).snapshot_pins("1-1")[: len(made.sessions.pins())] == made.sessions.pins()
@@ -145,7 +145,7 @@ NAMES = [
 
 @contextmanager
 def reading(place: Place) -> Iterator[Any]:
-    """A session of qbcd's on the place."""
+    """Yield a session of qbcd on the place."""
     source = Source("shop", make_url(place.url), connector_for(place.url), place.own_schema)
     with source.read("s") as session:
         yield session
@@ -184,7 +184,7 @@ def test_hostile_names_of_tables_and_schemas_are_found(place: Place) -> None:
 
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("bad", ["", "a\0b", "\0"])
-def test_what_can_be_no_name_is_refused(name: str, bad: str) -> None:
+def test_invalid_names_are_refused(name: str, bad: str) -> None:
     with pytest.raises(ValueError, match="cannot be an identifier"):
         CONNECTORS[name]().quote(bad)
     with pytest.raises(ValueError, match="cannot be an identifier"):
@@ -246,7 +246,7 @@ HOSTILE = {
     ),
 }
 MARIADB_ONLY = ("tx_isolation = 'SERIALIZABLE'", "tx_read_only = 1")
-# A limit of the server's, and a statement that takes longer: what limits qbcd's statements is its own configuration.
+# A limit of the server, and a statement that takes longer: only its own configuration limits qbcd's statements.
 LIMITED = {
     "postgresql": ("statement_timeout = '100ms'", "SELECT pg_sleep(0.3)::text"),
     "mariadb": ("max_statement_time = 0.1", "SELECT sleep(0.3)"),
@@ -281,7 +281,7 @@ def make_values(place: Place) -> None:
 
 @contextmanager
 def hostile(place: Place, user: str, settings: Sequence[str]) -> Iterator[None]:
-    """New sessions of `user` start with `settings`, or those of the whole server for that while."""
+    """Start new sessions of `user`, or of the whole server, with `settings` during the block."""
     if place.kind == "postgresql":
         place.sql("; ".join(f"ALTER ROLE {user} SET {setting}" for setting in settings))
         yield
@@ -312,7 +312,7 @@ def test_hostile_settings_make_no_event_and_hide_none(place: Place, workspace: P
         with opened(data, workspace, spark) as project:
             for name in STRATEGIES:
                 project.stream(name).prepare()
-        # a setting stands once in each part
+        # a setting occurs once in each part
         parts = (settings,) if place.kind == FIRST else (settings[::2], settings[1::2])
         for number, part in enumerate(parts):
             with hostile(place, user, part), opened(data, workspace, spark) as project:

@@ -1,4 +1,4 @@
-"""Columns that grow over a whole table: what the catalog vouches for, judged by its server."""
+"""Counter columns, whose values grow over a whole table, as proven by each catalog."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CREATE SEQUENCE "do""wn" INCREMENT -1;
 
 
 @over()
-def test_what_vouches_for_a_counter(place: Place) -> None:
+def test_proofs_of_a_counter(place: Place) -> None:
     if place.kind == "postgresql":
         place.sql(
             SEQUENCES
@@ -35,17 +35,17 @@ def test_what_vouches_for_a_counter(place: Place) -> None:
               GENERATED ALWAYS AS IDENTITY, serial serial, same bigint DEFAULT nextval('plain'),
               bare bigint, computed bigint DEFAULT nextval('plain') % 10, constant bigint DEFAULT 7)"""
         )
-        vouched = ['de%f"ault', "identity", "serial", "same"]
+        proven = ['de%f"ault', "identity", "serial", "same"]
     else:
         place.sql("CREATE TABLE t (k bigint PRIMARY KEY AUTO_INCREMENT, bare bigint, constant bigint DEFAULT 7)")
-        vouched = ["k"]
+        proven = ["k"]
     found = counters(place)
-    assert [name for name, (yes, _) in found.items() if yes] == vouched
+    assert [name for name, (yes, _) in found.items() if yes] == proven
     assert {why for _, why in found.values()} == {""}
 
 
 @over(elsewhere=[])
-def test_what_speaks_against_a_counter(place: Place) -> None:
+def test_reasons_against_a_counter(place: Place) -> None:
     if place.kind == "mysql":
         pytest.skip("it has no sequences")
     place.sql(SEQUENCES.replace('"', "`").replace("``", "") if place.kind == "mariadb" else SEQUENCES)
@@ -59,12 +59,12 @@ def test_what_speaks_against_a_counter(place: Place) -> None:
     if place.kind == "postgresql":
         assert found["cached"] == (
             False,
-            "sequence cached, which numbers column cached, caches 20 numbers a session, which then come late",
+            "sequence cached, which numbers column cached, caches 20 numbers per session, which are then out of order",
         )
     else:
-        assert found["cached"] == (True, "")  # all sessions take from what the server cached
+        assert found["cached"] == (True, "")  # all sessions use the values that the server cached
     assert not found["round"][0]
-    assert "begins again at its end" in found["round"][1]
+    assert "starts again after its last number" in found["round"][1]
     assert not found["down"][0]
     assert "counts down, by 1" in found["down"][1]
 
@@ -84,7 +84,7 @@ def test_a_partition_may_not_number_by_itself(place: Place) -> None:
     assert counters(place, "v")["n"] == (False, "")
 
 
-def test_a_partition_that_is_split_itself_speaks_for_its_own(place: Place) -> None:
+def test_a_partitioned_partition_proves_for_its_own(place: Place) -> None:
     place.sql("""CREATE SEQUENCE s; CREATE TABLE leaf (k integer, n bigint);
         CREATE TABLE middle (k integer, n bigint DEFAULT nextval('s')) PARTITION BY LIST (k);
         CREATE TABLE top (k integer, n bigint) PARTITION BY LIST (k);

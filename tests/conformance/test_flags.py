@@ -1,4 +1,4 @@
-"""Delete flags: which columns are some, and what they say, judged by its server."""
+"""Delete flags: the types that can be one, and the values that mean "deleted"."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def family(place: Place) -> str:
     return "postgresql" if place.kind == "postgresql" else "family"
 
 
-FLAGS: dict[str, list[tuple[str, Any, list[str], list[str]]]] = {  # type, literal, says deleted, does not
+FLAGS: dict[str, list[tuple[str, Any, list[str], list[str]]]] = {  # type, literal, flags, others
     "postgresql": [
         ("boolean", True, ["true"], ["false"]),
         ("boolean", False, ["false"], ["true"]),
@@ -79,7 +79,7 @@ def test_a_flag_says_deleted_by_its_literal_and_null_does_not(place: Place) -> N
 
 @over("letters", ["n", "ü"], elsewhere=["n"])
 def test_the_view_of_a_table_with_a_long_name(place: Place, workspace: Path, letters: str) -> None:
-    """A DBA can run what is printed, and the application sees no flagged row there."""
+    """A DBA can run the printed statement, and the view shows the application no flagged row."""
     limit = connector_of(place).identifier_limit
     name = (letters * limit).encode()[:limit].decode(errors="ignore")
     place.sql(f"CREATE TABLE {place.quote(name)} ({PLAIN.format(at=word(place, AT))})")
@@ -100,20 +100,20 @@ WRONG: dict[str, list[tuple[str, Any, str]]] = {
         ("boolean", 1, "true or false"),
         ("integer", True, "whole number"),
         ("integer", "1", "whole number"),
-        ("text", True, "says a text"),
-        ("text", 1, "says a text"),
-        ("date", True, "no type of a delete flag"),
-        ("real", 1, "no type of a delete flag"),
+        ("text", True, "with a text"),
+        ("text", 1, "with a text"),
+        ("date", True, "cannot be a delete flag"),
+        ("real", 1, "cannot be a delete flag"),
         ("char(1)", "yes", "cannot hold 'yes'"),
         ("text", "a\0", "cannot hold"),
     ],
     "family": [
         ("int", True, "whole number"),
         ("tinyint(1)", "T", "whole number"),
-        ("varchar(3)", 1, "says a text"),
-        ("datetime", True, "no type of a delete flag"),
+        ("varchar(3)", 1, "with a text"),
+        ("datetime", True, "cannot be a delete flag"),
         ("char(1)", "yes", "cannot hold 'yes'"),
-        ("double", 1, "no type of a delete flag"),
+        ("double", 1, "cannot be a delete flag"),
     ],
 }
 

@@ -1,6 +1,6 @@
-"""One history has one set of net events, on every database and by every strategy: what a model in Python expects.
+"""One history gives the same net events on every database and by every strategy.
 
-Where a strategy cannot see something, exactly that is missing (`tests.support.variants`), and nothing else.
+A model in Python computes them. If a strategy cannot see something, exactly that is missing (`tests.support.variants`).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PAST_THE_MARGIN = 0.02  # seconds; the variants' margin and lag are milliseconds
-FEW = ("whole", "word", "money", "instant")  # enough to tell strategies apart; a covering index has room for them
-# Nothing is to be executed, expanded, folded or taken for a name of qbcd's own by what it spells.
+FEW = ("whole", "word", "money", "instant")  # enough to distinguish strategies; a covering index has room for them
+# No name may be executed, expanded, folded or confused with a name of qbcd's own.
 HOSTILE = {
     "id": "range_id",
     "part": " p'art; --",
@@ -55,9 +55,9 @@ class Histories:
     """Two tables, one of which flags its deleted rows, and streams of many variants over them.
 
     Args:
-        names: What columns are called, where not as here.
-        shapes: Of the captured columns besides the key; the table with flags has few.
-        wheres: For each variant, the restrictions that it has streams for: ``all`` and ``some`` of the rows.
+        names: Names of columns that differ from those here.
+        shapes: Shapes of the captured columns without the key; the table with flags has few.
+        wheres: By variant, the restrictions for which it has streams: ``all`` and ``some`` of the rows.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Histories:
         return {self._name(c): s for c, s in {"id": "whole", "part": "word", **{s: s for s in shapes}}.items()}
 
     def configuration(self, *, silent: bool) -> dict[str, Any]:
-        """A configuration of all streams; with `silent`, half of them have baselines without events."""
+        """Return a configuration of all streams; with `silent`, half of them have silent baselines."""
         tables = []
         for i, (name, stream) in enumerate(self.streams.items()):
             table, _, services = self.tables[stream.variant.flagged]
@@ -125,13 +125,13 @@ class Histories:
         return config(self.place.url, *tables)
 
     def _captured(self, variant: Variant, table: str) -> dict[str, str]:
-        """The table, or a query of all its rows."""
+        """Return the table, or a query of all its rows."""
         if not variant.of_query:
             return {"table": configured(self.place.schema, table)}
         return {"query": f"SELECT * FROM {self.place.quote(self.place.schema)}.{self.place.quote(table)} AS q"}
 
     def prepare(self, project: qbcd.Project) -> None:
-        """Every baseline, and what it tells."""
+        """Prepare all streams, and check the events of their baselines."""
         time.sleep(PAST_THE_MARGIN)
         for name, stream in self.streams.items():
             project.stream(name).prepare()
@@ -139,7 +139,7 @@ class Histories:
             assert self._fresh(name) == (expected if project.stream(name).config.baseline == "events" else []), name
 
     def poll(self, project: qbcd.Project) -> None:
-        """Every stream tells what it can see, in as many polls as it needs."""
+        """Poll every stream as often as it needs, and check the events."""
         for number in range(max(stream.variant.polls for stream in self.streams.values())):
             time.sleep(PAST_THE_MARGIN)
             poll(project, *(name for name, stream in self.streams.items() if stream.variant.polls > number))
@@ -155,7 +155,7 @@ class Histories:
 
 
 def run(place: Place, folder: Path, spark: SparkSession, seed: int, rounds: int, **more: Any) -> Histories:
-    """Polls after every round by all variants; the table grows first, and is emptied in the end."""
+    """Poll all variants after every round; the table grows first, and is emptied at the end."""
     rng = Random(seed)
     silent = more.pop("silent", False)
     made = Histories(place, rng, folder, **more)
@@ -166,7 +166,7 @@ def run(place: Place, folder: Path, spark: SparkSession, seed: int, rounds: int,
         for number in range(rounds):
             for model in made.models.values():
                 if number == 0:
-                    model.grow(40)  # beyond what the ranges are made for
+                    model.grow(40)  # more rows than the ranges are made for
                 elif number == rounds - 1:
                     model.empty()
                 model.steps(rng.choice([1, 6, 15]))
@@ -178,14 +178,14 @@ def run(place: Place, folder: Path, spark: SparkSession, seed: int, rounds: int,
 
 
 BOTH = ("all", "some")
-BY_KEY = ("id_rcs-digest", "tlcs-remote")  # run by default where their rows are asked for by key: `test_narrow`
-# The rest of what waits for a campaign: each has a twin that does the same and more.
+BY_KEY = ("id_rcs-digest", "tlcs-remote")  # run by default in `test_narrow`, which fetches their rows by key
+# The other variants of the campaign: each has a twin in `make test` that does the same and more.
 TWINNED = ("vbd-checksum", "id-rows", "ts-swept", "ts-spark", "ts-number-nothing", "tdi", "tlcs-remote-no-deletes")
 TWINS = [variant for variant in VARIANTS if variant.name in ("mds", "id_rcs")]
 
 
 def of(place: Place, *, both: bool) -> dict[Variant, tuple[str, ...]]:
-    """The variants that a database has, each with one restriction or `both`."""
+    """Return the variants of a database, each with one restriction or `both`."""
     had = [variant for variant in VARIANTS if not variant.kinds or place.kind in variant.kinds]
     return {
         v: BOTH[: 1 + v.restricted] if both and not v.alone else (BOTH[i % 2 * v.restricted],)
@@ -206,7 +206,7 @@ def test_events_are_those_of_the_model(seed: int, place: Place, workspace: Path,
 
 
 @over("seed", [1, *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(2, 5))], elsewhere=[])
-def test_every_variant_tells_what_it_can_see(seed: int, place: Place, workspace: Path, spark: SparkSession) -> None:
+def test_every_variant_reports_what_it_can_see(seed: int, place: Place, workspace: Path, spark: SparkSession) -> None:
     first = seed == 1
     wheres = {
         v: where for v, where in of(place, both=not first).items() if not first or v.name not in (*BY_KEY, *TWINNED)

@@ -1,4 +1,4 @@
-"""Polls that go by leaves find what whole ranges would; none are asked for where no snapshot can be shared."""
+"""Polls that read leaf checksums find the same changes; they need a shared snapshot."""
 
 from __future__ import annotations
 
@@ -26,14 +26,17 @@ SPARK = [v for v in VARIANTS if v.name in ("id_rcs", *BY_KEY)]
     [(1, True), *(pytest.param(seed, seed % 2 == 0, marks=pytest.mark.campaign) for seed in range(2, 8))],
     elsewhere=[],
 )
-def test_single_leaves_are_asked_for(
+def test_single_leaves_are_read(
     seed: int, two_rounds: bool, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With `two_rounds`, keys and digests of the dirty leaves come first. Three polls do; the campaign has four."""
-    looks = force(monkeypatch)
+    """With `two_rounds`, keys and digests of dirty leaves are fetched first.
+
+    Three polls show it; the campaign has four.
+    """
+    in_leaves = force(monkeypatch)
     if two_rounds:
         monkeypatch.setattr(two_phase, "SAVED_BYTES", -(10**12))
     wheres = {v: BOTH[i % 2 : i % 2 + 1] for i, v in enumerate(SPARK)}
     rounds = 3 if seed == 1 else 4
     run(place, workspace, spark, seed, rounds, names=HOSTILE, shapes=FEW, wheres=wheres, silent=seed % 2 == 1)
-    assert (True in looks) is connector_for(place.url).supports(SupportsSnapshots)
+    assert (True in in_leaves) is connector_for(place.url).supports(SupportsSnapshots)

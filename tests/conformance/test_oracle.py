@@ -1,4 +1,4 @@
-"""The oracle of each database sees what there is to see: values that differ, rows that are missing, images that lie."""
+"""The oracle of each database finds differing values, missing rows and wrong images."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.support.oracle import copy_of
 from tests.support.places import Place, over
 
-# Type in PostgreSQL and in the family, and two values that are near each other.
+# Type in PostgreSQL and in the family, and two values that are close to each other.
 NEAR: list[tuple[str, str, str, str]] = [
     ("text", "text", "a", "A"),
     ("text", "text", "a", "a "),
@@ -39,7 +39,7 @@ def stored(place: Place, sql_type: str, text: str) -> str:
 
 
 @over()
-def test_values_that_differ_are_told_apart(place: Place) -> None:
+def test_values_that_differ_are_distinguished(place: Place) -> None:
     if place.kind == "postgresql":
         place.sql("CREATE EXTENSION citext")
     kinds = [near[0] if place.kind == "postgresql" else near[1] for near in NEAR]
@@ -63,7 +63,7 @@ def event(before: dict[str, Any] | None, after: dict[str, Any] | None) -> dict[s
 
 
 @over()
-def test_rows_and_images_are_held_against_each_other(place: Place) -> None:
+def test_rows_and_images_are_compared(place: Place) -> None:
     place.sql("CREATE TABLE v (id integer PRIMARY KEY, a varchar(9)); INSERT INTO v VALUES (1, 'x'), (2, 'y')")
     copy = copy_of(place.url, place.table("v"), ["id"])
     assert [op for op, *_ in copy.differences()] == ["c", "c"]

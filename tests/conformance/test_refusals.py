@@ -1,4 +1,4 @@
-"""The same refusals on every database: class of error and exit code, what, where and remedy; and nothing moves."""
+"""The same refusals on every database: class, exit code, place, remedy; nothing changes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ LOOSE = [(i, i, "x") for i in range(1, 6)]
 
 
 class Stage:
-    """One place a kind of database, and a project there whose streams are prepared, each made when it is asked for."""
+    """One place per kind of database with a project whose streams are prepared, made on demand."""
 
     def __init__(self, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
         self.request, self.tmp_path_factory = request, tmp_path_factory
@@ -59,7 +59,7 @@ class Stage:
             place.sql(TABLES)
             place.there.insert("orders", ORDERS)
             place.there.insert("loose", LOOSE)
-            with ProjectState(f"sqlite:///{place.folder}/s.db") as state:  # it is there before a refusal and after
+            with ProjectState(f"sqlite:///{place.folder}/s.db") as state:  # exists before and after
                 assert state.project_id
             self.places[kind] = place
         return self.places[kind]
@@ -82,7 +82,7 @@ def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def prepared(place: Place) -> dict[str, Any]:
-    """Streams <strategy> over orders and <strategy>_loose over loose."""
+    """Return streams <strategy> over orders and <strategy>_loose over loose."""
     tables = [{"name": s, "table": place.there.table("orders"), "strategy": s} for s in STRATEGIES]
     loose = {"table": place.there.table("loose"), "key": ["k", "part"]}
     data = config(place.admin, *tables, *({"name": f"{s}_loose", "strategy": s, **loose} for s in STRATEGIES))
@@ -91,9 +91,12 @@ def prepared(place: Place) -> dict[str, Any]:
 
 
 def refused(
-    place: Place, action: Callable[[], object], kind: type[QbcdError], *told: str, where: str = "stream "
+    place: Place, action: Callable[[], object], kind: type[QbcdError], *parts: str, where: str = "stream "
 ) -> None:
-    """Runs `action`: refused by an error of exactly `kind` that says where, what and what to do, and moves nothing."""
+    """Run `action`, which must be refused by an error of exactly `kind` and change nothing.
+
+    The message must begin with `where`, contain `parts`, and have a remedy.
+    """
     with place.unmoved(), pytest.raises(QbcdError) as caught:
         action()
     error = caught.value
@@ -101,12 +104,12 @@ def refused(
     assert type(error) is kind, f"{type(error).__name__}: {message}"
     assert message.startswith(where), message
     assert error.remedy, message
-    for part in told:
+    for part in parts:
         assert part in message, message
 
 
 def prepare(place: Place, table: dict[str, Any], **more: Any) -> Callable[[], object]:
-    """A `prepare` of a project of its own."""
+    """Return a function that prepares a stream in a project of its own."""
 
     def work() -> None:
         written = config(more.pop("url", place.admin), {"name": "s", **table}, state="sqlite:///s.db", **more)
@@ -154,12 +157,12 @@ UNPLANNED: dict[str, tuple[dict[str, Any], type[QbcdError], tuple[str, ...]]] = 
 
 
 @over("case", UNPLANNED, new=False)
-def test_what_cannot_be_planned(kind: str, case: str, stage: Stage) -> None:
+def test_tables_that_cannot_be_planned(kind: str, case: str, stage: Stage) -> None:
     place = stage.place(kind)
-    table, error, told = UNPLANNED[case]
+    table, error, parts = UNPLANNED[case]
     schema, name = table.get("schema", place.there.schema), table.get("table", "orders")
     given = {k: v for k, v in table.items() if k != "schema"} | {"table": configured(schema, name)}
-    said = [part.format(schema=place.there.schema.replace(place.database, "DATABASE")) for part in told]
+    said = [part.format(schema=place.there.schema.replace(place.database, "DATABASE")) for part in parts]
     for strategy in STRATEGIES:
         action = prepare(place, {**given, "strategy": strategy})
         refused(place, action, error, *said, where="tables[0]" if said[0].startswith("tables") else "stream s: ")
@@ -173,10 +176,10 @@ def test_rights_that_are_missing(kind: str, stage: Stage, spark: SparkSession) -
     orders = {"table": there.table("orders"), "columns": ["region", "amount"]}
     with there.user() as user:
         url = place.url_as(user)
-        there.grant("SELECT", "canary", user)  # one may connect who has some right there
+        there.grant("SELECT", "canary", user)  # a role may connect if it has some right there
         for strategy in STRATEGIES:
             table = {**orders, "strategy": strategy}
-            # the other servers hide what one may not read
+            # the other servers hide the tables that a role may not read
             kind_of = MissingPrivilege if kind == "postgresql" else ConfigError
             refused(place, prepare(place, table, url=url), kind_of, "orders", where="tables[0].table: ")
             there.grant("SELECT (id, region)", "orders", user)
@@ -245,13 +248,13 @@ def closed_port() -> int:
 
 
 @over("case", UNREACHED, new=False)
-def test_what_cannot_be_reached(kind: str, case: str, stage: Stage) -> None:
+def test_sources_that_cannot_be_reached(kind: str, case: str, stage: Stage) -> None:
     place = stage.place(kind)
-    made, error, told = UNREACHED[case]
+    made, error, parts = UNREACHED[case]
     table = {"table": "orders"}
     for strategy in STRATEGIES:
         action = prepare(place, {**table, "strategy": strategy}, url=made(place.there))
-        refused(place, action, error, *told, where="sources.shop: " if error is ConfigError else "stream s: ")
+        refused(place, action, error, *parts, where="sources.shop: " if error is ConfigError else "stream s: ")
 
 
 # -- a prepared stream -------------------------------------------------------------------------------------------------
@@ -292,11 +295,11 @@ CHANGED: dict[str, tuple[str, str, type[QbcdError], tuple[str, ...]]] = {
 @over("case", CHANGED, new=False, elsewhere=[])
 def test_a_table_that_changed(kind: str, case: str, stage: Stage, spark: SparkSession) -> None:
     place, project = stage.place(kind), stage.project(kind, spark)
-    do, undo, error, told = CHANGED[case]
+    do, undo, error, parts = CHANGED[case]
     place.sql(ddl(place, do))
     try:
         for strategy in STRATEGIES:
-            refused(place, lambda s=strategy: polled(project, s), error, *told)  # type: ignore[misc]
+            refused(place, lambda s=strategy: polled(project, s), error, *parts)  # type: ignore[misc]
             with pytest.raises(error):
                 project.stream(strategy).verify()
     finally:
@@ -310,13 +313,13 @@ def ddl(place: Place, text: str) -> str:
 
 
 @over("row", [(3, 3, "again"), (3, None, "again"), (None, None, "again")], new=False, elsewhere=[])
-def test_keys_that_went_bad(kind: str, row: tuple[Any, ...], stage: Stage, spark: SparkSession) -> None:
+def test_keys_that_became_invalid(kind: str, row: tuple[Any, ...], stage: Stage, spark: SparkSession) -> None:
     place, project = stage.place(kind), stage.project(kind, spark)
     place.there.insert("loose", [row])
     try:
         for strategy in STRATEGIES:
-            told = ("key (k, part) has duplicate or NULL values in ", "(choose a key that is unique and never NULL")
-            refused(place, lambda s=strategy: polled(project, f"{s}_loose"), UnsafeKey, *told)  # type: ignore[misc]
+            parts = ("key (k, part) has duplicate or NULL values in ", "(choose a key that is unique and never NULL")
+            refused(place, lambda s=strategy: polled(project, f"{s}_loose"), UnsafeKey, *parts)  # type: ignore[misc]
     finally:
         place.sql("DELETE FROM loose WHERE x = 'again'")
     assert [polled(project, f"{strategy}_loose") for strategy in STRATEGIES] == [[], []]
@@ -328,14 +331,14 @@ def test_guards(kind: str, stage: Stage, spark: SparkSession) -> None:
     remedy = "--accept-deletes"
     place.sql("DELETE FROM orders")
     for strategy in STRATEGIES:
-        told = ("the source is empty now and held 20 rows before", remedy)
-        refused(place, lambda s=strategy: polled(project, s), GuardTripped, *told)  # type: ignore[misc]
+        parts = ("the source is empty now and held 20 rows before", remedy)
+        refused(place, lambda s=strategy: polled(project, s), GuardTripped, *parts)  # type: ignore[misc]
     place.there.insert("orders", ORDERS)
     assert [polled(project, strategy) for strategy in STRATEGIES] == [[], []]
     place.sql("DELETE FROM orders WHERE id <= 6")
     for strategy in STRATEGIES:
-        told = ("would deliver 6 deletes of 20 rows, more than guards.max_delete_fraction 0.25 allows", remedy)
-        refused(place, lambda s=strategy: polled(project, s), GuardTripped, *told)  # type: ignore[misc]
+        parts = ("would deliver 6 deletes of 20 rows, more than guards.max_delete_fraction 0.25 allows", remedy)
+        refused(place, lambda s=strategy: polled(project, s), GuardTripped, *parts)  # type: ignore[misc]
         assert polled(project, strategy, accept_deletes=True) == [{"d": 6}]
     place.there.insert("orders", ORDERS[:6])
     assert [polled(project, strategy) for strategy in STRATEGIES] == [[{"c": 6}], [{"c": 6}]]

@@ -30,7 +30,7 @@ CREATE TABLE loose (k integer NOT NULL, at {stamp}); INSERT INTO loose (k) VALUE
 TDI = {"type": "tdi", "timestamp": "at", "delete_flag": "gone"}
 COLUMN = {"type": "tlcs", "checksums": "column", "checksum_column": "chk"}
 
-# Strategy and further keys of the table, error, and what it says.
+# Strategy and further keys of the table, error, and parts of its message.
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], type[QbcdError], tuple[str, ...]]] = {
     "no such timestamp": (
         {"type": "ts", "timestamp": "changed"},
@@ -105,7 +105,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], type[QbcdError], tuple[st
         ConfigError,
         ("strategy.purge: ", "is a counter"),
     ),
-    "a restriction that tells the time": (
+    "a restriction with the present time": (
         {"type": "ts", "timestamp": "at"},
         {"where": "at < current_timestamp"},
         ConfigError,
@@ -117,7 +117,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], type[QbcdError], tuple[st
         ConfigError,
         ("tables[0].where: ", "the restriction uses now, whose value"),
     ),
-    "a restriction that looks elsewhere": (
+    "a restriction over another table": (
         {"type": "ts", "timestamp": "at"},
         {"where": "id IN (SELECT k FROM {schema}.loose)"},
         ConfigError,
@@ -161,7 +161,10 @@ def there(place: Place) -> Place:
 
 
 def prepare(place: Place, folder: Path, strategy: Any, *, url: str = "", **more: Any) -> Callable[[], object]:
-    """A `prepare` of a project of its own; where a source never shows all writers, it says how long they take."""
+    """Return a function that prepares a stream in a project of its own.
+
+    If a source never shows all writers, `lag` bounds their transactions.
+    """
 
     def work() -> None:
         seen = {"lag": "1h"} if place.kind != FIRST and "timestamp" in strategy and "lag" not in strategy else {}
@@ -172,25 +175,25 @@ def prepare(place: Place, folder: Path, strategy: Any, *, url: str = "", **more:
     return work
 
 
-def refused(place: Place, folder: Path, action: Callable[[], object], kind: type[QbcdError], *told: str) -> None:
+def refused(place: Place, folder: Path, action: Callable[[], object], kind: type[QbcdError], *parts: str) -> None:
     before = traces(place.url, folder).source
     with pytest.raises(QbcdError) as caught:
         action()
     message = str(caught.value)
     assert type(caught.value) is kind, f"{type(caught.value).__name__}: {message}"
     assert caught.value.remedy, message
-    for part in told:
+    for part in parts:
         assert part in message, message
     assert traces(place.url, folder).source == before
 
 
 @over()
-def test_what_cannot_work_is_refused(there: Place, workspace: Path) -> None:
+def test_options_that_cannot_work_are_refused(there: Place, workspace: Path) -> None:
     cases = CASES if there.kind == FIRST else {**CASES, **OF_THE_FAMILY}
-    for name, (strategy, more, kind, told) in cases.items():
+    for name, (strategy, more, kind, parts) in cases.items():
         where = {key: v.format(schema=there.schema) if key == "where" else v for key, v in more.items()}
         try:
-            refused(there, workspace, prepare(there, workspace, strategy, **where), kind, *told)
+            refused(there, workspace, prepare(there, workspace, strategy, **where), kind, *parts)
         except AssertionError as error:
             raise AssertionError(f"{name}: {error}") from error
 
@@ -225,7 +228,7 @@ def test_an_index_without_order(there: Place, workspace: Path) -> None:
 
 @over()
 def test_writers_that_nobody_sees(there: Place, workspace: Path) -> None:
-    """PostgreSQL hides them from a role without the right to look; the others never show all of them."""
+    """PostgreSQL hides writers from a role without a right; other servers never show them all."""
     strategy = {"type": "ts", "timestamp": "at"}
     table = {"name": "s", "table": there.table("t"), "strategy": strategy}
     with there.user() as user:
@@ -238,19 +241,25 @@ def test_writers_that_nobody_sees(there: Place, workspace: Path) -> None:
             there.run(other, "SELECT 1 FROM t")
             work = project.stream("s").prepare
             if there.kind == FIRST:
-                refused(there, workspace, work, UnsafeWatermark, "no safe watermark", "pg_read_all_stats", "set `lag`")
+                remedy = f'(GRANT pg_read_all_stats TO "{user}"; or set `lag` to'
+                refused(there, workspace, work, UnsafeWatermark, "no safe watermark", remedy)
             else:
-                refused(there, workspace, work, MissingPrivilege, "PROCESS")
+                grant = f"GRANT PROCESS ON *.* TO '{user}'@'%'"
+                refused(there, workspace, work, MissingPrivilege, "stream s: ", "the PROCESS privilege", f"({grant})")
+                there.sql(grant)
+                if there.kind == "mysql":
+                    there.sql(f"GRANT SELECT ON performance_schema.* TO {user}@'%'")
+                refused(there, workspace, work, UnsafeWatermark, "no safe watermark", "(set `lag` to")
 
 
-def test_a_right_that_is_missed_only_while_others_are_there(there: Place, workspace: Path) -> None:
-    """It is told before, whoever is there."""
+def test_a_right_that_is_missed_only_while_other_sessions_exist(there: Place, workspace: Path) -> None:
+    """The remark comes at any time, also if no other session exists."""
     table = {"name": "s", "table": there.table("t"), "strategy": {"type": "ts", "timestamp": "at"}}
     with there.user() as user:
         there.grant("SELECT", "t", user)
         there.grant_own_schema(user)
 
-        def told() -> list[str]:
+        def remarks() -> list[str]:
             with qbcd.Project.from_dict(config(there.url_as(user), table), base_dir=workspace) as project:
                 work = assembly_of(project).open_stream("s")
                 plan, _ = plan_of(work, None)
@@ -258,25 +267,52 @@ def test_a_right_that_is_missed_only_while_others_are_there(there: Place, worksp
                     return work.site.remarks(session, plan)
 
         grant = f'GRANT pg_read_all_stats TO "{user}"'
-        assert f"role {user} may not see other sessions: polls are refused while any are open ({grant})" in told()
+        assert f"role {user} may not see other sessions: polls are refused while any are open ({grant})" in remarks()
         there.sql(grant)
-        assert not any("may not see other sessions" in remark for remark in told())
+        assert not any("may not see other sessions" in remark for remark in remarks())
+
+
+@over()
+def test_a_dba_is_shown_what_a_stream_that_only_reads_gains_from(there: Place, workspace: Path) -> None:
+    """`check` names the dry run for the index, so the dry run has it; nothing is created in the source."""
+    lag = {} if there.kind == FIRST else {"lag": "1h"}
+    table = {
+        "name": "s",
+        "table": there.table("t"),
+        "strategy": {"type": "ts", "timestamp": "at", "replica": "spark", **lag},
+    }
+    right = "GRANT pg_read_all_stats TO " if there.kind == FIRST else "GRANT PROCESS ON *.* TO "
+    with qbcd.Project.from_dict(config(there.url, table), base_dir=workspace) as project:
+
+        def warned() -> bool:
+            return any("(qbcd prepare s --dry-run prints the index)" in f.message for f in project.check(["s"]))
+
+        grant, index = project.stream("s").ddl()
+        assert warned()
+        assert grant.partition("\n")[2].startswith(right)
+        why, _, statement = index.partition("\n")
+        assert why == "-- recommended: without it each poll reads the whole table"
+        there.sql(statement)
+        assert not warned()
+        assert project.stream("s").ddl() == [grant]
 
 
 @over(elsewhere=[])
-def test_what_is_dearer_is_told_by_check(there: Place, workspace: Path) -> None:
+def test_expensive_options_are_reported_by_check(there: Place, workspace: Path) -> None:
     lag = {} if there.kind == FIRST else {"lag": "1h"}
     table = {"name": "s", "table": there.table("t"), "strategy": {"type": "ts", "timestamp": "at", **lag}}
     with qbcd.Project.from_dict(config(there.url, table), base_dir=workspace) as project:
-        told = [f.message for f in project.check(["s"]) if f.level == "warning"]
-        assert any("no index begins with at: each poll reads the whole table" in message for message in told), told
-        assert any("this stream sees no deletes" in message for message in told), told
-        assert any("at may be NULL" in message for message in told), told
+        warnings = [f.message for f in project.check(["s"]) if f.level == "warning"]
+        assert any("no index begins with at: each poll reads the whole table" in message for message in warnings), (
+            warnings
+        )
+        assert any("this stream sees no deletes" in message for message in warnings), warnings
+        assert any("at may be NULL" in message for message in warnings), warnings
         ddl = "\n".join(project.stream("s").ddl())
         assert "CREATE INDEX" in ddl
         there.sql("CREATE INDEX t_at ON t (at)")
-        told = [f.message for f in project.check(["s"]) if f.level == "warning"]
-        assert not any("no index" in message for message in told), told
+        warnings = [f.message for f in project.check(["s"]) if f.level == "warning"]
+        assert not any("no index" in message for message in warnings), warnings
         assert "CREATE INDEX" not in "\n".join(project.stream("s").ddl())
 
 
@@ -301,6 +337,6 @@ def test_the_grants_that_a_dba_runs_are_all_that_the_options_need(there: Place, 
             assert "already" not in "".join([*grants["s"], *grants["c"]])
             there.sql(";\n".join([*ddl["s"], *ddl["c"]]))
             for name, before in grants.items():
-                project.stream(name).prepare()  # the index, the view and the tables stand, so that it makes nothing
+                project.stream(name).prepare()  # index, view and tables exist, so that it makes nothing
                 after = [s for s in project.stream(name).ddl() if s.startswith("-- to ")]
                 assert after == [s.replace("\n", "; the role has this right already\n") for s in before]

@@ -1,4 +1,4 @@
-"""Conditions over key ranges, ranges by pages, and how canonical SQL takes in what is not to be parsed again."""
+"""Conditions over key ranges, ranges of pages, and texts inserted into canonical SQL."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOSTILE = [
 
 
 def filled(place: Place) -> None:
-    """Table t with key (number, text, number) in three columns, two of which have names that hurt."""
+    """Make table t with a key of three columns (number, text, number), two with awkward names."""
     text = "varchar(40)" if place.kind == "postgresql" else "varchar(40) COLLATE utf8mb4_bin"
     a, b, c = (place.quote(name) for name in (A, B, C))
     place.sql(f"CREATE TABLE t ({a} integer, {b} {text}, {c} integer, PRIMARY KEY ({a}, {b}, {c}))")
@@ -42,7 +42,7 @@ def ranges_of(bounds: list[tuple[str, ...]]) -> list[KeyRange]:
 
 @over()
 def test_ranges_share_out_the_rows_in_key_order(place: Place) -> None:
-    """Each row is in one range, the one in which the statement over many ranges has it; whatever its key says."""
+    """Each row is in exactly one range, the same as in the statement over many ranges."""
     filled(place)
     table, connector = probed(place), connector_of(place)
     for names in ([A, B, C], [B], [C, A]):
@@ -99,7 +99,7 @@ def test_a_range_of_keys_is_found_by_its_index(place: Place) -> None:
 
 # -- compiling ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", sorted(CONNECTORS))
-def test_what_goes_in_last_is_not_looked_at_again(name: str) -> None:
+def test_inserted_texts_are_not_parsed_again(name: str) -> None:
     where = "a = '%s QBCD_PLACE_VERBATIM_0_END QBCD_PLACE_BOUND_x_END :x'"
     plan = StreamPlan("s", "shop", Table("s", "t", "table", (), ()), (), (), where, "ts")
     canonical = "SELECT 1 FROM t WHERE QBCD_RESTRICTION() AND a = :a"
@@ -118,20 +118,20 @@ def pages(place: Place, names: list[str], per_range: int, where: str = "", name:
 
 
 def switches(place: Place, order: str, per_range: int, where: str = "TRUE", name: str = "t") -> list[str]:
-    """By hand: the first k of every range but the first, as rows in the order of `order` come to pages."""
+    """Compute the first k of every range but the first, from the pages of rows in `order`."""
     found = []
-    turns, before = 0, None
+    switches_seen, before = 0, None
     for k, *page in place.sql(
         f"SELECT k, tableoid::text, (ctid::text::point)[0] FROM {name} WHERE {where} ORDER BY {order}"
     ):
-        turns += page != before
-        if page != before and turns > 1 and (turns - 1) % per_range == 0:
+        switches_seen += page != before
+        if page != before and switches_seen > 1 and (switches_seen - 1) % per_range == 0:
             found.append(str(k))
         before = page
     return found
 
 
-def test_a_range_is_so_many_pages(place: Place) -> None:
+def test_a_range_has_the_configured_number_of_pages(place: Place) -> None:
     place.sql(
         f"""CREATE TABLE t (k integer PRIMARY KEY, {place.quote(B)} text, r integer);
         INSERT INTO t SELECT g, repeat('x', 200), (g * 7919) %% 3001 FROM generate_series(1, 3000) g""".replace(
@@ -141,17 +141,17 @@ def test_a_range_is_so_many_pages(place: Place) -> None:
     for per_range in (1, 7, 10_000):
         assert [k for (k,) in pages(place, ["k"], per_range)] == switches(place, "k", per_range)
     assert len(pages(place, ["k"], 7)) == 12
-    # Rows in no order of the table's come to another page each.
+    # Rows in an order other than the table's are on another page each.
     by_random = [r for (r,) in pages(place, ["r"], 10)]
     assert len(by_random) == 299
     where = f"k % 2 = 0 AND {place.quote(B)} <> '%s'"
     assert [k for (k,) in pages(place, ["k"], 3, where)] == switches(place, "k", 3, where)
     assert pages(place, ["k"], 3, "k < 0") == []
-    with pytest.raises(ValueError, match="one page at least"):
+    with pytest.raises(ValueError, match="at least one page"):
         pages(place, ["k"], 0)
 
 
-def test_pages_of_partitions_are_told_apart_and_texts_are_bounds(place: Place) -> None:
+def test_pages_of_partitions_are_distinct_and_texts_are_bounds(place: Place) -> None:
     place.sql(f"""CREATE TABLE t (k integer, {place.quote(B)} text) PARTITION BY LIST (k);
         CREATE TABLE t1 PARTITION OF t FOR VALUES IN (1); CREATE TABLE t2 PARTITION OF t FOR VALUES IN (2);
         INSERT INTO t SELECT 1 + g % 2, lpad(g::text, 5, '0') FROM generate_series(1, 100) g""")

@@ -1,7 +1,7 @@
-"""A poller in a process of its own, made to be killed at a point of the protocol.
+"""A poller in a process of its own that is killed at a point of the protocol.
 
-Python dies, with its connections, locks and lease; the Java machine is the test's own, which the child attaches to, so
-that a kill costs a second and not a start of Spark. `own_spark` starts one of its own and takes it into death.
+Python dies, with its connections, locks and lease. The child attaches to the test's Java process, so that a kill takes
+a second and not a start of Spark. With `own_spark` it starts a Java process of its own, which dies too.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ PATIENCE = 120.0  # seconds for a child on a busy machine
 
 @dataclass(frozen=True)
 class Gateway:
-    """Port and secret with which a child reaches the JVM of the test's own session."""
+    """Port and secret with which a child reaches the Java process of the test's session."""
 
     port: int
     secret: str
 
     @classmethod
     def of(cls, spark: SparkSession) -> Gateway:
-        """The gateway of a running session."""
+        """Return the gateway of a running session."""
         gateway = spark.sparkContext._gateway
         assert gateway is not None
         parameters = gateway.gateway_parameters
         return cls(parameters.port, parameters.auth_token)
 
     def attach(self) -> SparkSession:
-        """A session in this process on the other one's machine."""
+        """Return a session in this process on the other session's Java process."""
         os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(self.port), self.secret
         from pyspark import SparkConf, SparkContext, java_gateway
         from pyspark.sql import SparkSession
@@ -67,19 +67,19 @@ def kill_at(
     own_spark: bool = False,
     constants: Mapping[str, int] | None = None,
 ) -> int:
-    """Runs `task` (``poll`` or ``prepare``) of stream ``s`` in a child that is killed when it reaches `point`.
+    """Run `task` (``poll`` or ``prepare``) of stream ``s`` in a child that dies at `point`.
 
     Args:
         nth: The visit to `point` at which it dies.
-        own_spark: The child starts its own Java machine.
+        own_spark: The child starts a Java process of its own.
         constants: Constants of modules, as ``qbcd.package.module.NAME``, that are set in the child.
 
     Returns:
-        The dead process's id.
+        The process id of the dead child.
     """
     gateway = None if own_spark else Gateway.of(spark)
 
-    context = multiprocessing.get_context("forkserver")  # children of a process that has imported what is slow
+    context = multiprocessing.get_context("forkserver")  # forked from a process that has imported the slow modules
     context.set_forkserver_preload(_PRELOADED)
     arguments = (point, nth, task, data, folder, gateway, dict(constants or {}))
     child = context.Process(target=_doomed, args=arguments, daemon=True)

@@ -28,7 +28,10 @@ def _no_hooks_afterwards() -> Iterator[None]:
 def stage(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stage]:
-    """Streams that live through all kills of the module: what a case leaves behind, the next must bear."""
+    """Scenes that live through all kills of the module.
+
+    Each case starts with what the kills before it left behind.
+    """
     made = Stage(request, tmp_path_factory.mktemp("kills"), spark)
     with made.left:
         yield made

@@ -1,4 +1,4 @@
-"""Scenes that live through the kills of a whole module, and looks at what a killed process left behind."""
+"""Scenes that live through the kills of a whole module, and lists of what kills left behind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Stage:
-    """The scenes of a module, one a kind of database, strategy and sink, each made when it is first asked for."""
+    """The scenes of a module, one per kind of database, strategy and sink, made on demand."""
 
     def __init__(self, request: pytest.FixtureRequest, folder: Path, spark: SparkSession) -> None:
         self.request, self.folder, self.spark = request, folder, spark
@@ -28,7 +28,7 @@ class Stage:
         self.left = ExitStack()
 
     def scene(self, kind: str, strategy: str, sink: str = "jsonl") -> Scene:
-        """The one of that kind."""
+        """Return the scene of these kinds."""
         if (kind, strategy, sink) not in self.scenes:
             place = self.left.enter_context(new_place(server_of(self.request, kind), kind))
             sinks = {"changes": {"type": sink, "path": "out/changes"}}
@@ -42,7 +42,7 @@ class Stage:
 
 
 def lease_of(scene: Scene) -> int:
-    """Process id of whoever the store says holds the lease."""
+    """Return the process id of the lease's owner according to the store."""
     site = scene.site
     with site.context.reading() as conn:
         table = site.context.store.tables.lease
@@ -51,7 +51,7 @@ def lease_of(scene: Scene) -> int:
 
 
 def range_ids(scene: Scene) -> set[int]:
-    """Ids of the stream's key ranges; none for a strategy without."""
+    """Return the ids of the stream's key ranges; none for a strategy without ranges."""
     site = scene.site
     with site.context.reading() as conn:
         return {r.range_id for r in site.context.store.ranges(conn, STREAM)}
@@ -63,7 +63,7 @@ def rubbish(scene: Scene) -> list[str]:
 
 
 def left_behind(site: Site, folder: Path) -> list[str]:
-    """Parts in the workdir that no commit names, and attempts in the sinks of a project in `folder`."""
+    """Return folders of the workdir that no commit names, and attempts in sinks."""
     left = [str(p) for p in (folder / "out").rglob("*") if p.name.startswith("_tmp") or p.name.endswith(".tmp")]
     if isinstance(site, LakeSite):
         with site.context.reading() as conn:

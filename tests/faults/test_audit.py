@@ -1,4 +1,4 @@
-"""Audits repair what a timestamp did not tell, and nothing else; guards count them.
+"""Audits find exactly the changes that a timestamp missed; guards count them.
 
 See docs/design/protocol.md#rule-2, #rule-14, #rule-17, #rule-19.
 """
@@ -24,22 +24,22 @@ AUDIT = {"every": "1ms"}
 OLD = "'2001-01-01 00:00:00'"
 
 
-def told(found: list[list[Any]]) -> list[list[tuple[str, int, str | None]]]:
-    """Op, key and reason of every event, batch by batch."""
+def ops_of(found: list[list[Any]]) -> list[list[tuple[str, int, str | None]]]:
+    """Return op, key and reason of every event, batch by batch."""
     return [[(e.op, e.key, e.reason) for e in sorted(batch, key=lambda e: e.key)] for batch in found]
 
 
 def unseen(seen: Watched) -> None:
-    """An update, an exit, a delete and an insert that no timestamp tells of."""
+    """Make an update, an exit, a delete and an insert that no timestamp shows."""
     seen.run("UPDATE t SET v = 'by hand' WHERE id = 5")
     seen.run("UPDATE t SET n = 9 WHERE id = 6")
     seen.delete(7)
     seen.run(f"INSERT INTO t (id, v, at) VALUES (300, 'restored', {OLD})")
 
 
-# Rules 14 and 19: rows at or past the watermark are the window's, keys that are gone a batch of their own.
+# Rules 14 and 19: rows at or past the watermark belong to the window; deleted keys are a batch of their own.
 @over("name", ["ts", "tdi"], elsewhere=["ts"])
-def test_what_no_window_tells(name: str, place: Place, workspace: Path) -> None:
+def test_changes_that_no_window_shows(name: str, place: Place, workspace: Path) -> None:
     with Watched(place, workspace, {"s": stamped(place, name)}, where="n < 5", audit=AUDIT) as seen:
         seen.fill()
         unseen(seen)
@@ -49,11 +49,14 @@ def test_what_no_window_tells(name: str, place: Place, workspace: Path) -> None:
             seen.insert(301, "past it too")
             seen.run(f"UPDATE t SET n = 9, at = {seen.clock} WHERE id = 9")
 
-        with at_nth("after_commit", 1, pending):  # of the window, whose watermark always moves
-            first, gone = seen.poll()
-        assert told([first, gone]) == [[("u", 5, "audit"), ("d", 6, "audit"), ("c", 300, "audit")], [("d", 7, "audit")]]
+        with at_nth("after_commit", 1, pending):  # of the window, whose watermark always advances
+            first, deletes = seen.poll()
+        assert ops_of([first, deletes]) == [
+            [("u", 5, "audit"), ("d", 6, "audit"), ("c", 300, "audit")],
+            [("d", 7, "audit")],
+        ]
         assert [e.before for e in first] == [(6, "old 6", 0), (5, "old 5", 0), None]
-        assert told(seen.poll()) == [[("u", 8, None), ("d", 9, "restriction_exit"), ("c", 301, None)]]
+        assert ops_of(seen.poll()) == [[("u", 8, None), ("d", 9, "restriction_exit"), ("c", 301, None)]]
         seen.check()
         assert seen.poll() == []
         assert seen.project.stream("s").verify() == []
@@ -65,7 +68,7 @@ def test_keys_alone_are_audited_by_keys(place: Place, workspace: Path) -> None:
         seen.fill()
         seen.poll()
         unseen(seen)
-        assert told(seen.poll()) == [[("c", 300, "audit")], [("d", 7, "audit")]]
+        assert ops_of(seen.poll()) == [[("c", 300, "audit")], [("d", 7, "audit")]]
         assert seen.poll() == []
 
 
@@ -89,9 +92,9 @@ def test_it_comes_at_its_interval(place: Place, workspace: Path) -> None:
         assert (found.unseen.keys, found.unseen.by) == (("7",), "audit")
 
 
-# Rule 17: what a sweep finds standing outside `where` it does not take for deleted; the audit behind it does.
+# Rule 17: rows that a sweep finds outside `where` do not count as deleted; the audit after it counts them.
 @pytest.mark.parametrize("way", ["ts", pytest.param("ts_spark", marks=pytest.mark.campaign)])
-def test_the_guards_of_a_sweep_count_no_rows_that_only_left(
+def test_the_guards_of_a_sweep_count_no_rows_that_left_the_restriction(
     way: str, database: str, workspace: Path, spark: SparkSession
 ) -> None:
     guards = {"max_delete_fraction": 0.2}
@@ -104,12 +107,12 @@ def test_the_guards_of_a_sweep_count_no_rows_that_only_left(
         with pytest.raises(GuardTripped, match="would deliver 5 deletes of"):
             scene.poll()
         scene.poll(accept_deletes=True)
-        told = [(e["op"], e["key"]["id"], e["reason"]) for b in list(scene.seen().values())[before:] for e in b]
-        assert told == [("d", key, "audit") for key in (2, 4, 5, 6, 7)]
+        events = [(e["op"], e["key"]["id"], e["reason"]) for b in list(scene.seen().values())[before:] for e in b]
+        assert events == [("d", key, "audit") for key in (2, 4, 5, 6, 7)]
         assert scene.project.stream("s").verify() == []
 
 
-# Rule 17: two steps are one audit to the guards, also when a process dies between them.
+# Rule 17: guards count two steps as one audit, even if a process dies between them.
 @over(elsewhere=[])
 def test_guards_count_both_steps(place: Place, workspace: Path) -> None:
     guards = {"max_delete_fraction": 0.3}
@@ -120,16 +123,16 @@ def test_guards_count_both_steps(place: Place, workspace: Path) -> None:
         for _ in range(2):
             with pytest.raises(GuardTripped, match="4 deletes of 12 rows"):
                 seen.poll()
-        assert told(seen.fresh()) == [[("d", 1, "audit"), ("d", 2, "audit")]]
-        assert told(seen.poll(accept_deletes=True)) == [[("d", 3, "audit"), ("d", 4, "audit")]]
+        assert ops_of(seen.fresh()) == [[("d", 1, "audit"), ("d", 2, "audit")]]
+        assert ops_of(seen.poll(accept_deletes=True)) == [[("d", 3, "audit"), ("d", 4, "audit")]]
         seen.check()
         seen.run("DELETE FROM t WHERE id = 8")
-        assert told(seen.poll()) == [[("d", 8, "audit")]]
+        assert ops_of(seen.poll()) == [[("d", 8, "audit")]]
 
 
 @pytest.mark.campaign
 @over(elsewhere=[])
-def test_a_replica_under_spark(place: Place, workspace: Path, spark: SparkSession) -> None:
+def test_a_lake_replica(place: Place, workspace: Path, spark: SparkSession) -> None:
     with StampedScene(place.url, workspace, "ts_spark", spark, where="n < 5", audit=AUDIT) as scene:
         scene.begin()
         scene.change()
@@ -145,7 +148,7 @@ def test_a_replica_under_spark(place: Place, workspace: Path, spark: SparkSessio
         seen = len(scene.seen())
         with at_nth("after_commit", 2, pending):  # of the sweep
             scene.poll()
-        assert scene.project.stream("s").verify() == []  # what is past the watermark is pending
+        assert scene.project.stream("s").verify() == []  # rows past the watermark are pending
         (found,) = list(scene.seen().values())[seen:]
         assert {(e["op"], e["key"]["id"], e["reason"]) for e in found} == {
             ("u", 5, "audit"),

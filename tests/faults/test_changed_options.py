@@ -1,4 +1,4 @@
-"""Options that are changed after prepare: what may change takes effect, what is fixed at prepare is refused."""
+"""Options changed after prepare: some take effect, fixed ones are refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.watched_polls import Watched, stamped
 
 
 @over(elsewhere=[])
-def test_a_sweep_begun_later_finds_what_is_gone(place: Place, workspace: Path) -> None:
+def test_a_sweep_begun_later_finds_deleted_rows(place: Place, workspace: Path) -> None:
     with Watched(place, workspace, {"s": stamped(place, "ts")}).fill() as seen:
         seen.delete(5)
         assert seen.poll() == []
@@ -26,7 +26,7 @@ def test_a_sweep_begun_later_finds_what_is_gone(place: Place, workspace: Path) -
         assert 6 in seen.copies["s"]
 
 
-def test_deletes_and_nothing_else_is_settled(place: Place, workspace: Path) -> None:
+def test_only_the_option_deletes_is_fixed(place: Place, workspace: Path) -> None:
     ways = {"s": stamped(place, "ts"), "only": stamped(place, "ts", deletes="only")}
     with Watched(place, workspace, ways).fill() as seen:
         seen.reconfigure("s", deletes="only")
@@ -40,7 +40,7 @@ def test_deletes_and_nothing_else_is_settled(place: Place, workspace: Path) -> N
 
 @over(elsewhere=[])
 def test_a_purge_begun_later(place: Place, workspace: Path) -> None:
-    """Rows that were reported before it began stay; those of later polls go."""
+    """Rows that were reported before the purge began stay; those of later polls are purged."""
     with Watched(place, workspace, {"s": stamped(place, "tdi")}).fill() as seen:
         seen.flag(5)
         assert seen.ops() == [[(5, "d")]]

@@ -1,4 +1,4 @@
-"""Another server under a stream that keeps its replica in the source: refused, or compared in full.
+"""Another server under a stream with a source replica: refused, or compared in full.
 
 See docs/design/protocol.md#rule-16.
 """
@@ -35,8 +35,8 @@ def test_all_values_are_compared(strategy: str, place: Place, workspace: Path, s
                 moved.poll()
             moved.poll(accept_source=True)
             seen = moved.check()
-            told = {(e["op"], e["key"]["id"]) for number in seen if number > last for e in seen[number]}
-            assert told == {("u", 5), ("d", 6)}
+            changes = {(e["op"], e["key"]["id"]) for number in seen if number > last for e in seen[number]}
+            assert changes == {("u", 5), ("d", 6)}
             moved.change()
             moved.poll()
             moved.check()
@@ -51,10 +51,10 @@ def test_without_old_values_it_is_refused(place: Place, workspace: Path, spark: 
     other = place.copy_to(f"{place.name}_b")
     try:
         with StampedScene(other.url, workspace, "tlcs", spark, table="t") as moved:
-            mark = moved.mark()
+            before = moved.fingerprint()
             with pytest.raises(SourceChanged, match=r"keeps no old values.*consumers must reload"):
                 moved.poll(accept_source=True)
-            assert moved.mark() == mark
+            assert moved.fingerprint() == before
     finally:
         other.drop()
 
@@ -78,7 +78,7 @@ def test_nothing_is_purged_there(place: Place, workspace: Path, spark: SparkSess
 
 
 class Stopped(BaseException):
-    """Ends a poll where a hook raises it."""
+    """The exception with which a hook ends a poll."""
 
 
 def test_an_open_batch_keeps_a_stream_from_being_forgotten(place: Place, workspace: Path, spark: SparkSession) -> None:

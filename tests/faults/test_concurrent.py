@@ -1,4 +1,4 @@
-"""Polls among writers, who change what is being read: no poll may tear, lose or repeat anything."""
+"""Polls among writers that change what is read: no poll tears, loses or repeats anything."""
 
 from __future__ import annotations
 
@@ -102,9 +102,9 @@ def act(rng: Random, client: int) -> list[str]:
     if kind <= 11:
         many = f"UPDATE work SET j = json_object('v', {v}) WHERE id BETWEEN {row} AND {row + 5}"
         return ["BEGIN", many, f"DELETE FROM work WHERE id = {own}", "ROLLBACK"]
-    flip, gone = f"UPDATE work SET flag = NOT flag WHERE id = {row}", f"DELETE FROM work WHERE id = {row}"
+    flip, deleted = f"UPDATE work SET flag = NOT flag WHERE id = {row}", f"DELETE FROM work WHERE id = {row}"
     moved = f"UPDATE work SET part = uuid() WHERE id = {own}"
-    return ["BEGIN", flip, "SAVEPOINT half", gone, "ROLLBACK TO half", moved, "COMMIT"]
+    return ["BEGIN", flip, "SAVEPOINT half", deleted, "ROLLBACK TO half", moved, "COMMIT"]
 
 
 def make_work(place: Place) -> None:
@@ -137,10 +137,10 @@ def test_polls_among_writers(
         started = time.monotonic()
         with writers(server_of(request, place.kind), place, Work(SCRIPT, act), workspace):
             while time.monotonic() - started < SECONDS or min(found[n] for n in streams) < ROUNDS:
-                assert time.monotonic() - started < PATIENCE, f"too little was found among so many writes: {found}"
+                assert time.monotonic() - started < PATIENCE, f"too few changes were found among many writes: {found}"
                 for outcome in poll(project):
                     assert outcome.report is not None
-                    found[outcome.stream] += outcome.report.header is not None  # the first may be before any write
+                    found[outcome.stream] += outcome.report.header is not None  # the first poll may be before any write
         for name, copy in copies.items():
             poll(project, name)
             copy.replay(batches(workspace / "out" / "changes", name))
@@ -151,11 +151,11 @@ def test_polls_among_writers(
             assert outcome.report.header is None
 
 
-# -- the bank: no transfer changes the sum -----------------------------------------------------------------------------
+# -- the bank: no transfer changes the sum ----------------------------------------------------------------------------
 
 ACCOUNTS = 4000
 RANGE = 500  # accounts
-READS = 20  # of unpinned ones, one at least tears
+READS = 20  # of unpinned reads, at least one tears
 FEW_READS = 6
 TRANSFER = f"""
 \\set a random(1, {ACCOUNTS})
@@ -180,7 +180,7 @@ def within(rng: Random, client: int) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def _many_readers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So few rows as the bank has would not be worth more than one."""
+    """Use several readers although the bank has few rows."""
     monkeypatch.setattr(partition, "ROWS_PER_READER", RANGE)
 
 
@@ -197,7 +197,10 @@ class Bank:
         self.project.stream("b").prepare()
 
     def sums(self, reads: int, by: Sequence[str] = ()) -> list[tuple[int, int]]:
-        """(accounts, cents) of `reads` reads of all ranges, or of all groups `by` of it, each as a poll stages it."""
+        """Return (accounts, cents) of `reads` reads, as a poll stages them.
+
+        A read has all ranges, or one group of them if `by` is given.
+        """
         stream = assembly_of(self.project).open_stream("b")
         site = stream.site
         assert isinstance(site, LakeSite)
@@ -232,7 +235,7 @@ def test_pinned_reads_do_not_tear(
         assert fetched == [ACCOUNTS // RANGE] * 2, "transfers touched every range"
 
 
-# Where no snapshot can be exported, each range is still of one state.
+# Without an exported snapshot, each range still shows a single state.
 @over(elsewhere=[])
 def test_a_range_does_not_tear(
     request: pytest.FixtureRequest, place: Place, workspace: Path, spark: SparkSession

@@ -1,4 +1,4 @@
-"""A project that was copied with its state, and a state that was set back: neither loses what a sink has not seen."""
+"""A project copied with its state, and a state set back: no batch is lost to a sink."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-DIGESTS = {"type": "id_rcs", "replica": "digest"}  # whose files stay while batches lie on them
+DIGESTS = {"type": "id_rcs", "replica": "digest"}  # its files stay while batches lie on them
 
 
 def project_in(folder: Path, database: str, spark: SparkSession | None = None, **table: Any) -> qbcd.Project:
@@ -63,7 +63,7 @@ def test_a_state_that_went_back_leaves_the_files_of_the_newer_one(
     shutil.copy(state, new)
     shutil.copy(old, state)
     for _ in range(2):
-        with pytest.raises(SinkConflict, match="holds another batch"):
+        with pytest.raises(SinkConflict, match="has another batch"):
             polled(3)
     shutil.copy(new, state)
     polled(4)

@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 IDLE = "FROM pg_stat_activity WHERE application_name = 'qbcd/s' AND state = 'idle in transaction'"
 
 
-def test_a_snapshot_whose_session_has_ended_is_told(database: str, workspace: Path, spark: SparkSession) -> None:
+def test_a_snapshot_whose_session_has_ended_is_reported(database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.begin()
         scene.change()
         end = f"SELECT pg_terminate_backend(pid, 5000) {IDLE}"
-        with at("after_checksums", lambda: sql(database, end)), pytest.raises(QbcdError, match="snapshot") as told:
+        with at("after_checksums", lambda: sql(database, end)), pytest.raises(QbcdError, match="snapshot") as caught:
             scene.poll()
-        assert "the session that held the snapshot ended" in str(told.value)
+        assert "the session that held the snapshot ended" in str(caught.value)
         scene.poll()
         scene.check()
 
 
-def test_upkeep_that_fails_hides_no_batch(
+def test_failed_compaction_hides_no_batch(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Scene(database, workspace, "id_rcs", spark) as scene:
@@ -51,7 +51,7 @@ def test_upkeep_that_fails_hides_no_batch(
             outcome = scene.poll()
         assert outcome.report is not None
         assert (outcome.exit_code, len(outcome.report.headers)) == (0, 1)
-        (warning,) = [w for w in outcome.report.warnings if w.startswith("upkeep failed")]
+        (warning,) = [w for w in outcome.report.warnings if w.startswith("compaction failed")]
         assert "/full: No space left on device" in warning
         with monkeypatch.context() as failing, pytest.raises(StateConflict, match="overtaken"):
 
@@ -64,7 +64,7 @@ def test_upkeep_that_fails_hides_no_batch(
         scene.check()
 
 
-def test_files_and_spark_are_told_in_one_message(database: str, workspace: Path, spark: SparkSession) -> None:
+def test_failures_of_files_and_spark_are_one_message(database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.make_table()
         work = assembly_of(scene.project).open_stream(STREAM)
@@ -74,11 +74,11 @@ def test_files_and_spark_are_told_in_one_message(database: str, workspace: Path,
         root.write_text("in the way")
         with pytest.raises(QbcdError, match=re.escape(f"stream {STREAM}: {root}: File exists (check the workdir's")):
             scene.prepare()
-        with pytest.raises(SparkFailed) as told, error_messages.one_message(work):
+        with pytest.raises(SparkFailed) as caught, error_messages.one_message(work):
             spark.range(1).write.parquet(to_write(root / "below"))
-        assert str(told.value).startswith(f"stream {STREAM}: Spark failed: ")
+        assert str(caught.value).startswith(f"stream {STREAM}: Spark failed: ")
         assert f"check owner, rights and free space of the workdir {root} and of Spark's local folder /" in str(
-            told.value
+            caught.value
         )
         root.unlink()
         scene.prepare()

@@ -1,7 +1,7 @@
-"""kill -9 at every step between lease and acknowledgement: nothing is lost, nothing gets another meaning.
+"""kill -9 at every step between lease and acknowledgement: nothing is lost or changed.
 
-Before the restart the source is put back to its old state in half of the cases: what was staged is then delivered all
-the same, and the way back is a batch of its own (docs/design/protocol.md#section-c and #section-d; #rule-1, #rule-4,
+In half of the cases the source is put back to its old state before the restart: staged batches are then delivered
+unchanged, and the way back is a batch of its own (docs/design/protocol.md#section-c and #section-d; #rule-1, #rule-4,
 #rule-15, #rule-20, #rule-21).
 """
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 STRATEGIES = ("mds", "id_rcs")
 HALF_WAY = [("before_commit", "mds"), ("after_commit", "id_rcs")]  # a baseline, outside of a campaign
-# Where neither comes: they have no watermark, no open batch and nothing to purge; `test_kill_in_source` has.
+# Points that neither strategy reaches: both have no watermark, no open batch and nothing to purge.
+# `test_kill_in_source` has those.
 ELSEWHERE_REACHED = ("after_horizon", "before_seal", "after_seal", "before_purge", "after_purge")
 POINTS = [point for point in hooks.POINTS if point not in ELSEWHERE_REACHED]
 SINKS = ("jsonl", "parquet")
@@ -36,9 +37,10 @@ Case = tuple[str, str, str, bool]
 
 
 def cases() -> tuple[list[Case], list[Case]]:
-    """(chosen, the rest) of point x strategy x sink x reverted; MDS has no range checksums.
+    """Return (chosen, the rest) of point x strategy x sink x reverted.
 
-    Strategies take turns at the points; both are killed around the commit. The rest is for a campaign.
+    MDS has no range checksums. Strategies alternate at the points; both are killed around the commit. The rest is for a
+    campaign.
     """
     valid = [
         (point, strategy, sink, reverted)
@@ -57,7 +59,7 @@ def cases() -> tuple[list[Case], list[Case]]:
 
 
 CHOSEN, REST = cases()
-# What the database has a hand in: the source's reads and, for MDS, the one transaction and what is left in it.
+# Cases in which the database takes part: the reads of the source and, for MDS, its one transaction.
 IN_THE_SOURCE = {"mds": ("before_commit", "after_commit"), "id_rcs": ("after_checksums", "after_commit")}
 ELSEWHERE = [case for case in CHOSEN if case[0] in IN_THE_SOURCE[case[1]]]
 
@@ -86,26 +88,26 @@ def test_kill_rest(kind: str, point: str, strategy: str, sink: str, reverted: bo
 @pytest.mark.campaign
 @over("point, strategy", [(p, s) for p in POINTS[COMMITTED - 1 :] for s in STRATEGIES], new=False)
 def test_kill_with_its_spark(kind: str, point: str, strategy: str, stage: Stage) -> None:
-    """The Java machine dies with its Python, as it does in production."""
+    """The Java process dies with its Python process, as in production."""
     killed_and_restarted(stage.scene(kind, strategy, "jsonl"), point, reverted=True, own_spark=True)
 
 
 def killed_and_restarted(scene: Scene, point: str, reverted: bool, *, own_spark: bool = False) -> None:
-    old, mark = scene.source(), scene.mark()
+    old, before = scene.source(), scene.fingerprint()
     last = scene.sealed()[-1]
     scene.change()
     pid = kill_at(point, scene.data, scene.folder, scene.spark, own_spark=own_spark)
     committed = POINTS.index(point) >= COMMITTED
-    # whatever stands there now, somebody may have read
+    # somebody may have read whatever is there now
     files, seen, sealed = scene.files(), scene.seen(), scene.sealed()
     assert [h.seq for h in sealed if h.seq > last.seq] == ([last.seq + 1] if committed else [])
-    assert committed or scene.mark() == mark
+    assert committed or scene.fingerprint() == before
     assert lease_of(scene) == pid
     if reverted:
         scene.put(old)
 
     started = time.monotonic()
-    scene.poll()  # rule 4: the dead one's lease is nobody's, long before it ends
+    scene.poll()  # rule 4: the lease of a dead process is free long before it ends
     assert time.monotonic() - started < 30
 
     now = scene.check()
@@ -123,7 +125,7 @@ def killed_and_restarted(scene: Scene, point: str, reverted: bool, *, own_spark:
 def test_reset_after_a_kill_begins_a_new_epoch(kind: str, strategy: str, stage: Stage) -> None:
     """Rule 3: numbers go on, and no event of the new epoch has an id of the old one."""
     scene = stage.scene(kind, strategy, "jsonl")
-    # many changes before this test, in the campaign, leave too few rows for another one
+    # in the campaign, many changes before this test leave too few rows for another one
     scene.put([(i, f"old {i}", 0) for i in range(1, ROWS + 1)])
     scene.poll()
     scene.change()
@@ -158,7 +160,7 @@ def test_reset_after_a_kill_begins_a_new_epoch(kind: str, strategy: str, stage: 
 def test_a_baseline_killed_half_way(
     point: str, strategy: str, database: str, workspace: Path, spark: SparkSession
 ) -> None:
-    """Rule 18: before its commit there is no baseline and no poll; after it the baseline is delivered as it was."""
+    """Rule 18: the baseline exists only after its commit, and is then delivered unchanged."""
     with Scene(database, workspace, strategy, spark, baseline="events") as scene:
         scene.make_table()
         kill_at(point, scene.data, scene.folder, spark, task="prepare")

@@ -1,7 +1,8 @@
-"""kill -9 at every step of strategies that keep their replica in the source or read a timestamp: exact on restart.
+"""kill -9 at every step of strategies with a source replica or a timestamp.
 
-A poll may commit several steps and seal several batches, so a killed process may leave an open batch, a half finished
-pass, or rows that wait to be purged. What was committed is delivered as it was; what was not is found again.
+The restart is exact. A poll may commit several steps and seal several batches, so a killed process may leave an open
+batch, a half finished pass, or rows that wait to be purged. Committed changes are delivered unchanged; the others are
+found again.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ ALSO_ELSEWHERE = {"tlcs_in_row": ("before_commit", 2), "tdi": ("after_purge", 1)
 
 
 def cases() -> tuple[list[Case], list[Case]]:
-    """(chosen, the rest) of strategy x spot x reverted."""
+    """Return (chosen, the rest) of strategy x spot x reverted."""
     chosen = [
         (strategy, *spot, (i + j) % 2 == 1)
         for i, (strategy, listed) in enumerate(CHOSEN.items())
@@ -124,29 +125,29 @@ def test_kill_rest(kind: str, strategy: str, point: str, nth: int, reverted: boo
 
 
 def killed_and_restarted(scene: Scene, strategy: str, spot: Spot, reverted: bool) -> None:
-    old, mark, last = scene.source(), scene.mark(), scene.sealed()[-1].seq
+    old, before, last = scene.source(), scene.fingerprint(), scene.sealed()[-1].seq
     scene.change()
     pid = kill_at(spot[0], scene.data, scene.folder, scene.spark, nth=spot[1])
-    # whatever stands there now, somebody may have read
+    # somebody may have read whatever is there now
     files, seen, sealed = scene.files(), scene.seen(), scene.sealed()
     moved = bool(sealed_by(strategy, spot)) or is_open(strategy, spot)
     assert [h.seq for h in sealed if h.seq > last] == [last + 1 + i for i in range(sealed_by(strategy, spot))]
     assert bool(checkpoint(scene).get("open")) is is_open(strategy, spot)
-    assert moved or scene.mark() == mark
+    assert moved or scene.fingerprint() == before
     assert lease_of(scene) == pid
     if reverted:
         scene.put(old)
 
     scene.poll()
-    scene.poll()  # the first one finishes the pass that was begun, and looks at its other ranges only
+    scene.poll()  # the first poll finishes the begun pass and reads only its other ranges
     now = scene.check()
     same_events(seen, now)
     assert all(scene.files()[path] == content for path, content in files.items())
     assert scene.sealed()[: len(sealed)] == sealed, "a staged batch is replayed as it was"
-    if strategy == "tlcs_in_row" and reverted and not moved:  # a row that came back has lost its checksum with itself
-        assert {op for op, _ in told(scene, last)} <= {"u"}
+    if strategy == "tlcs_in_row" and reverted and not moved:  # a row that came back has lost its checksum
+        assert {op for op, _ in ops_after(scene, last)} <= {"u"}
     elif not (moved and reverted):
-        assert told(scene, last) == net(old, scene.source())
+        assert ops_after(scene, last) == net(old, scene.source())
     assert scene.poll().report.header is None  # type: ignore[union-attr]
     assert rubbish(scene) == []
     assert not checkpoint(scene).get("open")
@@ -162,23 +163,23 @@ def checkpoint(scene: Scene) -> dict[str, object]:
     return dict(row.checkpoint)
 
 
-def told(scene: Scene, last: int) -> list[tuple[str, int]]:
-    """(op, key) of the events in batches after `last`."""
+def ops_after(scene: Scene, last: int) -> list[tuple[str, int]]:
+    """Return (op, key) of the events in batches after `last`."""
     return sorted((e["op"], e["key"]["id"]) for (_, seq), found in scene.seen().items() if seq > last for e in found)
 
 
 def net(old: list[tuple[object, ...]], new: list[tuple[object, ...]]) -> list[tuple[str, object]]:
-    """(op, key) of what differs."""
+    """Return (op, key) of the rows that differ."""
     was, now = ({row[0]: row for row in rows} for rows in (old, new))
     found = [("u" if key in was else "c", key) for key, row in now.items() if was.get(key) != row]
     return sorted([*found, *(("d", key) for key in was.keys() - now.keys())], key=str)
 
 
 @over("strategy, point", [pytest.param(s, p, marks=pytest.mark.campaign) for s, p in CUT_LATER])
-def test_kill_while_ranges_are_cut(
+def test_kill_while_ranges_are_split(
     strategy: str, point: str, database: str, workspace: Path, spark: SparkSession
 ) -> None:
-    """Either all ranges are new or none; the open batch that waits beside them loses nothing."""
+    """All ranges are new or none; the open batch loses nothing."""
     with StampedScene(database, workspace, strategy, spark) as scene:
         scene.make_table()
         scene.prepare()
@@ -197,7 +198,7 @@ def test_kill_while_ranges_are_cut(
 
 
 def ranges(scene: Scene) -> list[object]:
-    """The stream's ranges: ids and bounds."""
+    """Return ids and bounds of the stream's ranges."""
     with scene.site.context.reading() as conn:
         return [(r.range_id, r.lo, r.hi) for r in scene.site.context.store.ranges(conn, STREAM)]
 
@@ -231,5 +232,5 @@ def test_a_baseline_killed_half_way(
         scene.poll()
         scene.check()
         assert [e["op"] for e in scene.seen()[max(scene.seen())[0], 1]] == ["r"] * len(old)
-        assert told(scene, 1) == net(old, scene.source())
+        assert ops_after(scene, 1) == net(old, scene.source())
         assert rubbish(scene) == []

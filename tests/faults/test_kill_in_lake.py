@@ -1,9 +1,8 @@
-"""kill -9 at every step of ID/RCS in its other ways: by buckets, with digests alone, without a key, or under one of
-several columns and types; exact on restart.
+"""kill -9 at every step of ID/RCS in its other variants: exact on restart.
 
-And of all its ways while ranges are cut anew, and while batches are folded into the replica
-(docs/design/protocol.md#rule-11, #rule-23). TLCS with its checksums under Spark is the way of digests alone by another
-name, and is killed around its commits.
+The variants are hash buckets, digests only, no key, and a key of several columns and types. All of them are also killed
+while ranges are split and while batches are compacted (docs/design/protocol.md#rule-11, #rule-23). TLCS with checksums
+in the lake replica is the variant with digests only under another name, and is killed around its commits.
 """
 
 from __future__ import annotations
@@ -50,8 +49,8 @@ def test_kill(kind: str, point: str, way: str, reverted: bool, stage: Stage) -> 
 
 @pytest.mark.campaign
 @over("way, point", COMMITS)
-def test_kill_while_ranges_are_cut(way: str, point: str, database: str, workspace: Path, spark: SparkSession) -> None:
-    """Either all ranges are new or none, and every row is told once."""
+def test_kill_while_ranges_are_split(way: str, point: str, database: str, workspace: Path, spark: SparkSession) -> None:
+    """All ranges are new or none, and every row is delivered once."""
     with scene_of(database, workspace, way, spark) as scene:
         scene.begin()
         known = range_ids(scene)
@@ -71,14 +70,14 @@ def test_kill_while_ranges_are_cut(way: str, point: str, database: str, workspac
 
 @pytest.mark.campaign
 @over("way, point", COMMITS)
-def test_kill_while_batches_are_folded_in(
+def test_kill_while_batches_are_compacted(
     way: str, point: str, database: str, workspace: Path, spark: SparkSession
 ) -> None:
-    """The replica is the old segment with its batches or the new one without, and has the same rows."""
+    """The replica is the old segment with its batches, or the new one; its rows are the same."""
     with scene_of(database, workspace, way, spark, retain="0s") as scene:
         scene.begin()
         scene.change()
-        # the first visit is the poll's own commit, the second one that of the folding
+        # the first visit is the poll's own commit, the second one that of compaction
         kill_at(
             point,
             scene.data,

@@ -1,4 +1,4 @@
-"""Polls that go by leaves: killed at every step, without what they remember, or with what is not so any more."""
+"""Polls with leaf checksums: killed at every step, with missing or wrong stored leaves."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ CASES = [
 
 
 def _warm(scene: Scene) -> None:
-    """Two polls with changes: from then on leaves are remembered."""
+    """Poll twice with changes: from then on leaf checksums are stored."""
     scene.begin()
     for _ in range(2):
         scene.change()
@@ -52,99 +52,99 @@ def _warm(scene: Scene) -> None:
 def test_kill(
     point: str, way: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks = force(monkeypatch)
+    in_leaves = force(monkeypatch)
     with Scene(database, workspace, way, spark) as scene:
         _warm(scene)
         scene.change()
-        mark = scene.mark()
+        before = scene.fingerprint()
         kill_at(point, scene.data, workspace, spark, constants=CONSTANTS)
         seen = scene.seen()
-        assert (scene.mark() == mark) is (point != "after_commit")
-        looks.clear()
+        assert (scene.fingerprint() == before) is (point != "after_commit")
+        in_leaves.clear()
         scene.poll()
         same_events(seen, scene.check())
-        assert looks == ([] if point == "after_commit" else [True])
+        assert in_leaves == ([] if point == "after_commit" else [True])
         assert rubbish(scene) == []
         scene.change()
         scene.poll()
         scene.check()
-        assert looks[-1:] == [True]
+        assert in_leaves[-1:] == [True]
         assert scene.project.stream(STREAM).verify() == []
         assert rubbish(scene) == []
 
 
-def _gone(path: Path) -> None:
+def _missing(path: Path) -> None:
     path.unlink()
 
 
 def _damaged(path: Path) -> None:
-    """Of every row that there is another checksum is remembered, so that nothing seems to differ as it does."""
+    """Change the stored checksum of every row, so that other leaves seem to differ."""
     path.write_bytes(path.read_bytes().replace(b":1:", b":1:1"))
 
 
 def _of_another_state(path: Path) -> None:
-    """Whole, and of ranges with other sums."""
+    """Make the file valid for ranges with other checksums."""
     lines = path.read_bytes().partition(b"\n")[2].decode().splitlines()
     moved = [f"{a} {int(b) + 1} {c} {d}" for a, b, c, d in (line.split(" ", 3) for line in lines)]
     path.write_bytes(leaf_checksums.sealed("\n".join(moved).encode()))
 
 
 def _of_another_version(path: Path) -> None:
-    """As it was, with the seal of a version that remembered other sums."""
+    """Keep the content, but with the seal of a version that stored other checksums."""
     content = path.read_bytes().partition(b"\n")[2]
     path.write_bytes(hashlib.sha256(content).hexdigest().encode() + b"\n" + content)
 
 
 HARMS = [
     _of_another_version,
-    *(pytest.param(h, marks=pytest.mark.campaign) for h in (_gone, _damaged, _of_another_state)),
+    *(pytest.param(h, marks=pytest.mark.campaign) for h in (_missing, _damaged, _of_another_state)),
 ]
 
 
 @pytest.mark.parametrize("harm", HARMS)
-def test_what_cannot_be_relied_on_is_not_used(
+def test_unreliable_leaves_are_not_used(
     harm: Callable[[Path], None], database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks = force(monkeypatch)
+    in_leaves = force(monkeypatch)
     with Scene(database, workspace, "id_rcs", spark) as scene:
         _warm(scene)
         (path,) = [p for p in workspace.rglob("leaves") if p.is_file()]
         harm(path)
         scene.change()
-        looks.clear()
+        in_leaves.clear()
         scene.poll()
         scene.check()
-        assert looks == [False]
+        assert in_leaves == [False]
         scene.change()
         scene.poll()
         scene.check()
-        assert looks == [False, True]
+        assert in_leaves == [False, True]
         assert rubbish(scene) == []
 
 
-# Rows are held against what the leaves added up to: what another state has is refused, and nothing stays of it.
+# Rows are compared with the leaf checksums: rows of another state are refused, and leave nothing behind.
 def test_rows_of_another_state_than_the_leaves(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks = force(monkeypatch)
+    in_leaves = force(monkeypatch)
     with Scene(database, workspace, "id_rcs", spark) as scene:
         _warm(scene)
-        mark = scene.mark()
+        before = scene.fingerprint()
         with monkeypatch.context() as broken:
             broken.setattr(session.PostgresSnapshots, "snapshot_pins", lambda self, name: session.PINS)
             broken.setattr(dirty_ranges, "hooks", _Writing(database))
             sql(database, "UPDATE t SET v = 'A' WHERE id = 7")
-            with pytest.raises(TornRead, match=r"1 range from .* brought 1 row where the checksums counted 1, or"):
+            with pytest.raises(TornRead, match=r"1 range from .* returned 1 row and the checksums counted 1, or"):
                 scene.poll()
-        assert scene.mark() == mark
+        assert scene.fingerprint() == before
         assert rubbish(scene) == []
-        assert looks[-1] is True
+        assert in_leaves[-1] is True
         scene.poll()
         scene.check()
 
 
 class _Writing:
-    """Hooks at the first of which a row is written."""
+    """Hooks that write a row at the first point reached."""
 
     def __init__(self, database: str) -> None:
         self.database = database
@@ -155,31 +155,31 @@ class _Writing:
         hooks.reach(point)
 
 
-def test_a_key_that_stands_twice_is_found_in_its_leaf(
+def test_a_duplicate_key_is_found_in_its_leaf(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks = force(monkeypatch)
+    in_leaves = force(monkeypatch)
     with Scene(database, workspace, "id_rcs", spark) as scene:
         _warm(scene)
         sql(database, "ALTER TABLE t DROP CONSTRAINT t_pkey; INSERT INTO t SELECT * FROM t WHERE id = 7")
         with pytest.raises(UnsafeKey, match="has duplicate or NULL values"):
             scene.poll()
-        assert looks[-1] is True
+        assert in_leaves[-1] is True
 
 
 @pytest.mark.parametrize("way", ["id_rcs", pytest.param("id_rcs_hash", marks=pytest.mark.campaign)])
-def test_ranges_that_are_cut_are_read_whole(
+def test_ranges_that_are_split_are_read_whole(
     way: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Check that grown ranges are split and read whole, while other ranges are read by leaf.
 
     From then on, the new ranges have leaves of their own.
     """
-    looks = force(monkeypatch)
+    in_leaves = force(monkeypatch)
     with Scene(database, workspace, way, spark) as scene:
         _warm(scene)
         for _ in range(2):
-            scene.more(range(200 * len(looks), 200 * len(looks) + 30))
+            scene.more(range(200 * len(in_leaves), 200 * len(in_leaves) + 30))
             scene.change()
             scene.poll()
             scene.check()
@@ -187,11 +187,11 @@ def test_ranges_that_are_cut_are_read_whole(
         scene.change()
         scene.poll()
         scene.check()
-        assert looks[-3:] == [True, True, True]
+        assert in_leaves[-3:] == [True, True, True]
         assert rubbish(scene) == []
 
 
-def test_a_changed_meaning_ends_what_is_remembered(
+def test_a_changed_definition_discards_stored_leaves(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     force(monkeypatch)
@@ -213,7 +213,7 @@ def test_a_failure_after_the_leaves_were_written(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Check that files no commit names are removed, and that named files stay."""
-    looks = force(monkeypatch)
+    in_leaves = force(monkeypatch)
 
     def stop() -> None:
         raise ConnectionAbortedError
@@ -225,5 +225,5 @@ def test_a_failure_after_the_leaves_were_written(
             scene.poll()
         scene.poll()
         scene.check()
-        assert looks[-2:] == [True, True]
+        assert in_leaves[-2:] == [True, True]
         assert rubbish(scene) == []

@@ -1,4 +1,4 @@
-"""Batches and the files they consist of, guards, and what is shared with other readers.
+"""Batches and their files, guards, and files that other readers use.
 
 See docs/design/protocol.md#section-c.
 """
@@ -41,14 +41,14 @@ def files_of(scene: Scene) -> Files:
 
 
 def parts(scene: Scene) -> tuple[Path, Path]:
-    """Folders of the segment and of the last batch of an ID/RCS stream."""
+    """Return the folders of the segment and of the last batch of an ID/RCS stream."""
     site, root = scene.site, files_of(scene).root
     with site.context.reading() as conn:
         (segment,) = site.context.store.segments(conn, STREAM)
     return root / segment.segment_id, root / scene.sealed()[-1].location["part"]
 
 
-# Rule 15: the commit names files, sizes and hashes; a reference that does not hold is an error, never fewer rows.
+# Rule 15: the commit names files, sizes and hashes; a file that does not match is an error, never fewer rows.
 @pytest.mark.parametrize(
     "damage", ["flipped", *(pytest.param(how, marks=pytest.mark.campaign) for how in ("missing", "longer", "shorter"))]
 )
@@ -62,7 +62,7 @@ def test_a_damaged_replica_is_refused(
             victim = max(folder.glob("*.parquet"), key=lambda p: p.stat().st_size)
             content = victim.read_bytes()
             scene.change()
-            mark = scene.mark()
+            before = scene.fingerprint()
             if damage == "missing":
                 victim.unlink()
             else:
@@ -71,13 +71,13 @@ def test_a_damaged_replica_is_refused(
             for work in (scene.poll, scene.project.stream(STREAM).verify):
                 with pytest.raises(StateConflict, match="is missing or was changed"):
                     work()
-            assert scene.mark() == mark
+            assert scene.fingerprint() == before
             victim.write_bytes(content)
             scene.poll()
             scene.check()
 
 
-# Rule 24: a host that does not see the project's workdir is refused before it takes the lease; reset is not hindered.
+# Rule 24: a host that does not see the project's workdir is refused before it acquires the lease; reset works.
 def test_a_host_without_the_workdir(database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.begin()
@@ -95,7 +95,7 @@ def test_a_host_without_the_workdir(database: str, workspace: Path, spark: Spark
         scene.project.stream(STREAM).reset(discard=True)
 
 
-# Rule 15: what lies beside the named files is not read.
+# Rule 15: other files in the folder are not read.
 def test_stray_files_are_not_read(database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.begin()
@@ -128,7 +128,7 @@ def test_a_staged_batch_that_lost_a_file(database: str, workspace: Path, spark: 
 
 
 def block(scene: Scene, sink: str) -> Path:
-    """Puts a plain file where the sink's folder of the stream should be; what stood there waits beside it."""
+    """Replace the sink's folder of the stream by a plain file; move the folder to a backup."""
     folder = scene.folder / "out" / sink / STREAM
     folder.parent.mkdir(parents=True, exist_ok=True)
     if folder.exists():
@@ -144,32 +144,32 @@ def unblock(folder: Path) -> None:
         kept.rename(folder)
 
 
-# Rule 17: a confirmation is for one version and one number of deletes, and is used up.
+# Rule 17: a confirmation is for one version and one number of deletes, and is used once.
 @over("strategy", BOTH, elsewhere=[])
 def test_a_confirmation_counts_once(strategy: str, database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, strategy, spark, **GUARDED) as scene:
         scene.begin()
         sql(database, "DELETE FROM t WHERE id IN (1, 2, 4, 5)")
-        mark = scene.mark()
-        for confirmed in (True, False):  # there is nothing yet to confirm
+        before = scene.fingerprint()
+        for confirmed in (True, False):  # there is nothing to confirm yet
             with pytest.raises(GuardTripped, match="4 deletes of 12 rows"):
                 scene.poll(accept_deletes=confirmed)
         sql(database, "DELETE FROM t WHERE id = 6")
         with pytest.raises(GuardTripped, match="5 deletes of 12 rows"):
-            scene.poll(accept_deletes=True)  # more than was shown
-        assert scene.mark() == mark
+            scene.poll(accept_deletes=True)  # more deletes than were confirmed
+        assert scene.fingerprint() == before
         scene.poll(accept_deletes=True)
         scene.check()
         sql(database, "DELETE FROM t WHERE id IN (7, 8, 9)")
-        mark = scene.mark()
+        before = scene.fingerprint()
         with pytest.raises(GuardTripped, match="3 deletes of 7 rows"):
             scene.poll(accept_deletes=True)
-        assert scene.mark() == mark
+        assert scene.fingerprint() == before
         scene.poll(accept_deletes=True)
         assert len(scene.check()) == 3
 
 
-# Rule 17: a guard stops detection, not the delivery of what is staged; and an emptied source is asked about.
+# Rule 17: a guard stops detection, not the delivery of staged batches; an emptied source needs a confirmation.
 @over("strategy", BOTH, elsewhere=[])
 def test_staged_batches_go_out_while_a_guard_holds(
     strategy: str, database: str, workspace: Path, spark: SparkSession
@@ -190,7 +190,7 @@ def test_staged_batches_go_out_while_a_guard_holds(
         assert len(scene.check()) == 3
 
 
-# Rule 23: compaction is one step, too; killed before it, the old segment with its batches is the replica.
+# Rule 23: compaction is also one step; killed before it, the replica is the old segment with its batches.
 def test_compaction_killed_before_its_commit(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,7 +199,7 @@ def test_compaction_killed_before_its_commit(
         scene.begin()
         old_segment, _ = parts(scene)
         scene.change()
-        # the first visit is the poll's own commit, the second one the compaction's
+        # the first visit is the poll's own commit, the second one that of compaction
         kill_at(
             "before_commit",
             scene.data,
@@ -226,7 +226,7 @@ def test_compaction_killed_before_its_commit(
         assert len(scene.check()) == 4
 
 
-# Rule 23: a batch goes when every sink has it and the replica does not rest on it; oldest first.
+# Rule 23: a batch is removed when every sink has it and the replica does not need it; oldest first.
 @over("strategy", BOTH, elsewhere=[])
 def test_retention_waits_for_every_sink(
     strategy: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
@@ -249,7 +249,7 @@ def test_retention_waits_for_every_sink(
             assert sql(database, f"SELECT count(*) FROM {outbox}") == [(0,)]
 
 
-# Rule 23: what a reader has pinned stays until its pin ends.
+# Rule 23: files that a reader has pinned stay until its pin ends.
 def test_a_pin_keeps_files(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -284,9 +284,9 @@ def test_a_reader_whose_pin_has_ended(
             scene.project.stream(STREAM).latest()
 
 
-# Rules 15, 23: a site in the source has no pins; what goes while it is read is left out in whole, never in part.
+# Rules 15, 23: a source replica has no pins; a batch removed while it is read is left out as a whole.
 @over("strategy", ["mds"], elsewhere=[])
-def test_a_batch_goes_while_it_is_read(
+def test_a_batch_is_removed_while_it_is_read(
     strategy: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Scene(database, workspace, strategy, spark) as scene:
@@ -305,23 +305,23 @@ def test_a_batch_goes_while_it_is_read(
         whole = scene.project.stream(STREAM).latest()
         assert [(h.seq, len(lines)) for h, lines in whole] == [(h.seq, h.size) for h in (first, second)]
         monkeypatch.setattr(DatabaseSite, "staged", going)
-        with pytest.raises(StateConflict, match="has lost events"):
+        with pytest.raises(StateConflict, match="are missing: "):
             scene.project.stream(STREAM).latest()
         with site.context.writing() as conn:
             site.context.store.delete_batch(conn, STREAM, first.epoch, first.seq)
-        looks = [[second], [first, second]]  # the last one is before it has gone
-        monkeypatch.setattr(StreamContext, "batches", lambda of, after=None: looks.pop())
+        listings = [[second], [first, second]]  # the last one is read before the batch is removed
+        monkeypatch.setattr(StreamContext, "batches", lambda of, after=None: listings.pop())
         assert scene.project.stream(STREAM).latest() == whole[1:]
 
 
 def polled(stream: Stream) -> None:
-    """One poll of a stream that is kept from poll to poll, as a job keeps it."""
+    """Poll a stream that is kept from poll to poll, as in a job."""
     outcome = job.poll(stream)
     assert outcome.error is None
 
 
-# Rule 23: a process that goes on polling sweeps what was let go while a pin stood, though it lets nothing go then.
-def test_what_is_let_go_under_a_pin_is_swept_without_it(
+# Rule 23: files released while a pin existed are removed by a later poll of the same process that releases nothing.
+def test_files_released_under_a_pin_are_removed_after_it(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compaction, "COMPACT_BATCHES", 1)
@@ -329,14 +329,14 @@ def test_what_is_let_go_under_a_pin_is_swept_without_it(
         scene.make_table()
         scene.prepare()
         stream = scene.work()
-        polled(stream)  # which sweeps, as the first poll of a process does
+        polled(stream)  # the first poll of a process removes files
         pinned = {path.name for path in files_of(scene).root.iterdir()}
         with stream.site.context.writing() as conn:
             pin = stream.site.context.store.add_pin(conn, STREAM, 600.0)
         scene.change()
         polled(stream)
         polled(stream)
-        assert pinned < set(rubbish(scene)), "its files, and the batch that was folded in"
+        assert pinned < set(rubbish(scene)), "its files, and the compacted batch"
         with stream.site.context.writing() as conn:
             stream.site.context.store.drop_pin(conn, pin)
         polled(stream)
@@ -347,8 +347,8 @@ def test_what_is_let_go_under_a_pin_is_swept_without_it(
         assert rubbish(scene) == []
 
 
-# Rule 23: so does a poll that cuts ranges anew, by which the segment of all that were before is let go.
-def test_a_segment_that_is_let_go_by_cuts_is_swept(database: str, workspace: Path, spark: SparkSession) -> None:
+# Rule 23: so are those of a poll that splits all ranges and so replaces the segment.
+def test_a_segment_replaced_by_splits_is_removed(database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.make_table()
         sql(database, "UPDATE t SET id = id * 100")

@@ -1,4 +1,4 @@
-"""A stored checksum is that of the row as it was last reported, whatever the row became meanwhile.
+"""A stored checksum is that of the row as last reported, even if the row changed meanwhile.
 
 See docs/design/protocol.md#rule-12.
 """
@@ -41,7 +41,7 @@ def watched(place: Place, folder: Path, variant: str) -> Watched:
     return Watched(place, folder, {"s": {"type": "tlcs", "rows_per_range": 4, **VARIANTS[variant]}}).fill()
 
 
-def told(seen: Watched, key: int) -> list[tuple[Any, ...] | None]:
+def images_of(seen: Watched, key: int) -> list[tuple[Any, ...] | None]:
     """Poll once and return the new images of `key`; fail if another key has an event."""
     found = [event for batch in seen.poll() for event in batch]
     assert {event.key for event in found} <= {key}
@@ -49,7 +49,7 @@ def told(seen: Watched, key: int) -> list[tuple[Any, ...] | None]:
 
 
 def in_thread(seen: Watched, action: Callable[[], object], *, waits: bool) -> threading.Thread:
-    """Starts `action`; returns when it is done, or waits for a lock."""
+    """Start `action`; return when it is done, or waits for a lock."""
     thread = threading.Thread(target=action, daemon=True)
     thread.start()
     if waits:
@@ -61,17 +61,20 @@ def in_thread(seen: Watched, action: Callable[[], object], *, waits: bool) -> th
 
 
 def settled(seen: Watched, variant: str) -> None:
-    """Replay gives the source, but for deleted rows where nobody looks for them; nothing more is found."""
+    """Check that replay gives the source and that polls find nothing more.
+
+    Deleted rows do not count where the stream has no deletes.
+    """
     source = seen.source()
     copy = seen.copies["s"]
     assert (copy if not variant.endswith("alive") else {key: copy[key] for key in source}) == source
     assert seen.poll() == []
 
 
-# The trace: B is read, the application writes A again, u(B) is staged; only u(A) makes the consumer right.
+# The trace: B is read, the application writes A again, u(B) is staged; u(A) must follow.
 @over("variant", MOST, elsewhere=["column"])
 def test_a_value_that_comes_back_while_its_successor_is_staged(variant: str, place: Place, workspace: Path) -> None:
-    held = "column" in variant  # the write-back has the row's lock until it is committed
+    held = "column" in variant  # the write-back holds the row's lock until it is committed
     with watched(place, workspace, variant) as seen:
         threads = []
         for key, point in enumerate(("after_fetch", "after_stage"), 2):
@@ -82,13 +85,13 @@ def test_a_value_that_comes_back_while_its_successor_is_staged(variant: str, pla
 
             seen.update(key, "B")
             with at_nth(point, 1, back):
-                assert told(seen, key) == [(key, "B", 0)]
+                assert images_of(seen, key) == [(key, "B", 0)]
             threads.pop().join(30)
-            assert told(seen, key) == [(key, f"old {key}", 0)]
+            assert images_of(seen, key) == [(key, f"old {key}", 0)]
         settled(seen, variant)
 
 
-# The other way round: the application has the lock, and the write-back waits for what it will write over.
+# The reverse: the application has the lock, and the write-back waits for the value that it will overwrite.
 @over("variant", ["column", "column_alive"], elsewhere=["column"])
 def test_a_write_back_that_waits_for_a_writer(variant: str, place: Place, workspace: Path) -> None:
     with watched(place, workspace, variant) as seen, place.connect() as writer:
@@ -103,8 +106,8 @@ def test_a_write_back_that_waits_for_a_writer(variant: str, place: Place, worksp
             threading.Thread(target=committed, daemon=True).start()
 
         with at_nth("after_fetch", 1, open_writer):
-            assert told(seen, 2) == [(2, "B", 0)]
-        assert told(seen, 2) == [(2, "old 2", 0)]
+            assert images_of(seen, 2) == [(2, "B", 0)]
+        assert images_of(seen, 2) == [(2, "old 2", 0)]
         settled(seen, variant)
 
 
@@ -124,7 +127,7 @@ def test_rows_that_go_and_return_while_they_are_staged(variant: str, place: Plac
             seen.update(102, "newer")
             seen.insert(103, "new")
 
-        with at_nth("after_fetch", 1, meanwhile):  # of the only step: 12 rows are fewer than one takes
+        with at_nth("after_fetch", 1, meanwhile):  # of the only step: 12 rows are fewer than a step has
             found = [event for batch in seen.poll() for event in batch]
         assert {event.after[0]: event.after[1] for event in found if event.after} == {
             2: "B",
@@ -137,8 +140,7 @@ def test_rows_that_go_and_return_while_they_are_staged(variant: str, place: Plac
         settled(seen, variant)
 
 
-# A checksum that came from elsewhere vouches for nothing: a copied row brings that of another key, a new one what it
-# wants.
+# A checksum from elsewhere proves nothing: a copied row has that of another key, a new one an arbitrary value.
 @pytest.mark.parametrize("deletes", [True, False])
 def test_checksums_that_the_application_carries_along(deletes: bool, place: Place, workspace: Path) -> None:
     with Watched(place, workspace, {"s": {"type": "tlcs", **COLUMN, "deletes": deletes}}).fill() as seen:
@@ -151,25 +153,25 @@ def test_checksums_that_the_application_carries_along(deletes: bool, place: Plac
         settled(seen, "" if deletes else "alive")
 
 
-# Whoever writes the checksum would move what it is about: refused, since every row would be told again for ever.
+# A write of the checksum that changes the checked columns is refused, since every row would be reported for ever.
 @over()
 def test_a_table_that_changes_when_its_checksum_is_written(place: Place, workspace: Path) -> None:
     first = place.kind == "postgresql"
     at = "timestamptz" if first else "timestamp(6) NULL DEFAULT now(6) ON UPDATE now(6)"
-    ways = {"s": {"type": "tlcs", **COLUMN}, "beside": {"type": "tlcs"}}
+    ways = {"s": {"type": "tlcs", **COLUMN}, "table": {"type": "tlcs"}}
     with Watched(place, workspace, ways, columns=f"v varchar(40), n {at}, chk bigint") as seen:
         if first:
             seen.run(TRIGGER)
         with pytest.raises(Refused, match=r"changes captured columns itself .*'chk' is written.*checksums: table"):
             seen.fill()
         assert seen.place.sql("SELECT count(chk) FROM t") == [(0,)]
-        seen.prepare("beside")
-        assert seen.poll("beside") == []
+        seen.prepare("table")
+        assert seen.poll("table") == []
 
 
-# Where the checksums are under Spark and deletes are not told, keys that are gone stay in the replica, and are nothing
-# that `verify` could list; what else differs is.
-def test_verify_lists_no_deletes_that_are_not_told(place: Place, workspace: Path, spark: SparkSession) -> None:
+# With a lake replica of checksums and without deletes, deleted keys stay in the replica, and `verify` does not list
+# them. Other differences are listed.
+def test_verify_lists_no_deletes_that_are_not_reported(place: Place, workspace: Path, spark: SparkSession) -> None:
     remote = {"type": "tlcs", "checksums": "remote", "deletes": False, "rows_per_range": 4}
     with Scene(place.url, workspace, remote, spark) as scene:
         scene.begin()

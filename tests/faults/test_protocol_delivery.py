@@ -1,4 +1,4 @@
-"""Sinks that fail, publishers that are late, sites that went back, consumers that stop half-way.
+"""Sinks that fail, late publishers, sites set back, consumers that stop half-way.
 
 See docs/design/protocol.md#section-d.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 STRATEGIES = ("mds", "id_rcs")
 
 
-# Rule 20: a sink fails half-way, the other one goes on, and the batch comes once.
+# Rule 20: a sink fails half-way, the other one goes on, and the batch is delivered once.
 @pytest.mark.parametrize(
     ("victim", "strategy"),
     [
@@ -47,7 +47,7 @@ def test_a_sink_that_fails_half_way(
     def full() -> None:
         raise OSError(errno.ENOSPC, "No space left on device", "part-0")
 
-    order = sorted(TWO_SINKS, key=lambda name: name != victim)  # the first to be written to is the one that fails
+    order = sorted(TWO_SINKS, key=lambda name: name != victim)  # the sink that fails is written first
     with Scene(database, workspace, strategy, spark, sinks={name: TWO_SINKS[name] for name in order}) as scene:
         scene.begin()
         scene.change()
@@ -69,7 +69,7 @@ def test_a_sink_that_fails_half_way(
         assert not [p for p in (workspace / "out").rglob("*") if "tmp" in p.name]
 
 
-# Rules 20 and 22: a sink that is down delays its own deliveries and nothing else.
+# Rules 20 and 22: a sink that is down delays only its own deliveries.
 @pytest.mark.parametrize("strategy", ["id_rcs", pytest.param("mds", marks=pytest.mark.campaign)])
 def test_a_sink_that_is_down(strategy: str, database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, strategy, spark, sinks=TWO_SINKS) as scene:
@@ -88,7 +88,7 @@ def test_a_sink_that_is_down(strategy: str, database: str, workspace: Path, spar
         assert len(scene.check("changes")) == 3
 
 
-# Rule 20: a publisher that was overtaken changes nothing, wherever it stood.
+# Rule 20: a publisher that was overtaken changes nothing, at any point.
 @over(
     "strategy, sink, point",
     [
@@ -118,17 +118,17 @@ def test_a_stale_publisher(
             late = paused(scene, point)
             first = late.__enter__()
         site = scene.site
-        with site.context.writing() as conn:  # its lease ends, and its own clock does not tell it
+        with site.context.writing() as conn:  # its lease ends, and its own clock does not show it
             conn.execute(site.context.store.tables.lease.update().values(until=0.0))
         scene.poll()
         scene.change()
         scene.poll()
-        files, mark = stamped(scene), scene.mark()
+        files, before = stamped(scene), scene.fingerprint()
         assert len(scene.check()) == 3
         error = first.finish()
         late.__exit__(None, None, None)
         assert error is not None, "its acknowledgement would go back"
-        assert (stamped(scene), scene.mark()) == (files, mark)
+        assert (stamped(scene), scene.fingerprint()) == (files, before)
         assert scene.acks()["changes"] == max(scene.check())
         scene.change()
         scene.poll()
@@ -136,11 +136,11 @@ def test_a_stale_publisher(
 
 
 def stamped(scene: Scene) -> dict[str, tuple[bytes, int]]:
-    """The sinks' files with the time of their last change, which shows one that was written anew."""
+    """Return the sinks' files with their modification times, which show if a file was rewritten."""
     return {path: (content, os.stat(scene.folder / path).st_mtime_ns) for path, content in scene.files().items()}
 
 
-# Rule 20: another batch under a number that the sink holds is an error, and the sink keeps what it has.
+# Rule 20: another batch with a number that the sink has is an error, and the sink keeps its batch.
 def test_a_number_given_twice(database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.begin()
@@ -160,7 +160,7 @@ def test_a_number_given_twice(database: str, workspace: Path, spark: SparkSessio
         assert scene.files() == files
 
 
-# Rule 21: the site comes back from an older copy than what sinks acknowledged.
+# Rule 21: the site is older than the batches that sinks acknowledged.
 @over(elsewhere=[])
 def test_a_site_that_went_back(place: Place, workspace: Path, spark: SparkSession) -> None:
     with Scene(place.url, workspace, "mds", spark) as scene:
@@ -176,12 +176,12 @@ def test_a_site_that_went_back(place: Place, workspace: Path, spark: SparkSessio
         scene.project = opened(scene.data, workspace, spark)
         scene.change()
         for work in (scene.poll, scene.project.stream(STREAM).verify, lambda: scene.poll(accept_source=True)):
-            with pytest.raises(StateConflict, match="the site has gone back: sink 'changes' holds batch"):
+            with pytest.raises(StateConflict, match="the state does not match sink 'changes': the sink has batch"):
                 work()
         assert scene.files() == files
 
 
-# Rule 22: a sink that is added gets the next batch; the first one is not disturbed.
+# Rule 22: a new sink gets the next batch; the first one is not disturbed.
 @pytest.mark.parametrize("strategy", ["mds", pytest.param("id_rcs", marks=pytest.mark.campaign)])
 def test_a_sink_that_is_added(strategy: str, database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, strategy, spark) as scene:
@@ -195,7 +195,7 @@ def test_a_sink_that_is_added(strategy: str, database: str, workspace: Path, spa
         assert list(scene.seen("lake")) == [max(scene.seen("changes"))]
 
 
-# Rule 22: `poll()` in Python acknowledges a batch when the next one is asked for, and hands it out again otherwise.
+# Rule 22: `poll()` in Python acknowledges a batch when the next one is requested, and otherwise returns it again.
 @over("strategy", STRATEGIES, elsewhere=[])
 def test_a_python_consumer_that_stops(strategy: str, database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, strategy, spark) as scene:
@@ -215,11 +215,11 @@ def test_a_python_consumer_that_stops(strategy: str, database: str, workspace: P
         same_events(scene.seen(), scene.check())
 
 
-# Rules 4 and 20: around a write anything may fail; the same write comes again and changes nothing.
+# Rules 4 and 20: anything may fail around a write; the same write comes again and changes nothing.
 @pytest.mark.parametrize("point", ["mid_publish", "after_publish"])
 def test_a_failure_around_the_write(point: str, database: str, workspace: Path, spark: SparkSession) -> None:
     class Broken(Exception):
-        """Not an error that anybody expects."""
+        """An error that nobody expects."""
 
     def broken() -> None:
         raise Broken

@@ -1,6 +1,4 @@
-"""docs/design/protocol.md#rule-15 for what is in a file: whatever bit of it is turned, no other rows are read than were
-written.
-"""
+"""A changed bit in a file never makes other rows (docs/design/protocol.md#rule-15)."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ TURNS = 12
 
 
 def written(files: Files, spark: SparkSession) -> tuple[FileSet, Path]:
-    """A part of one file, much longer than the end that is hashed."""
+    """Return a part of one file, much longer than the end that is hashed."""
     rows = spark.range(ROWS).selectExpr(
         f"id DIV {ROWS // 4} AS range_id", "id * 7919 AS n", "sha2(string(id), 256) AS v"
     )
@@ -36,7 +34,7 @@ def written(files: Files, spark: SparkSession) -> tuple[FileSet, Path]:
 
 
 def read(files: Files, spark: SparkSession, part: FileSet) -> list[Any]:
-    """Read two of the four ranges the way a poll does."""
+    """Read two of the four ranges as a poll does."""
     rows = files.read(spark, FIELDS, part).where("range_id IN (1L, 2L)")
     return [tuple(row) for row in rows.selectExpr("count(1)", "sum(n)", "sum(hash(range_id, v))").collect()]
 
@@ -48,7 +46,7 @@ def test_no_turned_bit_makes_other_rows(workspace: Path, spark: SparkSession) ->
     assert whole[0][0] == ROWS // 2
     errors, rng = [], Random(5)
     for _ in range(TURNS):
-        place = rng.randrange(len(content) // 3, len(content) // 2)  # in a page of what is read
+        place = rng.randrange(len(content) // 3, len(content) // 2)  # in a page that is read
         path.write_bytes(content[:place] + bytes([content[place] ^ 1 << rng.randrange(8)]) + content[place + 1 :])
         try:
             assert read(files, spark, part) == whole, place
@@ -75,7 +73,7 @@ def test_a_turned_bit_in_the_end_is_seen_before_spark_reads(
         files.read(spark, FIELDS, part)
 
 
-# A row group may be larger than all direct memory: a thread that cannot have it dies, and the task waits for ever.
+# A row group may be larger than all direct memory: a thread that cannot allocate it dies, and the task waits for ever.
 def test_reading_takes_no_direct_memory_for_a_row_group(workspace: Path, spark: SparkSession) -> None:
     """Threads keep such memory, so that it shows after the read."""
     files = Files(workspace, "p", "s")

@@ -1,5 +1,6 @@
-"""docs/design/protocol.md#rule-10 and #rule-23 where the replica is under Spark: a digest is that of its values, a
-folding of what it read.
+"""Digests and compaction of a lake replica (docs/design/protocol.md#rule-10 and #rule-23).
+
+A digest is that of the stored values; compaction contains exactly what it read.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 # Rule 10: digest B is read; the application writes A; the row is read; the application writes B again. Without a shared
-# snapshot the row that came is A, and so is the digest that is kept; B is found by the next poll.
+# snapshot the fetched row is A, and so is the stored digest; the next poll finds B.
 @pytest.mark.parametrize("pinned", [False, pytest.param(True, marks=pytest.mark.campaign)])
 def test_writes_between_digests_and_rows(
     pinned: bool, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
@@ -52,8 +53,8 @@ def test_writes_between_digests_and_rows(
         sql(database, "UPDATE t SET v = 'B' WHERE id = 7")
         between[:] = ("UPDATE t SET v = 'A' WHERE id = 7", "UPDATE t SET v = 'B' WHERE id = 7")
         scene.poll()
-        (told,) = scene.seen()[max(scene.seen())]
-        assert told["after"]["v"] == ("B" if pinned else "A")
+        (event,) = scene.seen()[max(scene.seen())]
+        assert event["after"]["v"] == ("B" if pinned else "A")
         monkeypatch.setattr(two_phase, "_rows", rows)
         assert (scene.poll().report.header is None) is pinned  # type: ignore[union-attr]
         scene.check()
@@ -62,21 +63,21 @@ def test_writes_between_digests_and_rows(
         monkeypatch.setattr(two_phase, "_rows", watched)
         sql(database, "UPDATE t SET v = 'C' WHERE id = 7")
         between[:] = ("DELETE FROM t WHERE id = 7", "SELECT 1")
-        mark = scene.mark()
+        before = scene.fingerprint()
         if pinned:
             scene.poll()
         else:
             with pytest.raises(TornRead, match="1 row requested by key, 0 received"):
                 scene.poll()
-            assert scene.mark() == mark
+            assert scene.fingerprint() == before
         monkeypatch.setattr(two_phase, "_rows", rows)
         scene.poll()
         scene.check()
         assert rubbish(scene) == []
 
 
-# The first round is held against the checksums before anything is asked by key: marks of another state are refused, and
-# of what several tasks had written by then nothing stays.
+# Digests of the first phase are compared with the range checksums before rows are fetched by key: digests of another
+# state are refused, and the files of several tasks are removed.
 def test_digests_of_another_state_than_the_checksums(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,23 +95,23 @@ def test_digests_of_another_state_than_the_checksums(
             broken.setattr(session.PostgresSnapshots, "snapshot_pins", lambda self, name: session.PINS)
             broken.setattr(two_phase, "_differing", overtaken)
             sql(database, "UPDATE t SET v = 'A'")
-            mark = scene.mark()
+            before = scene.fingerprint()
             with pytest.raises(TornRead, match="the readers did not see one snapshot"):
                 scene.poll()
-        assert scene.mark() == mark
+        assert scene.fingerprint() == before
         assert rubbish(scene) == []
         scene.poll()
         scene.check()
 
 
-# One task holds the keys and digests of a range in memory, so that those of a very large one do not travel first.
+# One task holds the keys and digests of a range in memory, so a very large range is fetched in one phase.
 def test_a_range_that_one_task_could_not_hold(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked, fetch = list[bool](), two_phase.fetch
+    two_phase_fetches, fetch = list[bool](), two_phase.fetch
 
     def watched(*args: Any) -> Any:
-        asked.append(True)
+        two_phase_fetches.append(True)
         return fetch(*args)
 
     monkeypatch.setattr(two_phase, "fetch", watched)
@@ -121,12 +122,11 @@ def test_a_range_that_one_task_could_not_hold(
             monkeypatch.setattr(two_phase, "LARGEST_RANGE", largest)
             sql(database, "UPDATE t SET n = n + 1")
             scene.poll()
-            assert asked == [True], "once, where the ranges are not too large"
+            assert two_phase_fetches == [True], "once, where the ranges are not too large"
         scene.check()
 
 
-# Rule 23: a segment has folded what its compaction read. A batch that came meanwhile is not in it, so that it may not
-# take the place of the replica that this batch stands on.
+# Rule 23: a segment contains what its compaction read. It must not replace a replica on which a later batch lies.
 @pytest.mark.parametrize("folds", [50, pytest.param(1, marks=pytest.mark.campaign)])
 def test_a_compaction_that_was_overtaken(
     folds: int, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
@@ -138,18 +138,18 @@ def test_a_compaction_that_was_overtaken(
         scene.prepare()
         scene.change()
         late = Paused(project)
-        with monkeypatch.context() as patched, at_nth("before_commit", 2, late.stand):  # the poll's own was the first
+        with monkeypatch.context() as patched, at_nth("before_commit", 2, late.pause):  # first: the poll's own
             patched.setattr(LeaseKeeper, "_beat", lambda self: self._stop.wait())
             late.start()
             site = scene.site
-            with site.context.writing() as conn:  # its lease ends, and its own clock does not tell it
+            with site.context.writing() as conn:  # its lease ends, and its own clock does not show it
                 conn.execute(site.context.store.tables.lease.update().values(until=0.0))
             monkeypatch.setattr(compaction, "COMPACT_BATCHES", folds)
             scene.change()
             scene.poll()
-            mark = scene.mark()
+            before = scene.fingerprint()
         assert isinstance(late.finish(), StateConflict)
-        assert scene.mark() == mark
+        assert scene.fingerprint() == before
         assert scene.project.stream(STREAM).verify() == []
         scene.change()
         scene.poll()
@@ -158,8 +158,8 @@ def test_a_compaction_that_was_overtaken(
         assert rubbish(scene) == []
 
 
-# Rules 1 and 23: who was paused beyond the lease compares with what another has gone on to, and tells no differences.
-def test_a_look_that_was_overtaken(database: str, workspace: Path, spark: SparkSession) -> None:
+# Rules 1 and 23: a poller that was paused past its lease compares with the replica of another one and finds nothing.
+def test_a_poll_that_was_overtaken(database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, "id_rcs", spark) as scene, scene.again() as project:
         scene.begin()
 
@@ -170,15 +170,14 @@ def test_a_look_that_was_overtaken(database: str, workspace: Path, spark: SparkS
             scene.change()
             poll(project, STREAM)
 
-        mark = scene.mark()
+        before = scene.fingerprint()
         with at("after_snapshot", overtaken), pytest.raises(StateConflict, match="continued with the stream"):
             scene.project.stream(STREAM).verify()
-        assert scene.mark() != mark
+        assert scene.fingerprint() != before
         assert scene.project.stream(STREAM).verify() == []
 
 
-# A poll that is refused after it has fetched leaves nothing behind, however often it is tried: neither where the rows
-# of ranges that are cut would have become the replica's.
+# A refused poll leaves no fetched files behind, even if rows of split ranges would have become a segment.
 def test_a_refused_poll_leaves_no_files(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,13 +187,13 @@ def test_a_refused_poll_leaves_no_files(
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.begin()
         sql(database, "INSERT INTO t SELECT i, 'more', 0 FROM generate_series(2000, 2100) i")
-        mark = scene.mark()
+        before = scene.fingerprint()
         with monkeypatch.context() as broken:
             broken.setattr(commit, "new_batch", refused)
             for _ in range(2):
                 with pytest.raises(TornRead, match="refused"):
                     scene.poll()
-        assert scene.mark() == mark
+        assert scene.fingerprint() == before
         left = rubbish(scene)
         assert [name for name in left if "fetch" in name] == [], left
         scene.poll()
@@ -202,22 +201,22 @@ def test_a_refused_poll_leaves_no_files(
         assert rubbish(scene) == []
 
 
-# Keys that stand twice could come and go unseen where marks are compared: what the catalog does not vouch for is read
-# in full.
+# Duplicate keys could come and go unseen where digests are compared: a key that the catalog does not prove is read in
+# full.
 def test_a_key_that_lost_its_constraint_is_read_in_full(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(two_phase, "SAVED_BYTES", -(10**12))
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.begin()
-        mark = scene.mark()
+        before = scene.fingerprint()
         sql(database, "ALTER TABLE t DROP CONSTRAINT t_pkey; INSERT INTO t SELECT * FROM t WHERE id = 7")
         with pytest.raises(UnsafeKey, match="has duplicate or NULL values"):
             scene.poll()
-        assert scene.mark() == mark
+        assert scene.fingerprint() == before
 
 
-# Where statements see states of their own, what stood in a window may have left it when the window is read.
+# Without a shared snapshot, rows of a window may have left it when the window is read.
 @pytest.mark.campaign
 @pytest.mark.parametrize("database", ["mariadb"], indirect=True)
 def test_a_window_that_is_empty_by_the_time_it_is_read(

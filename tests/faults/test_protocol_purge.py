@@ -1,4 +1,4 @@
-"""A flagged row goes only when it was reported, as it was seen, and by every stream that reads it.
+"""A flagged row is purged only when every stream that reads it has reported it.
 
 See docs/design/protocol.md#rule-13.
 """
@@ -29,7 +29,7 @@ SETTLED = 1.1
 
 
 class Stop(BaseException):
-    """Ends a poll where it stands."""
+    """The exception with which a hook ends a poll."""
 
 
 def stop() -> None:
@@ -37,11 +37,11 @@ def stop() -> None:
 
 
 def purging(place: Place, folder: Path, **others: Any) -> Watched:
-    """A stream that purges, and perhaps others on the same table."""
+    """Return a stream that purges, and perhaps others on the same table."""
     return Watched(place, folder, {"s": stamped(place, "tdi", purge=True), **others})
 
 
-# The restriction itself may leave flagged rows out. What goes is what the stream had, and nothing else beyond it.
+# The restriction itself may leave flagged rows out. A purge deletes only rows that the stream had.
 @over("where", ["NOT gone", "v <> 'apart'"])
 def test_a_restriction_that_flagged_rows_do_not_meet(place: Place, workspace: Path, where: str) -> None:
     with Watched(place, workspace, {"s": stamped(place, "tdi", purge=True)}, where=where) as seen:
@@ -54,7 +54,7 @@ def test_a_restriction_that_flagged_rows_do_not_meet(place: Place, workspace: Pa
         seen.insert(60, "apart")
         seen.flag(60)
         assert seen.ops() == [[(5, "d"), (6, "d")]]
-        seen.flag(6)  # touched after it was told, and still flagged
+        seen.flag(6)  # touched after it was reported, and still flagged
         for _ in range(2):
             assert seen.poll() == []
         assert [key for key in (5, 6, 50, 60) if seen.there(key)] == [50, 60]
@@ -63,9 +63,9 @@ def test_a_restriction_that_flagged_rows_do_not_meet(place: Place, workspace: Pa
         seen.check()
 
 
-# Whatever ends a poll, the row stays until the batch that tells of it is committed; then it goes.
+# A row stays until the batch that reports it is committed, whatever ends a poll; then it is purged.
 @over()
-def test_flagged_rows_go_after_their_batch(place: Place, workspace: Path) -> None:
+def test_flagged_rows_are_purged_after_their_batch(place: Place, workspace: Path) -> None:
     with purging(place, workspace).fill() as seen:
         seen.flag(5)
         with at_nth("before_commit", 1, stop), pytest.raises(Stop):
@@ -111,11 +111,11 @@ def test_a_row_that_was_revived_is_not_purged(place: Place, workspace: Path) -> 
         seen.flag(60)
         assert seen.ops() == [[(key, "d") for key in (3, 4, 5, 6, 7)]]
         for key in (4, 5, 60):
-            seen.flag(key, gone=False)
-        seen.flag(5)  # and flagged again: it is another row than the one that was reported
+            seen.flag(key, flagged=False)
+        seen.flag(5)  # flagged again: another row than the one that was reported
 
         def meanwhile() -> None:
-            seen.flag(6, gone=False)
+            seen.flag(6, flagged=False)
             seen.delete(7)
             seen.insert(7, "another")
 
@@ -135,13 +135,13 @@ def test_a_row_that_was_revived_is_not_purged(place: Place, workspace: Path) -> 
         seen.check()
 
 
-# The purge comes to the row while another transaction revives it, and waits for that one.
+# The purge reaches the row while another transaction revives it, and waits for that transaction.
 @over(elsewhere=[])
 def test_a_revival_that_the_purge_waits_for(place: Place, workspace: Path) -> None:
     with purging(place, workspace).fill() as seen, place.connect() as writer:
         seen.flag(5)
         assert seen.ops() == [[(5, "d")]]
-        seen.flag(5, gone=False, conn=writer)
+        seen.flag(5, flagged=False, conn=writer)
 
         def committed() -> None:
             wait_until(lambda: someone_waits(place), what="the purge")
@@ -157,8 +157,8 @@ def test_a_revival_that_the_purge_waits_for(place: Place, workspace: Path) -> No
         seen.check()
 
 
-# A second stream that is polled more seldom reads the same flags. Whoever compares all rows, or has passed the row by a
-# number that no flag moves, holds nothing up.
+# A second stream with rarer polls reads the same flags. Streams that compare all rows, or whose number has passed the
+# row, delay no purge.
 @over(elsewhere=[])
 def test_a_row_stays_until_a_slower_stream_has_passed_it(place: Place, workspace: Path) -> None:
     others = {"slow": stamped(place, "tdi"), "scan": "mds", "number": stamped(place, "ts", timestamp="id")}
@@ -169,7 +169,7 @@ def test_a_row_stays_until_a_slower_stream_has_passed_it(place: Place, workspace
     )
     strategies = {"s": stamped(place, "tdi", purge=True), **others}
     with Watched(place, workspace, strategies, key=key).fill() as seen:
-        while seen.mark("number")["at"] != str(ROWS):  # a number counts as read some time after it was seen
+        while seen.watermark("number")["at"] != str(ROWS):  # a number counts as read some time after it was seen
             assert seen.poll("number") == []
         seen.flag(5)
         assert seen.ops() == [[(5, "d")]]
@@ -185,7 +185,7 @@ def test_a_row_stays_until_a_slower_stream_has_passed_it(place: Place, workspace
         assert seen.ops("scan") == [[(5, "d")]]
 
 
-# A query's stream reads the flags too; and one whose replica is under Spark keeps its watermark in another store.
+# A query's stream reads the flags too; a stream with a lake replica has its watermark in another store.
 @over(elsewhere=[])
 def test_a_row_stays_until_a_slower_query_has_passed_it(place: Place, workspace: Path) -> None:
     if place.kind != "postgresql":
@@ -213,7 +213,7 @@ def test_a_row_stays_until_a_slower_query_has_passed_it(place: Place, workspace:
 def test_a_row_stays_while_another_stream_takes_its_baseline(
     place: Place, workspace: Path, spark: SparkSession
 ) -> None:
-    """Its baseline was read before the row was flagged, and no transaction of it is open any more."""
+    """Its baseline was read before the row was flagged, and its transaction has ended."""
     late = {"strategy": stamped(place, "ts", replica="spark"), "where": "NOT gone", "table": place.table("t")}
     with purging(place, workspace) as seen:
         seen.data["tables"].append({"name": "late", "source": "shop", "sinks": [], "baseline": "silent", **late})
@@ -230,7 +230,7 @@ def test_a_row_stays_while_another_stream_takes_its_baseline(
         with at_nth("before_commit", 1, meanwhile):
             seen.project.stream("late").prepare()
         assert seen.poll() == []
-        assert seen.there(5)  # until the other has read so far
+        assert seen.there(5)  # until the other stream has read the flag
         (outcome,) = poll(seen.project, "late")
         assert outcome.report is not None
         assert outcome.report.counts == {"d": 1}
@@ -261,7 +261,7 @@ HOLDS = {
 @over("held", list(HOLDS), elsewhere=["a foreign key"])
 def test_a_purge_that_the_source_refuses_is_a_warning(place: Place, workspace: Path, held: str) -> None:
     if place.kind != "postgresql" and held != "a foreign key":
-        pytest.skip("told by the other kind")
+        pytest.skip("shown by the other kind")
     with purging(place, workspace).fill() as seen:
         holds, lets_go = HOLDS[held]
         seen.run(holds.format(t=place.table("t")))
@@ -274,7 +274,7 @@ def test_a_purge_that_the_source_refuses_is_a_warning(place: Place, workspace: P
             assert seen.outcome.report is not None
             (warning,) = seen.outcome.report.warnings
             assert "flagged rows of " in warning
-            assert "line" in warning  # the server's words
+            assert "line" in warning  # of the server's message
             assert "`purge: false` ends that" in warning
             assert seen.there(4)
             assert seen.there(5)
@@ -287,7 +287,7 @@ def test_a_purge_that_the_source_refuses_is_a_warning(place: Place, workspace: P
         seen.check()
 
 
-# What is not the table's own doing is no refusal of it: the poll fails, and the next one begins anew.
+# A failure that the table did not cause is no refusal: the poll fails, and the next one retries.
 @over(elsewhere=[])
 def test_a_purge_whose_session_is_ended_fails(place: Place, workspace: Path) -> None:
     if place.kind != "postgresql":
@@ -308,8 +308,8 @@ def test_a_purge_whose_session_is_ended_fails(place: Place, workspace: Path) -> 
 
 
 @over(elsewhere=[])
-def test_a_life_before_lists_nothing(place: Place, workspace: Path) -> None:
-    """Told as gone, revived outside of the restriction, flagged again: not the stream's to remove."""
+def test_a_row_of_an_earlier_life_is_not_purged(place: Place, workspace: Path) -> None:
+    """A row revived outside of the restriction and flagged again is not purged."""
     with Watched(place, workspace, {"s": stamped(place, "tdi", purge=True)}, where="n = 0").fill() as seen:
         seen.run("CREATE TABLE child (id integer, FOREIGN KEY (id) REFERENCES t (id)); INSERT INTO child VALUES (2)")
         seen.flag(1)
@@ -327,14 +327,17 @@ def test_a_life_before_lists_nothing(place: Place, workspace: Path) -> None:
 
 
 @over(elsewhere=[])
-def test_what_was_flagged_while_nothing_was_purged_stays(place: Place, workspace: Path) -> None:
-    """Also where the table is altered afterwards, so that all rows are compared anew; what that tells goes."""
+def test_rows_flagged_while_nothing_was_purged_stay(place: Place, workspace: Path) -> None:
+    """Even if the table is altered and all rows are compared.
+
+    Rows reported by that comparison are purged.
+    """
     with Watched(place, workspace, {"s": stamped(place, "tdi")}).fill() as seen:
         seen.flag(5)
         assert seen.ops() == [[(5, "d")]]
         seen.reconfigure("s", purge=True)
         assert seen.poll() == []
-        made_anew(seen)
+        recreate(seen)
         seen.flag(6)
         seen.run("UPDATE t SET gone = true WHERE id = 7")  # no window shows it
         assert seen.ops() == [[(6, "d"), (7, "d")]]
@@ -343,8 +346,11 @@ def test_what_was_flagged_while_nothing_was_purged_stays(place: Place, workspace
         seen.check()
 
 
-def made_anew(seen: Watched) -> None:
-    """Another table under the name; or one that may be another, as far as a server tells, whose clock has seconds."""
+def recreate(seen: Watched) -> None:
+    """Replace the table by another one of its name, or alter it where that looks the same.
+
+    The clock of definitions may have whole seconds.
+    """
     time.sleep(0 if seen.place.kind == "postgresql" else SETTLED)
     seen.run(
         "ALTER TABLE t RENAME TO old_t; CREATE TABLE t (LIKE old_t INCLUDING ALL);"
@@ -355,7 +361,7 @@ def made_anew(seen: Watched) -> None:
 
 
 @over(elsewhere=[])
-def test_rows_that_an_audit_told_are_purged(place: Place, workspace: Path) -> None:
+def test_rows_that_an_audit_reported_are_purged(place: Place, workspace: Path) -> None:
     with Watched(place, workspace, {"s": stamped(place, "tdi", purge=True)}, audit={"every": "1ms"}).fill() as seen:
         seen.run("UPDATE t SET gone = true WHERE id = 5")
         assert seen.ops() == [[(5, "d")]]
@@ -364,11 +370,11 @@ def test_rows_that_an_audit_told_are_purged(place: Place, workspace: Path) -> No
         seen.check()
 
 
-# The table is another one, so that all is compared: rows, and then keys that are gone, whatever happens in between.
+# The table is another one, so rows are compared and then deleted keys are searched, whatever happens in between.
 @over("point", ["before_commit", "after_commit"], elsewhere=["after_commit"])
-def test_a_row_that_goes_while_all_rows_are_compared(place: Place, workspace: Path, point: str) -> None:
+def test_a_row_deleted_while_all_rows_are_compared(place: Place, workspace: Path, point: str) -> None:
     with Watched(place, workspace, {"s": stamped(place, "ts", deletes={"every": "1h"})}).fill() as seen:
-        made_anew(seen)
+        recreate(seen)
         seen.update(5, "changed")
         seen.delete(6)
         with at_nth(point, 1, lambda: seen.delete(5)):
@@ -377,19 +383,22 @@ def test_a_row_that_goes_while_all_rows_are_compared(place: Place, workspace: Pa
 
 
 def halfway(place: Place, folder: Path) -> Watched:
-    """All rows are to be compared: two left, which the guards let pass, and one is gone, which is one too many."""
+    """Require a comparison of all rows that fails in its second step.
+
+    Two rows left the restriction, which the guards allow; one deleted row is one too many.
+    """
     guards = {"max_delete_fraction": 0.2, "allow_empty": False}
     how = stamped(place, "ts", deletes={"every": "1h"})
     seen = Watched(place, folder, {"s": how}, where="n = 0", guards=guards).fill(10)
-    made_anew(seen)
+    recreate(seen)
     seen.run("UPDATE t SET n = 1 WHERE id < 3")
     seen.delete(6)
     return seen
 
 
 @over(elsewhere=[])
-def test_keys_that_are_gone_are_looked_for_after_a_kill(place: Place, workspace: Path) -> None:
-    """The rows were compared, and the deletes of both steps count together."""
+def test_deleted_keys_are_searched_after_a_kill(place: Place, workspace: Path) -> None:
+    """The rows were compared already; the deletes of both steps count together."""
     with halfway(place, workspace) as seen:
         with at_nth("after_commit", 1, stop), pytest.raises(Stop):
             seen.poll()
@@ -401,7 +410,7 @@ def test_keys_that_are_gone_are_looked_for_after_a_kill(place: Place, workspace:
 
 
 @over(elsewhere=[])
-def test_what_a_poll_told_before_it_was_refused(
+def test_changes_that_a_poll_reported_before_it_was_refused(
     place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with halfway(place, workspace) as seen:
@@ -416,7 +425,7 @@ def test_what_a_poll_told_before_it_was_refused(
         (status,) = seen.project.status()
         assert status.last_poll is not None
         assert (status.events, status.last_poll.outcome, status.last_poll.batch_seq) == ({"d": 2}, "refused", 1)
-        made_anew(seen)
+        recreate(seen)
         seen.update(4, "changed")
         again = cli("run", "--once").err.splitlines()
         assert [line.partition(" (")[0] for line in again][-2:] == [

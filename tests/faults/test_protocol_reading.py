@@ -1,4 +1,4 @@
-"""Reading the source. DDL, writers and other servers between the steps of a poll.
+"""Reads of the source: DDL, writers and other servers between the steps of a poll.
 
 See docs/design/protocol.md#section-b.
 """
@@ -33,7 +33,7 @@ REWRITES: dict[str, Callable[[Place], str]] = {
 }
 
 
-# Rule 9: a rewrite in front of a pinned reader would show it an empty table.
+# Rule 9: after a rewrite, a pinned reader would see an empty table.
 @over(
     "rewrite, strategy, point",
     [
@@ -61,7 +61,7 @@ def test_a_rewrite_under_a_pinned_reader_is_kept_out(
         assert len(scene.check()) == 2
 
 
-# Rule 9, the other way round: somebody who waits for the table keeps our own readers out, while he waits for us.
+# Rule 9: a session that waits for the table keeps our own readers out, while it waits for us.
 @over(elsewhere=[])
 def test_a_rewrite_that_waits_does_not_hang_the_poll(
     place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
@@ -77,18 +77,18 @@ def test_a_rewrite_that_waits_does_not_hang_the_poll(
     with Scene(place.url, workspace, "id_rcs", spark) as scene:
         scene.begin()
         scene.change()
-        mark = scene.mark()
+        before = scene.fingerprint()
         with at("after_checksums", queue_up), pytest.raises(SourceError, match=r"(?i)lock (wait )?timeout"):
             scene.poll()
         waiting.join(30)
         assert not waiting.is_alive()
-        assert scene.mark() == mark
+        assert scene.fingerprint() == before
         scene.poll()
         assert scene.source() == []
         assert len(scene.check()) == 2
 
 
-def test_control_without_the_lock_rows_seem_gone(
+def test_control_without_the_lock_rows_seem_deleted(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postgresql.session.PostgresSessions, "lock_against_rewrite", lambda self, table: None)
@@ -101,26 +101,26 @@ def test_control_without_the_lock_rows_seem_gone(
             scene.check()
 
 
-# By name: the DDL and what is said of it.
+# By name: the DDL and the message.
 DDL: dict[str, tuple[Callable[[Place], str], str]] = {
     "drop": (lambda place: "ALTER TABLE t DROP COLUMN n", "'n' of {table} does not exist any more"),
     "retype": (lambda place: place.retype("t", "v", "varchar(99)"), "'v' of {table} is"),
     "swap": (lambda place: "ALTER TABLE t RENAME COLUMN v TO w; ALTER TABLE t ADD v integer", "'v' of {table} is"),
-    "gone": (lambda place: "DROP TABLE t", "{table}"),
+    "drop table": (lambda place: "DROP TABLE t", "{table}"),
 }
 
 
-# Rule 9: the catalog is looked at again after the lock, in the transaction that reads.
+# Rule 9: the catalog is read again after the lock, in the transaction that reads the rows.
 @over(
     "strategy, ddl",
     [
         ("mds", "drop"),
-        ("mds", "gone"),
+        ("mds", "drop table"),
         ("id_rcs", "retype"),
         ("id_rcs", "swap"),
         *(
             pytest.param(*case, marks=pytest.mark.campaign)
-            for case in (("mds", "retype"), ("mds", "swap"), ("id_rcs", "drop"), ("id_rcs", "gone"))
+            for case in (("mds", "retype"), ("mds", "swap"), ("id_rcs", "drop"), ("id_rcs", "drop table"))
         ),
     ],
     elsewhere=[("mds", "drop")],
@@ -133,11 +133,11 @@ def test_ddl_between_plan_and_transaction(
         scene.make_table()
         scene.prepare()
         scene.change()
-        mark = scene.mark()
+        before = scene.fingerprint()
         message = re.escape(said.format(table=place.table("t")))
         with at(AFTER_PLAN, lambda: place.sql(made(place))), pytest.raises(SchemaChanged, match=message):
             scene.poll()
-        assert scene.mark() == mark
+        assert scene.fingerprint() == before
         assert scene.files() == {}
 
 
@@ -162,7 +162,7 @@ def test_ddl_that_ends_while_the_poll_waits_for_the_lock(
             scene.poll()
 
 
-# Rule 10: whatever is written after the snapshot belongs to the next poll, whole; also when a value comes back (A-B-A).
+# Rule 10: writes after the snapshot belong to the next poll as a whole; also when a value comes back (A-B-A).
 @over(
     "strategy, points",
     [
@@ -193,7 +193,7 @@ def test_writes_during_a_poll(
         assert scene.project.stream(STREAM).verify() == []
 
 
-# Rule 16: another server, or another database of it, is not gone on with unasked.
+# Rule 16: a stream continues on another server or database only on request.
 @over(elsewhere=[])
 def test_another_server(place: Place, workspace: Path, spark: SparkSession) -> None:
     with Scene(place.url, workspace, "id_rcs", spark, table="t") as scene:
@@ -204,10 +204,10 @@ def test_another_server(place: Place, workspace: Path, spark: SparkSession) -> N
         with moved:
             moved.base, moved.changes = scene.base, scene.changes
             moved.change()
-            mark = moved.mark()
+            before = moved.fingerprint()
             with pytest.raises(SourceChanged, match=r"another server or database.*--accept-source"):
                 moved.poll()
-            assert moved.mark() == mark
+            assert moved.fingerprint() == before
             moved.poll(accept_source=True)
             assert len(moved.check()) == 2
             moved.change()
@@ -218,7 +218,7 @@ def test_another_server(place: Place, workspace: Path, spark: SparkSession) -> N
         other.drop()
 
 
-# Rules 16 and 21: the source comes back from a backup that is older than what qbcd saw of it.
+# Rules 16 and 21: the source is restored from a backup that is older than qbcd's last poll.
 def test_a_restored_server(workspace: Path, spark: SparkSession, tmp_path: Path) -> None:
     with EmbeddedPostgres.start() as own:
         for strategy in STRATEGIES:
@@ -234,12 +234,12 @@ def test_a_restored_server(workspace: Path, spark: SparkSession, tmp_path: Path)
             scene.check()
         restore(own, backup)
         mds, rcs = scenes
-        with pytest.raises(StateConflict, match="the site has gone back: sink 'changes' holds batch"):
+        with pytest.raises(StateConflict, match="the state does not match sink 'changes': the sink has batch"):
             mds.poll()
-        mark = rcs.mark()
+        before = rcs.fingerprint()
         with pytest.raises(SourceChanged, match=r"older than the one remembered.*--accept-source"):
             rcs.poll()
-        assert rcs.mark() == mark
+        assert rcs.fingerprint() == before
         rcs.poll(accept_source=True)
         assert len(rcs.check()) == 2
         for scene in scenes:
@@ -247,13 +247,13 @@ def test_a_restored_server(workspace: Path, spark: SparkSession, tmp_path: Path)
 
 
 def copy_of(server: EmbeddedPostgres) -> Path:
-    """A cold copy of the server's files, which then goes on."""
+    """Make a cold copy of the server's files; the server then continues."""
     backup = server.directory / "backup"
     while_stopped(server, ["cp", "-a", str(server.directory / "data"), str(backup)])
     return backup
 
 
 def restore(server: EmbeddedPostgres, backup: Path) -> None:
-    """Puts the copy in the place of the server's files."""
+    """Replace the server's files by the copy."""
     data = str(server.directory / "data")
     while_stopped(server, ["sh", "-c", f"rm -rf {data} && cp -a {backup} {data}"])

@@ -1,4 +1,4 @@
-"""One store, one owner, one step. Each test forces the trace that its rule closes.
+"""One store, one owner, one step. Each test forces the trace that its rule prevents.
 
 See docs/design/protocol.md#section-a.
 """
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 STRATEGIES = ("mds", "id_rcs")
-FAINT = 2.0  # seconds of a lease, in which a poller comes to the point where it is paused
+FAINT = 2.0  # seconds of a lease, within which a poller reaches the point where it is paused
 
 
-# Rules 1 and 2: who writes holds the lease.
+# Rules 1 and 2: only the owner of the lease writes.
 @over(
     "strategy, point",
     [
@@ -49,18 +49,21 @@ def test_two_pollers(strategy: str, point: str, database: str, workspace: Path, 
         scene.begin()
         scene.change()
         with paused(scene, point) as first:
-            mark = scene.mark()
+            before = scene.fingerprint()
             for work in (scene.poll, scene.project.stream(STREAM).verify, scene.project.stream(STREAM).reset):
                 with pytest.raises(LeaseHeld, match=f"process {os.getpid()} on .* works on this stream"):
                     work()
-            assert scene.mark() == mark
+            assert scene.fingerprint() == before
             assert first.finish() is None
         assert len(scene.check()) == 2
 
 
 @pytest.fixture
 def faint(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """Short leases whose holder does not renew them, as a paused process would not; undone by `undo`."""
+    """Use short leases that their holder does not renew, as in a paused process.
+
+    `undo` restores them.
+    """
     monkeypatch.setattr(site_context, "LEASE_SECONDS", FAINT)
     monkeypatch.setattr(LeaseKeeper, "_beat", lambda self: self._stop.wait())
     return monkeypatch
@@ -75,9 +78,9 @@ def is_leased(scene: Scene) -> bool:
 PAUSED = [("mds", "after_lease", False, True), ("mds", AFTER_PLAN, True, True), ("mds", AFTER_PLAN, True, False)]
 
 
-# Rules 1 and 2: a holder that was paused past its lease. `blind`: it was paused after its last look at the lease, so
-# that only the step itself can stop it: by the version where another poller has moved the stream, by the token alone
-# where that one found nothing to move.
+# Rules 1 and 2: a holder that was paused past its lease. `blind`: it was paused after its last check of the lease, so
+# that only the step itself can stop it: by the version if another poller has advanced the stream, by the token alone if
+# that one found nothing.
 @over(
     "strategy, point, blind, moved",
     [
@@ -118,17 +121,17 @@ def test_a_paused_holder_cannot_commit(
             wait_until(lambda: not is_leased(scene), what="the end of the first one's lease")
             scene.change() if moved else scene.put(old)
             scene.poll()
-            mark, seen = scene.mark(), scene.check()
+            before, seen = scene.fingerprint(), scene.check()
             refusal = first.finish()
             assert isinstance(refusal, StateConflict), refusal
-            assert scene.mark() == mark
+            assert scene.fingerprint() == before
             assert scene.check() == seen
         scene.change()
         scene.poll()
         assert len(scene.check()) == 2 + moved
 
 
-# Rule 1: in the source the step in hand holds the stream's row, so that nobody can take over before it has ended.
+# Rule 1: in the source, an open step holds the stream's row, so that nobody can take over before it ends.
 @over()
 def test_a_paused_step_in_the_source(
     database: str, workspace: Path, spark: SparkSession, faint: pytest.MonkeyPatch
@@ -142,11 +145,11 @@ def test_a_paused_step_in_the_source(
             faint.undo()
             faint.setattr(lease, "LOCK_WAIT_MS", 300)
             wait_until(lambda: not is_leased(scene), what="the end of the first one's lease")
-            mark = scene.mark()
+            before = scene.fingerprint()
             with pytest.raises(LeaseHeld, match="in the middle of a step"):
                 scene.poll()
             assert isinstance(first.finish(), LeaseLost)
-            assert scene.mark() == mark
+            assert scene.fingerprint() == before
         scene.poll()
         assert len(scene.check()) == 2
 
@@ -159,14 +162,14 @@ def test_a_foreign_project(database: str, tmp_path: Path, spark: SparkSession) -
     theirs.mkdir()
     with Scene(database, ours, "mds", spark) as scene, Scene(database, theirs, "mds", spark) as other:
         scene.begin()
-        mark = scene.mark()
+        before = scene.fingerprint()
         other.base = scene.source()
         for work in (other.prepare, other.poll, other.project.stream(STREAM).verify):
             with pytest.raises(StateConflict, match="prepared by another project"):
                 work()
         with pytest.raises(StateConflict, match="prepared by another project"):
             other.project.stream(STREAM).reset(discard=True)
-        assert scene.mark() == mark
+        assert scene.fingerprint() == before
         scene.change()
         scene.poll()
         assert len(scene.check()) == 2
@@ -192,7 +195,7 @@ def test_a_lost_commit(
 ) -> None:
     with proxy_to(place) as proxy, scene_behind(proxy.port, strategy, place, workspace, spark) as scene:
         scene.begin()
-        old, mark = scene.source(), scene.mark()
+        old, before = scene.source(), scene.fingerprint()
         scene.change()
         hooks.register("before_commit", lambda: proxy.arm(cut))
         with pytest.raises(SourceError):
@@ -201,7 +204,7 @@ def test_a_lost_commit(
         assert proxy.cuts == 1
         sealed = scene.sealed()
         assert len(sealed) == (2 if cut == "reply" else 1)
-        assert cut == "reply" or scene.mark() == mark
+        assert cut == "reply" or scene.fingerprint() == before
         if reverted:
             scene.put(old)
         scene.poll()
@@ -210,7 +213,10 @@ def test_a_lost_commit(
 
 
 def scene_behind(port: int, strategy: str, place: Place, workspace: Path, spark: SparkSession) -> Scene:
-    """A scene whose site commits through the proxy: in the source for MDS, in a state database for ID/RCS."""
+    """Return a scene whose commits pass the proxy.
+
+    They are in the source for MDS, in a state database for ID/RCS.
+    """
     behind = make_url(place.url).set(port=port)
     if strategy == "mds":
         return Scene(place.url, workspace, strategy, spark, source_url=behind.render_as_string())
@@ -219,7 +225,7 @@ def scene_behind(port: int, strategy: str, place: Place, workspace: Path, spark:
     return Scene(place.url, workspace, strategy, spark, state=behind.set(database=state.name).render_as_string())
 
 
-# Rules 4 and 20: the sink holds the batch, the acknowledgement's reply is lost.
+# Rules 4 and 20: the sink has the batch, the acknowledgement's reply is lost.
 @over(elsewhere=[])
 def test_a_lost_acknowledgement(place: Place, workspace: Path, spark: SparkSession) -> None:
     with proxy_to(place) as proxy, scene_behind(proxy.port, "id_rcs", place, workspace, spark) as scene:
@@ -251,7 +257,7 @@ def test_a_lost_baseline(cut: Cut, place: Place, workspace: Path, spark: SparkSe
         assert row is not None
         assert row.prepared is (cut == "reply")
         if cut == "request":
-            scene.change()  # the lost baseline is of no account
+            scene.change()  # the lost baseline does not matter
             scene.prepare()
         scene.change()
         scene.poll()
@@ -300,17 +306,17 @@ def test_the_source_commits_synchronously(
     found = []
     advance = StreamStore.advance
 
-    def looked(self: StreamStore, conn: Any, row: Any, **more: Any) -> Any:
+    def recorded(self: StreamStore, conn: Any, row: Any, **more: Any) -> Any:
         found.append(conn.exec_driver_sql("SHOW synchronous_commit").scalar_one())
         return advance(self, conn, row, **more)
 
     with Scene(database, workspace, "mds", spark) as scene:
-        monkeypatch.setattr(StreamStore, "advance", looked)
+        monkeypatch.setattr(StreamStore, "advance", recorded)
         scene.begin()
     assert found == ["on", "on"]
 
 
-# Rules 3 and 18: what was never prepared, or is to be forgotten with batches waiting.
+# Rules 3 and 18: a stream that was never prepared, or is reset with batches waiting.
 @over("strategy", STRATEGIES, elsewhere=["mds"])
 def test_no_poll_before_the_baseline(strategy: str, database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, strategy, spark) as scene:

@@ -1,4 +1,4 @@
-"""Timestamps find rows, a sweep finds deletes, and nothing of the two gets into disorder.
+"""Timestamps find rows, a sweep finds deletes, and they do not disturb each other.
 
 See docs/design/protocol.md#rule-2 and #rule-14.
 """
@@ -18,9 +18,9 @@ from tests.support.watched_polls import ROWS, Watched, at_nth, brief, stamped
 SWEEP = {"deletes": {"every": "1ms"}}
 
 
-# Rule 2: the sweep has read that the key is gone; it comes back before the sweep's commit, and others want to poll.
+# Rule 2: the sweep has read that the key is missing; it comes back before the sweep's commit, and others want to poll.
 @over()
-def test_a_row_that_returns_while_the_sweep_takes_it_away(place: Place, workspace: Path) -> None:
+def test_a_row_that_returns_during_its_sweep(place: Place, workspace: Path) -> None:
     with Watched(place, workspace, {"s": stamped(place, "ts", **SWEEP)}) as seen:
         seen.fill()
         seen.delete(5)
@@ -48,14 +48,14 @@ def test_deleted_and_inserted_again_around_the_sweep(replica: str, place: Place,
         seen.fill()
 
         def now(moment: int) -> None:
-            for key, (gone, back) in MOMENTS.items():
-                if gone == moment:
+            for key, (deleted_at, back) in MOMENTS.items():
+                if deleted_at == moment:
                     seen.delete(key)
                 if back == moment:
                     seen.insert(key, f"back {moment}")
 
         now(0)
-        with at_nth("after_commit", 1, lambda: now(1)):  # of the window, whose watermark always moves
+        with at_nth("after_commit", 1, lambda: now(1)):  # of the window, whose watermark always advances
             assert seen.ops() == [[(1, "u")], [(3, "d"), (5, "d")]]
         now(2)
         assert seen.ops() == [[(2, "u"), (3, "c"), (4, "u"), (5, "c"), (6, "u")]]
@@ -63,7 +63,7 @@ def test_deleted_and_inserted_again_around_the_sweep(replica: str, place: Place,
         assert seen.poll() == []
 
 
-# Rule 14: what the window finds and what the sweep finds are batches of their own.
+# Rule 14: window and sweep make batches of their own.
 def test_the_sweep_is_a_batch_of_its_own_and_only_deletes(place: Place, workspace: Path) -> None:
     ways: dict[str, dict[str, Any]] = {"s": SWEEP, "keys": {**SWEEP, "replica": "keys"}, "only": {"deletes": "only"}}
     with Watched(place, workspace, {name: stamped(place, "ts", **how) for name, how in ways.items()}) as seen:
@@ -78,9 +78,9 @@ def test_the_sweep_is_a_batch_of_its_own_and_only_deletes(place: Place, workspac
         assert seen.poll() == seen.poll("keys") == seen.poll("only") == []
 
 
-# Rule 14: what one window holds of a key is one event, whatever became of it meanwhile.
+# Rule 14: a window has one event per key, whatever happened to it meanwhile.
 @over(elsewhere=[])
-def test_a_key_stands_once_in_a_batch(place: Place, workspace: Path) -> None:
+def test_a_key_occurs_once_in_a_batch(place: Place, workspace: Path) -> None:
     where, ways = "n < 5", {name: stamped(place, name) for name in ("ts", "tdi")}
     with Watched(place, workspace, ways, where=where) as seen:
         seen.fill()
@@ -98,8 +98,8 @@ def test_a_key_stands_once_in_a_batch(place: Place, workspace: Path) -> None:
         assert len(seen.source()) == ROWS + 1
 
 
-# Rule 14: a row leaves the restriction between window and sweep: it is not gone.
-def test_a_row_out_of_sight_is_not_swept_as_gone(place: Place, workspace: Path) -> None:
+# Rule 14: a row that leaves the restriction between window and sweep is not deleted.
+def test_a_row_outside_of_the_restriction_is_not_swept(place: Place, workspace: Path) -> None:
     with Watched(place, workspace, {"s": stamped(place, "ts", **SWEEP)}, where="n < 5") as seen:
         seen.fill()
 

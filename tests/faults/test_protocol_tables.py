@@ -1,5 +1,6 @@
-"""docs/design/protocol.md#rule-1 and #rule-2 for qbcd's own tables in the source: who makes or drops them holds the
-lease, and the row.
+"""qbcd's own tables in the source: making and dropping them needs the lease and the row.
+
+See docs/design/protocol.md#rule-1 and #rule-2.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def prepared(project: Project, errors: list[QbcdError]) -> threading.Thread:
-    """A thread that prepares the stream; an error of qbcd's goes into `errors`."""
+    """Start a thread that prepares the stream; an error of qbcd goes into `errors`."""
 
     def work() -> None:
         try:
@@ -46,18 +47,18 @@ def prepared(project: Project, errors: list[QbcdError]) -> threading.Thread:
 def test_a_prepare_drops_no_tables_of_another_one(
     strategy: str, database: str, workspace: Path, spark: SparkSession
 ) -> None:
-    """Two with different columns: to the second the tables look unfinished, and are about to be taken into use."""
+    """Two prepare different columns; to the second, the first one's tables look unfinished."""
     with Scene(database, workspace, strategy, spark) as scene:
         scene.make_table()
         scene.base = scene.source()
         other = {**scene.data, "tables": [{**scene.data["tables"][0], "exclude": ["n"]}]}
         here, on = threading.Event(), threading.Event()
 
-        def stand() -> None:
+        def pause() -> None:
             here.set()
             on.wait(PATIENCE)
 
-        hooks.register("before_commit", once(stand))
+        hooks.register("before_commit", once(pause))
         failed: list[QbcdError] = []
         refused: list[QbcdError] = []
         with opened(other, workspace, spark) as second:

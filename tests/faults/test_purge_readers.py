@@ -1,6 +1,6 @@
-"""Whoever reads a table by a timestamp, by whatever path and column, has read a row before it goes.
+"""A row is purged only when every stream that reads it by a timestamp has read it.
 
-See docs/design/protocol.md#rule-13.
+The streams reach it by other paths and columns. See docs/design/protocol.md#rule-13.
 """
 
 from __future__ import annotations
@@ -22,20 +22,26 @@ GIVEN = {"postgresql": "nextval('ver')", "": "nextval(ver)"}
 
 
 class Purged(Watched):
-    """A stream that purges, and others that read the same rows; the application numbers each change."""
+    """A stream that purges, and others that read the same rows.
+
+    The application numbers each change.
+    """
 
     def __init__(self, place: Place, folder: Path, others: dict[str, Any], **more: Any) -> None:
         place.sql("CREATE SEQUENCE ver" + ("" if place.kind == "postgresql" else " NOCACHE"))
         streams = {"s": stamped(place, "tdi", purge=True), **others}
         super().__init__(place, folder, streams, columns=NUMBERED, **more)
 
-    def flag(self, key: int, gone: bool = True, conn: Any = None) -> None:
+    def flag(self, key: int, flagged: bool = True, conn: Any = None) -> None:
         number = word(self.place, GIVEN)
-        sets = f"gone = {gone}, at = {self.clock}, seen = {self.clock}, ver = {number}"
+        sets = f"gone = {flagged}, at = {self.clock}, seen = {self.clock}, ver = {number}"
         self.run(f"UPDATE t SET {sets} WHERE id = {key}", conn)
 
-    def tells(self, other: str, events: int) -> None:
-        """A stream that is not copied tells so many events: where numbers are its timestamp some polls later."""
+    def finds(self, other: str, events: int) -> None:
+        """Check the number of events of a stream without a copy.
+
+        A stream whose timestamp is a number needs more polls.
+        """
         found = 0
         for _ in range(LATEST if events else 3):
             time.sleep(SETTLE)
@@ -47,14 +53,17 @@ class Purged(Watched):
         assert found == events
 
     def first_found(self) -> list[list[tuple[int, str]]]:
-        """Return what the first poll brings that finds anything: a transaction of the server may hold it back."""
+        """Return the events of the first poll that finds any.
+
+        A transaction of the server may delay it.
+        """
         for _ in range(LATEST):
             if found := self.ops():
                 return found
         return []
 
     def flagged(self, *remarks: str) -> None:
-        """The row that `s` told stays, with or without a word about it."""
+        """Flag a row that `s` reports; check that it stays, and the warnings."""
         self.flag(5)
         assert self.first_found() == [[(5, "d")]]
         for _ in range(2):
@@ -64,8 +73,8 @@ class Purged(Watched):
             for warning, remark in zip_longest(self.outcome.report.warnings, remarks):
                 assert remark in warning
 
-    def goes(self) -> None:
-        """After its next poll the row is gone."""
+    def is_purged(self) -> None:
+        """Check that the next poll purges the row."""
         assert self.poll() == []
         assert not self.there(5)
         self.check()
@@ -80,10 +89,10 @@ def test_another_column_of_the_same_table(place: Place, workspace: Path, by: str
     other = {k: v for k, v in stamped(place, "ts", timestamp=by, **more).items() if v is not None}
     each = {"other": {"columns": ["v", "n", "gone"]}}
     with Purged(place, workspace, {"other": other}, each=each).fill() as seen:
-        seen.tells("other", 0)
+        seen.finds("other", 0)
         seen.flagged()
-        seen.tells("other", 1)
-        seen.goes()
+        seen.finds("other", 1)
+        seen.is_purged()
 
 
 @over("of", ["part", "whole"], elsewhere=[])
@@ -101,12 +110,12 @@ def test_a_part_of_the_table_and_what_it_is_a_part_of(place: Place, workspace: P
         )
         seen.fill()
         seen.flagged()
-        seen.tells("other", 1)
+        seen.finds("other", 1)
         if of == "whole":
-            seen.goes()  # nobody asks for the part that never had the row
+            seen.is_purged()  # the table of the other partition never had the row
         else:
-            seen.tells("apart", 0)
-            seen.goes()
+            seen.finds("apart", 0)
+            seen.is_purged()
 
 
 @over("how", ["view", "view of a view", "function"], elsewhere=["view", "view of a view"])
@@ -132,11 +141,11 @@ def test_a_view_of_the_table(place: Place, workspace: Path, how: str) -> None:
         seen.flagged(
             f"stay, since stream other reads it through {place.table('shown')}, and it cannot be known how far"
         )
-        seen.tells("other", 1)
+        seen.finds("other", 1)
         seen.poll()
         assert seen.there(5)
         seen.project.stream("other").reset(discard=True)
-        seen.goes()
+        seen.is_purged()
 
 
 @over()
@@ -147,12 +156,12 @@ def test_a_view_of_another_table(place: Place, workspace: Path) -> None:
         seen.fill()
         seen.flag(5)
         assert seen.ops() == [[(5, "d")]]
-        seen.goes()
+        seen.is_purged()
 
 
 @over()
 def test_a_stream_that_the_project_keeps_by_another_source(place: Place, workspace: Path) -> None:
-    """The same server by a second entry, whose schema of qbcd's is another one; and one that cannot be asked."""
+    """One server under two source names with different schemas for qbcd; a source that is down."""
     again = place.own_schema + "_again"
     with Purged(place, workspace, {"other": stamped(place, "tdi")}) as seen:
         entries = seen.data["sources"]
@@ -171,8 +180,8 @@ def test_a_stream_that_the_project_keeps_by_another_source(place: Place, workspa
             assert "not all streams of this project could be asked how far they have read it: " in warning
             entries["again"]["url"] = place.url
             seen.reopen()
-            seen.tells("other", 1)
-            seen.goes()
+            seen.finds("other", 1)
+            seen.is_purged()
         finally:
             if place.kind != "postgresql":
                 place.sql(f"DROP DATABASE IF EXISTS {place.quote(again)}")
@@ -191,5 +200,5 @@ def test_the_base_of_a_query_by_a_number(place: Place, workspace: Path) -> None:
         seen.run("UPDATE t SET ver = nextval('ver')")
         seen.project.stream("other").prepare()
         seen.flagged()
-        seen.tells("other", 1)
-        seen.goes()
+        seen.finds("other", 1)
+        seen.is_purged()

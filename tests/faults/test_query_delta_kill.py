@@ -1,4 +1,7 @@
-"""kill -9 in the one step of variant delta: lineage, replica, batch and watermarks move together or not at all."""
+"""kill -9 in the one step of variant delta: all of its state moves together.
+
+Its state is lineage, replica, batch and watermarks.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,8 @@ UPDATE more SET order_id = 3 WHERE id = 4; INSERT INTO orders (id, customer, reg
 """
 
 
-def told(place: Place) -> tuple[str, dict[str, Any]]:
-    """The query, and a configuration with stream ``s`` of it, over tables that are made."""
+def prepared_query(place: Place) -> tuple[str, dict[str, Any]]:
+    """Make the tables; return the query, and a configuration with stream ``s`` of it."""
     if place.kind == FIRST:
         place.sql(TABLES)
         query, made = BY_REGION, configured(place, BY_REGION)
@@ -45,7 +48,7 @@ def told(place: Place) -> tuple[str, dict[str, Any]]:
 
 @over("point", [POINTS[0], *(pytest.param(p, marks=pytest.mark.campaign) for p in POINTS[1:])], elsewhere=[])
 def test_kill(point: str, place: Place, workspace: Path, spark: SparkSession) -> None:
-    query, data = told(place)
+    query, data = prepared_query(place)
     result, now = Result(place, workspace, "s", query), f", at = {NOW}" if place.kind == FIRST else ""
     with opened(data, workspace, spark) as project:
         project.stream("s").prepare()
@@ -65,7 +68,7 @@ def test_kill(point: str, place: Place, workspace: Path, spark: SparkSession) ->
 
 
 def kept(place: Place) -> list[Any]:
-    """Version, checkpoint and lineage."""
+    """Return version, checkpoint and lineage."""
     own = place.own_schema
     stream = place.sql(f"SELECT version, checkpoint FROM {own}.stream")
     return [*stream, *place.sql(f"SELECT * FROM {own}.{LINEAGE} ORDER BY id")]

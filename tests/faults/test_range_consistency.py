@@ -1,9 +1,8 @@
-"""docs/design/protocol.md#rule-9, #rule-10 and #rule-19 where no snapshot can be exported: each range is read by one
-statement, in its own state.
+"""Polls without a shared snapshot: one statement reads each range, in a state of its own.
 
-The server is PostgreSQL, whose connector is told that it exports none; every reader then sees its statement's state, as
-on databases that know no better. What is torn between ranges must heal, and nothing may be remembered that was not
-read together with its rows.
+See docs/design/protocol.md#rule-9, #rule-10 and #rule-19. The server is PostgreSQL, whose connector exports no snapshot
+here; each reader sees the state of its own statement, as on databases without that ability. Tears between ranges must
+heal, and nothing may be stored that was not read together with its rows.
 """
 
 from __future__ import annotations
@@ -45,13 +44,12 @@ def ranges_of(folder: Path) -> list[StoredRange]:
 
 @pytest.fixture
 def gated(database: str) -> str:
-    """The database, with `gate` in it."""
+    """The database with `gate` in it."""
     sql(database, GATED)
     return database
 
 
-# Rule 10 and docs/design/pitfalls.md#b3: what is written between checksum and fetch is in the batch, and in what is
-# remembered.
+# Rule 10 and docs/design/pitfalls.md#b3: writes between checksum and fetch are in the batch and in the stored checksum.
 @pytest.mark.parametrize(
     "points",
     [
@@ -78,7 +76,7 @@ def test_writes_during_a_poll(points: tuple[str, ...], database: str, workspace:
         assert scene.project.stream(STREAM).verify() == []
 
 
-def test_what_is_remembered_is_what_was_fetched(database: str, workspace: Path, spark: SparkSession) -> None:
+def test_stored_checksums_are_those_of_the_fetched_rows(database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.make_table()
         scene.prepare()
@@ -131,7 +129,7 @@ def test_keys_that_move_between_ranges_mid_read(
         assert scene.project.stream(STREAM).verify() == []
 
 
-# Guards count what was read, whatever the checksums counted.
+# Guards count the fetched rows, not those of the checksums.
 def test_guards_use_what_was_read(database: str, workspace: Path, spark: SparkSession) -> None:
     guards = {"max_delete_fraction": 0.3, "allow_empty": False}
     with Scene(database, workspace, "id_rcs", spark, guards=guards) as scene:
@@ -140,29 +138,29 @@ def test_guards_use_what_was_read(database: str, workspace: Path, spark: SparkSe
         rows = scene.source()
         scene.put([])
         with at("after_checksums", lambda: scene.put(rows)):
-            outcome = scene.poll()  # everything seemed gone
+            outcome = scene.poll()  # all rows seemed deleted
         assert outcome.report is not None
         assert outcome.report.header is None
 
         sql(database, "UPDATE t SET v = 'new'")
         rows = scene.source()
-        mark = scene.mark()
+        before = scene.fingerprint()
         with (
             at("after_checksums", lambda: sql(database, "DELETE FROM t WHERE id > 6")),
             pytest.raises(GuardTripped, match="6 deletes of 12 rows"),
         ):
             scene.poll()
-        assert scene.mark() == mark
+        assert scene.fingerprint() == before
         sql(database, "UPDATE t SET v = 'newer'")
         with at("after_checksums", lambda: scene.put([])), pytest.raises(GuardTripped, match="is empty now"):
             scene.poll()
-        assert scene.mark() == mark
+        assert scene.fingerprint() == before
         scene.put(rows)
         scene.poll()
         assert len(scene.check()) == 1
 
 
-# Rule 11: ranges are cut in one state and fetched in another, here an empty one.
+# Rule 11: ranges are split in one state and fetched in another, here an empty one.
 def test_children_are_fetched_in_another_state(gated: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(gated, workspace, "id_rcs", spark, where="public.gate(id)") as scene:
         scene.make_table()
@@ -180,7 +178,7 @@ def test_children_are_fetched_in_another_state(gated: str, workspace: Path, spar
         assert after[0].range_id == before[0].range_id
         children = [r for r in after if r.range_id > before[-1].range_id]
         assert [(r.rows, r.checksum) for r in children] == [(0, 0)] * len(children)
-        assert sum(r.rows for r in after) == 8, "the middle range, which no checksum told of, is as it was"
+        assert sum(r.rows for r in after) == 8, "the middle range, whose checksum was unchanged, is not read"
         scene.poll()
         assert sum(r.rows for r in ranges_of(workspace)) == 4
         scene.check()
@@ -190,7 +188,7 @@ def test_children_are_fetched_in_another_state(gated: str, workspace: Path, spar
         assert scene.project.stream(STREAM).verify() == []
 
 
-# Rule 16: a confirmed change of meaning compares values, however the rows move on meanwhile.
+# Rule 16: a confirmed change of the captured definition compares values, even if rows change meanwhile.
 def test_accepted_source(database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.begin()
@@ -206,7 +204,7 @@ def test_accepted_source(database: str, workspace: Path, spark: SparkSession, mo
         assert scene.project.stream(STREAM).verify() == []
 
 
-# Rule 19: only what still differs when it is read again is told.
+# Rule 19: only differences that remain when they are read again are reported.
 @pytest.mark.parametrize("waits", [pytest.param(1, marks=pytest.mark.campaign), 2])
 def test_verify_reads_again(waits: int, gated: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(gated, workspace, "id_rcs", spark, where="public.gate(id)") as scene:
@@ -224,7 +222,7 @@ def test_verify_reads_again(waits: int, gated: str, workspace: Path, spark: Spar
         assert [(d.op, d.key) for d in found] == [("u", "4")]
 
 
-def test_what_users_are_told(database: str, workspace: Path, spark: SparkSession) -> None:
+def test_reports_of_the_consistency(database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.begin()
         steps = scene.project.stream(STREAM).explain()
@@ -241,7 +239,7 @@ SLOTS = 40
 
 
 def write(url: str, seed: int, stop: threading.Event, failed: list[BaseException]) -> None:
-    """One writer: new rows, which make ranges grow, other values, deletes, and keys that move to anywhere."""
+    """Run a writer: inserts, which make ranges grow, updates, deletes, and key changes."""
     draw = random.Random(seed)
     fresh = 10_000 * (seed + 1)
     try:
@@ -255,7 +253,7 @@ def write(url: str, seed: int, stop: threading.Event, failed: list[BaseException
                     cursor.execute("UPDATE w SET v = v || 'x', n = n + 1 WHERE id BETWEEN %s AND %s", (key, key + 3))
                 elif kind <= 7:
                     cursor.execute("DELETE FROM w WHERE id = %s", (key,))
-                else:  # into another range, mostly, and back at times
+                else:  # mostly into another range, and sometimes back
                     there = -(SLOTS * seed + draw.randint(1, SLOTS))
                     old, new = (key, there) if draw.random() < 0.6 else (there, key)
                     try:

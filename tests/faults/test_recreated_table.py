@@ -1,4 +1,4 @@
-"""Tables and columns that others took the names of: all rows are compared then, or it is refused."""
+"""Tables and columns whose name another one took: all rows are compared, or it is refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MARK = (
     "ALTER TABLE t ADD at {stamp} NOT NULL DEFAULT '2024-01-01 00:00:00'",
 )
 HOW = {"column": COLUMN, "table": TABLE, "mark": MARK}
-SETTLED = 1.1  # longer than what a server's own clock of definitions rounds to
+SETTLED = 1.1  # longer than the resolution of a server's own clock of definitions
 
 
 def altered(seen: Watched, statements: tuple[str, ...]) -> None:
@@ -74,7 +74,7 @@ def edited(seen: Watched, **keys: object) -> None:
 
 
 @over(elsewhere=[])
-def test_an_edit_beside_does_not_hide_it(place: Place, workspace: Path) -> None:
+def test_another_edit_does_not_hide_it(place: Place, workspace: Path) -> None:
     strategies = {"s": stamped(place, "ts", deletes={"every": "1h"})}
     guards = {"max_delete_fraction": 0.3, "allow_empty": False}
     with Watched(place, workspace, strategies, guards=guards).fill() as seen:
@@ -116,7 +116,7 @@ def test_a_column_of_the_restriction(place: Place, workspace: Path) -> None:
 
 
 @over(elsewhere=[])
-def test_a_stream_without_deletes_tells_none(place: Place, workspace: Path) -> None:
+def test_a_stream_without_deletes_reports_none(place: Place, workspace: Path) -> None:
     with Watched(place, workspace, {"s": stamped(place, "ts")}).fill() as seen:
         seen.poll()
         seen.delete(2)
@@ -133,7 +133,7 @@ def test_one_that_keeps_no_values_is_refused(place: Place, workspace: Path) -> N
             seen.poll()
 
 
-def test_under_spark_too(database: str, workspace: Path, spark: SparkSession) -> None:
+def test_with_a_lake_replica_too(database: str, workspace: Path, spark: SparkSession) -> None:
     sql(database, "CREATE TABLE t (id int PRIMARY KEY, v text, at timestamptz DEFAULT clock_timestamp())")
     sql(database, "INSERT INTO t SELECT i, 'old' FROM generate_series(1, 20) AS i")
     strategy = {"type": "ts", "timestamp": "at", "replica": "spark", "margin": "1ms"}
@@ -176,13 +176,13 @@ def test_a_view_that_shows_something_else(place: Place, workspace: Path) -> None
 
 
 @over(elsewhere=[])
-def test_rows_that_left_before_an_altered_table_was_polled_are_missed_by_name(place: Place, workspace: Path) -> None:
-    """A flagged row is told from its flag; polled later than it stays, a stream refuses, whatever was altered."""
+def test_rows_deleted_before_an_altered_table_was_polled_are_reported(place: Place, workspace: Path) -> None:
+    """A stream polled after the retention of flagged rows is refused, whatever was altered."""
     with Watched(place, workspace, {"s": stamped(place, "tdi", retention="1h")}, every="1s").fill() as seen:
         seen.poll()
         seen.flag(3)
         seen.delete(3)
-        seen.reconfigure("s", retention="3s")  # in which a slow machine may not come so far
+        seen.reconfigure("s", retention="3s")  # a slow machine may take longer than this
         time.sleep(3.1)
         altered(seen, COLUMN)
         with pytest.raises(Refused, match="some may have been removed before a poll read them"):
@@ -211,7 +211,7 @@ def test_a_watermark_that_cannot_move_stays(place: Place, workspace: Path) -> No
 
 @over(elsewhere=[])
 def test_a_source_whose_rows_are_all_others_is_not_empty(place: Place, workspace: Path) -> None:
-    """Though the replica is, while an open transaction holds what came behind the watermark."""
+    """Though the replica is empty while an open transaction holds back new rows."""
     guards = {"max_delete_fraction": 0.5, "allow_empty": True}
     streams = {"s": stamped(place, "ts", deletes={"every": "1ms"})}
     with Watched(place, workspace, streams, guards=guards).fill() as seen:

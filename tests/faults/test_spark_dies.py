@@ -1,4 +1,4 @@
-"""A Spark session that dies, between two polls or within one: the next has another one, and nothing is lost."""
+"""A Spark session that dies between two polls or within one: the next poll starts another."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.project import config, opened
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# Its own process, since this one's Java is that of all tests.
+# a process of its own, since this one's Java serves all tests
 CHILD = """
 import json, os, signal, sys
 import psycopg2
@@ -61,11 +61,11 @@ def test_another_one_is_started(how: str, place: Place, workspace: Path) -> None
     command = [sys.executable, "-c", CHILD, json.dumps(data), str(workspace), place.url, how]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert ran.stdout.splitlines() == ["[{'c': 1}]", "[]", "[{'c': 1}]"], ran.stderr[-2000:]
-    assert ran.returncode == 0, ran.stderr[-2000:]  # the project is closed over a dead one, too
+    assert ran.returncode == 0, ran.stderr[-2000:]  # the project closes over a dead session, too
     assert ran.stderr.count("the Spark session has died") == 1
     assert "Traceback" not in ran.stderr, ran.stderr
-    told = [json.loads(line) for file in sorted(workspace.rglob("*.jsonl")) for line in file.read_text().splitlines()]
-    assert [event["after"]["id"] for event in told] == [10, 11]
+    events = [json.loads(line) for file in sorted(workspace.rglob("*.jsonl")) for line in file.read_text().splitlines()]
+    assert [event["after"]["id"] for event in events] == [10, 11]
 
 
 COMMANDS = """
@@ -88,7 +88,7 @@ for Files.write in (dying, write):
 """
 
 
-def test_one_that_dies_within_a_poll_is_told_in_one_message(place: Place, workspace: Path, spark: SparkSession) -> None:
+def test_a_session_that_dies_within_a_poll_is_one_message(place: Place, workspace: Path, spark: SparkSession) -> None:
     place.sql("CREATE TABLE t (id integer PRIMARY KEY, v text); INSERT INTO t VALUES (1, 'a'), (2, 'b')")
     data = config(place.url, {"name": "s", "table": place.table("t"), "strategy": "id_rcs", "baseline": "silent"})
     (workspace / "qbcd.yaml").write_text(json.dumps(data))
@@ -101,5 +101,5 @@ def test_one_that_dies_within_a_poll_is_told_in_one_message(place: Place, worksp
     assert [line for line in ran.stdout.splitlines() if line.startswith("ended")] == ["ended with 1", "ended with 0"]
     assert "Traceback" not in ran.stderr, ran.stderr
     assert ran.stderr.count("error: stream s: Spark has died: ") == 1, ran.stderr[-2000:]
-    told = [json.loads(line) for file in sorted(workspace.rglob("*.jsonl")) for line in file.read_text().splitlines()]
-    assert [(event["op"], event["after"]) for event in told] == [("u", {"id": 2, "v": "new"})]
+    events = [json.loads(line) for file in sorted(workspace.rglob("*.jsonl")) for line in file.read_text().splitlines()]
+    assert [(event["op"], event["after"]) for event in events] == [("u", {"id": 2, "v": "new"})]

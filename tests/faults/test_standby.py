@@ -1,4 +1,4 @@
-"""A standby as the source: what only reads goes on, what writes is refused by name; after a promotion all goes on."""
+"""A standby as the source: reads go on, writes are refused by name; a promotion ends that."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def test_a_standby_is_read_and_not_written(workspace: Path, spark: SparkSession)
         rcs.poll()
         rcs.check()
         assert rcs.project.stream(STREAM).verify() == []
-        with pytest.raises(SourceError, match=r"during recovery \(the server takes no writes: poll the primary"):
+        with pytest.raises(SourceError, match=r"during recovery \(the server accepts no writes: poll the primary"):
             mds.poll()
         with Scene(own.url, workspace / "new", "mds", spark) as new:
-            with pytest.raises(Refused, match=r"the source is a standby, which takes no writes \(poll the primary"):
+            with pytest.raises(Refused, match=r"the source is a standby, which accepts no writes \(poll the primary"):
                 new.prepare()
             said = [f for f in new.project.check() if f.level == "error"]
             assert ["the source is a standby" in f.message for f in said] == [True]

@@ -1,9 +1,9 @@
-"""A watermark under load: of writers that commit late, roll back and use savepoints, nothing is lost, nothing early.
+"""Watermarks under load of late commits, rollbacks, savepoints: no event is lost or early.
 
-*Lost* is a key whose row the replayed events do not give as the source has it, once all writers have ended and the
-watermark has passed. *Early* is an event that was in a committed batch while its content was not in the writers' log,
-which every transaction writes before it ends; or a row whose timestamp is not before the watermark that was committed
-with its batch, so that the next window holds it again.
+*Lost* is a key whose row, after replay of the events, is not that of the source, once all writers have ended and the
+watermark has passed. *Early* is an event in a committed batch whose content was not in the writers' log, which every
+transaction writes before it ends; or a row whose timestamp is not before the watermark committed with its batch, so
+that the next window has it again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.support.project import config, opened
 
 SAFE = ("ts", "tdi", "atdi")
 CONTROL = "control"
-MARGIN = {CONTROL: timedelta(milliseconds=77)}  # by which the control is known to the horizon
+MARGIN = {CONTROL: timedelta(milliseconds=77)}  # identifies the control in the patched function
 BRIEF = Load(rows=6_000, polls=90, long=(0.3, 1.5))
 DEFAULT = Load(rows=20_000, polls=300, long=(0.5, 3.0))
 TURNS = 14  # transactions that may begin from one poll to the next
@@ -37,7 +37,7 @@ LONG = Load(rows=100_000, polls=1_000, long=(0.5, 3.0))
 
 
 class Watch:
-    """Streams by each strategy on the writers' table, polled in turn under leases that are held throughout."""
+    """Streams by each strategy on the writers' table, polled in turn under held leases."""
 
     def __init__(self, place: Place, folder: Path, stack: ExitStack, lag: float | None) -> None:
         self.place, self.lag = place, lag
@@ -63,7 +63,7 @@ class Watch:
         return {"name": name, "strategy": strategy | index, **fixed}
 
     def poll(self, name: str) -> int:
-        """One look and its step; gives the number of events, and counts those that are early."""
+        """Run one step of a poll; return the number of events, and count early ones."""
         stream, held, plan = self.work[name]
         found = [detection.header for detection in stream.site.detect(plan, stream.settings, held)]
         self.polls[name] += 1
@@ -75,18 +75,18 @@ class Watch:
     def _outbox(self, name: str) -> str:
         return f"{self.place.quote(self.place.own_schema)}.{outbox_name(name)}"
 
-    def _early(self, name: str, seq: int, mark: str) -> int:
+    def _early(self, name: str, seq: int, watermark: str) -> int:
         zone = " AT TIME ZONE 'UTC'" if self.place.kind == "postgresql" else ""
         outbox = f"FROM {self._outbox(name)} AS o WHERE o.batch_seq = {seq}"
         token = "CASE WHEN o.op = 'd' THEN concat('gone ', o.b_id) ELSE o.a_v END"
         ((number,),) = self.place.sql(
             f"SELECT COUNT(*) {outbox} AND (NOT EXISTS (SELECT 1 FROM log AS l WHERE l.token = {token}) "
-            f"OR o.op <> 'd' AND o.a_at{zone} >= '{mark}')"
+            f"OR o.op <> 'd' AND o.a_at{zone} >= '{watermark}')"
         )
         return int(number)
 
     def lost(self, name: str) -> set[int]:
-        """Keys whose replayed row is not the source's."""
+        """Return the keys whose replayed row is not the source's."""
         shown = "true" if name == "ts" else "NOT gone"
         source = {row[0]: row[1] for row in self.place.sql(f"SELECT id, v FROM t WHERE {shown}")}
         copy: dict[int, str] = {}
@@ -98,7 +98,7 @@ class Watch:
         return {key for key in source.keys() | copy.keys() if source.get(key) != copy.get(key)}
 
     def run(self, load: Load, seed: int) -> Work:
-        """Polls while writers are at work, and until all that they wrote is told."""
+        """Poll while writers work, and until all their changes are found."""
         with late_writers(self.place, load, seed) as work:
             while sum(self.polls[name] for name in SAFE) < load.polls or self._rows() < load.rows:
                 for name in self.work:
@@ -118,13 +118,13 @@ class Watch:
 def watched(
     place: Place, folder: Path, load: Load, monkeypatch: pytest.MonkeyPatch, lag: float | None = None
 ) -> Mapping[str, Any]:
-    """Runs `load`; the control reads up to the clock itself."""
+    """Run `load`; the control reads up to the clock itself."""
     real = watermark.safe_high_watermark
 
-    def horizon(look: HighWater, margin: timedelta, lag: timedelta | None) -> str:
-        return look.clock if margin == MARGIN[CONTROL] else real(look, margin, lag)
+    def unbounded(high_water: HighWater, margin: timedelta, lag: timedelta | None) -> str:
+        return high_water.clock if margin == MARGIN[CONTROL] else real(high_water, margin, lag)
 
-    monkeypatch.setattr(watermark, "safe_high_watermark", horizon)
+    monkeypatch.setattr(watermark, "safe_high_watermark", unbounded)
     with ExitStack() as stack:
         watch = Watch(place, folder, stack, lag)
         work = watch.run(load, seed=4)
@@ -140,7 +140,10 @@ def watched(
 
 
 def judge(found: Mapping[str, Any]) -> None:
-    """Nothing lost, nothing early; and the control shows that this test can see a loss."""
+    """Check that nothing is lost and nothing early.
+
+    The control proves that the test can see a loss.
+    """
     assert {name: found["lost"][name] for name in SAFE} == {name: set() for name in SAFE}
     assert {name: found["early"][name] for name in SAFE} == dict.fromkeys(SAFE, 0)
     assert found["lost"][CONTROL]

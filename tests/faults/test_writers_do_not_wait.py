@@ -21,7 +21,7 @@ POINTS = ("after_snapshot", "after_fetch", "after_stage", "before_commit")
 def test_an_update_of_captured_rows_does_not_wait(
     place: Place, workspace: Path, spark: SparkSession, strategy: str
 ) -> None:
-    """Every row of the table is updated, others come and go, while the poll stands still; the next poll finds all."""
+    """Every row is updated while the poll pauses, others come and go; the next poll finds all."""
     with Scene(place.url, workspace, strategy, spark) as scene:
         scene.begin()
         for n, point in enumerate(POINTS):
@@ -45,7 +45,7 @@ def test_an_update_of_captured_rows_does_not_wait(
 
 @over("strategy", ["mds", pytest.param("id_rcs", marks=pytest.mark.campaign)])
 def test_ddl_waits_until_the_table_was_read(place: Place, workspace: Path, spark: SparkSession, strategy: str) -> None:
-    """TRUNCATE cannot slip between the look at the catalog and the look at the rows.
+    """TRUNCATE cannot happen between the read of the catalog and the read of the rows.
 
     See docs/design/protocol.md#rule-9.
     """

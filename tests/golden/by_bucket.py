@@ -59,17 +59,17 @@ def by_page(strategy: IdRcs) -> Iterator[tuple[str, Statement]]:
 
 
 def in_leaves(one: KeyRange) -> KeyRange:
-    """The range, of which the first and the last leaf are asked for."""
+    """Return the range with its first and last leaf requested."""
     return replace(one, only=RowSelection(b"\x01" + bytes(30) + b"\x80", 2, 0))
 
 
 def traced(one: KeyRange) -> KeyRange:
-    """The range, of which one row of the first leaf and all of the last are looked up."""
+    """Return the range with a row of the first leaf and all of the last to look up."""
     return replace(one, only=RowSelection(b"\x01" + bytes(30) + b"\x80", 2, 0, {0: (1024).to_bytes(8, "big")}))
 
 
 def named(one: KeyRange, *keys: tuple[str, ...]) -> KeyRange:
-    """The range, of which the rows with `keys` are looked up."""
+    """Return the range with the rows of `keys` to look up."""
     return replace(one, only=RowSelection(bytes(32), len(keys), 0, named=tuple(NamedKey(b"\x01", key) for key in keys)))
 
 

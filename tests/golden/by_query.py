@@ -13,7 +13,7 @@ from qbcd.strategies import OutboxSlice, VbdChecksum, VbdCompare, VbdDelta
 
 
 def by_query(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, Statement]]:
-    """The statements of both variants that read the source, over a query that reads the plan's table."""
+    """Yield the statements of both variants that read the source, over a query."""
     read = ".".join(map(connector.quote, (plan.table.schema, plan.table.name)))
     text = f"SELECT *, '100% :x ?' AS told\nFROM {read} /* \"QBCD_PLACE\" */ LIMIT 5"
     table = replace(plan.table, schema="", name=plan.stream, kind="query", query=text, bases=(plan.table,))
@@ -35,7 +35,7 @@ def by_query(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, Stat
 
 
 def of_one_row(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, Statement]]:
-    """The statements that an empty key makes others, of an aggregate over the plan's table."""
+    """Yield the statements of an aggregate over the plan's table that an empty key changes."""
     read, shown = ".".join(map(connector.quote, (plan.table.schema, plan.table.name))), plan.columns[:2]
     text = f"SELECT {', '.join(f'MAX({q}) AS {q}' for q in (connector.quote(c.name) for c in shown))} FROM {read}"
     table = replace(
@@ -57,7 +57,7 @@ def of_one_row(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, St
 
 
 def by_changed_rows(connector: Connector, plan: StreamPlan) -> Iterator[tuple[str, Statement]]:
-    """The statements of variant delta, over a query that reads the plan's table twice."""
+    """Yield the statements of variant delta, over a query that reads the plan's table twice."""
     read, key = ".".join(map(connector.quote, (plan.table.schema, plan.table.name))), connector.quote(plan.key[0].name)
     text = (
         f"SELECT t.*, n.others FROM {read} AS t LEFT JOIN (SELECT o.{key}, COUNT(*) AS others FROM {read} AS o "
@@ -70,7 +70,7 @@ def by_changed_rows(connector: Connector, plan: StreamPlan) -> Iterator[tuple[st
     for i, ddl in enumerate([*strategy.ddl()[2:], *strategy.indexes()], 1):
         yield f"vbd, delta: ddl {i}", Statement(ddl)
     for lineage in strategy.lineages:
-        named = {"fill": lineage.fill(), "changed": lineage.find(None), "gone": lineage.find_gone()}
+        named = {"fill": lineage.fill(), "changed": lineage.find(None), "gone": lineage.find_deleted()}
         for title, statement in named.items():
             yield f"vbd, delta: {title}", statement
         for i, statement in enumerate(lineage.follow(), 1):

@@ -1,4 +1,7 @@
-"""The plans that need no server: described in the files beside this one, columns made as from a catalog."""
+"""Plans without a server.
+
+Described in the files of this folder, columns made as by a catalog.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,10 @@ class Family:
     """File and functions from which the stream plans of one connector family are made.
 
     Attributes:
-        plans: File with the plans; the same names in each.
-        make_column: A column from a row of the catalog query.
-        absent: What such a row holds where the file says nothing.
-        bounds: For each base type of a key two texts of a bound, with what is awkward in a literal.
+        plans: File with the plans; each family has the same names.
+        make_column: Function that makes a column from a row of the catalog query.
+        absent: Default values of such a row.
+        bounds: By base type of a key, two texts of a bound, with characters that a literal must escape.
     """
 
     plans: str
@@ -42,7 +45,7 @@ class Family:
         return self.make_column(row)
 
     def of(self, connector: Connector) -> Family:
-        """The family's rows with what the connector adds to them."""
+        """Return the family's rows with the connector's additions."""
         return replace(self, absent={**self.absent, "all_digits": getattr(connector, "all_digits", "")})
 
 
@@ -102,7 +105,7 @@ PLANS = list(POSTGRESQL.described())
 
 
 def plan_of(connector: str, name: str, strategy: str) -> StreamPlan:
-    """The plan that the family's file describes, columns made by the connector as from its catalog."""
+    """Return the plan that the family's file describes, with columns made by the connector."""
     family = FAMILIES[connector].of(CONNECTORS[connector])
     described = family.described()[name]
     schema, table = described["table"]
@@ -120,11 +123,11 @@ def plan_of(connector: str, name: str, strategy: str) -> StreamPlan:
 
 
 def optioned(connector: str, name: str, strategy: str, **options: Any) -> StreamPlan:
-    """A plan with options of its strategy."""
+    """Return a plan with options of its strategy."""
     return replace(plan_of(connector, name, strategy), options=tuple(options.items()))
 
 
 def ranges_of(connector: str, plan: StreamPlan) -> list[KeyRange]:
-    """Three ranges: open below, closed, open above."""
+    """Return three ranges: open below, closed, open above."""
     low, high = (tuple(FAMILIES[connector].bounds[c.base_type][i] for c in plan.key) for i in (0, 1))
     return [KeyRange(1, None, low), KeyRange(2, low, high), KeyRange(3, high, None)]

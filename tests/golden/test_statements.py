@@ -1,6 +1,6 @@
-"""Every statement of all strategies, for plans that need no server, against the files beside this one.
+"""Every statement of all strategies, for plans without a server, against the golden files.
 
-After a change that is meant: ``QBCD_UPDATE_GOLDEN=1 python -m pytest tests/golden``, then read the difference.
+After an intended change: ``QBCD_UPDATE_GOLDEN=1 python -m pytest tests/golden``, then read the difference.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ UPDATE = bool(os.environ.get("QBCD_UPDATE_GOLDEN"))
 
 
 def statements(which: str, name: str) -> Iterator[tuple[str, Statement]]:
-    """(title, statement) of all that every strategy can run."""
+    """Yield (title, statement) of all that every strategy can run."""
     connector: Connector = CONNECTORS[which]
     mds = Mds(connector, plan_of(which, name, "mds"), "qbcd")
     for title, statement in in_source(mds):
@@ -62,7 +62,7 @@ def statements(which: str, name: str) -> Iterator[tuple[str, Statement]]:
 
 
 def in_source(strategy: InSource) -> Iterator[tuple[str, Statement]]:
-    """Yield the statements that all strategies of the database site run."""
+    """Yield the statements that all strategies of the database wing run."""
     first, part = OutboxSlice(5, 1), OutboxSlice(5, 2)
     for i, ddl in enumerate(strategy.ddl(), 1):
         yield f"ddl {i}", Statement(ddl)
@@ -84,7 +84,7 @@ def in_source(strategy: InSource) -> Iterator[tuple[str, Statement]]:
 
 
 def staged(strategy: InSource) -> Iterator[tuple[str, Statement]]:
-    """Yield the statements that need nothing of a batch but its header."""
+    """Yield the statements that need only a batch's header."""
     plan, limit = strategy.plan, strategy.connector.identifier_limit
     header = BatchHeader(
         plan.stream,
@@ -140,8 +140,8 @@ def stamped(which: str) -> Iterator[tuple[str, Statement]]:
         make: Callable[..., Watermarked] = {"ts": Ts, "tdi": Tdi, "atdi": Atdi}[kind.split()[0]]
         strategy = make(connector, optioned(which, "stamped", kind.split()[0], **options), "qbcd")
         strategy.check()
-        yield f"{kind}: window", strategy.look(part, window)
-        yield f"{kind}: audit", strategy.look(part, Window(None, window.hi), repeats=False, reason="audit")
+        yield f"{kind}: window", strategy.window_changes(part, window)
+        yield f"{kind}: audit", strategy.window_changes(part, Window(None, window.hi), repeats=False, reason="audit")
         yield f"{kind}: window alone", strategy.window_rows(window)
         yield f"{kind}: sweep of a range", strategy.sweep(part, KeyRange(2, ("-5",), ("7",)))
         yield f"{kind}: index", Statement(strategy.index())
@@ -152,7 +152,7 @@ def stamped(which: str) -> Iterator[tuple[str, Statement]]:
             for title, statement in (
                 ("note", strategy.note_flagged(window)),
                 ("purge", strategy.purge_rows(read_by(strategy, window.hi))),
-                ("told", strategy.note_flagged(window, told=True)),
+                ("told", strategy.note_flagged(window, reported=True)),
                 ("anything to purge", strategy.listed()),
                 ("purged", strategy.forget_unflagged()),
             ):
@@ -160,7 +160,10 @@ def stamped(which: str) -> Iterator[tuple[str, Statement]]:
 
 
 def read_by(strategy: Tdi, at: str) -> list[ReadPosition]:
-    """Those who read the table of ``stamped``: the stream itself, by two columns, a counter, and versions of rows."""
+    """Return the readers of the table of ``stamped``.
+
+    They are the stream itself, by two columns, a counter, and versions of rows.
+    """
     versions = [ReadPosition(("xmin",), None, "755")] if strategy.connector.name == "postgresql" else []
     others = [ReadPosition(("written",), "+02:00", at), ReadPosition(("created at", "updated_at"), None, at)]
     return [strategy.read_position(at), *others, ReadPosition(("order_id",), None, "17"), *versions]
@@ -237,7 +240,9 @@ def test_statements_are_as_recorded(connector: str, name: str) -> None:
     if UPDATE:
         path.parent.mkdir(exist_ok=True)
         path.write_text(made, "utf-8")
-    assert made.split("\n") == path.read_text("utf-8").split("\n"), f"{path.name}: QBCD_UPDATE_GOLDEN=1 records it anew"
+    assert made.split("\n") == path.read_text("utf-8").split("\n"), (
+        f"{path.name}: QBCD_UPDATE_GOLDEN=1 records it again"
+    )
 
 
 def test_no_file_is_left_over() -> None:
@@ -248,7 +253,7 @@ def test_no_file_is_left_over() -> None:
 
 @pytest.mark.parametrize("connector", CONNECTORS)
 def test_the_restriction_is_the_users_own_text(connector: str) -> None:
-    """Verbatim, but for percent signs that the driver wants doubled where values are bound."""
+    """The text is unchanged, except for percent signs, doubled in statements with bound values."""
     where = plan_of(connector, "restricted", "mds").where
     seen = 0
     for title, statement in statements(connector, "restricted"):
@@ -270,12 +275,12 @@ def test_bound_values_are_those_of_the_batch() -> None:
 
 
 def _without_delta(text: str) -> str:
-    """Statements without those of variant delta, which MySQL has none of."""
+    """Return statements without those of variant delta, which MySQL does not have."""
     return "".join(one for one in re.split(r"(?m)^(?=-- (?!  ))", text) if not re.match(_OF_DELTA, one))
 
 
 def test_mysql_differs_from_mariadb_only_in_the_text_of_floating_point_numbers_and_in_making_an_index() -> None:
-    """But for variant delta."""
+    """Variant delta is the exception."""
     differing = []
     for name in PLANS:
         ours, theirs = ((HERE / folder / f"{name}.sql").read_text("utf-8") for folder in ("mariadb", "mysql"))

@@ -1,4 +1,4 @@
-"""A strategy of an installed package is as good as a built-in one: configuration, JSON Schema, prepare, poll."""
+"""A strategy of an installed package works as a built-in one: configuration, schema, polls."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_its_rows_are_found(database: str, workspace: Path) -> None:
 
 
 def counts(project: Project) -> dict[str, dict[str, int]]:
-    """Events that a poll of each stream finds, by op."""
+    """Poll each stream; return its events by op."""
     return {o.stream: o.report.counts for o in poll(project) if o.report is not None}
 
 
@@ -116,8 +116,8 @@ def test_its_options_are_judged_as_those_of_built_in_ones(tmp_path: Path) -> Non
         "      deletes: perhaps\n": "strategy.deletes: expected true or false",
         "      deletes: true\n    where: id > 1\n": "strategy.deletes: with `deletes: true` a row that leaves",
         "    key_change: pair\n": "key_change: a change of key cannot be paired by strategy new_rows: deleted rows",
-        "    key: none\n": "key: strategy new_rows tells rows by their keys",
-        "    audit: {every: 1h}\n": "audit: polls of strategy new_rows compare every row with all that is kept of it",
+        "    key: none\n": "key: strategy new_rows identifies rows by their keys",
+        "    audit: {every: 1h}\n": "audit: polls of strategy new_rows compare every row completely",
     }.items():
         (tmp_path / "qbcd.yaml").write_text(FILE + written)
         with pytest.raises(ConfigError) as caught:
@@ -137,13 +137,13 @@ def test_its_name_is_known() -> None:
 def test_a_broken_package_is_one_line() -> None:
     for name, said in {
         "absent": "(no_such_module:Options) cannot be loaded: ModuleNotFoundError: No module named 'no_such_module'",
-        "number": "(broken_strategies:NUMBER) is no subclass of qbcd's StrategyConfig",
-        "vague": "(broken_strategies:Vague) does not say its `strategy_class`",
+        "number": "(broken_strategies:NUMBER) is not a subclass of qbcd's StrategyConfig",
+        "vague": "(broken_strategies:Vague) does not define `strategy_class`",
         "other_name": '(broken_strategies:Named) does not declare `type: Literal["other_name"] = "other_name"`',
     }.items():
         with pytest.raises(ConfigError) as caught:
             config_from_dict(stream(name))
-        remedy = "(update or remove the package that brings it)"
+        remedy = "(update or remove the package that provides it)"
         assert str(caught.value) == f"tables[0].strategy: strategy {name} {said} {remedy}"
     with pytest.raises(ConfigError, match="strategy no_site: its class dict is no subclass of InSource or IdRcs"):
         strategy_class("no_site", {})

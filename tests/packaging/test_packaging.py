@@ -1,7 +1,7 @@
-"""The sdist and the wheel: complete, free of strangers, and at work far from the checkout.
+"""The sdist and the wheel.
 
-The wheel is built from the sdist, installed into an environment of its own that sees the dependencies of this one but
-neither the checkout nor this one's qbcd.
+Complete, without foreign files, and working outside the checkout. The wheel is built from the sdist, installed into an
+environment of its own that sees the dependencies of this one but neither the checkout nor this one's qbcd.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from qbcd.version import __version__
 
 ROOT = Path(__file__).parents[2]
 
-# The tree is copied before it is built: setuptools leaves its traces beside the sources.
+# The tree is copied before it is built, because setuptools leaves files next to the sources.
 LEFT_OUT = shutil.ignore_patterns(
     ".git", ".venv*", ".qbcd", "__pycache__", ".*_cache", ".hypothesis", "build", "dist", "*.egg-info", "tests"
 )
@@ -73,7 +73,10 @@ class Installed:
     sources: list[str]  # every file of the package, relative to the checkout
 
     def run(self, *arguments: str) -> str:
-        """Runs Python outside of the checkout with nothing of this process's settings; gives its standard output."""
+        """Run Python outside of the checkout without this process's settings.
+
+        Return its standard output.
+        """
         variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "QBCD"))}
         done = subprocess.run(
             [str(self.python), *arguments],
@@ -151,7 +154,7 @@ def test_the_command_works_elsewhere(installed: Installed) -> None:
 
 
 def lend_dependencies(python: Path, lent: Path) -> None:
-    """Lets `python` import what this environment has installed, without its qbcd: a folder of links."""
+    """Let `python` import this environment's packages, without its qbcd, by a folder of links."""
     lent.mkdir()
     here = {Path(entry) for entry in sys.path if entry.endswith("site-packages")}
     for site in here:

@@ -16,25 +16,25 @@ __all__ = ["connect", "no_sessions", "sql", "wait_until"]
 
 
 def connect(url: str, *, autocommit: bool = False) -> AbstractContextManager[Any]:
-    """A connection that is closed afterwards; without `autocommit` it is committed, or rolled back on an exception.
+    """Yield a connection; without `autocommit`, commit it, or roll back on an exception.
 
     Args:
-        url: As the fixture `database` gives it.
+        url: As the fixture `database` returns it.
         autocommit: Each statement is a transaction of its own.
     """
     return place_of(url).connect(autocommit=autocommit)
 
 
 def sql(url: str, text: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> list[Row]:
-    """Runs `text`, one transaction of one or more statements; see :meth:`tests.support.places.Place.sql`."""
+    """Run `text` in one transaction; see :meth:`tests.support.places.Place.sql`."""
     return place_of(url).sql(text, params)
 
 
 def wait_until(condition: Callable[[], bool], *, timeout: float = 30.0, what: str = "the condition") -> None:
-    """Polls `condition` until it holds.
+    """Poll `condition` until it is true.
 
     Raises:
-        TimeoutError: It did not hold within `timeout` seconds.
+        TimeoutError: It was not true within `timeout` seconds.
     """
     deadline = time.monotonic() + timeout
     while not condition():
@@ -44,7 +44,7 @@ def wait_until(condition: Callable[[], bool], *, timeout: float = 30.0, what: st
 
 
 def no_sessions(url: str) -> bool:
-    """Return True if a PostgreSQL database has no session of qbcd.
+    """Return True if no session of qbcd is left in a PostgreSQL database.
 
     A session adds to the server's statistics when it ends.
     """

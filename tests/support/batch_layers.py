@@ -1,4 +1,4 @@
-"""Switches that let batches lie on the replica instead of becoming its segments."""
+"""Switches that keep batches as layers on a lake replica instead of making segments."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from qbcd.sites.lake import compaction
 
 ALWAYS = {
     "qbcd.sites.lake.compaction.TAKEN_SEGMENTS": 0
-}  # for a process of its own: batches lie on the replica until they are folded in
+}  # for a process of its own: batches stay layers until compaction
 
 
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches lie on the replica until they are folded in."""
+    """Keep every batch as a layer until compaction."""
     monkeypatch.setattr(compaction, "TAKEN_SEGMENTS", 0)
 
 
 def at_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every other batch that need not do so lies on the replica."""
-    may_take, calls = compaction.may_take, itertools.count()
+    """Keep every other batch as a layer, unless it has to stay one anyway."""
+    may_become_segment, calls = compaction.may_become_segment, itertools.count()
 
     def every_other(*args: Any) -> bool:
-        return bool(next(calls) % 2) and may_take(*args)
+        return bool(next(calls) % 2) and may_become_segment(*args)
 
-    monkeypatch.setattr(compaction, "may_take", every_other)
+    monkeypatch.setattr(compaction, "may_become_segment", every_other)

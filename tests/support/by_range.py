@@ -1,4 +1,4 @@
-"""A reader that stands still in the middle of its statement, and a PostgreSQL connector that exports no snapshot."""
+"""A reader that waits inside its statement, and PostgreSQL without exported snapshots."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from qbcd.connectors.sessions import SupportsSnapshots
 from tests.support import connect, sql, wait_until
 
 GATE = 77
-# Keeps the statement that reads row `stop` waiting as long as somebody holds the lock, its snapshot taken before.
+# The statement that reads the row in `stop` waits while somebody holds the lock. Its snapshot was taken before.
 GATED = f"""
 CREATE TABLE stop (id integer);
 CREATE FUNCTION gate(row_id integer) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
@@ -31,7 +31,7 @@ WHERE l.locktype = 'advisory' AND NOT l.granted AND d.datname = current_database
 
 
 class ByRange(PostgreSQL):
-    """PostgreSQL without its exported snapshots, and with statements that answer for two ranges at most."""
+    """PostgreSQL without exported snapshots; a statement reads at most two ranges."""
 
     ranges_per_statement = 2
 
@@ -41,31 +41,31 @@ class ByRange(PostgreSQL):
 
 
 class OneByOne(ByRange):
-    """A statement for every range."""
+    """The same with one statement per range."""
 
     ranges_per_statement = 1
 
 
 class Gate:
-    """The gate, closed: whoever reads the row waits."""
+    """A gate, closed at first: a statement that reads the row in `stop` waits at it."""
 
     def __init__(self, conn: Any) -> None:
         self.conn = conn
         self.close()
 
     def close(self) -> None:
-        """Waits until nobody is inside."""
+        """Wait until no statement is inside, and close the gate."""
         self._run(f"SELECT pg_advisory_lock({GATE})")
 
     def once(self, url: str, action: Callable[[], object]) -> None:
-        """Does `action` while somebody waits, lets him go on, and closes again."""
+        """Run `action` while a statement waits, let that statement pass, and close the gate again."""
         wait_until(lambda: bool(sql(url, WAITING)), what="a reader at the gate")
         action()
-        # as one message, so that nobody comes in between
+        # in one message, so that no other statement passes in between
         self._run(f"SELECT pg_advisory_unlock({GATE}); SELECT pg_advisory_lock({GATE})")
 
     def open(self) -> None:
-        """For good."""
+        """Open the gate for good."""
         self._run(f"SELECT pg_advisory_unlock({GATE})")
 
     def _run(self, statements: str) -> None:
@@ -75,14 +75,14 @@ class Gate:
 
 @contextmanager
 def meanwhile(url: str, *actions: Callable[[], object]) -> Iterator[None]:
-    """While the block runs: each of `actions` while the next statement waits at the gate; then the gate is open."""
+    """Run each of `actions` while the next statement waits at the gate; then open the gate."""
     failed: list[BaseException] = []
 
     def work() -> None:
         try:
             for action in actions:
                 gate.once(url, action)
-        except BaseException as error:  # noqa: BLE001 -- told to the test below
+        except BaseException as error:  # noqa: BLE001 -- raised in the test below
             failed.append(error)
         finally:
             gate.open()

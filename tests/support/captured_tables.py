@@ -1,4 +1,4 @@
-"""Drawn tables under capture: each with its history, its streams, and a copy that lives by the events of each."""
+"""Drawn tables with streams, each with a history and copies that only events change."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.support.oracle import batches, copy_of, net
 
 
 class Captured:
-    """A drawn table with one stream and one copy a strategy.
+    """A drawn table with one stream and one copy per strategy.
 
     Args:
-        number: Of the table, for the names of its streams.
-        folder: Of the jsonl sink.
-        strategies: As configuration, by a name for the stream.
-        whole: A batch is of one state of the table, in which unique values are unique.
+        number: Number of the table, used in the names of its streams.
+        folder: Folder of the jsonl sink.
+        strategies: Strategies as configuration, by a name for the stream.
+        whole: Each batch is from a single state of the table, in which unique values are unique.
     """
 
     def __init__(
@@ -58,10 +58,10 @@ class Captured:
         return [self.table.unique] if self.table.unique in self.table.pertinent else []
 
     def check(self, *, at_once: bool = True) -> Counter[str]:
-        """Replays what came since the last call and compares; returns the ops that were to be found.
+        """Replay the new events and compare with the source; return the expected ops.
 
         Args:
-            at_once: One whole poll brought it, so that there is nothing but the net changes.
+            at_once: A single poll of the whole table brought the events, so they are exactly the net changes.
         """
         expected = Counter(op for op, _, _ in self.copies[0].differences())
         found = []
@@ -79,8 +79,8 @@ class Captured:
 
 
 @contextmanager
-def told(seed: int, tables: list[DrawnTable], at: list[str], folder: Path) -> Iterator[None]:
-    """Adds to a failure what is needed to run it again: the seed, and a file with the table's whole history."""
+def reproducible(seed: int, tables: list[DrawnTable], at: list[str], folder: Path) -> Iterator[None]:
+    """Add to a failure the seed, and a file with the table's whole history."""
     try:
         yield
     except Exception as error:
@@ -91,7 +91,7 @@ def told(seed: int, tables: list[DrawnTable], at: list[str], folder: Path) -> It
 
 
 def prepare(project: qbcd.Project, one: Captured) -> Counter[str]:
-    """Baselines of both streams: as events, or silent, where the consumer loads the table itself."""
+    """Prepare both streams; a consumer of a silent baseline loads the table itself."""
     found: Counter[str] = Counter()
     for stream, copy in zip(one.streams, one.copies, strict=True):
         project.stream(stream["name"]).prepare()

@@ -21,7 +21,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 @dataclass(frozen=True)
 class Ran:
-    """One run: exit code and what stood on stdout and stderr, without colors."""
+    """The result of a run: exit code, and stdout and stderr without colors."""
 
     code: int
     out: str
@@ -29,17 +29,17 @@ class Ran:
 
     @property
     def data(self) -> Any:
-        """Stdout as one JSON value."""
+        """Stdout as a single JSON value."""
         return json.loads(self.out)
 
     @property
     def lines(self) -> list[Any]:
-        """Stdout as one JSON value a line."""
+        """Stdout as JSON values, one per line."""
         return [json.loads(line) for line in self.out.splitlines()]
 
 
 class Cli:
-    """Calls the command line as the console script does."""
+    """A caller of the command line, which behaves as the console script."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
@@ -55,7 +55,7 @@ class Cli:
 
 
 def spawn(folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    """``python -m qbcd`` as a process of its own in `folder`, with nothing on stdin."""
+    """Start ``python -m qbcd`` as a process of its own in `folder`, with nothing on stdin."""
     root = str(Path(qbcd.__file__).resolve().parents[1])
     path = os.pathsep.join(part for part in (root, os.environ.get("PYTHONPATH", "")) if part)
     return subprocess.Popen(
@@ -71,6 +71,6 @@ def spawn(folder: Path, *arguments: str) -> subprocess.Popen[str]:
 
 
 def finished(process: subprocess.Popen[str], timeout: float = 60.0) -> Ran:
-    """Waits for the end of a spawned process."""
+    """Wait for the end of a spawned process."""
     out, err = process.communicate(timeout=timeout)
     return Ran(process.returncode, out, err)

@@ -1,4 +1,4 @@
-"""A good configuration, and what loading a worse one says."""
+"""A valid configuration, and the error message after one change to it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 from qbcd.config import ProjectConfig, load_config
 from qbcd.errors import ConfigError
 
-# put together here, since hypothesis takes literals of this file for keys, which messages do show
+# Put together here: hypothesis draws keys from the literals of this file, and messages do show keys.
 CANARY = "@".join(["c4nary", "/".join(["s3", "cret:%x"])])
-TAIL = CANARY[7:-3]  # what a URL parser would take for host and database
+TAIL = CANARY[7:-3]  # a URL parser would read it as host and database
 
 GOOD = """\
 version: 1
@@ -54,7 +54,7 @@ def load(folder: Path, text: str | bytes) -> ProjectConfig:
 
 
 def failure(folder: Path, text: str | bytes) -> ConfigError:
-    """The error that loading gives, its place without the folder."""
+    """Return the error of loading, with its place relative to the folder."""
     with pytest.raises(ConfigError) as caught:
         load(folder, text)
     assert CANARY not in str(caught.value)
@@ -62,6 +62,6 @@ def failure(folder: Path, text: str | bytes) -> ConfigError:
 
 
 def message(folder: Path, old: str, new: str) -> str:
-    """The message for the good file with one text replaced."""
+    """Return the error message for the valid file after one text was replaced."""
     assert GOOD.count(old) == 1, old
     return str(failure(folder, GOOD.replace(old, new))).replace(f"{folder}/", "")

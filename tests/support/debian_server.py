@@ -1,4 +1,4 @@
-"""PostgreSQL of Debian's package, as throw-away as the embedded one: it has ICU, and takes libraries of packages."""
+"""PostgreSQL of Debian's package as a temporary server: it has ICU and other libraries."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _FOLDER = Path("/usr/lib/postgresql")
 
 
 class DebianPostgres(EmbeddedPostgres):
-    """A running server of the newest release that is installed."""
+    """A running server of the newest installed release."""
 
     locale = ("--locale=C.UTF-8",)  # releases before 17 have no builtin locales
 
     @classmethod
     def installed(cls, settings: Mapping[str, Setting] | None = None) -> EmbeddedPostgres:
-        """Starts one.
+        """Start a server.
 
         Raises:
-            EnvironmentMissing: None is installed.
+            EnvironmentMissing: No release is installed.
         """
         found = sorted(_FOLDER.glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
         if not found:

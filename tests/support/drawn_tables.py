@@ -1,7 +1,7 @@
-"""Random tables: every type of a database, odd names, keys of every key type, restrictions. All from one seed.
+"""Random tables from one seed: all types and key types, odd names, restrictions.
 
-A drawn table says everything about itself (:meth:`DrawnTable.script`), so that a failure can be run again by hand. What
-the tables of each database are made of is in `pg_pool` and `maria_pool`.
+A drawn table can be recreated from its :meth:`DrawnTable.script`, so that a failure can be run again by hand. `pg_pool`
+and `maria_pool` have the types, values and names of each database.
 """
 
 from __future__ import annotations
@@ -90,16 +90,16 @@ class Pool:
 
     Attributes:
         values: Input texts by the SQL of a type.
-        not_null: Types that bear no NULL.
-        wide_keys: Types of keys whose values come out of a formula, so that there are enough.
-        narrow_keys: Types of keys that take what `values` has.
-        base: The SQL of a type without what conditions and formulas do not depend on.
+        not_null: Types that allow no NULL.
+        wide_keys: Types of keys whose values a formula computes, so that there are enough of them.
+        narrow_keys: Types of keys whose values are those in `values`.
+        base: Function that removes from the SQL of a type all that conditions and formulas do not depend on.
         conditions: Restrictions over ``{c}``, by base type.
-        formula: A value of a base type by chance, or None where there is no formula.
-        set_up: Makes types and the tables' schema in a place; returns the schema's name.
-        names: Names that a column or a table may have.
-        unique: What follows a unique constraint.
-        loose_key: What follows a unique index over nullable columns.
+        formula: Function that returns a random value of a base type, or None without a formula.
+        set_up: Function that makes types and the tables' schema in a place, and returns the schema's name.
+        names: Allowed names of columns and tables.
+        unique: SQL that follows a unique constraint.
+        loose_key: SQL that follows a unique index over nullable columns.
     """
 
     values: Mapping[str, Sequence[str]]
@@ -115,29 +115,32 @@ class Pool:
     loose_key: str = ""
 
     def value(self, rng: Random, sql_type: str, *, nulls: bool = True) -> str | None:
-        """A value as input text, NULL now and then."""
+        """Return a value as input text, now and then NULL."""
         if nulls and sql_type not in self.not_null and rng.random() < 0.12:
             return None
         made = self.formula(rng, self.base(sql_type)) if rng.random() < 0.25 else None
         return rng.choice(self.values[sql_type]) if made is None else made
 
     def key(self, rng: Random, sql_type: str) -> str:
-        """A value for a key column: never NULL, from a space wide enough for a small table where the type has one."""
+        """Return a value for a key column, never NULL.
+
+        If the type has a formula, there are enough values for a small table.
+        """
         made = self.formula(rng, self.base(sql_type)) if rng.random() < 0.8 else None
         return rng.choice(self.values[sql_type]) if made is None else made
 
 
 @dataclass
 class DrawnTable:
-    """A table to be captured: what is in the database, and what the streams say of it.
+    """A table to be captured: its content, and its part of the streams' configuration.
 
     Attributes:
         columns: (name, SQL type), in table order.
         key: Names of the key columns.
         captured: `columns` or `exclude` of the streams, as configuration; empty for all columns.
         where: The restriction, or an empty string.
-        types: Overrides of the streams.
-        declared: The key is a primary key; otherwise a unique index over nullable columns.
+        types: The streams' `types`, as configuration.
+        declared: The key is a primary key; otherwise it is a unique index over nullable columns.
         unique: A column of unique numbers, which rows may swap.
     """
 
@@ -161,18 +164,18 @@ class DrawnTable:
 
     @property
     def pertinent(self) -> list[str]:
-        """Names of the captured columns besides the key, in the order in which they travel."""
+        """Names of the captured columns without the key, in the order of events."""
         names = [n for n, _ in self.columns if n not in self.key]
         if "columns" in self.captured:
             return self.captured["columns"]
         return [n for n in names if n not in self.captured.get("exclude", ())]
 
     def type_of(self, name: str) -> str:
-        """The SQL type of column `name`."""
+        """Return the SQL type of column `name`."""
         return dict(self.columns)[name]
 
     def ddl(self) -> str:
-        """CREATE TABLE and the unique index of an undeclared key."""
+        """Return CREATE TABLE, and the unique index of an undeclared key."""
         quote = self.place.quote
         lines = [f"{quote(n)} {t}" for n, t in self.columns]
         key = ", ".join(map(quote, self.key))
@@ -184,7 +187,7 @@ class DrawnTable:
         return f"CREATE TABLE {self.quoted} (\n  {body}\n)" + ("" if self.declared else f";\n{loose}")
 
     def stream(self, name: str, strategy: Any) -> dict[str, Any]:
-        """A stream over the table, as configuration."""
+        """Return the configuration of a stream over the table."""
         return {
             "name": name,
             "table": configured(self.schema, self.name),
@@ -196,7 +199,7 @@ class DrawnTable:
         }
 
     def script(self) -> str:
-        """All that was done to the table, as SQL."""
+        """Return all statements that made and changed the table, as SQL."""
         return "\n".join([f"-- {self.stream('s', '?')}", f"{self.ddl()};", *(f"{line};" for line in self.history)])
 
 
@@ -209,7 +212,7 @@ def pool_of(place: Place) -> Pool:
 
 
 def draw_tables(rng: Random, place: Place, count: int) -> list[DrawnTable]:
-    """`count` tables that have a column of every type between them; the schema for them is made."""
+    """Return `count` tables that together have all types; create the schema for them."""
     pool = pool_of(place)
     schema, kinds = pool.set_up(place), list(pool.values)
     rng.shuffle(kinds)
@@ -253,7 +256,7 @@ def _draw_table(rng: Random, place: Place, pool: Pool, schema: str, number: int,
 
 @dataclass(frozen=True)
 class Chance:
-    """Random parts from which formulas make values: a word, a number, a time of day, a day."""
+    """Random parts of values: a word, a number, a time of day, a day."""
 
     word: str
     number: int
@@ -262,7 +265,7 @@ class Chance:
 
     @classmethod
     def of(cls, rng: Random, letters: str = LETTERS, years: Collection[int] = (1, 1969, 2023, 2024)) -> Chance:
-        """A new one."""
+        """Return new random parts."""
         word = "".join(rng.choices(letters, k=rng.choice([1, 2, 3, 5])))
         number = rng.choice([rng.randint(-9, 9), rng.randint(-999, 999), rng.randint(-30000, 30000)])
         seconds, micros = rng.choice([0, 1, 59]), rng.choice([0, 1, 500000])
@@ -272,7 +275,7 @@ class Chance:
 
 
 def _draw_where(rng: Random, table: DrawnTable) -> str:
-    """Two conditions over the table's columns; NULL for some rows, false for others."""
+    """Return two conditions over the table's columns: NULL for some rows, false for others."""
     pool = table.pool
     bases = [(table.place.quote(name), pool.base(sql_type)) for name, sql_type in table.columns]
     speaking = [(c, rng.choice(pool.conditions[base])) for c, base in bases if base in pool.conditions]

@@ -6,7 +6,7 @@ from qbcd.demo.server import EmbeddedPostgres
 
 
 def while_stopped(server: EmbeddedPostgres, command: list[str]) -> None:
-    """Stops the server, runs `command` as its account, and starts it again."""
+    """Stop the server, run `command` as its account, and start it again."""
     assert server._pg_ctl("stop", "-m", "fast").returncode == 0
     assert server._run(command).returncode == 0
     assert server._pg_ctl("start", "-l", str(server.directory / "log")).returncode == 0

@@ -1,4 +1,4 @@
-"""Leaves asked for however small the tables of tests are."""
+"""Switches that let polls use leaf checksums even of small tables."""
 
 from __future__ import annotations
 
@@ -14,20 +14,24 @@ from qbcd.sites.lake.fetch import leaf_checksums
 if TYPE_CHECKING:
     import pytest
 
-# Of :mod:`qbcd.sites.lake.fetch.leaf_checksums`: every poll that found something asks for them from then on, and goes
-# by them.
+# Of :mod:`qbcd.sites.lake.fetch.leaf_checksums`: after a poll that found something, every poll reads leaf checksums and
+# restricts the fetch to dirty leaves.
 FORCED = {"LEAST_ROWS": 0, "LEAST_SHARE": 0, "LEAST_IN_LEAF": 0, "MOST_SHARE": 1}
-TRACED = {"DEAREST": 100, "USELESS": 100}  # of :mod:`qbcd.ranges.key_recovery`: rows are traced, whatever that costs
+TRACED = {"DEAREST": 100, "USELESS": 100}  # of :mod:`qbcd.ranges.key_recovery`: keys are recovered at any cost
 
 
 def force(monkeypatch: pytest.MonkeyPatch, *, traced: bool = True) -> list[bool]:
-    """Has leaves asked for, and rows traced; gives for each look that had some remembered whether it went by them."""
-    looks: list[bool] = []
+    """Use leaf checksums, and key recovery if `traced`.
+
+    Return a list with one entry per fetch plan for which leaves were remembered: True if the plan was restricted to
+    dirty leaves.
+    """
+    in_leaves: list[bool] = []
     restricted = leaf_checksums.restrict_to_dirty_leaves
 
     def watched(*args: Any) -> fetch_plan.FetchPlan:
         found = restricted(*args)
-        looks.append(found.in_leaves)
+        in_leaves.append(found.in_leaves)
         return found
 
     for name, value in FORCED.items():
@@ -35,7 +39,7 @@ def force(monkeypatch: pytest.MonkeyPatch, *, traced: bool = True) -> list[bool]
     for name, value in TRACED.items() if traced else ():
         monkeypatch.setattr(key_recovery, name, value)
     monkeypatch.setattr(leaf_checksums, "restrict_to_dirty_leaves", watched)
-    return looks
+    return in_leaves
 
 
 def remembered(project: qbcd.Project, stream: str) -> dict[str, Any] | None:

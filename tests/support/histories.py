@@ -1,4 +1,4 @@
-"""Random histories of a drawn table: inserts, updates, deletes, key changes, swaps, an emptied table."""
+"""Random histories of a drawn table: inserts, updates, deletes, key changes, swaps."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from typing import Any
 from tests.support.drawn_tables import DrawnTable
 
 EVERY_STEP = ("insert", "update", "delete", "rekey", "swap_unique", "swap_rows", "nothing", "there_and_back", "replace")
-PARKED = -1  # no row's unique number
+PARKED = -1  # not the unique number of any row
 Values = dict[str, "str | None"]  # input texts by column
 
 
 class History:
-    """Changes a drawn table at random and notes what was run in `DrawnTable.history`.
+    """Random changes of a drawn table; the statements are appended to `DrawnTable.history`.
 
-    Rows are named by their unique numbers, which a step may change but no step changes for itself.
+    A row is identified by its unique number. Steps move these numbers between rows, but invent none except for new
+    rows.
 
     Args:
-        rng: Where chance comes from.
+        rng: The source of chance.
         table: The table, created here.
 
     Attributes:
-        done: How often each kind of step was taken with effect.
+        done: Number of steps that changed something, by kind.
     """
 
     def __init__(self, rng: Random, table: DrawnTable) -> None:
@@ -34,26 +35,26 @@ class History:
         self.place.sql(table.ddl())
 
     def fill(self, rows: int) -> None:
-        """Inserts up to `rows` rows, fewer where keys repeat."""
+        """Insert up to `rows` rows, fewer if keys repeat."""
         with self.place.connect() as conn:
             for _ in range(rows):
                 self._step(conn, "insert")
 
     def act(self, steps: int) -> None:
-        """`steps` random steps, each a transaction of its own."""
+        """Run `steps` random steps, each in a transaction of its own."""
         with self.place.connect() as conn:
             for _ in range(steps):
                 self._step(conn, self.rng.choice(EVERY_STEP))
 
     def empty(self) -> None:
-        """Takes every row away."""
+        """Delete all rows."""
         statement = self.rng.choice(["DELETE FROM", "TRUNCATE TABLE"])
         with self.place.connect() as conn:
             self._run(conn, f"{statement} {self.table.quoted}")
         self.done["empty"] += 1
 
     def thin(self) -> None:
-        """Takes about three rows of four away."""
+        """Delete about three rows of four."""
         with self.place.connect() as conn:
             self._run(conn, f"DELETE FROM {self.table.quoted} WHERE {self._unique} % 4 <> {self.rng.randrange(4)}")
         self.done["thin"] += 1
@@ -67,11 +68,11 @@ class History:
                 self.done[step] += 1
                 return
         except self.place.taken:
-            pass  # the new key is taken; that is what keys are for
+            pass  # the new key exists already: the unique constraint did its work
         conn.rollback()
         del self.table.history[noted:]
 
-    # -- steps: each tells whether it did something ------------------------------------------------------------------
+    # -- steps: each returns True if it changed something -----------------------------------------------------------
     def _insert(self, conn: Any) -> bool:
         self._put(conn, self._row())
         return True
@@ -101,7 +102,7 @@ class History:
         return True
 
     def _swap_rows(self, conn: Any) -> bool:
-        """Two rows exchange all that is not key: both go, and come again under each other's key."""
+        """Exchange all columns except the key between two rows, by deletes and inserts."""
         rows = self._pick(conn, 2)
         if len(rows) < 2:
             return False
@@ -119,7 +120,7 @@ class History:
         return bool(self._pick(conn, 1))
 
     def _there_and_back(self, conn: Any) -> bool:
-        """A row is taken out, seen by nobody, and put back as it was."""
+        """Delete a row and insert it again as it was, in one transaction."""
         for row in (rows := self._pick(conn, 1)):
             kept = self._keep(conn, row)
             self._remove(conn, row)
@@ -128,7 +129,7 @@ class History:
         return bool(rows)
 
     def _replace(self, conn: Any) -> bool:
-        """Another row comes under the key of one that goes."""
+        """Replace a row by another one with the same key."""
         for row in (rows := self._pick(conn, 1)):
             kept = self._keep(conn, row)
             self._remove(conn, row)
@@ -143,7 +144,7 @@ class History:
         return self.place.quote(self.table.unique)
 
     def _row(self) -> Values:
-        """A new row; its unique number is the next one, so that only keys collide."""
+        """Return a new row; its unique number is the next one, so that only keys collide."""
         pool, key = self.table.pool, self.table.key
         row = {n: pool.key(self.rng, t) if n in key else pool.value(self.rng, t) for n, t in self.table.columns}
         self._next_unique += 1
@@ -163,7 +164,7 @@ class History:
         self._run(conn, f"{self._into()} VALUES ({values})")
 
     def _keep(self, conn: Any, row: int) -> str:
-        """Copies a row into a table of the session; returns its name."""
+        """Copy a row into a table of the session; return the table's name."""
         self._next_kept += 1
         kept = f"kept_{self._next_kept}"
         where = f"{self._unique} = {row}"

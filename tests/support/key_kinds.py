@@ -1,4 +1,4 @@
-"""Tables under keys of every kind, changed by chance, with a stream of ID/RCS and a copy that replays its events."""
+"""Tables with keys of every kind, an ID/RCS stream and a copy that replays its events."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WORDS = [
     "🙂",
     *(f"w{'x' * (i % 5)}{i}" for i in range(50)),
 ]
-FOLDED = ["", "a", "a b", "ab", "Z", "z-1", "日本", "🙂", *WORDS[12:]]  # which no collation equates
+FOLDED = ["", "a", "a b", "ab", "Z", "z-1", "日本", "🙂", *WORDS[12:]]  # texts that no collation treats as equal
 SPELT = [*WORDS, "A", "a ", "AB", "äb", "Z1", "z 1", "ss", "é", "e\u0301"]
 ENDS = [*(-(2**63) + i for i in range(20)), *range(-8, 8), *(2**63 - 1 - i for i in range(20))]
 DAYS = ["0001-01-01", "1582-10-10", "1969-12-31", *(f"2024-{m:02}-{d:02}" for m in range(1, 7) for d in range(20, 29))]
@@ -40,21 +40,21 @@ BYTES = ["", "00", "0000", "61", "6100", "ff", *(f"{i * 7919 % 65536:04x}{i:02x}
 
 @dataclass(frozen=True)
 class Kind:
-    """A key: its types on each database, and keys of it as input texts, one list a column."""
+    """A key: its types on each database, and values as input texts, one list per column."""
 
     first: Sequence[str]
     family: Sequence[str]
     texts: Sequence[Sequence[str]]
 
     def keys(self, place: Place) -> list[str]:
-        """The keys as SQL."""
+        """Return the keys as SQL."""
         types = self.types(place)
         lists = [[_literal(place, t, text) for text in texts] for t, texts in zip(types, self.texts, strict=True)]
         size = len(lists[0]) if len(lists) == 1 else MANY
         return [", ".join(texts[i % len(texts)] for texts in lists) for i in range(size)]
 
     def types(self, place: Place) -> Sequence[str]:
-        """The types of its columns."""
+        """Return the types of the key's columns."""
         return self.first if place.kind == "postgresql" else self.family
 
 
@@ -88,12 +88,12 @@ IN_ICU = {  # the embedded server has no such collations
 }
 CASES = [(kind, how) for kind in KINDS for how in ("key", "hash") if (kind, how) != ("none", "key")]
 PAGED = [kind for kind in KINDS if kind != "none"]  # of PostgreSQL
-PAD = "pad"  # a column of theirs, which is not captured
+PAD = "pad"  # a column of these tables that is not captured
 MANY = 60  # keys of several columns
 
 
 class Keyed:
-    """Table t under a kind of key, changed by chance, with its stream, its reader and its copy."""
+    """Table t with a key of some kind, its stream and its copy."""
 
     def __init__(self, place: Place, kind: str, how: str, folder: Path, rng: Random) -> None:
         self.place, self.rng, self.folder = place, rng, folder
@@ -113,17 +113,17 @@ class Keyed:
         rng.shuffle(self.free)
         self.made = 0
         strategy = {"type": "id_rcs", "rows_per_range": 3, **({} if kind == "none" else {"buckets": how})}
-        told = {"key": "none"} if kind == "none" else {"key": self.names, **({"exclude": [PAD]} if pad else {})}
+        more = {"key": "none"} if kind == "none" else {"key": self.names, **({"exclude": [PAD]} if pad else {})}
         self.config = config(
-            place.url, {"name": "s", "table": place.table("t"), "strategy": strategy, "retain": "0s", **told}
+            place.url, {"name": "s", "table": place.table("t"), "strategy": strategy, "retain": "0s", **more}
         )
-        # without a key a row is told by all its values, which are never those of another row here
+        # without a key, all values identify a row; no two rows here have the same values
         names = [*self.names, "a"]
-        told_by = names if kind == "none" else self.names
-        self.copy = copy_of(place.url, place.quote("t"), told_by, columns=names)
+        identity = names if kind == "none" else self.names
+        self.copy = copy_of(place.url, place.quote("t"), identity, columns=names)
 
     def insert(self, share: float) -> None:
-        """Rows under a share of the keys that are free."""
+        """Insert rows under a share of the free keys."""
         size = max(1, round(len(self.free) * share)) if self.free else 0
         new, self.free = self.free[:size], self.free[size:]
         if new:
@@ -132,15 +132,15 @@ class Keyed:
             self.taken += new
 
     def delete(self, share: float) -> None:
-        """A share of the rows goes."""
+        """Delete a share of the rows."""
         self.rng.shuffle(self.taken)
         size = max(1, round(len(self.taken) * share))
-        gone, self.taken = self.taken[:size], self.taken[size:]
-        self.free += gone
-        self.place.sql("; ".join(f"DELETE FROM t WHERE {self._on(key)}" for key in gone))
+        deleted, self.taken = self.taken[:size], self.taken[size:]
+        self.free += deleted
+        self.place.sql("; ".join(f"DELETE FROM t WHERE {self._on(key)}" for key in deleted))
 
     def update(self, share: float) -> None:
-        """A share of the rows gets another value, and one row another key."""
+        """Update the value of a share of the rows, and the key of one row."""
         some = self.rng.sample(self.taken, round(len(self.taken) * share))
         for key in some:
             self.place.sql(f"UPDATE t SET a = {self._next()} WHERE {self._on(key)}")
@@ -160,12 +160,12 @@ class Keyed:
         return self.made
 
     def move(self, share: float) -> None:
-        """A share of the rows moves to other pages; nothing that is captured changes."""
+        """Move a share of the rows to other pages; no captured value changes."""
         for key in self.rng.sample(self.taken, round(len(self.taken) * share)):
             self.place.sql(f"UPDATE t SET {PAD} = {PAD} WHERE {self._on(key)}")
 
     def replay(self) -> Counter[str]:
-        """Brings the copy level with the table by what came since the last call; its ops."""
+        """Apply the new batches to the copy, compare it with the table, and return the ops."""
         wanted = Counter(op for op, *_ in self.copy.differences())
         found = Counter(e["op"] for e in self.copy.replay(batches(self.folder / "out/changes", "s")))
         assert self.copy.differences() == []

@@ -1,8 +1,9 @@
-"""Writers whose transactions commit long after the timestamps that they write: what makes a watermark hard.
+"""Writers whose transactions commit long after the timestamps that they write.
 
-Each of them has keys of its own, so that none waits for another, and begins a transaction when it is given a turn: so
-much is written from one poll to the next on a slow machine as on a fast one. Every value that is committed stands in
-table `log`, written by the same transaction: what is in the table and not in the log was never committed.
+They are the hard case for a watermark. Each writer has keys of its own, so that none waits for another. It begins a
+transaction when `Work.turns` lets it, so that a slow machine writes as much between two polls as a fast one. Each
+transaction also inserts every value that it writes into table `log`: a value that is not in the log was never
+committed.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Load:
 
     Attributes:
         rows: Lowest number of rows in the table at the end.
-        polls: Lowest number of polls made meanwhile, of all streams together.
+        polls: Lowest number of polls during the writes, of all streams together.
         long: Shortest and longest time in seconds that a long transaction stays open.
     """
 
@@ -57,13 +58,13 @@ class Work:
 
 
 def set_up(place: Place) -> None:
-    """Makes the tables."""
+    """Make the tables."""
     place.sql(SET_UP.format(at="timestamptz" if place.kind == "postgresql" else "timestamp(6)"))
 
 
 @contextmanager
 def late_writers(place: Place, load: Load, seed: int) -> Iterator[Work]:
-    """Writers at work as long as the block, in a process of their own; afterwards what they did is told."""
+    """Run writers in another process during the block; then fill the yielded work."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     stop, work = context.Event(), Work(turns=context.Semaphore(0))
@@ -79,29 +80,29 @@ def late_writers(place: Place, load: Load, seed: int) -> Iterator[Work]:
         stop.set()
         process.join(PATIENCE)
         process.kill()
-    told = ours.recv()
-    assert isinstance(told, Work), told
-    work.committed, work.late, work.longest = told.committed, told.late, told.longest
+    result = ours.recv()
+    assert isinstance(result, Work), result
+    work.committed, work.late, work.longest = result.committed, result.late, result.longest
 
 
-def _write(url: str, load: Load, seed: int, stop: Any, turns: Any, told: Any) -> None:
-    """The process: every client is a thread with a session of its own."""
+def _write(url: str, load: Load, seed: int, stop: Any, turns: Any, result: Any) -> None:
+    """Run the writers, each in a thread with a session of its own; main function of the process."""
     clients = [_Client(url, load, number, Random(f"{seed} {number}"), stop, turns) for number in range(CLIENTS)]
     threads = [threading.Thread(target=client.run) for client in clients]
     for thread in threads:
         thread.start()
-    told.send("writing")
+    result.send("writing")
     for thread in threads:
         thread.join()
     failed = [client.failure for client in clients if client.failure]
     longest = max(client.work.longest for client in clients)
     done = Work(sum(c.work.committed for c in clients), sum(c.work.late for c in clients), longest)
-    told.send(failed[0] if failed else done)
+    result.send(failed[0] if failed else done)
 
 
 @dataclass
 class _Client:
-    """One writer."""
+    """A writer."""
 
     url: str
     load: Load
@@ -111,7 +112,7 @@ class _Client:
     turns: Any
     work: Work = field(default_factory=Work)
     failure: str = ""
-    keys: list[int] = field(default_factory=list)  # that it committed
+    keys: list[int] = field(default_factory=list)  # committed by this writer
     made: int = 0
 
     def run(self) -> None:
@@ -123,16 +124,16 @@ class _Client:
                 while not self.stop.is_set():
                     if self.turns.acquire(timeout=0.2):
                         self._transaction(conn)
-        except Exception as error:  # noqa: BLE001 -- told to the test
+        except Exception as error:  # noqa: BLE001 -- raised in the test
             self.failure = repr(error)
             self.stop.set()
 
     def _transaction(self, conn: Any) -> None:
-        """Some changes, long after the transaction began, perhaps undone in part or as a whole."""
+        """Run some changes long after the transaction began; undo some or all of them at random."""
         began, late = time.monotonic(), self.rng.random() < LONG_SHARE
         changes = self.rng.randint(1, 4)
-        waits = self.rng.randint(0, changes) if late else -1  # before which change, or before the commit
-        self.place.run(conn, "SELECT 1")  # from here on the transaction has a beginning, and nothing else
+        waits = self.rng.randint(0, changes) if late else -1  # before this change, or the commit
+        self.place.run(conn, "SELECT 1")  # begins the transaction and does nothing else
         tokens: list[str] = []
         fresh: list[int] = []
         for number in range(changes):
@@ -153,7 +154,7 @@ class _Client:
         self.work.longest = max(self.work.longest, time.monotonic() - began)
 
     def _change(self, conn: Any, tokens: list[str], fresh: list[int]) -> None:
-        """One statement, perhaps behind a savepoint that it is undone to."""
+        """Run one statement, at random behind a savepoint that is rolled back."""
         behind, undone = self.rng.random() < 0.3, self.rng.random() < 0.5
         if behind:
             self.place.run(conn, "SAVEPOINT a")
@@ -167,7 +168,7 @@ class _Client:
         fresh += keys
 
     def _statement(self, conn: Any) -> tuple[list[str], list[int]]:
-        """Inserts, updates or flags; gives what the log is told, and the new keys."""
+        """Insert, update or flag rows; return the tokens for the log, and the new keys."""
         clock, dice = self.rng.choice(self.clocks), self.rng.random()
         if dice < 0.6 or not self.keys:
             keys = [self._next() * CLIENTS + self.number for _ in range(self.rng.randint(1, 8))]
@@ -177,9 +178,9 @@ class _Client:
             return tokens, keys
         key = self.rng.choice(self.keys)
         token = f"u {key} {self._next()}"
-        gone = self.rng.random() < 0.3
-        self.place.run(conn, f"UPDATE t SET v = '{token}', gone = {gone}, at = {clock} WHERE id = {key}")
-        return [token, f"gone {key}"] if gone else [token], []
+        flagged = self.rng.random() < 0.3
+        self.place.run(conn, f"UPDATE t SET v = '{token}', gone = {flagged}, at = {clock} WHERE id = {key}")
+        return [token, f"gone {key}"] if flagged else [token], []
 
     def _next(self) -> int:
         self.made += 1

@@ -1,8 +1,8 @@
 """The oracle's copy on MariaDB and MySQL.
 
-Images go in as literals of their column's type, old ones into a temporary table first, so that the server compares keys
-as it compares those of the source. Rows are compared by the bytes of their values' texts; floats as numbers, since 0
-and -0 are the same there.
+Images are inserted as literals of the column's type. Old images go into a temporary table first, so that the server
+compares their keys as it compares those of the source. Rows are compared by the bytes of their values' texts; floats as
+numbers, because 0 and -0 are equal.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ZONED = "timestamp"
 
 
 class MariaCopy(Copy):
-    """A copy beside the source, in the same database."""
+    """A copy next to the source table, in the same database."""
 
     @property
     def _copy(self) -> str:
@@ -49,8 +49,8 @@ class MariaCopy(Copy):
         self._put(conn, "qbcd_old", images)
         on = " AND ".join(f"c.{k} = o.{k}" for k in map(self.place.quote, self.key))
         with conn.cursor() as cursor:
-            gone = cursor.execute(f"DELETE c FROM {self._copy} c JOIN qbcd_old o ON {on}")
-        assert gone == len(images), f"{batch}: {len(images)} old images matched {gone} rows: {images}"
+            deleted = cursor.execute(f"DELETE c FROM {self._copy} c JOIN qbcd_old o ON {on}")
+        assert deleted == len(images), f"{batch}: {len(images)} old images matched {deleted} rows: {images}"
         self.place.run(conn, "DROP TEMPORARY TABLE qbcd_old")
 
     def _add(self, conn: Any, images: Sequence[Event]) -> None:
@@ -77,7 +77,7 @@ class MariaCopy(Copy):
         return f"concat_ws(', ', {', '.join(self._text(alias, c) for c in self.columns)})"
 
     def _text(self, alias: str, column: ColumnOf) -> str:
-        """The value as text that a reader knows, NULL among it."""
+        """Return SQL of the value as readable text; NULL is a text too."""
         value = f"{alias}.{self.place.quote(column.name)}"
         hidden = self._is(column, *_BYTES, *_SHAPES, "bit")
         text = f"hex({value})" if hidden else f"quote(cast({value} AS CHAR))"
@@ -90,7 +90,7 @@ class MariaCopy(Copy):
         if self._is(column, *_BYTES, *_TEXTS, *_SHAPES):
             return f"NOT (hex({one}) <=> hex({other}))"
         same = f"hex(cast({one} AS CHAR)) <=> hex(cast({other} AS CHAR))"
-        if column.base_type in ("enum", "set", "bit"):  # numbers to the server, of which several may read alike
+        if column.base_type in ("enum", "set", "bit"):  # numbers to the server; several may have the same text
             same = f"{one} + 0 <=> {other} + 0"
         return f"NOT ({same})"
 
@@ -98,21 +98,24 @@ class MariaCopy(Copy):
         return any(part in column.base_type for part in parts)
 
     def _value(self, column: ColumnOf, value: Any) -> str:
-        """The JSON value as an SQL literal of the column's type."""
+        """Return the JSON value as an SQL literal of the column's type."""
         if value is None:
             return "NULL"
         if column.name in self.texts:
             return self._from_text(column, str(value))
         if self._is(column, *_BYTES):
             return f"X'{base64.b64decode(value, validate=True).hex()}'"
-        if column.base_type == "float":  # the shortest text of the largest float is more than the server takes
+        if column.base_type == "float":  # the server refuses the shortest text of the largest float
             return repr(struct.unpack("f", struct.pack("f", value))[0])
         if isinstance(value, (int, float)):
             return repr(value)
         return self._from_text(column, value)
 
     def _from_text(self, column: ColumnOf, text: str) -> str:
-        """The database's own text as a literal; what is a number to the server is no string, which it would round."""
+        """Return the database's own text as a literal.
+
+        Numbers are not written as strings, because the server would round those.
+        """
         if self._is(column, *_BYTES):
             return f"X'{text.removeprefix('0x')}'"
         if self._is(column, *_SHAPES):

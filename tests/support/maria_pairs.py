@@ -1,4 +1,4 @@
-"""Pairs of values, and of rows of two columns, that a careless digest or comparison takes for one another."""
+"""Pairs of values and of rows that a careless digest or comparison confuses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def _all(sql_type: str, *pairs: tuple[Input | None, Input | None]) -> list[Pair]
 
 
 def _around(sql_type: str, *values: Input) -> list[Pair]:
-    """Each value and the next, and each and NULL."""
+    """Return pairs of each value with the next one, and with NULL."""
     return [(sql_type, a, b) for a, b in pairwise(values)] + [(sql_type, v, None) for v in values]
 
 
@@ -313,7 +313,7 @@ ROWS: list[tuple[tuple[str, str], tuple[Input | None, ...], tuple[Input | None, 
 
 
 def pairs(kind: str) -> dict[str, list[tuple[Input | None, Input | None, bool]]]:
-    """By type: one value, another, and whether they differ."""
+    """Return by type: one value, another, and True if they differ."""
     found: dict[str, list[tuple[Input | None, Input | None, bool]]] = {}
     listed = [(p, True) for p in DIFFERENT] + [(p, False) for p in SAME]
     if kind == "mariadb":

@@ -13,7 +13,7 @@ from pymysql.converters import escape_string
 
 from tests.support.places import Place, Row
 
-# A test's own session takes nothing of the server's settings, which tests make hostile.
+# A test's own session ignores the server's settings, which tests make hostile.
 _SETTINGS = (
     "sql_mode = 'STRICT_ALL_TABLES,ALLOW_INVALID_DATES'",
     "time_zone = '+00:00'",
@@ -29,10 +29,10 @@ _BARE = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint", "year", 
 
 
 class FamilyPlace(Place):
-    """A database of a server of this family; its user may do everything there.
+    """A database of a server of this family; its user has all rights.
 
     Attributes:
-        unlimited: Setting with which a statement may take as long as it wants.
+        unlimited: Setting without a time limit for statements.
     """
 
     unlimited: ClassVar[str]
@@ -49,7 +49,7 @@ class FamilyPlace(Place):
 
     @property
     def own_schema(self) -> str:
-        return f"{self.name}_qbcd"  # databases are all there is to keep tables apart, and tests share a server
+        return f"{self.name}_qbcd"  # the family has no schemas, and tests share a server
 
     # -- databases ---------------------------------------------------------------------------------------------------
     def create(self) -> None:
@@ -96,7 +96,7 @@ class FamilyPlace(Place):
         other.drop()
 
     def _databases(self, conn: Any) -> list[str]:
-        """Every database that has this one's name in its own, which nobody else's has."""
+        """Return every database whose name contains this one's; no other test uses such names."""
         rows = self.run(conn, "SELECT schema_name FROM information_schema.schemata ORDER BY 1")
         return [row[0] for row in rows if self.name in row[0]]
 
@@ -121,7 +121,7 @@ class FamilyPlace(Place):
             autocommit=autocommit,
             client_flag=CLIENT.MULTI_STATEMENTS,
             connect_timeout=10,
-            ssl_disabled=True,  # PyMySQL reads all certificates of the system for each connection otherwise
+            ssl_disabled=True,  # otherwise PyMySQL reads all certificates of the system for each connection
             init_command=f"SET {', '.join((*_SETTINGS, self.unlimited))}",
         )
         conn.query("SET SESSION TRANSACTION READ WRITE")
@@ -131,7 +131,7 @@ class FamilyPlace(Place):
                 conn.commit()
         finally:
             if conn.open:
-                conn.close()  # undoes what was not committed
+                conn.close()  # rolls back what was not committed
 
     def run(self, conn: Any, text: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> list[Row]:
         with conn.cursor() as cursor:

@@ -1,6 +1,6 @@
 """Types, keys of every key type and restrictions of random tables of MariaDB and MySQL.
 
-Input texts are what `FamilyPlace.literal` takes: bytes as ``0x..``, bits as numbers, shapes as ``SRID;WKT``.
+Input texts are those of `FamilyPlace.literal`: bytes as ``0x..``, bits as numbers, shapes as ``SRID;WKT``.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ _STRINGS: dict[str, list[str]] = {
     "integer NOT NULL": ["0", "1", "-1"],
     "varchar(12) NOT NULL": ["", "a", "null", "Ä"],
 }
-# What MySQL lacks.
+# Missing in MySQL.
 _MORE: dict[str, list[str]] = {
     "uuid": [
         "00000000-0000-0000-0000-000000000000",
@@ -189,7 +189,7 @@ CONDITIONS = {
 
 
 def base(sql_type: str) -> str:
-    """The type's first word, or what sets it apart from others of that word."""
+    """Return the first word of a type, or more if several types share that word."""
     special = {"int(6) zerofill": "number", "tinyint unsigned": "number", "bit(64)": "unsigned"}
     for word in ("unsigned", "latin1"):
         if word in sql_type:
@@ -198,7 +198,7 @@ def base(sql_type: str) -> str:
 
 
 def formula(rng: Random, base: str) -> str | None:
-    """A value by chance, or None where the type has no formula here."""
+    """Return a random value, or None if the type has no formula."""
     chance = Chance.of(rng, years=(1, 1969, 2023, 2024))
     word, n, clock, day = chance.word, chance.number, chance.clock, chance.day
     others = {
@@ -234,7 +234,7 @@ def _uuid(n: int) -> str:
 
 
 def set_up(place: Place) -> str:
-    """Makes a database for the tables; returns its name."""
+    """Make a database for the tables; return its name."""
     schema = f"S ch.ema %s {place.name}"
     place.sql(f"CREATE DATABASE {place.quote(schema)} CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
     return schema
@@ -249,7 +249,7 @@ MYSQL_POOL = Pool(
     conditions=CONDITIONS,
     formula=formula,
     set_up=set_up,
-    # no name may end with a blank, and names that differ by case alone are one
+    # a name cannot end with a blank, and names that differ only in case are the same name
     names=[name for name in ODD_NAMES if name == name.rstrip() and name != "X"],
 )
 _MARIA_VALUES = {**MYSQL_POOL.values, "time(6)": [*_TIMES["time(6)"], "838:59:59.999999"], **_MORE}

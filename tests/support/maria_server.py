@@ -1,7 +1,7 @@
-"""A private MariaDB out of the system's package, for tests and benchmarks; the sister of `qbcd.demo.server`.
+"""A private MariaDB of the system's package, for tests and benchmarks.
 
-It listens on 127.0.0.1 alone, on a free port, reads no configuration file, and lives in one directory that goes with
-it. A watchdog process ends it when its owner dies, however it dies. The server never runs as root.
+It listens only on 127.0.0.1, on a free port, reads no configuration file, and keeps everything in one directory that it
+removes at the end. A watchdog process ends it when its owner dies, even by kill -9. It never runs as root.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ PACKAGES = ("mariadb-server-core", "mariadb-client-core")  # no service; the fir
 
 _FOLDERS = ("/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin")
 
-# Every commit is written as in production, so that kill -9 loses none; only the disk is never waited for, as a crash of
-# the machine ends the owner too. `loose_`: some releases do not know the option.
+# Every commit is written as in production, so that kill -9 loses none. Only the disk is not waited for, because a crash
+# of the machine ends the owner too. `loose_`: some releases do not know the option.
 _DEFAULTS: Mapping[str, Setting] = {
     "max_connections": 200,
     "default_time_zone": "+00:00",
@@ -43,10 +43,10 @@ _DEFAULTS: Mapping[str, Setting] = {
     "innodb_log_file_size": "64M",
 }
 
-# Writes its own process id before it becomes the server; where the directory is gone, so is the owner.
+# Writes its own process id before it becomes the server. If the directory is missing, the owner has ended.
 _LAUNCHER = 'echo $$ >"$0" && exec "$@"'
 
-# Waits until the owner's end of the pipe closes, which the kernel does for it even after kill -9, then cleans up.
+# Waits until the owner's end of the pipe closes, which happens even after kill -9, and then cleans up.
 _WATCHDOG = """
 cat >/dev/null
 if [ -s "$1/pid" ]; then kill -KILL "$(cat "$1/pid")" 2>/dev/null; fi
@@ -62,7 +62,7 @@ class Programs:
     Attributes:
         server: `mariadbd`.
         install: `mariadb-install-db`.
-        base: Root of an installation that is not the system's own.
+        base: Root of an installation outside of the system's paths.
     """
 
     server: Path
@@ -74,10 +74,10 @@ class MariaServer:
     """A running server; make one with :meth:`start`, end it with :meth:`stop` or a `with` block.
 
     Attributes:
-        directory: Everything of the server: `data/`, `tmp/`, `log`.
+        directory: All files of the server: `data/`, `tmp/`, `log`.
         host: Always 127.0.0.1.
         port: TCP port; the same for the server's whole life.
-        url: SQLAlchemy URL of user `root`, without a database; no password is asked for.
+        url: SQLAlchemy URL of user `root` without a password and without a database.
     """
 
     host = "127.0.0.1"
@@ -94,16 +94,16 @@ class MariaServer:
 
     @classmethod
     def start(cls, directory: Path | None = None, settings: Mapping[str, Setting] | None = None) -> MariaServer:
-        """Makes a data directory and starts a server on it; returns when it takes connections.
+        """Make a data directory and start a server on it; return when it accepts connections.
 
         Args:
             directory: A new or empty directory; default: one in the system's temporary directory. It is removed by
                 :meth:`stop` and when this process ends.
-            settings: Options over the defaults (utf8mb4, UTC, 200 connections), by their names in my.cnf.
+            settings: Options that override the defaults (utf8mb4, UTC, 200 connections), by their names in my.cnf.
 
         Raises:
-            EnvironmentMissing: There is no MariaDB here, or no account that it could run as.
-            SourceError: The server did not start; the message holds the end of its log.
+            EnvironmentMissing: MariaDB is not installed, or there is no account that it could run as.
+            SourceError: The server did not start; the message has the end of its log.
         """
         programs = find_programs()
         account = embedded._unprivileged_account()
@@ -120,11 +120,11 @@ class MariaServer:
 
     @property
     def url(self) -> str:
-        """URL of `root`, which names no database."""
+        """URL of `root` without a database."""
         return self.url_of("")
 
     def url_of(self, database: str) -> str:
-        """URL of `root` in `database`, which must need no quoting in a URL."""
+        """Return the URL of `root` in `database`, a name without characters that a URL must escape."""
         return f"mariadb://root@{self.host}:{self.port}/{database}"
 
     @property
@@ -133,34 +133,34 @@ class MariaServer:
         return self._process is not None and self._process.poll() is None
 
     def shut_down(self) -> None:
-        """Ends the server in good order; its data stay, for :meth:`restart`."""
+        """Shut the server down in order; its data stay for :meth:`restart`."""
         self._end(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Ends the server as kill -9 does; its data stay, for :meth:`restart`."""
+        """End the server as kill -9 does; its data stay for :meth:`restart`."""
         self._end(signal.SIGKILL)
 
     def restart(self, settings: Mapping[str, Setting] | None = None) -> None:
-        """Starts the server again on its data and its port, where it does not run.
+        """Start the server again on its data and its port, unless it runs.
 
         Args:
-            settings: Options over those of before.
+            settings: Options that override the earlier ones.
 
         Raises:
-            SourceError: It did not start.
+            SourceError: The server did not start.
         """
         self._settings.update(settings or {})
         if not self.running:
             self._launch(lambda: self.port)
 
     def stop(self) -> None:
-        """Ends the server and removes its directory; does nothing the second time or in a forked child."""
+        """End the server and remove its directory; a no-op the second time or in a forked child."""
         if self._owner != os.getpid() or self._watchdog is None:
             return
         atexit.unregister(self.stop)
-        self.kill()  # nobody will read what an orderly end would write
+        self.kill()  # nobody reads what an orderly end would write
         watchdog, self._watchdog = self._watchdog, None
-        watchdog.communicate(timeout=COMMAND_TIMEOUT)  # closes the pipe: whatever is left, the watchdog removes
+        watchdog.communicate(timeout=COMMAND_TIMEOUT)  # closes the pipe; the watchdog removes the rest
 
     def __enter__(self) -> MariaServer:
         return self
@@ -171,7 +171,7 @@ class MariaServer:
         self.stop()
 
     def _guard(self) -> None:
-        """Starts the watchdog, in its own session so that Ctrl-C in the terminal does not reach it."""
+        """Start the watchdog, in its own session so that Ctrl-C in the terminal does not reach it."""
         self._watchdog = subprocess.Popen(
             ["/bin/sh", "-c", _WATCHDOG, "qbcd-watchdog", str(self.directory)],
             stdin=subprocess.PIPE,
@@ -183,10 +183,10 @@ class MariaServer:
         atexit.register(self.stop)
 
     def _initialise(self) -> None:
-        """Makes the system's tables; `root` needs no password, and there are no anonymous users."""
+        """Make the system's tables: `root` without a password, and no anonymous users."""
         command = [str(self._programs.install), "--no-defaults", *self._base(), f"--datadir={self.directory / 'data'}"]
         command += ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]
-        command += ["--force", "--debug-no-sync"]  # forced: it looks for no name of this host
+        command += ["--force", "--debug-no-sync"]  # forced: it does not look up the name of this host
         with tempfile.TemporaryFile("w+", errors="replace") as output:
             process = self._spawn(command, output.fileno())
             try:
@@ -206,7 +206,7 @@ class MariaServer:
             os.chown(temporary, self._account.pw_uid, self._account.pw_gid)
 
     def _launch(self, choose_port: Callable[[], int]) -> None:
-        """Another process may take the port between our look and the server's; then it is tried again."""
+        """Start the server; choose another port if a process took this one after the check."""
         text = ""
         for _ in range(START_ATTEMPTS):
             self.port = choose_port()
@@ -240,7 +240,7 @@ class MariaServer:
     def _wait_until_ready(self) -> tuple[bool, str]:
         """Return True and the log if the server accepts connections, False and the log otherwise.
 
-        The log belongs to this server alone; another server that holds the port does not appear in it.
+        The log belongs to this server only; another server on the port does not write to it.
         """
         deadline = time.monotonic() + COMMAND_TIMEOUT
         while True:
@@ -261,13 +261,13 @@ class MariaServer:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
-        (self.directory / "pid").unlink(missing_ok=True)  # the number may be another process's from now on
+        (self.directory / "pid").unlink(missing_ok=True)  # the number may soon be another process's
 
     def _base(self) -> list[str]:
         return [f"--basedir={self._programs.base}"] if self._programs.base else []
 
     def _spawn(self, command: Sequence[str], output: int) -> subprocess.Popen[bytes]:
-        """Starts a program as the server's account, out of reach of a terminal's Ctrl-C."""
+        """Start a program as the server's account, out of reach of a terminal's Ctrl-C."""
         account = self._account
         return subprocess.Popen(
             command,
@@ -284,10 +284,12 @@ class MariaServer:
 
 
 def find_programs() -> Programs:
-    """The programs of MariaDB: in the folders of `QBCD_TEST_MARIADB_BIN`, else on the path and where Debian has them.
+    """Return the programs of MariaDB.
+
+    They are searched for in the folders of `QBCD_TEST_MARIADB_BIN`, or on the path and in Debian's folders.
 
     Raises:
-        EnvironmentMissing: They are not there.
+        EnvironmentMissing: They were not found.
     """
     named = os.environ.get(BIN_VARIABLE, "")
     path = named or os.pathsep.join([os.environ.get("PATH", os.defpath), *_FOLDERS])

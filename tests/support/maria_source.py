@@ -1,4 +1,4 @@
-"""A source on a MariaDB or MySQL server of the tests, and SQL of the connector's primitives over it."""
+"""A MariaDB or MySQL place as a source, and SQL of the connector's primitives over it."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from tests.support.maria_values import values_of
 from tests.support.places import Place
 
 MARIA = connector_for("mariadb://localhost/any")
-# The kinds of servers of the family; Debian has no MySQL, so that a run that has one is a campaign.
+# The kinds of servers of the family. Debian has no MySQL, so its cases run in the campaign.
 KINDS = ["mariadb", pytest.param("mysql", marks=pytest.mark.campaign)]
 
 
 def connector_of(place: Place) -> Connector:
-    """The connector of a place."""
+    """Return the connector of a place."""
     return connector_for(place.url)
 
 
 def source_of(place: Place, url: str = "") -> Source:
-    """A place as a source, or what `url` names."""
+    """Return the place, or the database at `url`, as a source."""
     return Source("shop", make_url(url or place.url), connector_for(url or place.url), place.own_schema)
 
 
 @contextmanager
 def reading(place: Place, url: str = "") -> Iterator[Session]:
-    """A pinned read-only session."""
+    """Yield a pinned read-only session."""
     source = source_of(place, url)
     with source.read("orders") as session:
         yield session
@@ -44,49 +44,49 @@ def reading(place: Place, url: str = "") -> Iterator[Session]:
 
 
 def text(tree: exp.Expression) -> str:
-    """SQL text of a primitive, written as the compiler writes it."""
+    """Return the SQL text of a primitive, as the compiler writes it."""
     return tree.sql(dialect=MARIA.dialect, pretty=True)
 
 
 def named(alias: str, column: str) -> exp.Expression:
-    """The column ``alias.column``."""
+    """Return the column ``alias.column``."""
     return exp.column(column, table=alias, quoted=True)
 
 
 def digest(alias: str, *columns: Column) -> str:
-    """SQL of the digest of `columns` of `alias`."""
+    """Return SQL of the digest of `columns` of `alias`."""
     return text(MARIA.expressions.row_digest([(c, named(alias, c.name)) for c in columns]))
 
 
 def probe(session: Session, place: Place, name: str) -> Table:
-    """A table that must exist."""
+    """Return a table that must exist."""
     table = connector_of(place).catalog.probe_table(session.connection, place.schema, name)
     assert table is not None
     return table
 
 
 def column(table: Table, name: str) -> Column:
-    """A column that must exist."""
+    """Return a column that must exist."""
     found = table.column(name)
     assert found is not None
     return found
 
 
 def key_of(table: Table) -> list[Column]:
-    """The columns of the primary key."""
+    """Return the columns of the primary key."""
     return [column(table, name) for name in table.primary_key]
 
 
 def ranges_of(bounds: Sequence[tuple[str, ...]]) -> list[KeyRange]:
-    """Ranges 10, 11 .. between bounds, first and last open."""
+    """Return ranges 10, 11, .. between bounds; the first and the last are open."""
     return [KeyRange(i + 10, lo, hi) for i, (lo, hi) in enumerate(zip([None, *bounds], [*bounds, None], strict=True))]
 
 
 def load_values(place: Place) -> dict[str, str]:
-    """One table a type with columns id (0 is NULL) and x; returns type to table name."""
+    """Make one table per type with columns id (0 is NULL) and x; return the table names by type."""
     tables = {}
     with place.connect() as conn:
-        # what a strict server refuses may have come in before it was made strict
+        # values that a strict server refuses may date from before it was made strict
         place.run(conn, "SET sql_mode = 'ALLOW_INVALID_DATES'")
         for i, (sql_type, values) in enumerate(values_of(place.kind).items()):
             tables[sql_type] = f"v{i}"
@@ -99,7 +99,7 @@ def load_values(place: Place) -> dict[str, str]:
 def same(x: Column, one: str, two: str) -> str:
     """Return SQL that compares two columns like `x` for one stored value.
 
-    It uses means that the connector does not use.
+    It uses functions that the connector does not use.
     """
     if x.base_type == "enum":
         return f"{one} + 0 <=> {two} + 0"
@@ -109,7 +109,7 @@ def same(x: Column, one: str, two: str) -> str:
 
 
 def written(x: Column, wire: Any) -> str:
-    """A wire value as a driver hands it over, as an SQL literal."""
+    """Return a wire value, as a driver returns it, as an SQL literal."""
     if wire is None:
         return "NULL"
     if isinstance(wire, float):

@@ -1,4 +1,7 @@
-"""Texts that collations equate, order or ignore in ways of their own: case, accents, blanks, controls, contractions."""
+"""Texts that collations treat as equal or order in special ways.
+
+They differ in case, accents, blanks, control characters or contractions.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Values of every type of MariaDB and MySQL that a table can have, chosen to be near each other, extreme or awkward.
+"""Values of every MariaDB and MySQL type: close to each other, extreme or awkward.
 
-`VALUES` maps the SQL of a type to inputs: texts, bytes, or SQL (`Sql`); NULL is added by the tests. No two inputs of a
-type are one value but those of `EQUAL`.
+`VALUES` maps the SQL of a type to inputs: texts, bytes, or SQL (`Sql`). Tests add NULL. All inputs of a type are
+different values, except those in `EQUAL`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 
 class Sql(str):
-    """An input that is SQL already."""
+    """An input that is SQL."""
 
 
 Input = str | bytes | Sql
@@ -391,7 +391,7 @@ VALUES: dict[str, Sequence[Input]] = {
     "varchar(20) INVISIBLE": ["", "a", "A"],
 }
 ONLY_MARIADB = {"uuid", "inet4", "inet6", "varchar(40) COMPRESSED", "longblob COMPRESSED", "text COMPRESSED"}
-# What a type itself calls the same, though it was put in differently.
+# Inputs that a type itself treats as equal.
 EQUAL: dict[str, set[frozenset[str]]] = {
     "float": {frozenset({"0", "-0"})},
     "float(7,4)": {frozenset({"0", "-0"})},
@@ -400,7 +400,7 @@ EQUAL: dict[str, set[frozenset[str]]] = {
 
 
 def values_of(kind: str) -> dict[str, list[str]]:
-    """SQL literals of the values of every type that a server of this kind has."""
+    """Return SQL literals of the values, by type, of all types that a server of this kind has."""
     return {
         sql_type: [literal(value) for value in values]
         for sql_type, values in VALUES.items()
@@ -409,7 +409,7 @@ def values_of(kind: str) -> dict[str, list[str]]:
 
 
 def literal(value: Input) -> str:
-    """An input as SQL."""
+    """Return an input as SQL."""
     if isinstance(value, Sql):
         return value
     if isinstance(value, bytes):

@@ -1,4 +1,4 @@
-"""A scene under a key of several columns, none of which is an integer: ranges have bounds of several values."""
+"""A scene with a key of text, number and date: its ranges have bounds of several values."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ DROP TABLE IF EXISTS t;
 CREATE TABLE t (a varchar(20), b numeric(12, 3), c date, v varchar(40), n integer DEFAULT 0, PRIMARY KEY (a, b, c))
 """
 ON = "a = %s AND b = %s AND c = %s"
-Key = tuple[str, ...]  # as texts, which are alike in every sink
+Key = tuple[str, ...]  # as texts, which are the same in every sink
 
 
 def key(number: int) -> Key:
-    """The key of row `number`; neighbors by number are none by key."""
+    """Return the key of row `number`; rows with adjacent numbers have no adjacent keys."""
     return f"w{number % 5}", f"{number}.125", str(date(2024, 1, 1) + timedelta(days=number))
 
 
 def number_of(name: Key) -> int:
-    """The inverse of `key`."""
+    """Return the number of a key; the inverse of `key`."""
     return int(name[1].partition(".")[0])
 
 
@@ -38,12 +38,12 @@ class MixedScene(Scene):
     def change(self) -> None:
         self.changes += 1
         n, known = self.changes, {number_of(row[0]) for row in self.source()}
-        gone, moved, *_ = sorted(known - {2, 7})
+        deleted, moved, *_ = sorted(known - {2, 7})
         with self.place.connect() as conn:
             self.place.run(conn, "INSERT INTO t (a, b, c, v) VALUES (%s, %s, %s, %s)", [*key(100 + n), f"new {n}"])
             for i in (2, 7):
                 self.place.run(conn, f"UPDATE t SET v = %s WHERE {ON}", [f"changed {n}", *key(i)])
-            self.place.run(conn, f"DELETE FROM t WHERE {ON}", key(gone))
+            self.place.run(conn, f"DELETE FROM t WHERE {ON}", key(deleted))
             self.place.run(conn, f"UPDATE t SET a = %s, b = %s, c = %s WHERE {ON}", [*key(1000 + n), *key(moved)])
 
     def more(self, numbers: Iterable[int]) -> None:

@@ -1,4 +1,4 @@
-"""A table as a Python dictionary: what its histories are, on every database, and how its changes stand in events."""
+"""A table as a Python dictionary: its random history, and the events of its changes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Restriction = Callable[[Record], bool]
 
 @dataclass(frozen=True)
 class Row:
-    """A row that stands in the table.
+    """A row that exists in the table.
 
     Attributes:
         record: The captured columns.
-        born: Number of the insert that made it; an update leaves it, of the key too.
+        born: Number of the insert that made it; an update keeps it, even an update of the key.
         touched: Number of the last write.
         flagged: Its delete flag.
     """
@@ -34,19 +34,19 @@ class Row:
 
 
 class Model:
-    """A table in a place, changed there and in a dictionary alike.
+    """A table in a place and the same rows in a dictionary; each change is made in both.
 
     Args:
-        place: Where; its sessions are in UTC.
-        rng: Where chance comes from.
-        name: Of the table; quoted.
+        place: The database; its sessions are in UTC.
+        rng: The source of chance.
+        name: Name of the table, quoted.
         columns: Name of a shape by captured column, key columns too, in table order.
-        key: Key columns: of shape ``whole``, or of words that no collation equates.
+        key: Key columns, of shape ``whole`` or of words that no collation treats as equal.
         services: Further columns.
 
     Attributes:
-        rows: What stands in the table.
-        writes: How many rows were written so far.
+        rows: The rows of the table.
+        writes: Number of rows written so far.
     """
 
     steps_known: tuple[str, ...] = (
@@ -82,52 +82,52 @@ class Model:
 
     # -- changes: each is one transaction ----------------------------------------------------------------------------
     def steps(self, number: int) -> None:
-        """`number` random changes."""
+        """Make `number` random changes."""
         with self.place.connect() as conn:
             for _ in range(number):
                 getattr(self, self.rng.choice(self.steps_known))(conn)
                 conn.commit()
 
     def grow(self, rows: int) -> None:
-        """Up to `rows` new rows."""
+        """Insert up to `rows` new rows."""
         with self.place.connect() as conn:
             for _ in range(rows):
                 self.insert(conn)
                 conn.commit()
 
     def empty(self) -> None:
-        """Takes every row away."""
+        """Delete all rows."""
         with self.place.connect() as conn:
             for key in self._live():
                 self._take(conn, key)
 
     def insert(self, conn: Any) -> None:
-        """A new row, where its key is free."""
+        """Insert a row if its key is free."""
         record = {c: self._value(c) for c in self.shapes}
         if self._key(record) not in self._live():
             self._put(conn, record)
 
     def update(self, conn: Any) -> None:
-        """Some columns of a row."""
+        """Update some columns of a row."""
         for key in self._pick(1):
             others = [c for c in self.shapes if c not in self.key]
             new = {c: self._value(c) for c in self.rng.sample(others, self.rng.choice([1, 2]))}
             self._change(conn, key, {**self.rows[key].record, **new})
 
     def delete(self, conn: Any) -> None:
-        """Up to three rows."""
+        """Delete up to three rows."""
         for key in self._pick(3):
             self._take(conn, key)
 
     def rekey(self, conn: Any) -> None:
-        """A row under another key."""
+        """Change the key of a row."""
         for key in self._pick(1):
             record = {**self.rows[key].record, **{c: self._value(c) for c in self.key}}
             if self._key(record) not in self._live():
                 self._rename(conn, key, record)
 
     def swap(self, conn: Any) -> None:
-        """Two rows exchange one column."""
+        """Exchange one column between two rows."""
         keys = self._pick(2)
         if len(keys) == 2:
             one, two = (self.rows[key].record for key in keys)
@@ -136,7 +136,7 @@ class Model:
             self._change(conn, keys[1], {**two, column: one[column]})
 
     def replace(self, conn: Any) -> None:
-        """Another row under the key of one that goes."""
+        """Replace a row by another one with the same key."""
         for key in self._pick(1):
             new = {c: self._value(c) for c in self.shapes if c not in self.key}
             record = {**self.rows[key].record, **new}
@@ -144,31 +144,34 @@ class Model:
             self._put(conn, record)
 
     def there_and_back(self, conn: Any) -> None:
-        """A row goes, and comes back as it was."""
+        """Delete a row and insert it again as it was."""
         for key in self._pick(1):
             record = self.rows[key].record
             self._take(conn, key)
             conn.commit()
             self._put(conn, record)
 
-    # -- what stands in an event -------------------------------------------------------------------------------------
+    # -- content of events -------------------------------------------------------------------------------------------
     def event(
         self, op: str, old: Record | None, new: Record | None, reason: str | None = None, *, before: bool = True
     ) -> str:
-        """An event as `tests.support.oracle.net` writes it; without `before` it tells no old values."""
+        """Return an event as `tests.support.oracle.net` writes it.
+
+        Without `before` it has no old values.
+        """
         order = [*self.key, *(c for c in self.shapes if c not in self.key)]
-        then, now = (record and {c: self._told(c, record[c]) for c in order} for record in (old, new))
+        then, now = (record and {c: self._event_value(c, record[c]) for c in order} for record in (old, new))
         changed = [c for c in order if old[c] != new[c]] if old and new and before else None
         key = {c: (now or then or {})[c] for c in self.key}
-        told = {"op": op, "key": key, "before": then if before else None, "after": now, "changed": changed}
-        return json.dumps({**told, "reason": reason}, ensure_ascii=False)
+        event = {"op": op, "key": key, "before": then if before else None, "after": now, "changed": changed}
+        return json.dumps({**event, "reason": reason}, ensure_ascii=False)
 
-    def _told(self, column: str, value: Any) -> Any:
-        return None if value is None else self.shapes[column].told(value)
+    def _event_value(self, column: str, value: Any) -> Any:
+        return None if value is None else self.shapes[column].event_value(value)
 
     # -- helpers -----------------------------------------------------------------------------------------------------
     def _live(self) -> list[Key]:
-        """Keys of the rows that a user of the table sees."""
+        """Return the keys of the rows that a user of the table sees."""
         return [key for key, row in self.rows.items() if not row.flagged]
 
     def _value(self, column: str) -> Any:
@@ -184,7 +187,7 @@ class Model:
         return self.rng.sample(live, min(most, len(live)))
 
     def _put(self, conn: Any, record: Record) -> None:
-        """A row comes under a key that is free."""
+        """Insert a row with a free key."""
         self.writes += 1
         services = self._services(None)
         columns = ", ".join(map(self._escaped, [*self.shapes, *services]))
@@ -193,7 +196,7 @@ class Model:
         self.rows[self._key(record)] = Row(record, self.writes, self.writes)
 
     def _change(self, conn: Any, key: Key, record: Record) -> None:
-        """A row gets other values, perhaps another key."""
+        """Write other values into a row, perhaps another key."""
         self.writes += 1
         row = replace(self.rows.pop(key), record=record, touched=self.writes, flagged=False)
         self._update(conn, key, record, row)
@@ -205,19 +208,19 @@ class Model:
         self._run(conn, f"UPDATE {{t}} SET {', '.join(sets)} WHERE {self._on_key}", [*record.values(), *key])
 
     def _rename(self, conn: Any, key: Key, record: Record) -> None:
-        """A row comes under another key, by an update."""
+        """Change the key of a row by an update."""
         self._change(conn, key, record)
 
     def _take(self, conn: Any, key: Key) -> None:
-        """A row goes."""
+        """Delete a row."""
         self._run(conn, f"DELETE FROM {{t}} WHERE {self._on_key}", key)
         del self.rows[key]
 
     def _services(self, row: Row | None) -> dict[str, str]:
-        """Return SQL for the service columns of a new row (None) or of a row written again."""
-        gone, number = row is not None and row.flagged, self.writes
+        """Return SQL for the service columns of a new row (None) or of an updated row."""
+        flagged, number = row is not None and row.flagged, self.writes
         written = {
-            c: s.written(self.place.kind, self.rng, number=number, gone=gone, anew=row is None)
+            c: s.written(self.place.kind, self.rng, number=number, flagged=flagged, is_insert=row is None)
             for c, s in self.services.items()
         }
         return {c: sql for c, sql in written.items() if sql is not None}
@@ -234,12 +237,12 @@ class Model:
 
 
 class FlaggedModel(Model):
-    """A table whose application flags rows instead of deleting them; only now and then somebody deletes one."""
+    """A table whose application flags rows instead of deleting them; it rarely deletes one."""
 
     steps_known = (*Model.steps_known, "vanish")
 
     def vanish(self, conn: Any) -> None:
-        """A row is deleted and not flagged."""
+        """Delete a row without flagging it."""
         for key in self._pick(1):
             super()._take(conn, key)
 
@@ -250,7 +253,7 @@ class FlaggedModel(Model):
         self.rows[key] = row
 
     def _put(self, conn: Any, record: Record) -> None:
-        """Revives the flagged row of that key, where it still stands."""
+        """Insert a row; if a flagged row has its key, revive that one."""
         key = self._key(record)
         if key in self.rows and self._run(conn, f"SELECT 1 FROM {{t}} WHERE {self._on_key}", key):
             self._change(conn, key, record)
@@ -261,7 +264,7 @@ class FlaggedModel(Model):
         self._take(conn, key)
         self._put(conn, record)
 
-    def standing(self) -> set[Key]:
-        """Keys in the table itself, flagged or not."""
+    def all_keys(self) -> set[Key]:
+        """Return the keys in the table itself, flagged or not."""
         columns = ", ".join(map(self.place.quote, self.key))
         return set(self.place.sql(f"SELECT {columns} FROM {self.name}"))

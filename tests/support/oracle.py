@@ -1,7 +1,7 @@
-"""The oracle of replay: events of the jsonl sink, put into a copy table by the native driver, must give the source.
+"""The replay check: events of a jsonl sink, applied to a copy, must give the source.
 
-Nothing of qbcd computes here and Spark is not asked: a type that goes wrong on the way shows as a difference. The copy
-itself is in the words of each database: `pg_copy`, `maria_copy`.
+The native driver applies them. Neither qbcd nor Spark computes anything here, so a type that is damaged on the way
+shows as a difference. `pg_copy` and `maria_copy` have the SQL of each database.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ Event = dict[str, Any]
 
 
 def batches(folder: Path, stream: str) -> list[tuple[str, list[Event]]]:
-    """(file name, events) of a stream's jsonl files, in delivery order."""
+    """Return (file name, events) of a stream's jsonl files, in delivery order."""
     files = sorted((folder / stream).glob("*.jsonl"), key=lambda p: tuple(map(int, p.stem.split("-"))))
     return [(f.name, [json.loads(line) for line in f.read_text("utf-8").split("\n") if line]) for f in files]
 
 
 def events(folder: Path, stream: str) -> list[Event]:
-    """All events of a stream, in delivery order."""
+    """Return all events of a stream, in delivery order."""
     return [event for _, found in batches(folder, stream) for event in found]
 
 
 def net(found: Iterable[Event]) -> list[str]:
-    """Return the changes as sorted texts, without stream and time, to compare strategies.
+    """Return the changes as sorted texts without stream and time, to compare strategies.
 
-    They are texts, since Python calls 0.0 and -0.0, and 1 and True, equal.
+    They are texts because Python treats 0.0 and -0.0, and 1 and True, as equal.
     """
     fields = ("op", "key", "before", "after", "changed", "reason")
     return sorted(json.dumps({f: event[f] for f in fields}, ensure_ascii=False) for event in found)
@@ -41,7 +41,7 @@ def net(found: Iterable[Event]) -> list[str]:
 
 @dataclass(frozen=True)
 class ColumnOf:
-    """A column of the source as the oracle needs it: name, full type, and the type below all of its own."""
+    """A column of the source: name, full type, and the base type behind domains."""
 
     name: str
     sql_type: str
@@ -49,18 +49,18 @@ class ColumnOf:
 
 
 class Copy(ABC):
-    """The old copy of a table in the same server, brought forward by events alone.
+    """A copy of a table as it was, in the same server, changed only by events.
 
     Args:
         url: The database.
         table: Quoted name of the source table.
         key: Key columns.
-        columns: Captured columns, in the order in which they travel after the key; key columns may stand among them or
-            not. Default: all, in table order.
+        columns: Captured columns in their order in events after the key; they may include key columns. Default: all, in
+            table order.
         where: The stream's restriction.
-        name: Of the copy; by default made from the table's.
+        name: Name of the copy; by default made from the table's.
         unique: Columns that are unique, each by itself, at every moment of a replay.
-        texts: Columns that travel as text by the stream's `types`.
+        texts: Columns that are texts in events because of the stream's `types`.
     """
 
     def __init__(
@@ -86,18 +86,18 @@ class Copy(ABC):
 
     @property
     def listed(self) -> str:
-        """The captured columns as SQL."""
+        """Return the captured columns as SQL."""
         return ", ".join(self.place.quote(c.name) for c in self.columns)
 
     def take_baseline(self) -> None:
-        """Makes the copy equal to the source: what a consumer loads before a silent baseline's first batch."""
+        """Load the source's rows, as a consumer does for a silent baseline."""
         with self.place.connect() as conn:
             self.place.run(conn, f"DELETE FROM {self._copy}")
             rows = f"SELECT {self.listed} FROM {self.table} WHERE (\n{self.where}\n)"
             self.place.run(conn, f"INSERT INTO {self._copy} {rows}")
 
     def replay(self, found: Iterable[tuple[str, list[Event]]]) -> list[Event]:
-        """Applies batches that were not applied before, each as a set: old images out, then new ones in.
+        """Apply new batches, each as a set: first delete the old images, then insert the new ones.
 
         Returns:
             The events of those batches.
@@ -115,9 +115,9 @@ class Copy(ABC):
         return [event for _, batch in fresh for event in batch]
 
     def differences(self) -> list[Row]:
-        """(op, row of the source, row of the copy) where they differ; empty when replay equals the source.
+        """Return (op, row of the source, row of the copy) for each difference.
 
-        The op is what a poll would have to find: ``c``, ``u`` or ``d``.
+        The op is the one that a poll would have to find: ``c``, ``u`` or ``d``.
         """
         return self.place.sql(self._comparison())
 
@@ -128,27 +128,27 @@ class Copy(ABC):
 
     @abstractmethod
     def _catalog(self, conn: Any) -> list[ColumnOf]:
-        """The source's columns, in table order."""
+        """Return the source's columns, in table order."""
 
     @abstractmethod
     def _make(self, conn: Any, unique: Sequence[Sequence[str]]) -> None:
-        """Makes the copy anew, empty, with unique indexes over each of `unique`."""
+        """Recreate the copy, empty, with a unique index over each of `unique`."""
 
     @abstractmethod
     def _remove(self, conn: Any, images: Sequence[Event], batch: str) -> None:
-        """Takes the row of every image out by its key; each must be there."""
+        """Delete the row of every image by its key; fail if one is missing."""
 
     @abstractmethod
     def _add(self, conn: Any, images: Sequence[Event]) -> None:
-        """Puts rows of the images in."""
+        """Insert the rows of the images."""
 
     @abstractmethod
     def _comparison(self) -> str:
-        """The query for what differs."""
+        """Return the query for the differences."""
 
 
 def copy_of(url: str, table: str, key: Sequence[str], **more: Any) -> Copy:
-    """An empty copy in the words of the database at `url`; see :class:`Copy`."""
+    """Return an empty copy for the database at `url`; see :class:`Copy`."""
     from tests.support.maria_copy import MariaCopy
     from tests.support.pg_copy import PostgresCopy
 

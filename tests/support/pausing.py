@@ -1,4 +1,4 @@
-"""A poller that stands still at a point of the protocol while a test does something else."""
+"""A poller that pauses at a point of the protocol while a test does something else."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.support.project import poll
 from tests.support.scene import STREAM, Scene
 
 PATIENCE = 60.0
-AFTER_PLAN = "after_plan"  # no hook: between the plan and the transaction that uses it
+AFTER_PLAN = "after_plan"  # not a hook: between the plan and the transaction that uses it
 
 
 def once(action: Callable[[], object]) -> Callable[[], None]:
-    """`action` at the first call, nothing afterwards."""
+    """Return a function that runs `action` at its first call only."""
     calls: list[None] = []
 
     def act() -> None:
@@ -31,7 +31,7 @@ def once(action: Callable[[], object]) -> Callable[[], None]:
 
 @contextmanager
 def at(point: str, action: Callable[[], object]) -> Iterator[None]:
-    """Runs `action` when the protocol first reaches `point`, a hook's name or :data:`AFTER_PLAN`."""
+    """Run `action` when the protocol first reaches `point`, a hook's name or :data:`AFTER_PLAN`."""
     act, names = once(action), vars(run)
     plan_of = names["plan_of"]
     if point == AFTER_PLAN:
@@ -53,7 +53,7 @@ def at(point: str, action: Callable[[], object]) -> Iterator[None]:
 
 
 class Paused:
-    """A poll in a thread and a project of its own, standing at a point until `finish`."""
+    """A poll in a thread and a project of its own that pauses at a point until `finish`."""
 
     def __init__(self, project: qbcd.Project) -> None:
         self._project = project
@@ -70,19 +70,19 @@ class Paused:
         finally:
             self._here.set()
 
-    def stand(self) -> None:
-        """Called at the point."""
+    def pause(self) -> None:
+        """Pause; called at the point."""
         self._here.set()
         assert self._on.wait(PATIENCE)
 
     def start(self) -> None:
-        """Starts, and returns when the point is reached."""
+        """Start the poll; return when it has reached the point."""
         self._thread.start()
         assert self._here.wait(PATIENCE)
-        assert self._thread.is_alive(), f"it did not come to the point: {self.error or self.outcome}"
+        assert self._thread.is_alive(), f"the poll did not reach the point: {self.error or self.outcome}"
 
     def finish(self) -> QbcdError | None:
-        """Lets it go on; its error, or None where it ended well."""
+        """Let the poll continue; return its error, or None if it succeeded."""
         self._on.set()
         self._thread.join(PATIENCE)
         assert not self._thread.is_alive()
@@ -93,10 +93,10 @@ class Paused:
 
 @contextmanager
 def paused(scene: Scene, point: str) -> Iterator[Paused]:
-    """A second poller of the scene's stream that stands at `point`."""
+    """Yield a second poller of the scene's stream, paused at `point`."""
     with scene.again() as project:
         poller = Paused(project)
-        with at(point, poller.stand):
+        with at(point, poller.pause):
             poller.start()
             try:
                 yield poller

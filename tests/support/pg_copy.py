@@ -1,7 +1,7 @@
 """The oracle's copy on PostgreSQL.
 
-Rows are compared by their stored bytes, and by the type's own equality only where that is what "unchanged" means and
-the bytes may differ: numerics without a fixed scale, and floats (0 and -0, NaNs).
+Rows are compared by their stored bytes. The type's own equality is used only where it decides that a row is unchanged
+although the bytes may differ: numerics without a fixed scale, and floats (0 and -0, NaNs).
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class PostgresCopy(Copy):
         by_name = {c.name: c for c in self.columns}
         for image in images:
             where = " AND ".join(f"{self.place.quote(k)} = {self._value(by_name[k], image[k])}" for k in self.key)
-            gone = self.place.run(conn, f"DELETE FROM {self._copy} WHERE {where} RETURNING 1")
-            assert len(gone) == 1, f"{batch}: an old image matched {len(gone)} rows: {image}"
+            deleted = self.place.run(conn, f"DELETE FROM {self._copy} WHERE {where} RETURNING 1")
+            assert len(deleted) == 1, f"{batch}: an old image matched {len(deleted)} rows: {image}"
 
     def _add(self, conn: Any, images: Sequence[Event]) -> None:
         for image in images:
@@ -71,7 +71,10 @@ class PostgresCopy(Copy):
         return f"ROW(s.{name})::record *<> ROW(c.{name})::record"
 
     def _value(self, column: ColumnOf, value: Any) -> str:
-        """The JSON value as an SQL literal of the column's type; quoted, since -32768::smallint is out of range."""
+        """Return the JSON value as an SQL literal of the column's type.
+
+        It is quoted, because -32768::smallint is out of range.
+        """
         if value is not None and column.base_type == "bytea" and column.name not in self.texts:
             value = "\\x" + base64.b64decode(value, validate=True).hex()
         elif isinstance(value, list):

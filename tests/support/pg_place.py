@@ -59,10 +59,10 @@ class PostgresPlace(Place):
             if not autocommit:
                 conn.commit()
         finally:
-            conn.close()  # undoes what was not committed
+            conn.close()  # rolls back what was not committed
 
     def sql(self, text: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> list[Row]:
-        with self.connect(autocommit=True) as conn:  # sent together they are one transaction; VACUUM bears none
+        with self.connect(autocommit=True) as conn:  # VACUUM fails in a transaction of several statements
             return self.run(conn, text, params)
 
     def run(self, conn: Any, text: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> list[Row]:

@@ -44,7 +44,7 @@ MORE_OF = {
 VALUES_OF = {t: [*values, *MORE_OF.get(t, ())] for t, values in {**VALUES, **MORE_VALUES}.items()}
 NOT_NULL = frozenset({"needed", '"Needed.text"'})
 
-# Types whose values come out of a formula, so that there are enough keys; other key types take what the pool has.
+# Types whose values a formula computes, so that there are enough keys; other key types have the values of the pool.
 WIDE_KEYS = [
     "integer",
     "bigint",
@@ -93,12 +93,12 @@ NARROW_KEYS = [
 
 
 def base(sql_type: str) -> str:
-    """The type without its collation."""
+    """Return the type without its collation."""
     return sql_type.split(" COLLATE")[0]
 
 
 def formula(rng: Random, base: str) -> str | None:
-    """A value by chance, or None where the type has no formula here."""
+    """Return a random value, or None if the type has no formula."""
     chance = Chance.of(rng)
     word, n, clock, day = chance.word, chance.number, chance.clock, chance.day
     if base in ("smallint", "integer", "bigint", "counter", "needed"):
@@ -154,7 +154,7 @@ CONDITIONS = {
 
 
 def set_up(place: Place) -> str:
-    """Makes types, domains and the schema; returns the schema's name."""
+    """Make types, domains and the schema; return the schema's name."""
     place.sql(f"{MORE_SETUP}; CREATE SCHEMA {place.quote(SCHEMA)}")
     return SCHEMA
 

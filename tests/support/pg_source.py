@@ -1,4 +1,4 @@
-"""A source on the test server, and SQL of the connector's primitives over it."""
+"""A PostgreSQL place as a source, and SQL of the connector's primitives over it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ PG = connector_for("postgresql://localhost/any")
 
 
 def source_of(url: str) -> Source:
-    """A source at a libpq URL."""
+    """Return the source at a libpq URL."""
     return Source("shop", make_url(url), connector_for(url), "qbcd")
 
 
 @contextmanager
 def reading(url: str) -> Iterator[Session]:
-    """A pinned read-only session."""
+    """Yield a pinned read-only session."""
     source = source_of(url)
     with source.read("orders") as session:
         yield session
@@ -32,29 +32,29 @@ def reading(url: str) -> Iterator[Session]:
 
 
 def text(tree: exp.Expression) -> str:
-    """SQL text of a primitive, written as the compiler writes it."""
+    """Return the SQL text of a primitive, as the compiler writes it."""
     return tree.sql(dialect=PG.dialect, pretty=True)
 
 
 def named(alias: str, column: str) -> exp.Expression:
-    """The column ``alias.column``."""
+    """Return the column ``alias.column``."""
     return exp.column(column, table=alias, quoted=True)
 
 
 def digest(alias: str, *columns: Column) -> str:
-    """SQL of the digest of `columns` of `alias`."""
+    """Return SQL of the digest of `columns` of `alias`."""
     return text(PG.expressions.row_digest([(c, named(alias, c.name)) for c in columns]))
 
 
 def probe(session: Session, name: str, schema: str = "public") -> Table:
-    """A table that must exist."""
+    """Return a table that must exist."""
     table = PG.catalog.probe_table(session.connection, schema, name)
     assert table is not None
     return table
 
 
 def load_values(url: str, types: list[str] | None = None) -> dict[str, str]:
-    """One table a type with columns id (0 is NULL) and x; returns type to table name."""
+    """Make one table per type with columns id (0 is NULL) and x; return the table names by type."""
     names = {t: f"v{i}" for i, t in enumerate(VALUES) if types is None or t in types}
     sql(url, SETUP)
     sql(url, "; ".join(f"CREATE TABLE {name} (id int PRIMARY KEY, x {t})" for t, name in names.items()))

@@ -1,6 +1,6 @@
-"""Values of every PostgreSQL type that a table can have, chosen to be near each other, extreme or awkward.
+"""Values of every PostgreSQL type: close to each other, extreme or awkward.
 
-`SETUP` makes the types that must be made. `VALUES` maps the SQL of a type to input texts; NULL is added by the tests.
+`SETUP` creates types. `VALUES` maps the SQL of a type to input texts; tests add NULL.
 """
 
 from __future__ import annotations
@@ -270,5 +270,5 @@ VALUES: dict[str, list[str]] = {
 
 
 def values_of(sql_type: str) -> list[str | None]:
-    """The values of a type as input texts, NULL first."""
+    """Return the values of a type as input texts, NULL first."""
     return [None, *VALUES[sql_type]]

@@ -1,7 +1,7 @@
-"""The databases on which tests run: each is a place at a URL, spoken to by its native driver and in its own words.
+"""The databases of tests: places at a URL, with their native driver and their own SQL.
 
-What a test does to a source goes through here, so that one test can run on all of them: `over` says on which, the
-fixtures `database` and `place` bring a new database of that kind. Nothing here asks the code under test.
+Tests change a source only through a place, so that one test can run on all databases: `over` names them, and the
+fixtures `database` and `place` provide a new database of each kind. Nothing here uses the code under test.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ Row = tuple[Any, ...]
 
 
 class Place(ABC):
-    """A database at `url`; makes no connection until it is asked for one.
+    """A database at `url`; it connects only when needed.
 
     Attributes:
-        kind: Name of the database among the connectors and in a URL.
-        fixture: The fixture that has a server of this kind, with the attribute `url`, or skips.
-        schema: What stands before the dot in the name of a table of its own.
-        own_schema: Where qbcd's own tables go.
-        commit: What a session's commit looks like on the wire.
-        taken: The driver's error for a second row of one unique value.
-        barred: The driver's error for a lock that did not come in time.
-        impatient: Statement after which a session waits for no lock longer than a second.
+        kind: Name of the database, as in connectors and URLs.
+        fixture: Name of the fixture that has a server of this kind, with the attribute `url`, or skips.
+        schema: Qualifier of the names of its own tables.
+        own_schema: Schema of qbcd's own tables.
+        commit: A session's commit on the wire.
+        taken: The driver's error for a second row with a unique value.
+        barred: The driver's error for a lock timeout.
+        impatient: Statement that limits a session's waits for locks to a second.
         ddl_held: Statements before and after DDL on table `t` that nobody is to see in between.
     """
 
@@ -53,7 +53,7 @@ class Place(ABC):
 
     @property
     def host(self) -> str:
-        """Host and port, as messages have them."""
+        """Host and port, as in messages."""
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
     @property
@@ -70,28 +70,28 @@ class Place(ABC):
         return {"url": self.url} | ({} if self.own_schema == "qbcd" else {"schema": self.own_schema})
 
     def table(self, name: str) -> str:
-        """Plain table `name` as configuration and SQL have it."""
+        """Return plain table `name` as configuration and SQL name it."""
         return f"{self.schema}.{name}"
 
     def url_as(self, user: str, password: str = "") -> str:
-        """The URL of another user."""
+        """Return the URL of another user."""
         login = quote_plus(user) + (f":{password}" if password else "")
         return urlunsplit(urlsplit(self.url)._replace(netloc=f"{login}@{self.host}"))
 
     def at(self, database: str) -> Place:
-        """Another database of the same server."""
+        """Return another database of the same server."""
         return type(self)(urlunsplit(urlsplit(self.url)._replace(path=f"/{database}")))
 
     def sql(self, text: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> list[Row]:
-        """Runs `text`, one transaction of one or more statements; gives the rows of the last one, or an empty list.
+        """Run `text`, one transaction of one or more statements; return the rows of the last one.
 
-        With `params` a literal ``%`` is written ``%%``.
+        The list is empty if there are none. With `params` a literal ``%`` is written ``%%``.
         """
         with self.connect() as conn:
             return self.run(conn, text, params)
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
-        """Inserts rows of Python values into all columns of `table`, in one transaction."""
+        """Insert rows of Python values into all columns of `table`, in one transaction."""
         with self.connect() as conn:
             one = f"({', '.join(['%s'] * len(rows[0]))})"
             values = [value for row in rows for value in row]
@@ -100,28 +100,31 @@ class Place(ABC):
     # -- databases ---------------------------------------------------------------------------------------------------
     @abstractmethod
     def create(self) -> None:
-        """Creates the database, from a connection to the server's first one."""
+        """Create the database, connected to the server's default database."""
 
     @abstractmethod
     def drop(self) -> None:
-        """Drops the database with all that belongs to it, whoever is still connected."""
+        """Drop the database with all its content, even if sessions are connected."""
 
     @abstractmethod
     def copy_to(self, database: str) -> Place:
-        """A second database with the same tables and rows, qbcd's own among them; nobody may be connected."""
+        """Make a second database with the same tables and rows, including qbcd's own.
+
+        No session may be connected.
+        """
 
     @abstractmethod
     def take_over(self, other: Place) -> None:
-        """Puts the tables of `other`, which goes, in the place of its own."""
+        """Replace its tables by those of `other`, which is removed."""
 
     # -- sessions ----------------------------------------------------------------------------------------------------
     @abstractmethod
     def connect(self, *, autocommit: bool = False) -> AbstractContextManager[Any]:
-        """A driver's connection, closed afterwards; without `autocommit` it is committed, or undone by an exception."""
+        """Yield a connection; without `autocommit`, commit it, or roll back on an exception."""
 
     @abstractmethod
     def run(self, conn: Any, text: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> list[Row]:
-        """Runs one or more statements on `conn`; gives the rows of the last one."""
+        """Run one or more statements on `conn`; return the rows of the last one."""
 
     @abstractmethod
     def someone_waits(self) -> bool:
@@ -130,40 +133,40 @@ class Place(ABC):
     # -- words -------------------------------------------------------------------------------------------------------
     @abstractmethod
     def quote(self, name: str) -> str:
-        """An identifier."""
+        """Quote an identifier."""
 
     @abstractmethod
     def literal(self, sql_type: str, text: str | None) -> str:
-        """A value of a type, from its input text."""
+        """Return a value of a type as SQL, from its input text."""
 
     @abstractmethod
     def retype(self, table: str, column: str, sql_type: str) -> str:
-        """DDL that gives a column another type."""
+        """Return DDL that changes the type of a column."""
 
     # -- users -------------------------------------------------------------------------------------------------------
     @abstractmethod
     def create_user(self, name: str, password: str = "") -> None:
-        """A user without rights who may connect."""
+        """Create a user without rights who may connect."""
 
     @abstractmethod
     def drop_user(self, name: str) -> None:
-        """Drops it with its rights."""
+        """Drop a user and its rights."""
 
     @abstractmethod
     def grant(self, rights: str, on: str, user: str) -> None:
-        """Grants `rights` ("SELECT", "SELECT (a, b)") on table `on`, plain name, to `user`."""
+        """Grant `rights` ("SELECT", "SELECT (a, b)") on table `on`, a plain name, to `user`."""
 
     @abstractmethod
     def revoke(self, rights: str, on: str, user: str) -> None:
-        """Takes them back."""
+        """Revoke rights."""
 
     @abstractmethod
     def grant_own_schema(self, user: str) -> None:
-        """Lets `user` make what qbcd makes for a comparison in the source."""
+        """Let `user` create qbcd's own tables for a source replica."""
 
     @contextmanager
     def user(self, password: str = "") -> Iterator[str]:
-        """A new user, dropped at the end."""
+        """Create a user and drop it at the end."""
         name = f"r_{secrets.token_hex(6)}"
         self.create_user(name, password)
         try:
@@ -174,7 +177,7 @@ class Place(ABC):
     # -- everything --------------------------------------------------------------------------------------------------
     @abstractmethod
     def contents(self, passing: Collection[str]) -> dict[str, list[dict[str, Any]]]:
-        """All rows of all tables of the database and of qbcd's schema, by qualified name.
+        """Return all rows of all tables of the database and of qbcd's schema, by qualified name.
 
         Args:
             passing: Tables of qbcd whose rows are left out.
@@ -182,12 +185,15 @@ class Place(ABC):
 
 
 def configured(*parts: str) -> str:
-    """A name as configuration has it, in every database alike."""
+    """Return a name as configuration has it, in every database alike."""
     return ".".join('"' + part.replace('"', '""') + '"' for part in parts)
 
 
 def kinds() -> dict[str, type[Place]]:
-    """The kinds of places by name; a connector without one is not tested, which the conformance tests refuse."""
+    """Return the kinds of places by name.
+
+    A connector without one fails the conformance tests.
+    """
     from tests.support.maria_place import MariaPlace, MySQLPlace
     from tests.support.pg_place import PostgresPlace
 
@@ -195,13 +201,16 @@ def kinds() -> dict[str, type[Place]]:
 
 
 def place_of(url: str) -> Place:
-    """The place at a URL."""
+    """Return the place at a URL."""
     return kinds()[urlsplit(url).scheme](url)
 
 
 @contextmanager
 def new_place(server: Any, kind: str) -> Iterator[Place]:
-    """A new, empty database on a running server; it goes with the block, whoever is still connected."""
+    """Make a new, empty database on a running server.
+
+    Drop it at the end even if sessions are connected.
+    """
     place = kinds()[kind](server.url).at(f"t_{uuid.uuid4().hex}")
     place.create()
     try:
@@ -211,27 +220,31 @@ def new_place(server: Any, kind: str) -> Iterator[Place]:
 
 
 def server_of(request: pytest.FixtureRequest, kind: str) -> Any:
-    """The run's server of a kind, started when it is first asked for; skips where there is none."""
+    """Return the run's server of a kind; skip the test if there is none.
+
+    It starts at the first request.
+    """
     return request.getfixturevalue(kinds()[kind].fixture)
 
 
 # -- on which databases a test runs ------------------------------------------------------------------------------------
-FIRST = "postgresql"  # where every case runs by default
+FIRST = "postgresql"  # every case runs here by default
 OTHERS = ("mariadb", "mysql")
-NEEDS_CAMPAIGN = ("mysql",)  # Debian has no such server; a run that has one is a campaign
+NEEDS_CAMPAIGN = ("mysql",)  # Debian has no such server; its cases run in the campaign
 
 
 def over(
     names: str = "", cases: Iterable[Any] = (), *, elsewhere: Collection[Any] | None = None, new: bool = True
 ) -> pytest.MarkDecorator:
-    """Runs a test over its cases on every kind of database, as `pytest.mark.parametrize` does over the cases.
+    """Parametrize a test by its cases and by the kinds of databases.
 
     Args:
-        names: Of parameters, as parametrize takes them; empty for a test without.
+        names: Names of parameters, as for parametrize; empty for a test without.
         cases: Their values; a `pytest.param` keeps its marks.
-        elsewhere: Cases that run by default on the kinds besides the first too; the others run there in a campaign
-            only. Default: all.
-        new: The fixture `database` brings a new one; otherwise the kind's name is the test's argument `kind`.
+        elsewhere: Cases that run by default on the other kinds too; the rest runs there only in a campaign. Default:
+            all.
+        new: The fixture `database` makes a new one per case; otherwise the test gets the kind's name as argument
+            `kind`.
     """
     listed = [name.strip() for name in names.split(",") if name.strip()]
     made = []

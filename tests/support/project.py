@@ -1,4 +1,4 @@
-"""Projects of tests: a configuration as data, polled in the test's own process and Spark session."""
+"""Projects of tests: configuration as data, polled in the test's process and session."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def config(url: str, *tables: dict[str, Any], sinks: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-    """A configuration of one source, one jsonl sink and `tables`."""
+    """Return a configuration of one source, one jsonl sink and `tables`."""
     return {
         "version": 1,
         "sources": {"shop": {**place_of(url).source, **more.pop("source", {})}},
@@ -26,12 +26,12 @@ def config(url: str, *tables: dict[str, Any], sinks: dict[str, Any] | None = Non
 
 
 def opened(data: dict[str, Any], folder: Path, spark: SparkSession | None = None) -> qbcd.Project:
-    """The project of `data` in `folder`."""
+    """Return the project of `data` in `folder`."""
     return qbcd.Project.from_dict(data, spark=spark, base_dir=folder)
 
 
 def poll(project: qbcd.Project, *streams: str, **options: Any) -> list[Outcome]:
-    """One poll of each stream; an error of one is raised."""
+    """Poll each stream once; raise the first error."""
     outcomes = project.run(streams, once=True, **options).outcomes
     for outcome in outcomes:
         if outcome.error is not None:

@@ -26,7 +26,7 @@ class ProjectSuite:
             assert state.project_id == first
         assert len(first) == 32
 
-    def test_nothing_is_created_where_that_is_not_asked(self, url: str) -> None:
+    def test_nothing_is_created_unless_requested(self, url: str) -> None:
         for _ in range(2):
             with pytest.raises(StateConflict, match=r"does not exist \(run `qbcd prepare` first\)"):
                 ProjectState(url, create=False)
@@ -58,7 +58,7 @@ class ProjectSuite:
     def test_a_senseless_format_is_refused(self, url: str, wrong: int) -> None:
         with ProjectState(url) as state, state.write() as conn:
             conn.execute(text("UPDATE qbcd_meta SET format_version = :v"), {"v": wrong})
-        with pytest.raises(Refused, match="does not say which format"):
+        with pytest.raises(Refused, match="has no valid format version"):
             ProjectState(url)
 
     def test_an_older_format_is_lifted_in_one_transaction(self, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,13 +78,13 @@ class ProjectSuite:
     def test_a_state_without_one_of_its_tables_is_refused(self, url: str, table: str) -> None:
         with ProjectState(url) as state, state.write() as conn:
             conn.execute(text(f"DROP TABLE {table}"))
-        with pytest.raises(Refused, match=rf"{table} is missing \(restore it from a backup; qbcd never makes"):
+        with pytest.raises(Refused, match=rf"{table} is missing \(restore it from a backup; qbcd never replaces"):
             ProjectState(url)
 
     def test_a_lost_project_id_is_refused(self, url: str) -> None:
         with ProjectState(url) as state, state.write() as conn:
             conn.execute(text("DELETE FROM qbcd_meta"))
-        with pytest.raises(Refused, match="lost its project id"):
+        with pytest.raises(Refused, match="has no project id"):
             ProjectState(url)
 
     def test_a_failed_block_leaves_nothing(self, state: ProjectState) -> None:
@@ -99,7 +99,7 @@ class ProjectSuite:
             state.store.register(conn, PROJECT, STREAM)
         with state.read() as conn:
             before = state.store.read(conn, STREAM)
-            if not state.facts.is_file:  # a file's writer waits for the reader instead
+            if not state.facts.is_file:  # the writer of a file waits for the reader instead
                 with state.write() as other:
                     state.store.advance(other, state.store.lock(other, STREAM, PROJECT, 0, 0))
             assert state.store.read(conn, STREAM) == before
@@ -111,7 +111,7 @@ class ProjectSuite:
         state.acknowledge(STREAM, "lake", header(5))
         state.acknowledge(STREAM, "changes", header(1))
         for wrong in (header(4), header(5, fingerprint="other"), header(9, epoch=99)):
-            with pytest.raises(StateConflict, match="the site has gone back: sink 'lake' holds batch 100/5"):
+            with pytest.raises(StateConflict, match="the state does not match sink 'lake': the sink has batch 100/5"):
                 state.acknowledge(STREAM, "lake", wrong)
         held = {"lake": Acknowledged(100, 5, "f5"), "changes": Acknowledged(100, 1, "f1")}
         assert state.acknowledged(STREAM) == held
@@ -129,18 +129,18 @@ class ProjectSuite:
         state.check_acks(STREAM, site_row(100, 6), [])
         state.check_acks(STREAM, site_row(101, 5), [])
         for row in (None, site_row(100, 4), site_row(99, 8)):
-            with pytest.raises(StateConflict, match="gone back"):
+            with pytest.raises(StateConflict, match="does not match sink"):
                 state.check_acks(STREAM, row, [])
-        with pytest.raises(StateConflict, match=r"holds batch 100/5 \(f5\), the site shows 100/5 \(fork\)"):
+        with pytest.raises(StateConflict, match=r"has batch 100/5 \(f5\), the state has 100/5 \(fork\)"):
             state.check_acks(STREAM, site_row(100, 7), [header(5, fingerprint="fork")])
 
     def test_a_sink_is_enrolled_once_and_holds_nothing_yet(self, state: ProjectState) -> None:
         state.enroll(STREAM, "lake", 100, 4)
         state.enroll(STREAM, "lake", 100, 9)
         assert state.acknowledged(STREAM) == {"lake": Acknowledged(100, 4, "")}
-        state.check_acks(STREAM, site_row(100, 4), [header(4)])  # whatever that batch is
+        state.check_acks(STREAM, site_row(100, 4), [header(4)])  # for any batch
         for row in (None, site_row(100, 3), site_row(99, 8)):
-            with pytest.raises(StateConflict, match=r"holds batch 100/4 \(no fingerprint\)"):
+            with pytest.raises(StateConflict, match=r"has batch 100/4 \(no fingerprint\)"):
                 state.check_acks(STREAM, row, [])
         state.acknowledge(STREAM, "lake", header(5))
         state.enroll(STREAM, "lake", 100, 4)

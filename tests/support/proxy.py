@@ -1,4 +1,4 @@
-"""A TCP proxy before a database server that loses a commit, or only the reply to it, when it is told to."""
+"""A TCP proxy for a database server that loses a commit, or only the reply to it."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from typing import Literal
 from tests.support.places import Place
 
 Cut = Literal["request", "reply"]
-# What a client sends before it closes a connection (PostgreSQL, MySQL): no answer follows, nobody waits for one.
+# Last message of a client before it closes a connection (PostgreSQL, MySQL): nobody waits for an answer.
 _GOODBYES = (b"X\x00\x00\x00\x04", b"\x01\x00\x00\x00\x01")
 
 
 @dataclass
 class _Line:
-    """One connection: both its ends, whether its commit is lost, and whether its client waits for an answer."""
+    """A connection: both ends, a flag for a lost commit, a flag for a client that waits."""
 
     client: socket.socket
     server: socket.socket
     doomed: threading.Event = field(default_factory=threading.Event)
-    asked: bool = False
+    waits: bool = False
 
 
 class Proxy:
-    """Forwards connections to `port` of this machine.
+    """A proxy that forwards connections to `port` of this machine.
 
     Args:
         port: The server's.
-        commit: What a commit looks like on the wire.
+        commit: A commit on the wire.
 
     Attributes:
-        port: Where it listens.
-        cuts: How many connections were cut.
+        port: The port on which it listens.
+        cuts: Number of connections that were cut.
         received: Bytes that came from the server.
-        turns: How often a client asked something and waited: ways to the server and back.
+        round_trips: Number of requests after which a client waited for an answer.
     """
 
     def __init__(self, port: int, commit: bytes) -> None:
@@ -46,15 +46,15 @@ class Proxy:
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
-        self.cuts = self.received = self.turns = 0
+        self.cuts = self.received = self.round_trips = 0
         threading.Thread(target=self._accept, daemon=True).start()
 
     def arm(self, cut: Cut) -> None:
-        """The next COMMIT is lost on its way (`request`), or done and its reply lost (`reply`)."""
+        """Lose the next COMMIT (`request`), or let it succeed and lose the reply (`reply`)."""
         self._armed = cut
 
     def close(self) -> None:
-        """Takes no more connections."""
+        """Accept no more connections."""
         self._listener.close()
 
     def _accept(self) -> None:
@@ -78,8 +78,8 @@ class Proxy:
                     line.doomed.set()
                 with self._lock:
                     if data not in _GOODBYES:
-                        self.turns += not line.asked
-                        line.asked = True
+                        self.round_trips += not line.waits
+                        line.waits = True
                 line.server.sendall(data)
         if not line.doomed.is_set():
             _end(line.client, line.server)
@@ -89,8 +89,8 @@ class Proxy:
             while data := line.server.recv(65536):
                 with self._lock:
                     self.received += len(data)
-                    line.asked = False
-                if line.doomed.is_set():  # the server has answered: what it was asked for is done
+                    line.waits = False
+                if line.doomed.is_set():  # the server has answered, so it has committed
                     break
                 line.client.sendall(data)
         _end(line.client, line.server)
@@ -113,7 +113,7 @@ def _end(*sockets: socket.socket) -> None:
 
 @contextmanager
 def proxy_to(place: Place) -> Iterator[Proxy]:
-    """A proxy to a place's server."""
+    """Return a proxy to a place's server."""
     made = Proxy(int(place.host.rpartition(":")[2]), place.commit)
     try:
         yield made

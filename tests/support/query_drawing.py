@@ -1,7 +1,7 @@
-"""Random schemas, queries over them and histories that touch several tables: for every variant that captures queries.
+"""Random schemas, queries over them, and histories that change several tables.
 
-Every relation of a drawn query, a table or a derived one, has columns ``id``, ``f``, ``g`` and ``v``, so that any can
-be joined with any. Values are few, so that joins meet, groups change hands and NULLs matter.
+Every relation of a drawn query, a table or a derived one, has columns ``id``, ``f``, ``g`` and ``v``, so that any two
+can be joined. There are few values, so that joins find partners, rows change groups, and NULLs matter.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ SIDES = ("JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
 
 
 class Words(NamedTuple):
-    """SQL that differs between databases in a history of query tables.
+    """SQL of a history of query tables that differs between databases.
 
-    `insert_new` leaves a row whose key exists unchanged.
+    `insert_new` leaves an existing row with the same key unchanged.
     """
 
     stamp: str
@@ -36,10 +36,10 @@ ROWS = 14
 
 @dataclass(frozen=True)
 class DrawnQuery:
-    """A query with what identifies the rows of its result; no key where it has one row.
+    """A query with the columns that identify rows of its result; without a key it has one row.
 
     Attributes:
-        parts: What it is made of, for counting what was tried.
+        parts: Names of its parts, to count what was tried.
     """
 
     text: str
@@ -58,7 +58,7 @@ class DrawnSchema:
 
     @classmethod
     def made(cls, rng: Random, place: Place) -> DrawnSchema:
-        """Two to four tables with a few rows each."""
+        """Make two to four tables with a few rows each."""
         drawn = cls(rng, place, tuple(f"t{n}" for n in range(rng.choice([2, 2, 3, 4]))))
         for table in drawn.tables:
             drawn.run(
@@ -70,14 +70,14 @@ class DrawnSchema:
         return drawn
 
     def run(self, *statements: str) -> None:
-        """Runs statements in one transaction and notes them."""
+        """Run statements in one transaction and record them."""
         self.history += statements
         with self.place.connect() as conn:
             for statement in statements:
                 self.place.run(conn, statement)
 
     def act(self) -> None:
-        """Changes a few rows of one table or of several at once."""
+        """Change a few rows of one table or of several in one transaction."""
         touched = self.rng.sample(self.tables, self.rng.randint(1, len(self.tables)))
         self.run(*(self._change(table) for table in touched for _ in range(self.rng.choice([1, 1, 2, 3]))))
 
@@ -85,7 +85,7 @@ class DrawnSchema:
         return self.change(table, self.rng.randrange(ROWS), self.rng.randrange(ROWS))
 
     def change(self, table: str, key: int, other: int) -> str:
-        """A row inserted, if there is none of its key, or deleted, or two rows updated."""
+        """Return SQL that inserts a row unless its key exists, deletes it, or updates two rows."""
         how = self.rng.random()
         if how < 0.25:
             return f"DELETE FROM {self.place.table(table)} WHERE id = {key}"
@@ -102,7 +102,7 @@ class DrawnSchema:
 
     @property
     def words(self) -> Words:
-        """Those of its database."""
+        """The SQL of its database."""
         return WORDS if self.place.kind == FIRST else FAMILY_WORDS
 
     def _value(self, column: str) -> str:
@@ -114,16 +114,16 @@ class DrawnSchema:
 
 
 class Queries:
-    """Draws queries over a schema.
+    """A source of random queries over a schema.
 
     Args:
-        rng: Where chance comes from.
-        schema: Whose tables they are over.
-        views: Draw derived relations as views too, over tables and over views drawn before; they are to be made.
+        rng: The source of chance.
+        schema: The schema whose tables the queries read.
+        views: Draw derived relations as views too, over tables and over views drawn before; the caller creates them.
         brackets: Draw joins in brackets too.
 
     Attributes:
-        views: Definitions by name, in the order in which they can be made.
+        views: Definitions by name, in an order in which they can be created.
     """
 
     def __init__(self, rng: Random, schema: DrawnSchema, *, views: bool = False, brackets: bool = False) -> None:
@@ -136,7 +136,7 @@ class Queries:
         self._parts: list[str] = []
 
     def draw(self) -> DrawnQuery:
-        """A new one."""
+        """Return a new query."""
         self._ctes, self._parts = [], []
         shape = self.rng.choice(["plain", "plain", "grouped", "grouped", "distinct", "union", "total"])
         text, key = getattr(self, f"_{shape}")()
@@ -144,7 +144,7 @@ class Queries:
         return DrawnQuery(given + text, tuple(key), (shape, *sorted(set(self._parts))))
 
     def read(self, text: str) -> list[str]:
-        """The tables that a drawn text reads, through views too."""
+        """Return the tables that a drawn text reads, also through views."""
         behind = [self.read(body) for name, body in self.views.items() if f".{name} " in text]
         return [t for t in self.tables if f".{t} " in text or any(t in tables for tables in behind)]
 
@@ -161,7 +161,7 @@ class Queries:
     def _grouped(self) -> tuple[str, list[str]]:
         aliases, source = self._source()
         groups = [self._group(aliases) for _ in range(self.rng.choice([1, 1, 2]))]
-        groups = groups if self.place.kind == FIRST else list(dict.fromkeys(groups))  # MariaDB takes none of them twice
+        groups = groups if self.place.kind == FIRST else list(dict.fromkeys(groups))  # MariaDB accepts no group twice
         shown = [f"{group} AS k{n}" for n, group in enumerate(groups)]
         having = ""
         if self.rng.random() < 0.4:
@@ -200,7 +200,7 @@ class Queries:
 
     # -- relations ---------------------------------------------------------------------------------------------------
     def _source(self, most: int = 3) -> tuple[list[str], str]:
-        """One to three joined relations with conditions: (their aliases, the text of FROM and WHERE)."""
+        """Return one to three joined relations with conditions: (aliases, text of FROM and WHERE)."""
         aliases, text, sides = [self._alias()], "", list[str]()
         text = self._relation(aliases[0])
         for _ in range(self.rng.randint(0, most - 1)):

@@ -1,4 +1,4 @@
-"""Streams of drawn queries, polled without delivering: what a site holds is what its batches say."""
+"""Streams of drawn queries, polled without delivery, and comparisons of their replicas."""
 
 from __future__ import annotations
 
@@ -18,28 +18,31 @@ from tests.support.query_drawing import STAMP, DrawnQuery
 
 
 def delta(place: Place, stamped: Sequence[str]) -> dict[str, Any]:
-    """Variant delta as configuration, with timestamps in some tables; each poll looks for rows that are gone."""
+    """Return variant delta as configuration, with timestamps in the given tables.
+
+    Each poll searches for deleted rows.
+    """
     stamps = {place.table(table): STAMP for table in stamped}
     more = {"zone": "UTC", "deletes": {"every": "1ms"}} if stamps else {}
     lag = (
         {"lag": "2ms", "margin": "1ms"} if stamps and place.kind != FIRST else {}
-    )  # open transactions cannot all be seen there
+    )  # open transactions are not all visible there
     return {"type": "vbd", "variant": "delta", "timestamps": stamps, **more, **lag}
 
 
 def some_stamps(rng: Random, tables: Sequence[str]) -> list[str]:
-    """Some of the tables, now and then all or none."""
+    """Return some of the tables, now and then all or none."""
     return rng.sample(list(tables), rng.randint(0, len(tables)))
 
 
 def stream(name: str, drawn: DrawnQuery, strategy: dict[str, Any]) -> dict[str, Any]:
-    """A stream's configuration."""
+    """Return a stream's configuration."""
     key = {"key": list(drawn.key)} if drawn.key else {}
     return {"name": name, "query": drawn.text, **key, "strategy": strategy, "baseline": "silent"}
 
 
 def detect(project: qbcd.Project, name: str) -> list[Detection]:
-    """One poll that finds and keeps, and delivers nothing."""
+    """Run a poll that detects and commits changes, and delivers nothing."""
     work = assembly_of(project).open_stream(name)
     with work.site.context.hold() as held:
         plan, _ = plan_of(work, held.row)

@@ -18,14 +18,18 @@ from tests.support import places
 from tests.support.places import FIRST, place_of
 
 STRATEGIES = ("mds", "id_rcs")
-# What a refused attempt may leave: the lease's token, a line of history, and what a guard wants confirmed.
+# Differences that a refused attempt may leave: the lease's token, a row in the history, a refusal that waits for
+# confirmation.
 _MAY_MOVE = frozenset({"lease", "qbcd_lease", "qbcd_history", "qbcd_refusal", "qbcd_pin", "pin"})
 _TOKENS = frozenset({"fencing_token", "seal"})
 
 
 @dataclass(frozen=True)
 class Traces:
-    """Everything that a poll could move: rows of qbcd's and of the user's tables, files of workdir and sinks."""
+    """All that a poll could change: rows of qbcd's and of the user's tables, and files.
+
+    The files are those of workdir and sinks.
+    """
 
     source: dict[str, Any]
     state: dict[str, Any]
@@ -68,7 +72,7 @@ def _files(folder: Path) -> dict[str, str]:
 
 @dataclass
 class Place:
-    """A database with a project's folder, and what a refusal there reads like.
+    """A database with a project's folder, and checks of refusals there.
 
     Attributes:
         admin: URL of the superuser.
@@ -79,12 +83,12 @@ class Place:
 
     @property
     def there(self) -> places.Place:
-        """The database by itself, for what is said in its words."""
+        """The database as a place of `tests.support.places`."""
         return place_of(self.admin)
 
     @property
     def host(self) -> str:
-        """Host and port, as messages name them."""
+        """Host and port, as in messages."""
         return self.there.host
 
     @property
@@ -93,18 +97,18 @@ class Place:
         return self.there.name
 
     def url_as(self, role: str, password: str = "") -> str:
-        """URL of another role."""
+        """Return the URL of another role."""
         return self.there.url_as(role, password)
 
     def sql(self, text: str, params: Any = None) -> list[tuple[Any, ...]]:
-        """Runs SQL as the superuser."""
+        """Run SQL as the superuser."""
         return self.there.sql(text, params)
 
     def refused(self, action: Callable[[], object], kind: type[QbcdError], code: int) -> str:
-        """Runs `action`, which must be refused by an error of exactly `kind` and move nothing.
+        """Run `action`, which must be refused by an error of exactly `kind` and change nothing.
 
         Returns:
-            The whole message, with HOST and DATABASE in the place of what changes from run to run.
+            The whole message, with HOST and DATABASE instead of the names that differ between runs.
         """
         with self.unmoved(), pytest.raises(QbcdError) as caught:
             action()
@@ -115,7 +119,7 @@ class Place:
 
     @contextmanager
     def unmoved(self) -> Iterator[None]:
-        """Nothing may move while the block runs."""
+        """Fail if anything changes during the block."""
         before = traces(self.admin, self.folder)
         yield
         after = traces(self.admin, self.folder)
@@ -124,26 +128,26 @@ class Place:
         assert after.files == before.files
 
     def plain(self, error: BaseException) -> str:
-        """The message without what changes from run to run."""
+        """Return the message without names that differ between runs."""
         text = str(error).replace(self.host, "HOST").replace(self.database, "DATABASE")
         return text.replace(f"{self.folder}/", "")
 
 
 @contextmanager
 def new_place(server: Any, folder: Path, kind: str = FIRST) -> Iterator[Place]:
-    """A fresh database of a running server, and a project folder."""
+    """Make a new database of a running server, and a project folder."""
     folder.mkdir(parents=True, exist_ok=True)
     with places.new_place(server, kind) as made:
         yield Place(made.url, folder)
 
 
 def new_role(place: Place) -> AbstractContextManager[str]:
-    """A login role without rights in the place's database, dropped afterwards."""
+    """Create a login role without rights in the place's database; drop it at the end."""
     return place.there.user()
 
 
 def polled(project: qbcd.Project, stream: str, **options: Any) -> list[dict[str, int]]:
-    """One poll; the counts of the batch that it found, if any; its error is raised."""
+    """Poll once; return the counts of the batch that it found, if any, or raise its error."""
     outcome = project.run([stream], once=True, **options).outcomes[0]
     if outcome.error is not None:
         raise outcome.error

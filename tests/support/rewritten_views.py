@@ -1,4 +1,4 @@
-"""Expressions asked for as they are, and as qbcd writes them for variant delta: both must give the same values."""
+"""Comparison of expressions with the form in which qbcd writes them for variant delta."""
 
 from __future__ import annotations
 
@@ -14,26 +14,28 @@ from tests.support.places import Place
 
 
 def listed(text: str) -> list[str]:
-    """The expressions of a text, of which two semicolons stand between each."""
+    """Return the expressions of a text; two semicolons separate them."""
     return [one.strip() for line in text.strip().splitlines() for one in line.split(";;")]
 
 
-def told(place: Place, conn: Any, query: str) -> str:
-    """Its values with their types."""
+def typed_values(place: Place, conn: Any, query: str) -> str:
+    """Return the values of a query with their types."""
     return repr([bytes(x) if isinstance(x, memoryview) else x for (x,) in place.run(conn, query)])
 
 
 def functions_of(
     texts: Collection[str], scalars: Collection[str], place: Place, dialect: str, known: Collection[str]
 ) -> set[str]:
-    """Asks for each expression over table v both ways; which functions they call.
+    """Compare the values of each expression over table v in both forms.
+
+    Return the functions that the expressions call.
 
     Args:
         texts: The expressions.
-        scalars: Those of them that have a value for each row.
-        place: Where table v is.
+        scalars: The expressions that have a value for each row.
+        place: The database that has table v.
         dialect: sqlglot's name of its dialect.
-        known: As :func:`~qbcd.queries.views.check_written_again` takes it.
+        known: See :func:`~qbcd.queries.views.check_written_again`.
     """
     seen = set[str]()
     with place.connect() as conn:
@@ -41,7 +43,7 @@ def functions_of(
             query = f"SELECT {text} AS x FROM v"
             tree = sqlglot.parse_one(query, read=dialect)
             again, order = tree.sql(dialect=dialect), " ORDER BY id" if text in scalars else ""
-            written, rewritten = (told(place, conn, one + order) for one in (query, again))
+            written, rewritten = (typed_values(place, conn, one + order) for one in (query, again))
             assert written == rewritten, (query, again)
             try:
                 check_written_again(query, dialect, known)
@@ -53,8 +55,8 @@ def functions_of(
 
 
 def is_another_value(text: str, place: Place, dialect: str) -> bool:
-    """Return True if an expression has other values when it is written again."""
+    """Return True if the rewritten expression has other values."""
     query = f"SELECT {text} AS x FROM v"
     again = sqlglot.parse_one(query, read=dialect).sql(dialect=dialect)
     with place.connect() as conn:
-        return told(place, conn, f"{query} ORDER BY id") != told(place, conn, f"{again} ORDER BY id")
+        return typed_values(place, conn, f"{query} ORDER BY id") != typed_values(place, conn, f"{again} ORDER BY id")

@@ -1,7 +1,7 @@
-"""A scene for fault tests: one small table, one stream, and everything its sinks ever showed.
+"""A scene for fault tests: one small table, one stream, and all events of its sinks.
 
-Rows are few and plain; what counts here is which events come, how often, and under which names. A replay of a sink over
-the rows that stood there at the baseline must give the source.
+Rows are few and plain; the tests check which events come, how often, and under which ids. Replay of a sink over the
+rows of the baseline must give the source.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ T = TypeVar("T", bound="Scene")
 STREAM = "s"
 ROWS = 12
 TABLE = "DROP TABLE IF EXISTS t; CREATE TABLE t (id integer PRIMARY KEY, v text, n integer DEFAULT 0)"
-# One of each: insert, update, delete, and a key that changes; `{n}` makes every call's values its own.
+# One of each: insert, update, delete, and a key that changes; `{n}` makes the values of every call different.
 CHANGE = """
 INSERT INTO t (id, v) VALUES (100 + {n}, 'new {n}');
 UPDATE t SET v = 'changed {n}' WHERE id IN (2, 7);
@@ -37,7 +37,7 @@ UPDATE t SET id = 1000 + {n} WHERE id = (SELECT i FROM (SELECT max(id) AS i FROM
 """
 
 _SMALL = {"type": "id_rcs", "rows_per_range": 4}  # so that a change leaves some ranges clean
-# By name, where it is not the strategy's own: what the table's configuration has.
+# Configurations of the table by a name, where the name is not that of a strategy.
 WAYS: Mapping[str, dict[str, Any]] = {
     "id_rcs": {"strategy": _SMALL},
     "id_rcs_hash": {"strategy": {**_SMALL, "buckets": "hash"}},
@@ -54,12 +54,12 @@ class Scene:
     """A table `t` in the database at `url`, captured by stream `s` of a project in `folder`.
 
     Args:
-        strategy: A name in :data:`WAYS`, or as configuration.
-        sinks: By name, as configuration; by default one jsonl sink ``changes``.
+        strategy: A name in :data:`WAYS`, or a strategy as configuration.
+        sinks: Sinks by name, as configuration; by default one jsonl sink ``changes``.
         more: Further keys of the table's configuration.
 
     Attributes:
-        key: The columns that tell its rows apart.
+        key: The columns that identify its rows.
     """
 
     key: tuple[str, ...] = ("id",)
@@ -82,7 +82,7 @@ class Scene:
         table = {"name": STREAM, "table": self.place.table("t"), **(how or {"strategy": strategy}), **more}
         self.data = config(source_url or url, table, sinks=self.sinks, **({"state": state} if state else {}))
         self.changes = 0
-        self.base: list[tuple[Any, ...]] = []  # what a consumer loads before the first batch
+        self.base: list[tuple[Any, ...]] = []  # rows that a consumer loads before the first batch
         self.project = opened(self.data, folder, spark)
 
     def __enter__(self: T) -> T:
@@ -93,25 +93,25 @@ class Scene:
 
     # -- the source --------------------------------------------------------------------------------------------------
     def make_table(self) -> None:
-        """Makes the table anew."""
+        """Make the table, or recreate it."""
         self.place.sql(TABLE)
         self.place.insert("t", [(i, f"old {i}", 0) for i in range(1, ROWS + 1)])
 
     def change(self) -> None:
-        """Inserts, updates, deletes and changes a key, in one transaction."""
+        """Insert, update, delete and change a key, in one transaction."""
         self.changes += 1
         self.place.sql(CHANGE.format(n=self.changes))
 
     def more(self, numbers: Iterable[int]) -> None:
-        """Inserts rows under other keys than those of `change`, in one transaction."""
+        """Insert rows with keys that `change` does not use, in one transaction."""
         self.place.insert("t", [(i, f"more {i}", 0) for i in numbers])
 
     def source(self) -> list[tuple[Any, ...]]:
-        """The table's rows, by key."""
+        """Return the table's rows, ordered by key."""
         return self.place.sql("SELECT id, v, n FROM t ORDER BY id")
 
     def put(self, rows: list[tuple[Any, ...]]) -> None:
-        """Puts the table back to `rows`, in one transaction."""
+        """Set the table back to `rows`, in one transaction."""
         with self.place.connect() as conn:
             self.place.run(conn, "DELETE FROM t")
             for row in rows:
@@ -119,17 +119,17 @@ class Scene:
 
     # -- the stream --------------------------------------------------------------------------------------------------
     def again(self) -> qbcd.Project:
-        """The same project opened a second time, as another process would; for the caller to close."""
+        """Open the same project a second time, as another process would; the caller closes it."""
         return opened(self.data, self.folder, self.spark)
 
     def prepare(self) -> None:
-        """Takes the baseline."""
+        """Prepare the stream."""
         stream = self.project.stream(STREAM)
         self.base = [] if stream.config.baseline == "events" else self.source()
         stream.prepare()
 
     def begin(self) -> Scene:
-        """Table and baseline, then a first change, polled and delivered."""
+        """Make and prepare the table, then make a first change, poll and deliver it."""
         self.make_table()
         self.prepare()
         self.change()
@@ -137,11 +137,11 @@ class Scene:
         return self
 
     def poll(self, **options: Any) -> Outcome:
-        """One poll; its error, or a sink's, is raised."""
+        """Poll once; raise its error or that of a sink."""
         return poll(self.project, STREAM, **options)[0]
 
     def work(self) -> Stream:
-        """The stream with all that works on it, for a look from inside."""
+        """Return the stream with all its parts, to inspect them."""
         return assembly_of(self.project).open_stream(STREAM)
 
     @property
@@ -150,17 +150,17 @@ class Scene:
         return self.work().site
 
     def sealed(self) -> list[BatchHeader]:
-        """The batches that the site has, oldest first."""
+        """Return the batches of the site, oldest first."""
         return self.site.context.batches()
 
     def acks(self) -> dict[str, tuple[int, int]]:
-        """By sink, the (epoch, batch_seq) that it acknowledged."""
+        """Return by sink the (epoch, batch_seq) that it acknowledged."""
         return {
             sink: (ack.epoch, ack.seq) for sink, ack in assembly_of(self.project).state.acknowledged(STREAM).items()
         }
 
-    def mark(self) -> Any:
-        """Everything that a refused poll may not change, comparable."""
+    def fingerprint(self) -> Any:
+        """Return all that a refused poll may not change, in a form that can be compared."""
         row = self.site.context.row()
         assert row is not None
         return row.version, row.epoch, row.last_batch_seq, dict(row.checkpoint), self.sealed()
@@ -176,7 +176,7 @@ class Scene:
         }
 
     def seen(self, sink: str = "changes") -> Seen:
-        """The complete batches in a sink."""
+        """Return the complete batches in a sink."""
         folder = self.folder / "out" / sink
         if self.sinks[sink]["type"] == "jsonl":
             named = jsonl_batches(folder, STREAM)
@@ -192,10 +192,13 @@ class Scene:
         return [{**image, **{name: image.get(name) for name in ("key", "before", "after")}} for image in images]
 
     def check(self, sink: str = "changes") -> Seen:
-        """A replay of the sink's last epoch gives the source; its numbers have no gap; every event has its own id."""
+        """Check the sink: replay gives the source, numbers have no gap, event ids are unique.
+
+        Only the last epoch is replayed.
+        """
         seen = self.seen(sink)
         ids = [event["event_id"] for events in seen.values() for event in events]
-        assert len(ids) == len(set(ids)), f"{sink}: an event_id stands twice: {sorted(ids)}"
+        assert len(ids) == len(set(ids)), f"{sink}: an event_id occurs twice: {sorted(ids)}"
         last = max((epoch for epoch, _ in seen), default=0)
         numbers = sorted(seq for epoch, seq in seen if epoch == last)
         assert numbers == list(range(1, 1 + len(numbers))) or last > min(seen)[0], f"{sink}: a gap in {numbers}"
@@ -209,21 +212,20 @@ class Scene:
 def replay(
     base: list[tuple[Any, ...]], found: list[list[dict[str, Any]]], key: Sequence[str] = ("id",)
 ) -> dict[Any, tuple[Any, ...]]:
-    """The rows that batches of events make of `base`, each batch applied as a set.
+    """Return the rows that `base` becomes by batches of events, each applied as a set.
 
-    Every old row must be there, as its image says, and a key stands at most once in a batch
-    (docs/design/protocol.md#rule-14).
+    Every old row must exist as its image says, and a key may occur once in a batch (docs/design/protocol.md#rule-14).
     """
     rows = {row[0]: row for row in base}
     for events in found:
         keys = [_name(event["key"], key) for event in events if event["key"]]
-        assert len(keys) == len(set(keys)), f"a key stands twice in a batch: {sorted(keys)}"
+        assert len(keys) == len(set(keys)), f"a key occurs twice in a batch: {sorted(keys)}"
         for event in (e for e in events if e["op"] in "ud"):
-            gone = event["key"] or event["before"]  # a table without a key has rows that go and rows that come
-            old = rows.pop(_name(gone, key), None)
-            assert old is not None, f"the consumer has no row {gone}"
-            told = event["before"]  # None where the strategy keeps no old values
-            assert told is None or _row(told, key) == old, f"old image {told} is not what the consumer has"
+            deleted = event["key"] or event["before"]  # without a key, `before` identifies the row
+            old = rows.pop(_name(deleted, key), None)
+            assert old is not None, f"the consumer has no row {deleted}"
+            before = event["before"]  # None where the strategy keeps no old values
+            assert before is None or _row(before, key) == old, f"old image {before} is not what the consumer has"
         for image in (_row(event["after"], key) for event in events if event["after"] is not None):
             assert image[0] not in rows, f"key {image[0]} is there already"
             rows[image[0]] = image
@@ -240,7 +242,7 @@ def _row(image: dict[str, Any], key: Sequence[str]) -> tuple[Any, ...]:
 
 
 def same_events(earlier: Seen, later: Seen) -> None:
-    """Whatever was seen earlier stands later as it was: equal `event_id` only for equal events."""
+    """Check that all events seen earlier are still there, each with its `event_id`."""
     now = {event["event_id"]: event for events in later.values() for event in events}
     for events in earlier.values():
         for event in events:

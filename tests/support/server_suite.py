@@ -1,6 +1,6 @@
 """Tests of stores on a server that several sessions create and write at once.
 
-Each kind of server runs them.
+The modules of each kind of server subclass them.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class StepSuite:
             place.store.check_pin(step, pin)
         assert current(place).last_batch_seq == 1
 
-    def test_a_reader_sees_nothing_that_a_collector_in_hand_lets_go(self, place: Place) -> None:
-        """Its pin comes before the collector's look at pins, or its look at the manifest after the other's commit."""
+    def test_a_reader_sees_nothing_that_a_running_collector_deletes(self, place: Place) -> None:
+        """A pin is added before the collector reads pins, or the manifest is read after its commit."""
         registered(place)
         with place.write() as conn:
             row = place.store.lock(conn, STREAM, PROJECT, 0, 0)
@@ -169,11 +169,11 @@ class StepSuite:
         row = current(place)
         assert row in results
         busy = [result for result in results if result != row]
-        assert [type(error) for error in busy] == [SourceError] * len(busy)  # those whom the server chose to end
+        assert [type(error) for error in busy] == [SourceError] * len(busy)  # sessions that the server chose to end
 
 
 def live(place: Place, name: str) -> None:
-    """All that a stream's life writes, by sessions that wait for nobody longer than a second."""
+    """Write all that a stream writes in its life; no session waits for a lock over a second."""
 
     @contextmanager
     def write() -> Iterator[Connection]:
@@ -210,12 +210,12 @@ class Killed(BaseException):
 
 @contextmanager
 def killed_before(number: int) -> Iterator[None]:
-    """Of all that makes something, and of commits, the one of this number is never sent."""
+    """Lose the statement with this number among commits and those that create something."""
     left = itertools.count(number - 1, -1)
 
     def count(conn: Connection) -> None:
         if next(left) == 0:
-            conn.invalidate()  # the server is left alone with what was begun
+            conn.invalidate()  # leaves the server alone with what was begun
             raise Killed
 
     def statement(conn: Connection, _cursor: object, text: str, *_: object) -> None:
@@ -299,7 +299,7 @@ class MakingSuite:
                 store.create(conn)
                 store.register(conn, PROJECT, STREAM)
                 conn.execute(store.tables.layout.delete())
-            with pytest.raises(Refused, match="does not say which format"), write() as conn:
+            with pytest.raises(Refused, match="has no valid format version"), write() as conn:
                 assert store.exists(conn)
                 store.create(conn)
 

@@ -32,7 +32,7 @@ def header_of(
     fingerprint: str = "f1",
     counts: dict[str, int] | None = None,
 ) -> BatchHeader:
-    """A header over `columns`; the key is the first column unless named."""
+    """Return a header over `columns`; the key is the first column unless named."""
     return BatchHeader(
         stream=stream,
         epoch=epoch,
@@ -51,7 +51,10 @@ def header_of(
 
 
 def staged_rows(spark: SparkSession, header: BatchHeader, rows: Sequence[Sequence[Any]]) -> DataFrame:
-    """A DataFrame of staged rows: op, reason, pair_id, ordinal, changed, b_0.., a_0.. in wire form."""
+    """Return a DataFrame of staged rows in wire form.
+
+    Its columns are op, reason, pair_id, ordinal, changed, b_0.., a_0...
+    """
     wire = [_WIRE.get(travel.kind, "string") for _, travel in header.columns]
     images = [f"{side}_{i} {kind}" for side in "ba" for i, kind in enumerate(wire)]
     fixed = "op string, reason string, pair_id bigint, ordinal bigint, changed string"

@@ -1,7 +1,7 @@
-"""A scene for the strategies that need more of a table than a key: a timestamp, a delete flag, a checksum column.
+"""A scene whose table has a timestamp, a delete flag and a checksum column.
 
-The application behind it writes the time with every change. Where the strategy reads a delete flag, it flags rows and
-brings them back; a changed key is then a flagged row and a new one.
+Its application writes the time with every change. If the strategy reads a delete flag, the application flags rows and
+revives them; a changed key is then a flagged row and a new one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DROP TABLE IF EXISTS t;
 CREATE TABLE t (id integer PRIMARY KEY, v varchar(40), n integer DEFAULT 0, at {when}, gone boolean DEFAULT FALSE,
   row_sum bigint)
 """
-# As the plain scene's; a row that comes and goes between two polls is among it.
+# The same changes as in the plain scene.
 COME = """
 INSERT INTO t (id, v, at) VALUES (100 + {n}, 'new {n}', {now});
 UPDATE t SET v = 'changed {n}', at = {now} WHERE id IN (2, 7)
@@ -55,7 +55,7 @@ INSERT INTO t (id, v, at) VALUES (1000 + {{n}}, 'moved {{n}}', {{now}})
 
 
 class StampedScene(Scene):
-    """A scene whose table has all that a strategy in the source may ask for.
+    """A scene whose table has every column that a strategy may need.
 
     Args:
         strategy: A name in :data:`STAMPED`.
@@ -64,7 +64,7 @@ class StampedScene(Scene):
     def __init__(self, url: str, folder: Path, strategy: str, spark: SparkSession, **more: Any) -> None:
         how = STAMPED[strategy]
         self.flagged = "delete_flag" in how
-        # where a server does not show who writes, the user has to say how long a transaction takes
+        # on servers that do not show who writes, the configuration bounds the duration of transactions
         if "timestamp" in how and not url.startswith("postgresql"):
             how = {**how, "lag": "2ms"}
         super().__init__(url, folder, how, spark, **{"exclude": _SERVICES, **more})
@@ -93,22 +93,22 @@ class StampedScene(Scene):
             f"UPDATE t SET gone = TRUE, at = {self.now} WHERE NOT gone AND" if self.flagged else "DELETE FROM t WHERE"
         )
         with self.place.connect() as conn:
-            standing = {row[0] for row in self.place.run(conn, "SELECT id FROM t")}
-            for key in standing - wanted:
+            existing = {row[0] for row in self.place.run(conn, "SELECT id FROM t")}
+            for key in existing - wanted:
                 self.place.run(conn, f"{away} id = %s", [key])
             for key, v, n in rows:
                 sets = f"v = %s, n = %s, gone = FALSE, at = {self.now}"
                 come = f"INSERT INTO t (v, n, at, id) VALUES (%s, %s, {self.now}, %s)"
                 change = f"UPDATE t SET {sets} WHERE id = %s"
-                self.place.run(conn, change if key in standing else come, [v, n, key])
+                self.place.run(conn, change if key in existing else come, [v, n, key])
         time.sleep(PAST_THE_MARGIN)
 
     def flagged_rows(self) -> list[int]:
-        """Keys of the flagged rows that still stand in the table."""
+        """Return the keys of the flagged rows that still exist in the table."""
         return [row[0] for row in self.place.sql("SELECT id FROM t WHERE gone ORDER BY id")]
 
 
 def scene_of(url: str, folder: Path, strategy: str, spark: SparkSession, **more: Any) -> Scene:
-    """A scene for any strategy that tests know by a name."""
+    """Return a scene for any strategy that tests know by a name."""
     kind = StampedScene if strategy in STAMPED else MixedScene if strategy.endswith("mixed") else Scene
     return kind(url, folder, strategy, spark, **more)

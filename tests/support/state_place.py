@@ -1,4 +1,4 @@
-"""A place where streams are kept, whichever database it is, and a second process that works on it."""
+"""A store of streams on any database, and a second process that uses it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ STREAM = "orders"
 
 @dataclass(frozen=True)
 class Place:
-    """One store under test: `write` gives a connection in a transaction of its own, from any thread."""
+    """A store under test.
+
+    `write` yields a connection in a transaction of its own, from any thread.
+    """
 
     url: str
     schema: str | None
@@ -33,7 +36,7 @@ class Place:
 
 @contextmanager
 def open_place(url: str, schema: str | None) -> Iterator[Place]:
-    """The state database at `url`, or schema `schema` of the source at `url`."""
+    """Open the state database at `url`, or schema `schema` of the source at `url`."""
     if schema is None:
         with ProjectState(url) as state:
             yield Place(url, None, state.store, state.write)
@@ -47,7 +50,7 @@ def open_place(url: str, schema: str | None) -> Iterator[Place]:
 
 @contextmanager
 def in_source(url: str, schema: str) -> Iterator[Callable[[], AbstractContextManager[Connection]]]:
-    """Write transactions on the source at `url`, as a database site makes them."""
+    """Return write transactions on the source at `url`, as the database wing makes them."""
     source = Source("shop", make_url(url), connector_for(url), schema)
 
     @contextmanager
@@ -62,7 +65,7 @@ def in_source(url: str, schema: str) -> Iterator[Callable[[], AbstractContextMan
 
 
 def header(seq: int, *, epoch: int = 100, fingerprint: str = "") -> BatchHeader:
-    """A batch of the stream with every field set."""
+    """Return a batch header of the stream with every field set."""
     array = Travel("array", element=Travel("decimal", 10, 2))
     return BatchHeader(
         STREAM,
@@ -84,7 +87,7 @@ def header(seq: int, *, epoch: int = 100, fingerprint: str = "") -> BatchHeader:
 
 @contextmanager
 def child(place: Place, mode: str, ttl: float) -> Iterator[subprocess.Popen[str]]:
-    """Another process that has taken the stream's lease."""
+    """Start another process that has acquired the stream's lease."""
     command = [sys.executable, "-m", "tests.support.state_place", place.url, place.schema or "", mode, str(ttl)]
     root = Path(__file__).parents[2]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=root)
@@ -98,7 +101,7 @@ def child(place: Place, mode: str, ttl: float) -> Iterator[subprocess.Popen[str]
 
 
 def _main(url: str, schema: str, mode: str, ttl: float) -> None:
-    """Takes the lease, waits for a line, tries to commit a step and says what came of it."""
+    """Acquire the lease, wait for a line, try to commit a step, and print the result."""
     with open_place(url, schema or None) as place:
         keeper = LeaseKeeper(place.store, STREAM, place.write, ttl=ttl)
         with keeper:

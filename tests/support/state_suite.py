@@ -1,7 +1,4 @@
-"""Tests of a stream store, run over each kind of store.
-
-The modules of the stores subclass them.
-"""
+"""Tests of a stream store; the modules of each kind of store subclass them."""
 
 from __future__ import annotations
 
@@ -44,7 +41,7 @@ def take(place: Place, ttl: float = 30.0) -> tuple[Owner, int]:
 
 
 def taken_later(place: Place) -> tuple[Owner, int]:
-    """As `take`, as soon as the lease is free."""
+    """Acquire the lease as soon as it is free."""
     found: list[tuple[Owner, int]] = []
 
     def try_it() -> bool:
@@ -57,7 +54,7 @@ def taken_later(place: Place) -> tuple[Owner, int]:
 
 
 def lease_end(place: Place) -> float:
-    """The instant up to which the lease is held, by the store's clock."""
+    """Return the time at which the lease ends, by the store's clock."""
     table = place.store.tables.lease
     with place.write() as conn:
         return float(conn.execute(table.select().where(table.c.stream == STREAM)).one().until)
@@ -146,9 +143,9 @@ class StreamRowSuite:
         row = registered(place)
         with place.write() as conn:
             moved = place.store.advance(conn, row, last_batch_seq=1)
-        with pytest.raises(StateConflict, match="another poller has moved"), place.write() as conn:
+        with pytest.raises(StateConflict, match="another poller advanced"), place.write() as conn:
             place.store.advance(conn, row, last_batch_seq=50)
-        with pytest.raises(StateConflict, match="another poller has moved"), place.write() as conn:
+        with pytest.raises(StateConflict, match="another poller advanced"), place.write() as conn:
             place.store.lock(conn, STREAM, PROJECT, 0, 0)
         assert current(place) == moved
 
@@ -174,9 +171,9 @@ class StreamRowSuite:
                     place.store.lock(conn, STREAM, "p2", 0, 0)
 
     def test_an_unknown_stream_cannot_be_locked(self, place: Place) -> None:
-        with pytest.raises(StateConflict, match="knows no such stream"), place.write() as conn:
+        with pytest.raises(StateConflict, match="has no such stream"), place.write() as conn:
             place.store.lock(conn, STREAM, PROJECT, 0, 0)
-        with pytest.raises(StateConflict, match="knows no such stream"):
+        with pytest.raises(StateConflict, match="has no such stream"):
             take(place)
 
     def test_numbers_never_go_back_and_outlive_a_reset(self, place: Place) -> None:
@@ -207,7 +204,7 @@ class StreamRowSuite:
         assert take(place)[1] == token + 1
 
     def test_a_lost_reply_is_answered_by_the_row(self, place: Place) -> None:
-        """Version and `advanced_by` say whether a step was committed, and whose it was."""
+        """`version` and `advanced_by` show if a step was committed, and by whom."""
         registered(place)
         _owner, first = take(place, ttl=0.0)
         with place.write() as conn:
@@ -267,10 +264,10 @@ class OutboxSuite:
         registered(place)
         with place.write() as conn:
             place.store.add_batch(conn, header(1), 1)
-        with pytest.raises(StateConflict, match="batch 100/1 is there already"), place.write() as conn:
+        with pytest.raises(StateConflict, match="batch 100/1 exists already"), place.write() as conn:
             place.store.add_batch(conn, header(1, fingerprint="x"), 1)
 
-    def test_only_old_folded_acknowledged_batches_expire_without_a_hole(self, place: Place) -> None:
+    def test_only_old_compacted_acknowledged_batches_expire_without_a_gap(self, place: Place) -> None:
         registered(place)
         with place.write() as conn:
             for seq in (1, 2, 3, 4):
@@ -283,7 +280,7 @@ class OutboxSuite:
 
     def test_ranges_come_in_key_order_with_all_they_carry(self, place: Place) -> None:
         row = registered(place)
-        odd = parts("10", "9", "é\u0000'")  # the source's order, not the text's
+        odd = parts("10", "9", "é\u0000'")  # the source's order, not that of texts
         with place.write() as conn:
             row = place.store.replace_ranges(conn, row, odd)
             assert row.next_range_id == 5
@@ -337,7 +334,7 @@ class OutboxSuite:
                 place.store.replace_ranges(conn, row, bad)
         with place.write() as conn:
             place.store.replace_ranges(conn, row, good)
-        with pytest.raises(StateConflict, match="no longer there"), place.write() as conn:
+        with pytest.raises(StateConflict, match="no longer exists"), place.write() as conn:
             place.store.update_ranges(conn, STREAM, [replace(good[1], range_id=77)])
 
     def test_many_ranges(self, place: Place) -> None:
@@ -399,7 +396,7 @@ class LeaseSuite:
             assert holder(conn, place.store, STREAM) is None
         assert take(place)[1] == 2
 
-    def test_an_expired_lease_is_taken_over_and_its_owner_told(self, place: Place) -> None:
+    def test_an_expired_lease_is_taken_over_and_its_owner_is_refused(self, place: Place) -> None:
         registered(place)
         owner, token = take(place)
         with pytest.raises(LeaseHeld):
@@ -439,7 +436,7 @@ class LeaseSuite:
             with pytest.raises(LeaseHeld, match=f"process {process.pid} on "):
                 take(place)
             os.kill(process.pid, signal.SIGKILL)
-            owner, token = taken_later(place)  # the kernel takes a moment; nobody has reaped the process yet
+            owner, token = taken_later(place)  # the kernel needs a moment; nobody has reaped the process yet
             assert token == 2
             with place.write() as conn:
                 release(conn, place.store, STREAM, owner, token)
@@ -455,7 +452,7 @@ class LeaseSuite:
             os.kill(process.pid, signal.SIGSTOP)
             assert taken_later(place)[1] == 2
             os.kill(process.pid, signal.SIGCONT)
-            assert told(process) == answer
+            assert result_of(process) == answer
         assert (current(place).last_batch_seq, current(place).version) == (0, 0)
 
     def test_a_living_holder_keeps_its_lease_past_the_ttl(self, place: Place) -> None:
@@ -465,25 +462,25 @@ class LeaseSuite:
             wait_until(lambda: lease_end(place) > first + 2.0, what="renewals past the first end")
             with pytest.raises(LeaseHeld):
                 take(place)
-            assert told(process) == "committed"
+            assert result_of(process) == "committed"
             process.wait()
         assert current(place).last_batch_seq == 99
         with place.write() as conn:
-            assert holder(conn, place.store, STREAM) is None  # given back on exit
+            assert holder(conn, place.store, STREAM) is None  # released at the end
 
-    def test_a_keeper_that_lost_its_lease_says_so_and_leaves_the_new_owner_alone(self, place: Place) -> None:
+    def test_a_keeper_that_lost_its_lease_reports_it_and_spares_the_new_owner(self, place: Place) -> None:
         registered(place)
         with LeaseKeeper(place.store, STREAM, place.write, ttl=0.6) as keeper:
             keeper.check()
             with place.write() as conn:
                 conn.execute(place.store.tables.lease.update().values(until=0.0))
-                usurper = Owner.mine()
-                acquire(conn, place.store, STREAM, usurper, 60.0)
+                new_owner = Owner.mine()
+                acquire(conn, place.store, STREAM, new_owner, 60.0)
             wait_until(lambda: is_lost(keeper), what="the keeper's next renewal, which fails")
         with place.write() as conn:
             found = holder(conn, place.store, STREAM)
         assert found is not None
-        assert found[0] == usurper
+        assert found[0] == new_owner
 
     def test_a_keeper_gives_its_lease_back(self, place: Place) -> None:
         registered(place)
@@ -504,7 +501,7 @@ class LeaseSuite:
             take(place)
 
 
-def told(process: subprocess.Popen[str]) -> str:
+def result_of(process: subprocess.Popen[str]) -> str:
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write("go\n")

@@ -1,6 +1,7 @@
-"""Folders of a run: temporary files in memory where there is room, a cache of qbcd's without Java's archive of classes.
+"""Folders of a run: temporary files in memory, and a cache without Java's archive.
 
-A test makes and removes some hundred files for its database alone; on a disk that takes longer than most tests' work.
+For its database alone, a test makes and removes some hundred files; on a disk that takes longer than the rest of most
+tests.
 """
 
 from __future__ import annotations
@@ -13,18 +14,18 @@ from pathlib import Path
 
 MEMORY = Path("/dev/shm")
 ROOM = 4 << 30  # bytes: servers, databases and folders of three processes
-REST = 6 << 30  # bytes: what Java and Python need
+REST = 6 << 30  # bytes for Java and Python
 
 
 def use_memory(environ: MutableMapping[str, str]) -> None:
-    """Put temporary files into memory; keep to `TMPDIR` where the user names it, to the disk where memory is short."""
+    """Put temporary files into memory; respect `TMPDIR`, and use the disk if memory is short."""
     if "TMPDIR" not in environ and _free(MEMORY) >= ROOM and _available() >= ROOM + REST:
         environ["TMPDIR"] = str(MEMORY)
-        tempfile.tempdir = None  # tempfile looks once
+        tempfile.tempdir = None  # tempfile reads TMPDIR once
 
 
 def _free(folder: Path) -> int:
-    """Bytes that a folder of one's own could hold; 0 where there is none."""
+    """Return the free bytes of a folder that we can use; 0 without one."""
     if not os.access(folder, os.W_OK | os.X_OK) or not hasattr(os, "statvfs"):
         return 0
     found = os.statvfs(folder)
@@ -33,7 +34,7 @@ def _free(folder: Path) -> int:
 
 
 def _available() -> int:
-    """Bytes of memory that nobody needs; 0 where the system does not say so."""
+    """Return the bytes of available memory; 0 if the system does not report them."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
     except OSError:
@@ -44,11 +45,11 @@ def _available() -> int:
 def use_cache_without_archive(environ: MutableMapping[str, str], cache: Path) -> Path:
     """Give processes of the run a cache that has the user's drivers, under a path with a blank.
 
-    Java takes no archive of classes from such a path. So none is written, which takes longer than most tests, and each
-    run does the same, whatever the user's cache holds.
+    Java uses no archive of classes on such a path. So none is written, which would take longer than most tests, and
+    each run behaves alike, whatever is in the user's cache.
 
     Returns:
-        The new cache, for the caller to remove.
+        The new cache; the caller removes it.
     """
     made = Path(tempfile.mkdtemp(prefix="qbcd cache "))
     (made / "qbcd").mkdir()
@@ -60,5 +61,5 @@ def use_cache_without_archive(environ: MutableMapping[str, str], cache: Path) ->
 
 
 def remove(cache: Path) -> None:
-    """Remove what `use_cache_without_archive` made; the user's drivers stay."""
+    """Remove the folder that `use_cache_without_archive` made; the user's drivers stay."""
     shutil.rmtree(cache, ignore_errors=True)

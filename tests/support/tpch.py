@@ -1,4 +1,4 @@
-"""TPC-H's tables and those of its queries that can be captured, with refreshes that touch several tables at once."""
+"""TPC-H: its tables, the queries that can be captured, and refreshes of several tables."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ TABLES: dict[str, str] = {
 INDEXES = ("lineitem (l_partkey, l_suppkey)", "orders (o_custkey)", "customer (c_nationkey)", "supplier (s_nationkey)")
 STAMP = "at"
 REVENUE = "SUM(l_extendedprice * (1 - l_discount)) AS revenue"
-# By number: the query without what orders its result, and its key, which is empty where it has one row.
+# By number: the query without ORDER BY, and its key, which is empty if it has one row.
 QUERIES: dict[int, tuple[str, list[str]]] = {
     1: (
         """SELECT l_returnflag, l_linestatus, SUM(l_quantity) AS sum_qty, SUM(l_extendedprice) AS sum_base_price,
@@ -130,7 +130,7 @@ QUERIES: dict[int, tuple[str, list[str]]] = {
         ["c_name", "c_custkey", "o_orderkey", "o_orderdate", "o_totalprice"],
     ),
 }
-# Those with LIMIT, as the benchmark has them; ORDER BY ends in the key.
+# Queries with LIMIT, as the benchmark has them; ORDER BY ends in the key.
 LIMITED = {
     3: "revenue DESC, o_orderdate, l_orderkey, o_shippriority",
     10: "revenue DESC, c_custkey",
@@ -139,18 +139,21 @@ LIMITED = {
 
 
 def generator() -> str | None:
-    """The program of the tpchgen-cli wheel, beside this Python or on the path; None where there is none."""
-    beside = Path(sys.executable).parent / "tpchgen-cli"
-    return str(beside) if beside.exists() else shutil.which("tpchgen-cli")
+    """Return the program of the tpchgen-cli wheel, or None.
+
+    It is next to this Python or on the path.
+    """
+    installed = Path(sys.executable).parent / "tpchgen-cli"
+    return str(installed) if installed.exists() else shutil.which("tpchgen-cli")
 
 
 def query_of(place: Place, text: str) -> str:
-    """A query over the tables of a place."""
+    """Return a query over the tables of a place."""
     return text.replace("public.", f"{place.schema}.")
 
 
 def load(place: Place, folder: Path, program: str, scale: str) -> None:
-    """Makes and fills the tables, each with a timestamp beside its own columns."""
+    """Make and fill the tables, each with a timestamp in addition to its own columns."""
     subprocess.run([program, "-s", scale, "--output-dir", str(folder)], check=True, capture_output=True)
     first = place.kind == FIRST
     stamp = "timestamptz NOT NULL DEFAULT clock_timestamp()" if first else "timestamp(6) NOT NULL DEFAULT now(6)"
@@ -178,7 +181,7 @@ def _insert(place: Place, into: str, lines: Sequence[str]) -> None:
         cursor.executemany(f"INSERT INTO {into} VALUES ({', '.join(['%s'] * len(rows[0]))})", rows)
 
 
-# What a refresh says otherwise than PostgreSQL: the clock, some rows by chance, a text made longer, an earlier day.
+# SQL of a refresh that differs between databases: the clock, some random rows, a longer text, an earlier day.
 FIRST_WORDS = (
     "clock_timestamp()",
     "WHERE ctid IN (SELECT ctid FROM {table} ORDER BY md5({key}::text || '{seed}') LIMIT {n})",
@@ -194,34 +197,34 @@ FAMILY_WORDS = (
 
 
 def refresh(rng: Random, place: Place) -> None:
-    """New orders with their lines, old ones gone with theirs, and a few rows of each other table changed."""
+    """Insert orders with their lines, delete old ones, and change some rows of other tables."""
     seed = rng.randrange(1, 50_000)
     now, some, longer, earlier = FIRST_WORDS if place.kind == FIRST else FAMILY_WORDS
 
-    def which(table: str, column: str, n: int = 6) -> str:
+    def rows_of(table: str, column: str, n: int = 6) -> str:
         return some.format(table=table, key=column, n=n, seed=seed)
 
-    gone = f"SELECT o_orderkey FROM (SELECT o_orderkey FROM orders {which('orders', 'o_orderkey')}) AS gone"
+    old_orders = f"SELECT o_orderkey FROM (SELECT o_orderkey FROM orders {rows_of('orders', 'o_orderkey')}) AS gone"
     place.sql(
         f"""
-        DELETE FROM lineitem WHERE l_orderkey IN ({gone});
-        DELETE FROM orders {which("orders", "o_orderkey")};
-        UPDATE orders SET o_orderkey = o_orderkey + 1000000, {STAMP} = {now} {which("orders", "o_totalprice", 4)};
+        DELETE FROM lineitem WHERE l_orderkey IN ({old_orders});
+        DELETE FROM orders {rows_of("orders", "o_orderkey")};
+        UPDATE orders SET o_orderkey = o_orderkey + 1000000, {STAMP} = {now} {rows_of("orders", "o_totalprice", 4)};
         UPDATE orders SET o_orderdate = {earlier.format("o_orderdate", 200)}, o_orderpriority = '1-URGENT',
-          {STAMP} = {now} {which("orders", "o_clerk")};
-        UPDATE orders SET o_custkey = 1 + o_custkey % 1400, {STAMP} = {now} {which("orders", "o_custkey")};
+          {STAMP} = {now} {rows_of("orders", "o_clerk")};
+        UPDATE orders SET o_custkey = 1 + o_custkey % 1400, {STAMP} = {now} {rows_of("orders", "o_custkey")};
         UPDATE lineitem SET l_quantity = l_quantity + 40, l_discount = 0.06, l_shipmode = 'MAIL', {STAMP} = {now}
-          {which("lineitem", "l_comment", 30)};
+          {rows_of("lineitem", "l_comment", 30)};
         UPDATE lineitem SET l_receiptdate = l_commitdate, l_returnflag = 'R', {STAMP} = {now}
-          {which("lineitem", "l_extendedprice", 30)};
+          {rows_of("lineitem", "l_extendedprice", 30)};
         UPDATE lineitem SET l_shipdate = '1994-06-01', l_quantity = 5, l_discount = 0.06, {STAMP} = {now}
-          {which("lineitem", "l_orderkey", 5)};
+          {rows_of("lineitem", "l_orderkey", 5)};
         UPDATE customer SET c_mktsegment = 'BUILDING', c_nationkey = (c_nationkey + 1) % 25, {STAMP} = {now}
-          {which("customer", "c_name")};
-        UPDATE supplier SET s_nationkey = (s_nationkey + 7) % 25, {STAMP} = {now} {which("supplier", "s_name", 2)};
-        UPDATE part SET p_name = {longer.format("p_name", " green")}, {STAMP} = {now} {which("part", "p_name")};
-        UPDATE partsupp SET ps_supplycost = ps_supplycost + 1, {STAMP} = {now} {which("partsupp", "ps_comment")};
-        UPDATE nation SET n_name = {longer.format("n_name", ".")}, {STAMP} = {now} {which("nation", "n_name", 1)}
+          {rows_of("customer", "c_name")};
+        UPDATE supplier SET s_nationkey = (s_nationkey + 7) % 25, {STAMP} = {now} {rows_of("supplier", "s_name", 2)};
+        UPDATE part SET p_name = {longer.format("p_name", " green")}, {STAMP} = {now} {rows_of("part", "p_name")};
+        UPDATE partsupp SET ps_supplycost = ps_supplycost + 1, {STAMP} = {now} {rows_of("partsupp", "ps_comment")};
+        UPDATE nation SET n_name = {longer.format("n_name", ".")}, {STAMP} = {now} {rows_of("nation", "n_name", 1)}
     """.replace("%", "%%"),
         [],
     )

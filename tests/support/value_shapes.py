@@ -1,6 +1,6 @@
 """Kinds of columns of a model: captured values, and columns that writers maintain.
 
-Values are Python's; a shape says what they are called in each database and what becomes of them in an event.
+Values are Python's; a shape has their SQL types in each database and their form in events.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ class Shape:
     Attributes:
         first: SQL type in PostgreSQL.
         family: SQL type in MariaDB and MySQL.
-        values: What there is to choose from.
-        told: The value in an event.
+        values: Values to choose from.
+        event_value: Function that returns the value in an event.
     """
 
     first: str
     family: str
     values: Sequence[Any]
-    told: Callable[[Any], Any] = lambda value: value
+    event_value: Callable[[Any], Any] = lambda value: value
 
 
 def _moment(value: dt.datetime) -> str:
@@ -53,14 +53,15 @@ SHAPES: Mapping[str, Shape] = {
 
 @dataclass(frozen=True)
 class Service:
-    """A column that writers keep for those who look for changes; no stream captures it.
+    """A column that writers maintain for readers of changes; no stream captures it.
 
     Attributes:
         first: SQL type in PostgreSQL.
         family: SQL type in MariaDB and MySQL.
-        made: What an insert writes: SQL with ``{clock}``, the server's time, ``{two_hours_on}``, that in a zone two
-            hours ahead, ``{clock_or_null}``, by chance, ``{number}``, one larger with each insert, or ``{gone}``.
-        moved: What an update writes; None leaves it.
+        made: SQL that an insert writes. Placeholders: ``{clock}``, the server's time; ``{two_hours_on}``, the time in a
+            zone two hours ahead; ``{clock_or_null}``, one of both at random; ``{number}``, larger with each write;
+            ``{flagged}``.
+        moved: SQL that an update writes; None keeps the value.
     """
 
     first: str
@@ -68,13 +69,17 @@ class Service:
     made: str
     moved: str | None = None
 
-    def written(self, kind: str, rng: Random, *, number: int, gone: bool, anew: bool) -> str | None:
-        """The SQL that an insert (`anew`) or an update writes, in a database of a kind; None for nothing."""
-        sql = self.made if anew else self.moved
+    def written(self, kind: str, rng: Random, *, number: int, flagged: bool, is_insert: bool) -> str | None:
+        """Return the SQL that an insert or update writes in a database of `kind`; None for nothing."""
+        sql = self.made if is_insert else self.moved
         first = kind == "postgresql"
         clock = "clock_timestamp()" if first else "sysdate(6)"
         utc = f"({clock} AT TIME ZONE 'UTC')" if first else clock
         ahead = f"({utc} + interval '2 hours')" if first else f"({utc} + interval 2 hour)"
         return sql and sql.format(
-            clock=clock, two_hours_on=ahead, clock_or_null=rng.choice([clock, "NULL"]), number=number, gone=str(gone)
+            clock=clock,
+            two_hours_on=ahead,
+            clock_or_null=rng.choice([clock, "NULL"]),
+            number=number,
+            flagged=str(flagged),
         )

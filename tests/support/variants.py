@@ -1,7 +1,7 @@
-"""Every strategy in every variant, with what each can see of a table's history, and what it cannot.
+"""Every strategy in every variant: the changes that each one sees and misses.
 
-What a variant sees is a function from what its stream knew at the last poll and from what stands in the table now; it
-knows nothing of statements. A strategy that is registered and not named here fails the tests.
+A variant is a function of the stream's knowledge at the last poll and of the table's content now; it knows nothing of
+statements. Tests fail if a registered strategy is not named here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from tests.support.model import Key, Model, Record, Restriction, Row
 from tests.support.places import FIRST
 from tests.support.value_shapes import Service
 
-# What the writers of the model's tables keep besides the captured columns. A clock moves with every write.
+# Columns that the writers of the model's tables maintain in addition to the captured ones. A clock changes with every
+# write.
 _WHEN, _WHEN_OR_NULL = "timestamp(6) NOT NULL", "timestamp(6) NULL"
 SERVICES: Mapping[str, Service] = {
     "updated": Service("timestamptz NOT NULL", _WHEN, "{clock}", "{clock}"),
@@ -29,17 +30,17 @@ SERVICES: Mapping[str, Service] = {
 }
 FLAGGED: Mapping[str, Service] = {
     "updated": SERVICES["updated"],
-    "gone": Service("boolean", "boolean", "{gone}", "{gone}"),
+    "gone": Service("boolean", "boolean", "{flagged}", "{flagged}"),
 }
 
 
 @dataclass(frozen=True)
-class Look:
+class Content:
     """The content of the table at one poll of a stream.
 
     Attributes:
         rows: All rows, flagged ones too.
-        since: The number of the last write before the stream's previous poll.
+        since: Number of the last write before the stream's previous poll.
         inside: The stream's restriction.
     """
 
@@ -48,14 +49,11 @@ class Look:
     inside: Restriction
 
     def is_live(self, row: Row) -> bool:
-        """Return True if a stream has the row.
-
-        The row is neither flagged nor outside the restriction.
-        """
+        """Return True if the row is neither flagged nor outside the restriction."""
         return not row.flagged and self.inside(row.record)
 
     def live(self) -> dict[Key, Row]:
-        """The rows that a stream has."""
+        """Return the rows of the stream."""
         return {key: row for key, row in self.rows.items() if self.is_live(row)}
 
 
@@ -74,7 +72,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Change:
-    """An event as it has to come."""
+    """An expected event."""
 
     key: Key
     old: Record | None = None
@@ -83,17 +81,17 @@ class Change:
 
     @property
     def op(self) -> str:
-        """Of the event."""
+        """The op of the event."""
         return "d" if self.new is None else "c" if self.old is None else "u"
 
 
-Sees = Callable[[Known, Look], Iterable[Change]]
+Sees = Callable[[Known, Content], Iterable[Change]]
 
 
-# -- what there is to see ----------------------------------------------------------------------------------------------
-def everything(known: Known, look: Look) -> Iterable[Change]:
-    """Yield every difference from the known rows, whoever made it and how."""
-    live = look.live()
+# -- visible changes ---------------------------------------------------------------------------------------------------
+def everything(known: Known, content: Content) -> Iterable[Change]:
+    """Yield every difference from the known rows, no matter who made it."""
+    live = content.live()
     yield from (
         Change(key, known.rows.get(key), row.record) for key, row in live.items() if known.rows.get(key) != row.record
     )
@@ -102,7 +100,7 @@ def everything(known: Known, look: Look) -> Iterable[Change]:
 
 def stamped(
     known: Known,
-    look: Look,
+    content: Content,
     *,
     keeps: str = "rows",
     by: Callable[[Row], int] = lambda row: row.touched,
@@ -111,53 +109,53 @@ def stamped(
     """Yield the changes that a timestamp shows: existing rows written since the last poll.
 
     Args:
-        keeps: ``rows``; ``keys``, where each known row that was written is an update; ``nothing``, where each row is.
-        by: The value used as the timestamp.
+        keeps: ``rows``; ``keys`` (each known row that was written is an update); ``nothing`` (each row is one).
+        by: Function that returns the value used as the timestamp.
         swept: Keys that no longer exist in the table are deletes.
     """
-    for key, row in look.rows.items():
+    for key, row in content.rows.items():
         old = known.rows.get(key)
-        if by(row) <= look.since:
+        if by(row) <= content.since:
             continue
-        if look.is_live(row) and (old != row.record or keeps != "rows"):
+        if content.is_live(row) and (old != row.record or keeps != "rows"):
             yield Change(key, {} if keeps == "nothing" else old, row.record)
-        elif not look.is_live(row) and old is not None:
+        elif not content.is_live(row) and old is not None:
             yield Change(key, old, reason=None if row.flagged else "restriction_exit")
     if swept:
-        yield from gone(known, look)
+        yield from deleted(known, content)
 
 
-def gone(known: Known, look: Look) -> Iterable[Change]:
-    """Keys that were known and stand in the table no more, whatever the restriction says of the others."""
-    yield from (Change(key, known.rows[key]) for key in known.rows.keys() - look.rows.keys())
+def deleted(known: Known, content: Content) -> Iterable[Change]:
+    """Yield the known keys that no longer exist in the table; the restriction does not matter."""
+    yield from (Change(key, known.rows[key]) for key in known.rows.keys() - content.rows.keys())
 
 
-def gone_alone(known: Known, look: Look) -> Iterable[Change]:
-    """Keys that are gone, where nothing else is told; keys that are new become known."""
-    found = list(gone(known, look))
-    known.rows |= {key: row.record for key, row in look.live().items() if key not in known.rows}
+def deletes_only(known: Known, content: Content) -> Iterable[Change]:
+    """Return the deleted keys, the only events of this variant; new keys become known."""
+    found = list(deleted(known, content))
+    known.rows |= {key: row.record for key, row in content.live().items() if key not in known.rows}
     return found
 
 
-def summed(known: Known, look: Look, *, deletes: bool, in_row: bool) -> Iterable[Change]:
+def summed(known: Known, content: Content, *, deletes: bool, in_row: bool) -> Iterable[Change]:
     """Yield the changes that row checksums show.
 
-    A checksum in the row itself is deleted with the row: another row of the same key has none.
+    A checksum in the row itself is deleted with the row: another row with the same key has none.
 
     Args:
-        deletes: Missing keys are deletes; without it and with checksums in the rows, no keys are known either.
+        deletes: Missing keys are deletes. Without it, and with checksums in the rows, the stream knows no keys.
         in_row: The checksum is in the row, not in a table by key.
     """
     keyless = in_row and not deletes
-    for key, row in look.live().items():
+    for key, row in content.live().items():
         known_key = keyless or key in known.rows
-        told = known.sums.get(row.born) if in_row else known.rows.get(key)
+        summed_record = known.sums.get(row.born) if in_row else known.rows.get(key)
         if not known_key:
             yield Change(key, None, row.record)
-        elif told != row.record:
+        elif summed_record != row.record:
             yield Change(key, {}, row.record)
     if deletes:
-        yield from (Change(key, known.rows[key]) for key in known.rows.keys() - look.live().keys())
+        yield from (Change(key, known.rows[key]) for key in known.rows.keys() - content.live().keys())
 
 
 # -- the variants ------------------------------------------------------------------------------------------------------
@@ -166,15 +164,15 @@ class Variant:
     """A strategy with options.
 
     Attributes:
-        name: Of its streams.
-        strategy: As configuration; columns by the names that the services have here.
-        sees: What it can see.
+        name: Name used for its streams.
+        strategy: The strategy as configuration; columns have the names of the services here.
+        sees: Function that yields the changes it sees.
         old: Its events have old values.
-        flagged: Its table's application flags rows instead of deleting them.
-        polls: After how many polls without a change in between it has told all.
-        overlap: Where nobody shows who is at work, its watermark stands before the baseline, and rows are read again.
+        flagged: The application of its table flags rows instead of deleting them.
+        polls: Number of polls without changes in between after which it has reported everything.
+        overlap: On servers that do not show who writes, its watermark is before the baseline, and rows are read again.
         restricted: A restriction is possible.
-        alone: Two streams of it on one table would be in each other's way.
+        alone: Two streams of it on one table would disturb each other.
         kinds: The databases that have it; empty for all.
     """
 
@@ -191,7 +189,7 @@ class Variant:
 
     @property
     def of_query(self) -> bool:
-        """It captures a query, here one that reads its table."""
+        """True if it captures a query, here one that reads its table."""
         return bool(self.strategy["type"] == "vbd")
 
     @property
@@ -202,9 +200,9 @@ class Variant:
         return (*([stamps] if isinstance(stamps, str) else stamps), *(n for n in named if n))
 
     def configured(self, kind: str, names: Mapping[str, str]) -> dict[str, Any]:
-        """The strategy for a database of a kind whose columns have other names.
+        """Return the strategy for a database of `kind` whose columns have other names.
 
-        Where a server does not show who writes, the user has to say how long a transaction takes.
+        On servers that do not show who writes, the configuration bounds the duration of transactions.
         """
         called = {
             o: [names.get(n, n) for n in value]
@@ -272,7 +270,7 @@ VARIANTS = (
     Variant("ts-spark-swept", _ts(replica="spark", rows_per_range=4, **_SWEPT), partial(stamped, swept=True)),
     Variant("ts-keys", _ts(replica="keys", **_SWEPT), partial(stamped, keeps="keys", swept=True), old=False),
     Variant("ts-nothing", _ts(replica="none"), partial(stamped, keeps="nothing"), old=False, restricted=False),
-    Variant("ts-deletes-only", _ts(deletes="only"), gone_alone, old=False),
+    Variant("ts-deletes-only", _ts(deletes="only"), deletes_only, old=False),
     Variant("ts-number", _ts("number", counter="table"), partial(stamped, by=_BORN), polls=2, overlap=True),
     Variant(
         "ts-number-nothing",
@@ -307,23 +305,23 @@ class Stream:
         self.known, self._since = Known(), 0
 
     def baseline(self) -> list[str]:
-        """The rows that stand there, as events."""
-        live = self._look().live()
+        """Return the events of a baseline of the current rows."""
+        live = self._content().live()
         again = self.variant.overlap and self.model.place.kind != FIRST
         self._since = 0 if again else self._since
         self._remember(Change(key, None, row.record) for key, row in live.items())
         return sorted(self.model.event("r", None, row.record) for row in live.values())
 
     def poll(self) -> list[str]:
-        """The events that have to come now, as `tests.support.oracle.net` writes them."""
-        found = list(self.variant.sees(self.known, self._look()))
-        told = [self.model.event(c.op, c.old, c.new, c.reason, before=self.variant.old) for c in found]
+        """Return the events of a poll now, as `tests.support.oracle.net` writes them."""
+        found = list(self.variant.sees(self.known, self._content()))
+        events = [self.model.event(c.op, c.old, c.new, c.reason, before=self.variant.old) for c in found]
         self._remember(found)
-        return sorted(told)
+        return sorted(events)
 
-    def _look(self) -> Look:
+    def _content(self) -> Content:
         since, self._since = self._since, self.model.writes
-        return Look(dict(self.model.rows), since, self.inside)
+        return Content(dict(self.model.rows), since, self.inside)
 
     def _remember(self, found: Iterable[Change]) -> None:
         for change in found:

@@ -1,7 +1,7 @@
-"""Streams of strategies in the source, without sinks: polled without Spark, events read from their outboxes.
+"""Streams of the database wing without sinks: polled without Spark, read from outboxes.
 
-All of them capture `v` and `n` of one table `t`. What a poll brought is put into a copy of the baseline at once, so
-that a test asks at any moment whether replay gives the source.
+All of them capture `v` and `n` of one table `t`. New batches are applied to a copy of the baseline at once, so that a
+test can check at any moment that replay gives the source.
 """
 
 from __future__ import annotations
@@ -40,26 +40,26 @@ SELECT 1 FROM information_schema.processlist
 WHERE command NOT IN ('Sleep', 'Daemon', 'Binlog Dump') AND id <> connection_id()
 UNION SELECT 1 FROM information_schema.innodb_trx WHERE trx_mysql_thread_id <> connection_id()
 """
-PATIENCE = 30.0  # seconds for sessions that pass
+PATIENCE = 30.0  # seconds for sessions that are about to end
 
 Row = tuple[Any, ...]
 W = TypeVar("W", bound="Watched")
 
 
 def word(place: Place, words: Mapping[str, str]) -> str:
-    """The place's own word, or that of all others."""
+    """Return the SQL of this kind of place, or the default."""
     return words.get(place.kind, words[""])
 
 
 def someone_waits(place: Place) -> bool:
     """Return True if a session waits for the lock of a row."""
     if place.kind != "postgresql":
-        time.sleep(0.12)  # InnoDB's list is not made anew while it is read every tenth of a second
+        time.sleep(0.12)  # InnoDB refreshes its list only if it was not read for a tenth of a second
     return bool(place.sql(word(place, WAITS)))
 
 
 def comes_to_rest(place: Place) -> bool:
-    """Return True if within a second no MariaDB session runs a statement or has a transaction open."""
+    """Return True if MariaDB has no running statement and no open transaction within a second."""
     try:
         wait_until(lambda: not place.sql(WORKS), timeout=1.0)
     except TimeoutError:
@@ -69,12 +69,12 @@ def comes_to_rest(place: Place) -> bool:
 
 @contextmanager
 def held_back() -> Iterator[list[bool]]:
-    """For each look at the clock of MariaDB within the block, whether a session of others held the watermark back."""
+    """Record, for each read of MariaDB's clock, if another session held the watermark back."""
     found: list[bool] = []
-    look = FamilyWatermarks.high_water
+    high_water = FamilyWatermarks.high_water
 
     def watched(watermarks: FamilyWatermarks, conn: Connection) -> HighWater:
-        high = look(watermarks, conn)
+        high = high_water(watermarks, conn)
         found.append(high.oldest is not None)
         return high
 
@@ -83,7 +83,7 @@ def held_back() -> Iterator[list[bool]]:
 
 
 def stamped(place: Place, name: str, **more: Any) -> dict[str, Any]:
-    """A strategy by timestamp `at` that lags as little as it can."""
+    """Return a strategy by timestamp `at` with the smallest lag."""
     flag = {"delete_flag": "gone"} if name != "ts" else {}
     lag = {} if place.kind == "postgresql" else {"lag": "2ms"}
     return {"type": name, "timestamp": "at", "margin": "1ms", **lag, **flag, **more}
@@ -91,7 +91,7 @@ def stamped(place: Place, name: str, **more: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Event:
-    """A row of an outbox; images are (id, v, n), or None where there is none."""
+    """A row of an outbox; images are (id, v, n), or None."""
 
     op: str
     key: int
@@ -102,7 +102,7 @@ class Event:
 
 
 def brief(found: list[list[Event]]) -> list[list[tuple[int, str]]]:
-    """Key and op of every event, by key, batch by batch."""
+    """Return key and op of every event, by key, batch by batch."""
     return [sorted((event.key, event.op) for event in batch) for batch in found]
 
 
@@ -110,14 +110,14 @@ class Watched:
     """Table `t` and streams on it.
 
     Args:
-        strategies: Of the streams, by name.
+        strategies: Strategies of the streams, by name.
         key: Column `id` as DDL.
-        columns: The others as DDL; ``{at}`` stands for a timestamp that is set when a row is inserted.
+        columns: The other columns as DDL; ``{at}`` stands for a timestamp that is set when a row is inserted.
         each: Further keys of the configuration of some streams, by name.
         more: Further keys of every stream's configuration.
 
     Attributes:
-        copies: By stream, the rows that baseline and events make.
+        copies: By stream, the rows of the baseline after all events.
     """
 
     def __init__(
@@ -156,30 +156,30 @@ class Watched:
         return word(self.place, CLOCK)
 
     def fill(self: W, rows: int = ROWS) -> W:
-        """Puts plain rows in, and prepares every stream."""
+        """Insert plain rows, and prepare every stream."""
         for number in range(1, rows + 1):
             self.insert(number, f"old {number}")
         self.prepare()
         return self
 
     def insert(self, key: int, value: str, conn: Any = None) -> None:
-        """A row, by a transaction of its own or on `conn`."""
+        """Insert a row, in a transaction of its own or on `conn`."""
         self.run(f"INSERT INTO t (id, v) VALUES ({key}, '{value}')", conn)
 
     def update(self, key: int, value: str, conn: Any = None) -> None:
-        """A row's value and timestamp."""
+        """Update a row's value and timestamp."""
         self.run(f"UPDATE t SET v = '{value}', at = {self.clock} WHERE id = {key}", conn)
 
-    def flag(self, key: int, gone: bool = True, conn: Any = None) -> None:
-        """Marks a row as deleted, or revives it."""
-        self.run(f"UPDATE t SET gone = {gone}, at = {self.clock} WHERE id = {key}", conn)
+    def flag(self, key: int, flagged: bool = True, conn: Any = None) -> None:
+        """Flag a row as deleted, or revive it."""
+        self.run(f"UPDATE t SET gone = {flagged}, at = {self.clock} WHERE id = {key}", conn)
 
     def delete(self, key: int, conn: Any = None) -> None:
-        """Deletes a row."""
+        """Delete a row."""
         self.run(f"DELETE FROM t WHERE id = {key}", conn)
 
     def run(self, text: str, conn: Any = None) -> None:
-        """Statements, in a transaction of their own or on `conn`."""
+        """Run statements, in a transaction of their own or on `conn`."""
         if conn is None:
             self.place.sql(text)
         else:
@@ -190,25 +190,25 @@ class Watched:
         return bool(self.place.sql(f"SELECT 1 FROM t WHERE id = {key}"))
 
     def source(self, live: str = "true") -> dict[int, Row]:
-        """The table's rows under a condition."""
+        """Return the table's rows that satisfy a condition."""
         return {row[0]: row for row in self.place.sql(f"SELECT id, v, n FROM t WHERE {live}")}
 
     # -- the streams -------------------------------------------------------------------------------------------------
     def prepare(self, *names: str) -> None:
-        """Takes baselines, by default of all streams; the copies begin with the replicas' rows."""
+        """Prepare streams, by default all; the copies begin with the replicas' rows."""
         for name in names or self.names:
             time.sleep(SETTLE)
             self.copies[name] = self.source(self.live(name))
             self.project.stream(name).prepare()
 
     def reconfigure(self, name: str, **options: Any) -> None:
-        """The user changes options of a stream's strategy; None takes one away."""
+        """Change options of a stream's strategy as a user would; None removes one."""
         table = next(t for t in self.data["tables"] if t["name"] == name)
         table["strategy"] = {k: v for k, v in {**table["strategy"], **options}.items() if v is not None}
         self.reopen()
 
     def reopen(self) -> None:
-        """Takes the configuration as it is in `data` now."""
+        """Open the project again with the configuration in `data`."""
         self.project.close()
         self.project = opened(self.data, self.folder)
 
@@ -219,11 +219,11 @@ class Watched:
         return " AND ".join([*shown, "NOT gone"] if "delete_flag" in table["strategy"] else shown) or "true"
 
     def poll(self, name: str = "s", **options: Any) -> list[list[Event]]:
-        """One poll; gives the batches that it sealed. An error of it is raised.
+        """Poll once; return the batches that it sealed, or raise its error.
 
-        It is repeated where a session that has just ended held the watermark back: MariaDB lists it for a moment, for
-        long on a slow machine, and the watermark then stays more than a second behind. A test that is at work within
-        the poll gets it as it was.
+        The poll is repeated if a session that has just ended held the watermark back: MariaDB lists it for a moment,
+        for long on a slow machine, and the watermark then stays more than a second behind. Polls with a hook of the
+        test are not repeated.
         """
         found: list[list[Event]] = []
         deadline = time.monotonic() + PATIENCE
@@ -237,17 +237,17 @@ class Watched:
                 return found
 
     def ops(self, name: str = "s", **options: Any) -> list[list[tuple[int, str]]]:
-        """One poll, in brief."""
+        """Poll once; return key and op of the events."""
         return brief(self.poll(name, **options))
 
-    def mark(self, name: str = "s") -> dict[str, Any]:
-        """The stream's watermark, as its checkpoint has it."""
+    def watermark(self, name: str = "s") -> dict[str, Any]:
+        """Return the stream's watermark, as in its checkpoint."""
         row = assembly_of(self.project).open_stream(name).site.context.row()
         assert row is not None
         return dict(row.checkpoint["mark"])
 
     def fresh(self, name: str = "s") -> list[list[Event]]:
-        """The batches sealed since the last call, put into the stream's copy."""
+        """Return the batches sealed since the last call; apply them to the stream's copy."""
         outbox = f"{self.place.quote(self.place.own_schema)}.{outbox_name(name)}"
         rows = self.place.sql(
             "SELECT batch_seq, op, reason, pair_id, b_id, b_v, b_n, a_id, a_v, a_n "
@@ -257,7 +257,7 @@ class Watched:
         for seq, op, reason, pair, *values in rows:
             before, after = (tuple(v) if v[0] is not None else None for v in (values[:3], values[3:]))
             key = (after or before or (None,))[0]
-            after = after if op.strip() != "d" else None  # a flagged row is still there, and so is its image
+            after = after if op.strip() != "d" else None  # a flagged row still exists, and so does its image
             found.setdefault(seq, []).append(Event(op.strip(), key, before, after, reason, pair))
         self._read[name] = max(found, default=self._read[name])
         for batch in found.values():
@@ -265,14 +265,14 @@ class Watched:
         return list(found.values())
 
     def check(self, name: str = "s") -> None:
-        """Replay gives what the stream shows of the table."""
+        """Check that replay gives the rows of the stream."""
         assert self.copies[name] == self.source(self.live(name))
 
     @staticmethod
     def _replay(rows: dict[int, Row], batch: list[Event]) -> None:
-        """Applies a batch as a set: a key stands at most once in it, and every old image is the consumer's."""
+        """Apply a batch as a set: each key occurs once, and every old image is the consumer's."""
         keys = [event.key for event in batch]
-        assert len(keys) == len(set(keys)), f"a key stands twice in a batch: {sorted(keys)}"
+        assert len(keys) == len(set(keys)), f"a key occurs twice in a batch: {sorted(keys)}"
         for event in batch:
             if event.op != "c":
                 old = rows.pop(event.key, None)
@@ -287,7 +287,7 @@ class Watched:
 
 @contextmanager
 def at_nth(point: str, number: int, action: Callable[[], object]) -> Iterator[list[int]]:
-    """Runs `action` when the protocol reaches `point` for the nth time; gives the list of calls."""
+    """Run `action` when the protocol reaches `point` for the nth time; yield the list of calls."""
     calls: list[int] = []
 
     def act() -> None:

@@ -17,7 +17,7 @@ from tests.support.places import Place
 
 @contextmanager
 def session(place: Place, url: str = "", *, write: bool = False) -> Iterator[Session]:
-    """A session of qbcd's on the place, or of another user."""
+    """Yield a session of qbcd on the place, or of another user."""
     source = Source("shop", make_url(url or place.url), connector_for(place.url), place.own_schema)
     with source.write("s") if write else source.read("s") as made:
         yield made
@@ -25,7 +25,7 @@ def session(place: Place, url: str = "", *, write: bool = False) -> Iterator[Ses
 
 
 def rows(reading: Session, statement: Statement | str) -> list[tuple[Any, ...]]:
-    """All rows of a query, as plain tuples."""
+    """Return all rows of a query, as plain tuples."""
     return [tuple(row) for row in reading.rows(statement)]
 
 
@@ -34,7 +34,7 @@ def connector_of(place: Place) -> Connector:
 
 
 def probed(place: Place, name: str = "t") -> Table:
-    """Table `name` as the catalog describes it."""
+    """Return table `name` as the catalog describes it."""
     with session(place) as made:
         table = connector_of(place).catalog.probe_table(made.connection, place.schema, name)
     assert table is not None
@@ -48,7 +48,7 @@ def column_of(table: Table, name: str) -> Column:
 
 
 def plan_of(table: Table, key: Sequence[str] = ("k",), *, where: str = "", **options: Any) -> StreamPlan:
-    """A plan that captures nothing but the key."""
+    """Return a plan that captures only the key."""
     columns = tuple(column_of(table, name) for name in key)
     return StreamPlan("s", "shop", table, columns, (), where, "ts", tuple(options.items()))
 
@@ -56,6 +56,6 @@ def plan_of(table: Table, key: Sequence[str] = ("k",), *, where: str = "", **opt
 def compiled(
     place: Place, plan: StreamPlan, canonical: str, within: KeyRange | None = None, **params: Any
 ) -> Statement:
-    """A statement of canonical SQL, in which ``{t}`` stands for the table."""
+    """Return a statement of canonical SQL, in which ``{t}`` stands for the table."""
     table = f'"{plan.table.schema}"."{plan.table.name.replace(chr(34), chr(34) * 2)}"'
     return compile_sql(canonical.replace("{t}", table), connector_of(place), plan, params, within=within)

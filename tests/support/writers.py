@@ -1,6 +1,6 @@
-"""Writers that change a table while it is read: pgbench on PostgreSQL, a process of our own elsewhere.
+"""Writers that change a table while it is read: pgbench on PostgreSQL, or a process of ours.
 
-Keys of rows that are moved or made belong to one client, so that no two writers ever want the same new key.
+Keys of moved or new rows belong to one client, so that no two writers use the same new key.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tests.support import wait_until
 from tests.support.places import Place, place_of
 
 CLIENTS = 4
-RATE = 500  # transactions a second of pgbench: between two polls they touch every range, and polls still get a turn
-OWN_RATE = 200  # of ours, which shares the machine with the polls
+RATE = 500  # transactions per second of pgbench: they change every range between two polls and still let polls proceed
+OWN_RATE = 200  # of our own process, which shares the machine with the polls
 PATIENCE = 60.0
 
 
@@ -31,7 +31,8 @@ class Work:
 
     Attributes:
         pgbench: A script of pgbench.
-        act: The same for other servers: statements of one transaction, made from chance and the client's number.
+        act: Function that returns the statements of one transaction, from chance and the client's number; for other
+            servers.
     """
 
     pgbench: str
@@ -40,13 +41,13 @@ class Work:
 
 @contextmanager
 def writers(server: Any, place: Place, work: Work, folder: Path) -> Iterator[None]:
-    """Writers at work as long as the block; none may have given up, and no session is left.
+    """Run writers during the block; fail if one gave up.
 
     Args:
-        server: The fixture's, which knows where pgbench is.
+        server: The fixture's server, which has the path of pgbench.
         place: The database that they write to.
-        work: What they do.
-        folder: For the script.
+        work: Their transactions.
+        folder: Folder for the script.
     """
     with _pgbench(server, place, work, folder) if place.kind == "postgresql" else _own(place, work):
         yield
@@ -96,43 +97,43 @@ _AGAIN = frozenset({1213, 1205})  # a deadlock, a lock that did not come: the tr
 @contextmanager
 def _own(place: Place, work: Work) -> Iterator[None]:
     context = multiprocessing.get_context("spawn")
-    told, ours = context.Pipe()
+    theirs, ours = context.Pipe()
     stop = context.Event()
     process = context.Process(target=_write, args=(place.url, work.act, stop, ours), daemon=True)
     process.start()
     ours.close()
     try:
-        assert told.poll(PATIENCE), "the writers did not start"
-        assert told.recv() == "writing"
+        assert theirs.poll(PATIENCE), "the writers did not start"
+        assert theirs.recv() == "writing"
         yield
         assert process.is_alive(), "the writers have given up"
     finally:
         stop.set()
         process.join(PATIENCE)
         process.kill()
-    done = told.recv()
+    done = theirs.recv()
     assert isinstance(done, int), done
     assert done > 0, "nothing was written"
 
 
-def _write(url: str, act: Callable[[Random, int], list[str]], stop: Any, told: Any) -> None:
-    """The process: every client is a thread with a session of its own; tells how many transactions were committed."""
+def _write(url: str, act: Callable[[Random, int], list[str]], stop: Any, result: Any) -> None:
+    """Run the writers, each in a thread with a session of its own; send the number of commits."""
     counts, failures = [0] * CLIENTS, []
 
     def client(number: int) -> None:
         try:
             counts[number] = _client(url, act, number, stop)
-        except Exception as error:  # noqa: BLE001 -- told to the test
+        except Exception as error:  # noqa: BLE001 -- raised in the test
             failures.append(repr(error))
             stop.set()
 
     threads = [threading.Thread(target=client, args=(number,)) for number in range(CLIENTS)]
     for thread in threads:
         thread.start()
-    told.send("writing")
+    result.send("writing")
     for thread in threads:
         thread.join()
-    told.send(failures[0] if failures else sum(counts))
+    result.send(failures[0] if failures else sum(counts))
 
 
 def _client(url: str, act: Callable[[Random, int], list[str]], number: int, stop: Any) -> int:

@@ -1,1 +1,1 @@
-"""Pure code: no server, no Spark, no files outside a temporary directory."""
+"""Pure code: no server, no Spark, no files outside a temporary folder."""

@@ -1,4 +1,4 @@
-"""Buckets of a key's hash: how they divide, what statements ask of them, and when they are taken."""
+"""Hash buckets of a key: how they divide, their statements, and the tables that use them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WORDS = Words(
 
 
 def bounds(one: KeyRange) -> tuple[int, int]:
-    """The least and the greatest hash of a range."""
+    """Return the least and the greatest hash of a range."""
     return LOWEST if one.lo is None else int(one.lo[0]), HIGHEST if one.hi is None else int(one.hi[0]) - 1
 
 
@@ -69,7 +69,7 @@ def test_the_number_of_a_bucket_is_that_of_its_hashes() -> None:
             assert (hashed - LOWEST) >> (64 - 6) == hash_buckets.numbers(one, 6).start == one.range_id
 
 
-def test_one_choice_is_made_by_halves() -> None:
+def test_one_bucket_is_chosen_by_halves() -> None:
     ranges = [KeyRange(i + 1, (str(10 * i),), None) for i in range(5)]
     text = range_case(ranges, lambda lo: f"v < {lo[0]}")
     python = (
@@ -92,12 +92,14 @@ def test_one_choice_is_made_by_halves() -> None:
         ([1, 2, 6], " WHERE b(r.h, 3) IN (1, 2, 6)"),
     ],
 )
-def test_a_scan_keeps_no_more_than_what_is_asked_for(picked: Any, where: str) -> None:
+def test_a_scan_keeps_only_requested_buckets(picked: Any, where: str) -> None:
     every = hash_buckets.divided(3, first_id=0)
-    asked = [every[i] for i in reversed(picked)]  # in whatever order
-    text = bucket_sums(WORDS, {"n": "COUNT(*)"}, "rel", "h", asked)
+    requested = [every[i] for i in reversed(picked)]  # in any order
+    text = bucket_sums(WORDS, {"n": "COUNT(*)"}, "rel", "h", requested)
     assert f"FROM (SELECT r.* FROM rel AS r{where} ONCE) AS t" in text
-    assert bucket_rows(WORDS, ["t.a AS a"], "rel", "h", asked).endswith(f"FROM rel AS t{where.replace('r.h', 't.h')}")
+    assert bucket_rows(WORDS, ["t.a AS a"], "rel", "h", requested).endswith(
+        f"FROM rel AS t{where.replace('r.h', 't.h')}"
+    )
 
 
 def test_a_coarse_bucket_is_named_by_all_of_its_fine_ones() -> None:
@@ -106,11 +108,11 @@ def test_a_coarse_bucket_is_named_by_all_of_its_fine_ones() -> None:
     assert "b(t.h, 4) IN (1, 4, 5, 6, 7)" in bucket_rows(WORDS, ["1 AS a"], "rel", "h", [fine[1], second])
 
 
-def test_what_cannot_be_asked_for_is_an_error() -> None:
+def test_invalid_requests_of_buckets_are_an_error() -> None:
     (half, other), (quarter, *_) = hash_buckets.divided(1, first_id=1), hash_buckets.divided(2, first_id=8)
-    for asked, what in (([], "no ranges"), ([half, half], "occurs twice"), ([quarter, other, half], "overlap")):
+    for requested, what in (([], "no ranges"), ([half, half], "occurs twice"), ([quarter, other, half], "overlap")):
         with pytest.raises(ValueError, match=what):
-            bucket_sums(WORDS, {"n": "COUNT(*)"}, "rel", "h", asked)
+            bucket_sums(WORDS, {"n": "COUNT(*)"}, "rel", "h", requested)
 
 
 # -- the strategy ------------------------------------------------------------------------------------------------------
@@ -130,13 +132,13 @@ def plan(kind: str, correlation: float | None, primary: tuple[str, ...] = ("k",)
         (plan("text", None), "key"),
         (plan("uuid", None), "hash"),
         (plan("uuid", 1.0), "key"),  # of a kind that grows
-        (plan("text", 0.1, ("other",)), "key"),  # nothing is known of this one
+        (plan("text", 0.1, ("other",)), "key"),  # nothing is known of this key
         (plan("uuid", 1.0, ("other",)), "hash"),
         (plan("text", 0.9, buckets="hash"), "hash"),
         (plan("uuid", 0.0, buckets="key"), "key"),
     ],
 )
-def test_what_ranges_are_of_is_settled_once(made: StreamPlan, kind: str, database: str) -> None:
+def test_the_kind_of_ranges_is_fixed_once(made: StreamPlan, kind: str, database: str) -> None:
     connector = connector_for(f"{database}://localhost/any")
     settled = IdRcs(connector, made).freeze_options(None)
     assert settled.option("buckets") == kind
@@ -161,7 +163,7 @@ def on_pages(made: StreamPlan) -> StreamPlan:
         (plan("uuid", None), "page"),
         (plan("text", 0.1), "page"),
         (plan("text", 0.9), "key"),
-        (plan("uuid", 1.0, ("other",)), "hash"),  # nothing vouches for the key
+        (plan("uuid", 1.0, ("other",)), "hash"),  # nothing proves the key
         (plan("uuid", None, consistency="range"), "hash"),
         (plan("uuid", None, per_poll=3), "hash"),
         (plan("uuid", None, buckets="hash"), "hash"),
@@ -184,7 +186,7 @@ def test_ranges_are_of_pages_where_rows_have_some(made: StreamPlan, kind: str) -
         (plan("uuid", None, buckets="page", buckets_fixed=True), "t is no table whose rows can be read by pages, or"),
     ],
 )
-def test_ranges_of_pages_need_rows_that_are_told_apart(made: StreamPlan, expected: str) -> None:
+def test_ranges_of_pages_need_a_key(made: StreamPlan, expected: str) -> None:
     with pytest.raises(ConfigError) as found:
         IdRcs(connector_for("postgresql://localhost/any"), made).check()
     assert str(found.value).startswith(f"stream s: {expected}")
@@ -235,7 +237,7 @@ def test_a_scan_is_parted_where_connections_see_one_snapshot() -> None:
     assert not made["parted"].connector.ranges.has_shares(replace(stored.table, columns=(child,)))
 
 
-def test_a_range_is_cut_by_its_rows_and_not_for_ever() -> None:
+def test_a_range_is_split_by_its_rows_and_not_for_ever() -> None:
     cut = IdRcs(connector_for("postgresql://localhost/any"), plan("uuid", None, buckets="hash")).partitioning
     (whole,) = hash_buckets.divided(0, first_id=1)
     large = KeyRange(1, whole.lo, whole.hi, rows=950)
@@ -250,7 +252,7 @@ def test_a_range_is_cut_by_its_rows_and_not_for_ever() -> None:
     assert (seen, hash_buckets.depth_of([alike])) == (1, 7)
 
 
-def test_only_halves_of_one_bucket_are_joined() -> None:
+def test_only_halves_of_one_bucket_are_merged() -> None:
     def shape(rows: list[int]) -> list[int]:
         depth = (len(rows) - 1).bit_length()
         known = [replace(r, rows=n) for r, n in zip(hash_buckets.divided(depth, first_id=1), rows, strict=True)]

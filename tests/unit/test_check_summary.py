@@ -1,4 +1,4 @@
-"""The sum line of `qbcd check`, and each of its errors once."""
+"""The summary line of `qbcd check`, and each of its errors once."""
 
 from __future__ import annotations
 

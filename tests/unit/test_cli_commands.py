@@ -1,4 +1,7 @@
-"""The command line without a server: help, usage, errors and exit codes, and what looks create."""
+"""The command line without a server: help, usage, errors, exit codes.
+
+Reports create nothing.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,7 @@ def test_every_command_has_the_common_options(cli: Cli, command: str) -> None:
 @pytest.mark.parametrize(
     ("typed", "meant"), [(["chek"], "check"), (["verfy"], "verify"), (["run", "--onse"], "--once")]
 )
-def test_a_mistyped_name_is_told_what_was_meant(cli: Cli, typed: list[str], meant: str) -> None:
+def test_a_mistyped_name_gets_a_suggestion(cli: Cli, typed: list[str], meant: str) -> None:
     ran = cli(*typed)
     assert ran.code == 2
     assert meant in ran.err
@@ -109,7 +112,7 @@ def test_schema_is_json(cli: Cli) -> None:
     assert (ran.code, ran.data, ran.err) == (0, json_schema(), "")
 
 
-def test_init_writes_where_it_is_told_and_says_how_to_go_on(cli: Cli, workspace: Path) -> None:
+def test_init_writes_the_given_file_and_names_the_next_step(cli: Cli, workspace: Path) -> None:
     said = []
     for command, file in (
         (["init"], "qbcd.yaml"),
@@ -123,7 +126,7 @@ def test_init_writes_where_it_is_told_and_says_how_to_go_on(cli: Cli, workspace:
     assert said == ["qbcd check", "qbcd -c 'a b/qbcd.yaml' check", "qbcd -c sub/my.yaml check"]
     both = cli("init", "there", "-c", "my.yaml")
     assert both.code == 2
-    assert "init takes a folder or -c FILE, and not both" in both.err
+    assert "init accepts a folder or -c FILE, but not both" in both.err
     assert not (workspace / "there").exists()
 
 
@@ -150,7 +153,7 @@ def test_a_configuration_error_names_the_line(cli: Cli, project: Path) -> None:
     assert 'error: qbcd.yaml:8: tables[0].strategie: unknown key "strategie" (did you mean "strategy"?)' in ran.err
 
 
-def test_several_configuration_errors_are_all_told(cli: Cli, project: Path) -> None:
+def test_several_configuration_errors_are_all_reported(cli: Cli, project: Path) -> None:
     (project / "qbcd.yaml").write_text(CONFIG.replace("strategy:", "strategie:") + "spork: {}\n")
     ran = cli("run", "--json")
     assert ran.code == 2
@@ -164,7 +167,7 @@ def test_a_missing_file_is_named(cli: Cli) -> None:
     assert "other.yaml" in ran.err
 
 
-def test_common_options_stand_before_the_command_too(cli: Cli, project: Path) -> None:
+def test_common_options_may_precede_the_command(cli: Cli, project: Path) -> None:
     (project / "qbcd.yaml").rename(project / "my.yaml")
     before = cli("--json", "-c", "my.yaml", "status")
     after = cli("status", "--json", "-c", "my.yaml")
@@ -173,7 +176,7 @@ def test_common_options_stand_before_the_command_too(cli: Cli, project: Path) ->
     assert cli("-c", "wrong.yaml", "status", "-c", "my.yaml").code == 0
 
 
-def test_an_unknown_stream_is_told_the_nearest(cli: Cli, project: Path) -> None:
+def test_an_unknown_stream_gets_the_nearest_name(cli: Cli, project: Path) -> None:
     for command in (["explain"], ["verify"], ["changes"], ["reset", "-y"], ["run", "--once"], ["prepare"], ["check"]):
         ran = cli(*command, "order")
         assert ran.code == 2
@@ -239,9 +242,7 @@ def test_a_bug_is_one_line_and_shows_its_traceback_on_request(cli: Cli, monkeypa
 
 
 @pytest.mark.parametrize("command", [("prepare",), ("run", "--once")])
-def test_what_ends_the_work_on_a_stream_shows_its_traceback_on_request(
-    cli: Cli, project: Path, command: tuple[str, ...]
-) -> None:
+def test_an_error_of_a_stream_shows_its_traceback_on_request(cli: Cli, project: Path, command: tuple[str, ...]) -> None:
     quiet, loud = cli(*command), cli(*command, "-v")
     assert (quiet.code, loud.code) == (1, 1)
     assert "Traceback" not in quiet.err

@@ -1,4 +1,4 @@
-"""Figures as people read them; results as they are."""
+"""Figures in readable form; results unchanged."""
 
 from __future__ import annotations
 
@@ -39,31 +39,31 @@ def test_age(seconds: float, text: str) -> None:
     assert formatting.age(seconds) == text
 
 
-def test_what_is_wrong_with_a_stream_is_told_once() -> None:
+def test_the_problem_of_a_stream_is_reported_once() -> None:
     ago = time.time() - 65
     full = DeliveryFailure(ago, "sink changes: No space left on device: /out", 3)
     down = DeliveryFailure(ago, "sink lake: it is down", 1)
     last_poll = f"stream s: {full.message} (make room)"
 
-    def told(error: str, **failures: DeliveryFailure) -> list[str]:
+    def problems(error: str, **failures: DeliveryFailure) -> list[str]:
         one = StreamStatus("s", "mds", timedelta(minutes=5))
         one.error, one.failures = error, failures
         return list(_errors(one))
 
-    assert told(last_poll, changes=full, lake=down) == [
+    assert problems(last_poll, changes=full, lake=down) == [
         f"{last_poll}; 3 attempts, last 1 min ago",
         "stream s: sink lake: it is down (1 attempt, last 1 min ago)",
     ]
     both = f"{last_poll}; stream s: {down.message}"
-    assert told(both, changes=full, lake=down) == [
+    assert problems(both, changes=full, lake=down) == [
         f"{both}; changes: 3 attempts, last 1 min ago; lake: 1 attempt, last 1 min ago"
     ]
-    assert told("no route", lake=down) == [
+    assert problems("no route", lake=down) == [
         "stream s: no route",
         "stream s: sink lake: it is down (1 attempt, last 1 min ago)",
     ]
-    assert told("", lake=down) == ["stream s: sink lake: it is down (1 attempt, last 1 min ago)"]
-    assert told("") == []
+    assert problems("", lake=down) == ["stream s: sink lake: it is down (1 attempt, last 1 min ago)"]
+    assert problems("") == []
 
 
 def test_messages_that_an_earlier_version_stored_are_found_in_a_status() -> None:
@@ -94,7 +94,7 @@ def test_worst_exit_code(codes: list[int], code: int) -> None:
 
 
 def test_results_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    """Rich takes ``:name:`` for an emoji, a tab for blanks and ``[b]`` for bold, in cells of tables too."""
+    """Rich reads ``:name:`` as an emoji, a tab as blanks and ``[b]`` as bold, also in cells."""
     output = Output(config=Path("qbcd.yaml"), verbose=False, as_json=True, progress=False)
     value = {"v": "a :warning: b", "ratio": "1:100:5 :id:", "markup": "[b]x[/b]", "tab": "x\ty"}
     output.data(value)

@@ -1,4 +1,4 @@
-"""For which tables an audit may be asked, and which of those have one that inherit it."""
+"""Tables for which an audit is possible, and tables that inherit one."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from tests.support.config_files import CANARY, GOOD, failure, load
 
-ALL = "compare every row with all that is kept of it: an audit adds nothing (remove `audit`; qbcd verify shows whether"
-NOTHING = "with `replica: none` there is nothing that an audit could compare with the source (write `replica: keys`, or"
+ALL = "compare every row completely: an audit would find nothing more (remove `audit`; qbcd verify shows whether"
+NOTHING = "with `replica: none` qbcd keeps nothing that an audit could compare (write `replica: keys`, or"
 TDI = "{type: tdi, timestamp: changed, delete_flag: gone}"
 
 
@@ -20,7 +20,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("strategy", "told"),
+    ("strategy", "problem"),
     [
         ("{type: id_rcs, replica: digest}", f"polls of strategy id_rcs {ALL}"),
         ("{type: tlcs}", f"polls of strategy tlcs {ALL}"),
@@ -36,13 +36,13 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         ("{type: vbd, variant: delta}", ""),
     ],
 )
-def test_an_audit_is_for_what_a_poll_may_miss(tmp_path: Path, strategy: str, told: str) -> None:
+def test_an_audit_is_for_what_a_poll_may_miss(tmp_path: Path, strategy: str, problem: str) -> None:
     text = GOOD.replace("strategy: id_rcs", f"strategy: {strategy}").replace("baseline: events", "audit: {every: 24h}")
     text = text.replace("    where: region = 'EU'\n", "")
     if "vbd" in strategy:
         text = text.replace("table: public.orders", "query: SELECT 1 AS a FROM public.orders", 1)
-    if told:
-        assert f"qbcd.yaml:20: tables[0].audit: {told}" in str(failure(tmp_path, text))
+    if problem:
+        assert f"qbcd.yaml:20: tables[0].audit: {problem}" in str(failure(tmp_path, text))
     else:
         assert load(tmp_path, text).streams[0].audit == timedelta(days=1)
 

@@ -1,4 +1,4 @@
-"""Whatever is in a configuration: a ConfigError or nothing, and no secret in any message."""
+"""Any configuration gives a ConfigError or loads, and no message shows a secret."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ TEXTS = [
     f"postgresql://u:{CANARY}@h/d",
     f"postgresql://h/d?password={SECRET}",
 ]
-# hypothesis draws from this module's own constants too; what the file holds in plain, and is no secret, may be shown
+# Hypothesis draws from this module's own constants too; plain texts of the file that are no secret may be shown.
 PLAIN_TEXT = st.text(max_size=8).filter(lambda text: TAIL not in text)
 PLAIN_BYTES = st.binary(max_size=60).filter(lambda data: TAIL.encode() not in data)
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | PLAIN_TEXT | st.sampled_from(TEXTS)
@@ -167,10 +167,13 @@ def test_a_secret_in_any_value_stays_unseen(place: tuple[str | int, ...], tmp_pa
     ],
 )
 @pytest.mark.parametrize("database", ["postgresql", "mariadb"])
-def test_what_a_placeholder_brings_is_never_shown(
+def test_values_of_placeholders_are_never_shown(
     path: tuple[str | int, ...], value: Any, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither by the loader nor by what uses the configuration before there is a server; no mask is at work here."""
+    """Neither the loader nor the code that uses the configuration without a server shows them.
+
+    No mask is active here.
+    """
     monkeypatch.setenv("SHOP_PASSWORD", "c4naryword")
     data: Any = {**base(), "sources": {"shop": {"url": f"{database}://h/d"}}}
     target = data

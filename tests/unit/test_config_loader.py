@@ -125,7 +125,7 @@ DICT: dict[str, Any] = {
 }
 
 
-def test_a_dict_is_as_good_as_a_file(tmp_path: Path) -> None:
+def test_a_dict_works_as_a_file(tmp_path: Path) -> None:
     config = config_from_dict(DICT, tmp_path)
     stream = config.stream("orders")
     assert (stream.table_schema, stream.strategy, stream.options, stream.sinks) == ("", "mds", {}, ())
@@ -134,7 +134,7 @@ def test_a_dict_is_as_good_as_a_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         config_from_dict({**DICT, "tables": [{**DICT["tables"][0], "colums": []}]})
     assert str(caught.value) == 'tables[0].colums: unknown key "colums" (did you mean "columns"?)'
-    with pytest.raises(ConfigError, match="the password is written out"):
+    with pytest.raises(ConfigError, match="the password is written in the file"):
         config_from_dict({**DICT, "sources": {"shop": {"url": "postgresql://db.example/shop", "password": CANARY}}})
     with pytest.raises(ConfigError, match="a value of type object"):
         config_from_dict({**DICT, "state": object()})
@@ -164,7 +164,7 @@ def test_a_section_without_content_counts_as_absent(tmp_path: Path) -> None:
     ("written", "seconds"), [("500ms", 1), ("1500ms", 2), ("30s", 30), ("0", 0), ("24d", 24 * 86_400)]
 )
 def test_a_limit_of_statements_is_of_whole_seconds(written: str, seconds: int, tmp_path: Path) -> None:
-    """Servers and drivers know none of less, and take 0 for no limit."""
+    """Servers and drivers have no smaller unit, and treat 0 as no limit."""
     text = GOOD.replace("    jdbc:", f"    statement_timeout: {written}\n    jdbc:")
     assert load(tmp_path, text).sources["shop"].statement_timeout == timedelta(seconds=seconds)
 

@@ -50,13 +50,16 @@ class Strict(Folder):
 
 @pytest.fixture(autouse=True)
 def no_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a process that runs no Spark yet."""
+    """Return no session, as in a process that runs no Spark yet."""
     monkeypatch.setattr("qbcd.spark.provider.running_session", lambda: None)
 
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A distribution on the path, as pip would have installed it; gives an empty folder for the configuration."""
+    """A distribution on the path, as pip would have installed it.
+
+    An empty folder for the configuration.
+    """
     info = tmp_path / "site" / "other-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
@@ -69,7 +72,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def opened(folder: Path, sink: str, more: str = "") -> Project:
-    """A project whose sink ``changes`` is `sink`; the working directory is another one."""
+    """Open a project whose sink ``changes`` is `sink`, in another working directory."""
     lines = CONFIG.replace("{type: jsonl, path: out}", sink).replace("tables:", f"{more}tables:")
     (folder / "qbcd.yaml").write_text(lines)
     return Project(load_config(folder / "qbcd.yaml"))
@@ -82,7 +85,7 @@ def test_the_path_of_a_packages_sink_starts_from_the_file(package: Path) -> None
 
 @pytest.mark.parametrize("kind", ["jsonl", "folder"])
 def test_a_packages_sink_shares_its_path_with_none(package: Path, kind: str) -> None:
-    with pytest.raises(ConfigError, match=r"qbcd.yaml:6: sinks\.second\.path: sink changes writes there already"):
+    with pytest.raises(ConfigError, match=r"qbcd.yaml:6: sinks\.second\.path: sink changes has the same path"):
         opened(package, "{type: folder, path: out}", f"  second: {{type: {kind}, path: ./out}}\n")
 
 
@@ -96,11 +99,11 @@ def test_a_packages_sink_shares_its_path_with_none(package: Path, kind: str) -> 
         ("{type: folder, path: x, name: y}", 'changes: sink type folder has no setting "name" (there are path, depth)'),
         (
             "{type: strict}",
-            "changes: sink type strict does not take its settings: TypeError: unsupported operand (corr",
+            "changes: sink type strict does not accept its settings: TypeError: unsupported operand (corr",
         ),
         (
             "{type: bad}",
-            "changes: the entry point packaged_sinks:NAME of sink type bad is no Sink class (update or remove",
+            "changes: the entry point packaged_sinks:NAME of sink type bad is not a Sink class (update or remove",
         ),
         ("{type: gone}", "changes: sink type gone (no_such_module:Sink) cannot be loaded: ModuleNotFoundError: No mod"),
     ],
@@ -118,7 +121,7 @@ def test_wrong_settings_of_a_packages_sink_have_their_place(package: Path, sink:
         ('/shop"}', '/shop", jdbc: {driver_jar: none.jar}}', "3: sources.shop.jdbc.driver_jar"),
     ],
 )
-def test_a_driver_that_is_not_there_has_its_place(
+def test_a_missing_driver_has_its_place(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, old: str, new: str, place: str
 ) -> None:
     file = tmp_path / "qbcd.yaml"

@@ -1,4 +1,4 @@
-"""Queries in a configuration: what goes with them and what does not."""
+"""Queries in a configuration: keys that are allowed together with `query`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def loaded(folder: Path, **table: Any) -> Any:
     return config_from_dict({"version": 1, "sources": source, "tables": [plain]}, base_dir=folder).streams[0]
 
 
-def test_a_query_is_settled_with_its_variant(tmp_path: Path) -> None:
+def test_a_query_is_fixed_with_its_variant(tmp_path: Path) -> None:
     stream = loaded(tmp_path, query="  SELECT id FROM public.o\n")
     assert (stream.name, stream.table_schema, stream.table_name, stream.subject) == ("q", "", "q", "query")
     asked = requested(stream)
@@ -66,11 +66,11 @@ def test_timestamps_name_tables_as_table_does(tmp_path: Path) -> None:
         ),
         (
             {"key": "none", "strategy": {"type": "vbd", "variant": "compare"}},
-            "tables[0].key: strategy vbd tells rows by",
+            "tables[0].key: strategy vbd identifies rows by",
         ),
     ],
 )
-def test_what_does_not_go_with_a_query(tmp_path: Path, table: dict[str, Any], message: str) -> None:
+def test_keys_that_are_refused_with_a_query(tmp_path: Path, table: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         loaded(tmp_path, **table)
     assert message in str(caught.value)

@@ -31,7 +31,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         (
             "${env:SHOP_PASSWORD}",
             "${file:nowhere/x}",
-            'qbcd.yaml:5: sources.shop.password: the file "nowhere/x" does not exist or is no regular file '
+            'qbcd.yaml:5: sources.shop.password: the file "nowhere/x" does not exist or is not a regular file '
             "(check the path and its permissions)",
         ),
         (
@@ -43,7 +43,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         (
             "${env:SHOP_PASSWORD}",
             "written",
-            "qbcd.yaml:5: sources.shop.password: the password is written out "
+            "qbcd.yaml:5: sources.shop.password: the password is written in the file "
             "(use ${env:NAME} or ${file:/path}; a literal is accepted only for a local host)",
         ),
         (
@@ -55,7 +55,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             (
                 "version: 1",
                 f"version: 1\nspark: {{master: '{master}'}}",
-                f'qbcd.yaml:2: spark.master: "{master}" is no Spark master '
+                f'qbcd.yaml:2: spark.master: "{master}" is not a Spark master '
                 "(write local[*], local[2], spark://host:7077, k8s://.. or yarn)",
             )
             for master in ("foo", "local[x]", "locals", "spark:/host")
@@ -76,8 +76,8 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         (
             "    where: region = 'EU'",
             "    polite: 1d",
-            'qbcd.yaml:19: tables[0].polite: unknown key "polite" (known are every, sinks, retain, strategy, baseline, '
-            "guards, key_change, audit, source, name, table, query, key, columns, exclude, types, where)",
+            'qbcd.yaml:19: tables[0].polite: unknown key "polite" (known keys: every, sinks, retain, strategy, '
+            "baseline, guards, key_change, audit, source, name, table, query, key, columns, exclude, types, where)",
         ),
         (
             "fetchsize: 500",
@@ -87,13 +87,13 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         (
             "rows_per_range: 10",
             "rows: 10",
-            'qbcd.yaml:25: tables[1].strategy.rows: unknown key "rows" (known are type, pace, per_poll, '
+            'qbcd.yaml:25: tables[1].strategy.rows: unknown key "rows" (known keys: type, pace, per_poll, '
             "max_staleness, rows_per_range, buckets, replica, consistency)",
         ),
         (
             "rows_per_range: 10",
             "rows_per_range: 0",
-            "qbcd.yaml:25: tables[1].strategy.rows_per_range: this number is too small (it is at least 1)",
+            "qbcd.yaml:25: tables[1].strategy.rows_per_range: this number is too small (it must be at least 1)",
         ),
         (
             "path: out/changes",
@@ -103,7 +103,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         (
             "{max_delete_fraction: 0.3}",
             "{max_delete_fraction: 1.5}",
-            "qbcd.yaml:30: tables[1].guards.max_delete_fraction: this number is too large (it is at most 1.0)",
+            "qbcd.yaml:30: tables[1].guards.max_delete_fraction: this number is too large (it must be at most 1.0)",
         ),
         (
             "type: jsonl",
@@ -158,8 +158,8 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             "exclude: [comment]\n    columns: [a]",
             "qbcd.yaml:29: tables[1].exclude: `columns` and `exclude` cannot both be given (remove one)",
         ),
-        ("key: [order_id]", "key: [a, b, a]", 'qbcd.yaml:16: tables[0].key[2]: "a" is there twice (remove one)'),
-        ("key: [order_id]", "key: []", "qbcd.yaml:16: tables[0].key: nothing is listed here (add at least one)"),
+        ("key: [order_id]", "key: [a, b, a]", 'qbcd.yaml:16: tables[0].key[2]: "a" is listed twice (remove one)'),
+        ("key: [order_id]", "key: []", "qbcd.yaml:16: tables[0].key: the list is empty (add at least one)"),
         ("sinks: [lake, screen]", "sinks: 5", "qbcd.yaml:27: tables[1].sinks: expected a list (write [a, b])"),
         (
             "sinks: [lake, screen]",
@@ -181,7 +181,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         ("types: {amount: text}", "types: {amount: int}", "qbcd.yaml:18: tables[0].types.amount: this value is not"),
         ("version: 1", "version: 2", "qbcd.yaml:1: version: this value is not known here (expected 1, a number"),
         ("  screen: {type", "  python: {type", "qbcd.yaml:10: sinks.python: this name is reserved for the Python API"),
-        ("/srv/lake", "out/changes", "qbcd.yaml:9: sinks.lake.path: sink changes writes there already (give it a path"),
+        ("/srv/lake", "out/changes", "qbcd.yaml:9: sinks.lake.path: sink changes has the same path (give it a path"),
         ("version: 1", "version: 1\nstate: sqlite://", "qbcd.yaml:2: state: the state cannot be kept in memory ("),
         ("version: 1", "version: 1\nversion: 1", "qbcd.yaml:2: version: this key is already in line 1 (remove"),
         (
@@ -303,7 +303,7 @@ def test_unreadable_secret_files(tmp_path: Path) -> None:
     (tmp_path / "bin").write_bytes(b"\xff\xfe")
     (tmp_path / "big").write_bytes(b"x" * 70_000)
     os.mkfifo(tmp_path / "pipe")
-    for name, expected in (("bin", "is not UTF-8 text"), ("big", "is larger than"), ("pipe", "no regular file")):
+    for name, expected in (("bin", "is not UTF-8 text"), ("big", "is larger than"), ("pipe", "not a regular file")):
         assert expected in str(failure(tmp_path, GOOD.replace("${env:SHOP_PASSWORD}", f"${{file:{name}}}")))
 
 
@@ -320,14 +320,14 @@ def test_a_value_from_a_placeholder_is_neither_shown_nor_hinted_at(
 
 @pytest.mark.parametrize(("word", "meant"), [("true", True), ("false", False), ("${env:EMPTY}", True)])
 def test_switches_are_true_or_false(word: str, meant: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where a placeholder stands for the word."""
+    """Also as the value of a placeholder."""
     monkeypatch.setenv("EMPTY", "true")
-    told = {"type": "tlcs", "checksums": "table", "deletes": word}
+    strategy = {"type": "tlcs", "checksums": "table", "deletes": word}
     config = config_from_dict(
         {
             "version": 1,
             "sources": {"s": {"url": "postgresql://localhost/d"}},
-            "tables": [{"source": "s", "table": "t", "strategy": told, "guards": {"allow_empty": word}}],
+            "tables": [{"source": "s", "table": "t", "strategy": strategy, "guards": {"allow_empty": word}}],
         }
     )
     [stream] = config.streams

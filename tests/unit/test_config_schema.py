@@ -1,4 +1,4 @@
-"""The JSON Schema and the template of `qbcd init`: both must agree with what the loader takes."""
+"""The JSON Schema and the template of `qbcd init` agree with the loader."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ WORDS = {
 
 
 def fits(root: dict[str, Any], node: Any, value: Any) -> bool:
-    """A validator of the words that our schema uses; any other word fails the test."""
+    """Validate by the words that our schema uses; any other word fails the test."""
     if isinstance(node, bool):
         return node
     assert set(node) <= WORDS, set(node) - WORDS
@@ -128,7 +128,7 @@ STRATEGIES: list[Any] = [
 
 
 def example() -> dict[str, Any]:
-    """The documented example, less what is not built."""
+    """Return the documented example without features that are not built."""
     return {
         "version": 1,
         "state": "sqlite:///.qbcd/state.db",
@@ -259,7 +259,7 @@ def changed(path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
         (("tables", 1, "guards", "max_delete_fraction"), 1.1),
     ],
 )
-def test_what_the_schema_refuses_the_loader_refuses_too(path: tuple[str | int, ...], value: Any) -> None:
+def test_the_loader_refuses_all_that_the_schema_refuses(path: tuple[str | int, ...], value: Any) -> None:
     schema = json_schema()
     assert not fits(schema, schema, changed(path, value))
     with pytest.raises(ConfigError):
@@ -276,8 +276,8 @@ def test_the_template_loads_and_fits_the_schema(tmp_path: Path) -> None:
 
 
 def test_every_commented_key_of_the_template_loads(tmp_path: Path) -> None:
-    told = "|".join(["qbcd: ", "Next", *(f"{name}:" for name in BUILT_STRATEGIES)])
-    text = re.sub(rf"^( *)# (?!{told})(?=(?:  )*[a-z_]+:(?: \S|$))", r"\1", TEMPLATE, flags=re.MULTILINE)
+    built = "|".join(["qbcd: ", "Next", *(f"{name}:" for name in BUILT_STRATEGIES)])
+    text = re.sub(rf"^( *)# (?!{built})(?=(?:  )*[a-z_]+:(?: \S|$))", r"\1", TEMPLATE, flags=re.MULTILINE)
     text = text.replace("    password: ${file:/run/secrets/shop}\n", "")
     first, *others = re.findall(r"^    strategy: .*\n", text, flags=re.MULTILINE)
     text = text.replace("".join(others), "")
@@ -292,6 +292,18 @@ def test_every_commented_key_of_the_template_loads(tmp_path: Path) -> None:
     assert config.streams[0].columns == ("status", "amount")
     assert config.streams[0].key_change is True
     assert config.spark.conf == {"spark.driver.memory": "2g"}
+
+
+def test_the_query_of_the_template_loads(tmp_path: Path) -> None:
+    text, found = re.subn(r"^  # - \{", "  - {", TEMPLATE, flags=re.MULTILINE)
+    (tmp_path / "qbcd.yaml").write_text(text)
+    [_, stream] = load_config(tmp_path / "qbcd.yaml").streams
+    assert (found, stream.name, stream.strategy, stream.subject) == (1, "sales", "vbd", "query")
+
+
+def test_the_template_explains_every_strategy() -> None:
+    explained = re.findall(r"^    # (\w+): +[a-z]", TEMPLATE.partition("strategy: id_rcs")[0], flags=re.MULTILINE)
+    assert sorted(set(explained) - {"schema", "connections"}) == sorted(BUILT_STRATEGIES)
 
 
 def test_the_template_overwrites_nothing(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The options of strategies: what streams get, and what is settled at prepare."""
+"""The options of strategies: defaults, and options that are fixed at prepare."""
 
 from __future__ import annotations
 
@@ -194,7 +194,9 @@ CHANGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("written", "change"), CHANGES)
-def test_what_decides_what_is_captured_is_settled_at_prepare(written: dict[str, Any], change: dict[str, Any]) -> None:
+def test_options_that_decide_what_is_captured_are_fixed_at_prepare(
+    written: dict[str, Any], change: dict[str, Any]
+) -> None:
     then = requested(stream(written))
     remembered = {"requested": json.loads(json.dumps(then))}
     check_requested("t", requested(stream(written)), remembered)
@@ -243,7 +245,7 @@ def test_streams_prepared_before_there_were_such_options_go_on(name: str) -> Non
         ({}, None, {"buckets": "hash"}, False),  # prepared before there was a choice
     ],
 )
-def test_what_was_chosen_may_be_written_down(then: Any, chosen: str | None, now: Any, same: bool) -> None:
+def test_a_choice_may_be_configured(then: Any, chosen: str | None, now: Any, same: bool) -> None:
     written = json.loads(json.dumps(requested(stream({"type": "id_rcs", **then}))))
     remembered = {"requested": written, **({"settled": {"buckets": chosen}} if chosen else {})}
     wanted = requested(stream({"type": "id_rcs", **now}))
@@ -278,14 +280,14 @@ def test_no_key_is_another_plan_than_the_primary_key() -> None:
         ("vbd", {"variant": "delta"}, "VbdDelta", "database"),
     ],
 )
-def test_options_choose_the_class_and_so_the_site(
+def test_options_choose_the_class_and_so_the_wing(
     strategy: str, options: dict[str, Any], found: str, site: str
 ) -> None:
     kind = strategy_class(strategy, options)
     assert (kind.__name__, kind.name, kind.site) == (found, strategy, site)
 
 
-def test_every_option_that_is_settled_is_one_of_the_strategy() -> None:
+def test_every_fixed_option_is_one_of_the_strategy() -> None:
     for options in map(options_class, BUILT_STRATEGIES):
         assert set(options.meaning) <= set(options.model_fields)
 

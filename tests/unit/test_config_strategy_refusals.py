@@ -36,7 +36,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         ("{type: id, per_pol: 5}", 'strategy.per_pol: unknown key "per_pol" (did you mean "per_poll"?)'),
         (
             "{type: id, delete_flag: f}",
-            'strategy.delete_flag: unknown key "delete_flag" (known are type, pace, per_poll, max_staleness, '
+            'strategy.delete_flag: unknown key "delete_flag" (known keys: type, pace, per_poll, max_staleness, '
             "pages_per_range, rows_per_range)",
         ),
         (
@@ -53,24 +53,24 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (
             "{type: ts, timestamp: t, deletes: often}",
-            "strategy.deletes: `deletes` says when to look for deleted rows (write {every: 1h}, or `only`)",
+            "strategy.deletes: `deletes` sets how often qbcd searches for deleted rows (write {every: 1h}, or `only`)",
         ),
         (
             "{type: ts, timestamp: t, deletes: {every: }}",
-            "strategy.deletes: `deletes` says when to look for deleted rows (write {every: 1h}, or `only`)",
+            "strategy.deletes: `deletes` sets how often qbcd searches for deleted rows (write {every: 1h}, or `only`)",
         ),
         (
             "{type: ts, timestamp: 5}",
             "strategy.timestamp: expected a column, or a list of columns (write updated_at, or "
             "[updated_at, created_at])",
         ),
-        ("{type: ts, timestamp: []}", "strategy.timestamp: nothing is listed here (add at least one)"),
+        ("{type: ts, timestamp: []}", "strategy.timestamp: the list is empty (add at least one)"),
         ("{type: ts, timestamp: ''}", "strategy.timestamp: the text is empty (fill it in or remove the key)"),
         ("{type: ts, timestamp: [a, 5]}", "strategy.timestamp[1]: expected text (put it in quotes)"),
-        ("{type: ts, timestamp: [a, b, a]}", 'strategy.timestamp[2]: "a" is there twice (remove one)'),
+        ("{type: ts, timestamp: [a, b, a]}", 'strategy.timestamp[2]: "a" is listed twice (remove one)'),
         (
             "{type: ts, timestamp: [a, xmin]}",
-            'strategy.timestamp[1]: "xmin" cannot be combined with columns (name it alone)',
+            'strategy.timestamp[1]: "xmin" cannot be combined with columns (write it alone)',
         ),
         (
             "{type: tdi, timestamp: [t, f], delete_flag: f}",
@@ -78,17 +78,27 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (
             "{type: tdi, timestamp: t, delete_flag: f, deleted_value: 0.5}",
-            "strategy.deleted_value: a flag's value is a boolean, a whole number or text (write true, 1 or 'Y')",
+            "strategy.deleted_value: the value of a flag must be a boolean, a whole number or text "
+            "(write true, 1 or 'Y')",
         ),
         (
             "{type: ts, timestamp: t, zone: Europe/Berlin}",
-            "strategy.zone: only a fixed offset can be given: a clock that steps back with summer time cannot carry a "
+            "strategy.zone: only a fixed offset is accepted: a clock that is set back after summer time cannot be a "
             "watermark (write UTC or +02:00 if the writers keep that all year; otherwise use a column with time zone)",
         ),
-        ("{type: ts, timestamp: t, zone: CET}", "strategy.zone: only a fixed offset can be given: a clock that steps"),
-        ("{type: ts, timestamp: t, zone: utc}", "strategy.zone: not a zone (write UTC, or a fixed offset such as +02"),
-        ("{type: ts, timestamp: t, zone: +15:00}", "strategy.zone: not a zone (write UTC, or a fixed offset such as"),
-        ("{type: ts, timestamp: t, zone: +2}", "strategy.zone: not a zone (write UTC, or a fixed offset such as +02"),
+        ("{type: ts, timestamp: t, zone: CET}", "strategy.zone: only a fixed offset is accepted: a clock that is set"),
+        (
+            "{type: ts, timestamp: t, zone: utc}",
+            "strategy.zone: not a time zone (write UTC, or a fixed offset such as +02",
+        ),
+        (
+            "{type: ts, timestamp: t, zone: +15:00}",
+            "strategy.zone: not a time zone (write UTC, or a fixed offset such as",
+        ),
+        (
+            "{type: ts, timestamp: t, zone: +2}",
+            "strategy.zone: not a time zone (write UTC, or a fixed offset such as +02",
+        ),
         ("{type: ts, timestamp: t, margin: 0s}", "strategy.margin: the interval must be longer than 0 (write it as"),
         (
             "{type: ts, timestamp: t, margin: 90s, lag: 90s}",
@@ -157,7 +167,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             "strategy.pace: `per_second` is for strategies that compare one range at a time, and here one statement "
             "reads many (write {target: 500ms}, with `nice_ratio` where it is to rest)",
         ),
-        ("{type: id, rows_per_range: 0}", "strategy.rows_per_range: this number is too small (it is at least 1)"),
+        ("{type: id, rows_per_range: 0}", "strategy.rows_per_range: this number is too small (it must be at least 1)"),
         (
             "{type: id, pace: {target: 1s, per_second: 2}}",
             "strategy.pace.per_second: `target` and `per_second` cannot both be given (remove one)",
@@ -170,7 +180,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         ("{type: id, pace: {target: 0s}}", "strategy.pace.target: the interval must be longer than 0 (write it as"),
         (
             "{type: tlcs, max_staleness: 1h}",
-            "strategy.max_staleness: `max_staleness` is a bound for polls that visit some ranges only "
+            "strategy.max_staleness: `max_staleness` needs `per_poll`, because without it every poll reads all ranges "
             "(add `per_poll`, or remove it)",
         ),
     ],
@@ -196,7 +206,7 @@ def test_refusals_say_where_and_what_helps(tmp_path: Path, written: str, expecte
         ),
     ],
 )
-def test_what_a_replica_under_spark_cannot_do(tmp_path: Path, written: str, expected: str) -> None:
+def test_options_that_a_lake_replica_refuses(tmp_path: Path, written: str, expected: str) -> None:
     assert message(tmp_path, "strategy: id_rcs", f"strategy: {written}") == expected
 
 
@@ -216,7 +226,7 @@ def test_a_restriction_needs_a_replica(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("retention", "every", "lag", "told"),
+    ("retention", "every", "lag", "what"),
     [
         ("90s", "30s", "", ""),
         ("89s", "30s", "", "every"),
@@ -227,22 +237,22 @@ def test_a_restriction_needs_a_replica(tmp_path: Path) -> None:
     ],
 )
 def test_flagged_rows_must_stay_longer_than_a_poll_may_take(
-    tmp_path: Path, retention: str, every: str, lag: str, told: str
+    tmp_path: Path, retention: str, every: str, lag: str, what: str
 ) -> None:
     written = f"strategy: {TDI.replace('}', f', retention: {retention}{lag}}}')}\n    every: {every}"
     text = GOOD.replace("strategy: id_rcs", written)
-    if told:
-        given = ", which is 30s where it is not given" if told == "every" else ""
+    if what:
+        given = ", which is 30s where it is not given" if what == "every" else ""
         assert str(failure(tmp_path, text)).endswith(
             "qbcd.yaml:20: tables[0].strategy.retention: flagged rows may be removed before a poll has read them: this "
-            f"is less than 3 times `{told}`{given} (let the application keep them longer and say so here, write a "
-            f"shorter `{told}`, or remove `retention` where they stay for ever)"
+            f"is less than 3 times `{what}`{given} (let the application keep them longer and say so here, write a "
+            f"shorter `{what}`, or remove `retention` where they stay for ever)"
         )
     else:
         assert load(tmp_path, text).streams[0].options["retention"] is not None
 
 
-def test_a_retention_that_all_tables_inherit_is_told_once(tmp_path: Path) -> None:
+def test_a_retention_that_all_tables_inherit_is_reported_once(tmp_path: Path) -> None:
     strategy = TDI.replace("}", ", retention: 1m}")
     text = GOOD.replace("    strategy: id_rcs\n", "").replace("    every: 5m\n", "")
     text = text.replace("    strategy: {type: id_rcs, rows_per_range: 10}\n", "").replace(
@@ -253,7 +263,7 @@ def test_a_retention_that_all_tables_inherit_is_told_once(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("strategy", "told"),
+    ("strategy", "what"),
     [
         ("tlcs", "tlcs: deleted rows have no values (keys and checksums are all that it keeps) (remove `key_"),
         ("{type: ts, timestamp: t, replica: keys}", "ts: deleted rows have no values (the replica holds keys only) ("),
@@ -273,10 +283,10 @@ def test_a_retention_that_all_tables_inherit_is_told_once(tmp_path: Path) -> Non
         ("id", ""),
     ],
 )
-def test_pairing_needs_old_values(tmp_path: Path, strategy: str, told: str) -> None:
+def test_pairing_needs_old_values(tmp_path: Path, strategy: str, what: str) -> None:
     text = GOOD.replace("strategy: id_rcs", f"strategy: {strategy}").replace("baseline: events", "key_change: pair")
-    if told:
-        expected = f"qbcd.yaml:21: tables[0].key_change: a change of key cannot be paired by strategy {told}"
+    if what:
+        expected = f"qbcd.yaml:21: tables[0].key_change: a change of key cannot be paired by strategy {what}"
         assert expected in str(failure(tmp_path, text))
     else:
         assert load(tmp_path, text).streams[0].key_change
@@ -284,33 +294,37 @@ def test_pairing_needs_old_values(tmp_path: Path, strategy: str, told: str) -> N
 
 def test_pairing_needs_old_values_where_it_is_inherited(tmp_path: Path) -> None:
     text = GOOD.replace("strategy: id_rcs", "strategy: tlcs").replace("{every:", "{key_change: pair, every:")
-    told = str(failure(tmp_path, text)).replace(f"{tmp_path}/", "")
-    assert told == (
+    what = str(failure(tmp_path, text)).replace(f"{tmp_path}/", "")
+    assert what == (
         "qbcd.yaml:13: tables[0].key_change: a change of key cannot be paired by strategy tlcs: deleted rows have no "
-        "values (keys and checksums are all that it keeps) (write `key_change: off` for this table, or take another "
+        "values (keys and checksums are all that it keeps) (write `key_change: off` for this table, or use another "
         "strategy)"
     )
     assert not load(tmp_path, text.replace("baseline: events", "key_change: off")).streams[0].key_change
 
 
 @pytest.mark.parametrize(
-    ("strategy", "more", "told"),
+    ("strategy", "more", "what"),
     [
         ("id_rcs", "", ""),
         ("{type: id_rcs, buckets: hash}", "", ""),
         ("{type: id_rcs, replica: digest}", "", "key: the delete of a row without a key would show nothing of the"),
         ("{type: id_rcs, buckets: key}", "", "key: there can be no ranges of a key that rows do not have (remove "),
         ("{type: id_rcs, buckets: page}", "", "key: ranges of pages need keys, which identify rows that move"),
-        ("mds", "", "key: strategy mds tells rows by their keys: `key: none` is for id_rcs and vbd alone (name the"),
-        (TDI, "", "key: strategy tdi tells rows by their keys: `key: none` is for id_rcs and vbd alone (name the"),
-        ("id_rcs", "key_change: pair", "key_change: rows without a key have none that could change (remove"),
+        (
+            "mds",
+            "",
+            "key: strategy mds identifies rows by their keys: only id_rcs and vbd accept `key: none` (name the",
+        ),
+        (TDI, "", "key: strategy tdi identifies rows by their keys: only id_rcs and vbd accept `key: none` (name the"),
+        ("id_rcs", "key_change: pair", "key_change: a stream without a key has no changes of a key (remove"),
     ],
 )
-def test_rows_without_a_key_are_for_one_strategy(tmp_path: Path, strategy: str, more: str, told: str) -> None:
+def test_rows_without_a_key_are_for_one_strategy(tmp_path: Path, strategy: str, more: str, what: str) -> None:
     text = GOOD.replace("strategy: id_rcs", f"strategy: {strategy}").replace("key: [order_id]", "key: none")
     text = text.replace("baseline: events", more or "baseline: events")
-    if told:
-        assert f"tables[0].{told}" in str(failure(tmp_path, text))
+    if what:
+        assert f"tables[0].{what}" in str(failure(tmp_path, text))
     else:
         assert load(tmp_path, text).streams[0].key == ()
         assert load(tmp_path, text.replace("key: none", "key: [none]")).streams[0].key == ("none",)
@@ -321,8 +335,8 @@ def test_two_streams_do_not_share_a_column_of_checksums(tmp_path: Path) -> None:
     own = "{type: tlcs, checksums: column, checksum_column: mine}"
     text = GOOD.replace("strategy: id_rcs", f"strategy: {own}")
     again = f"  - {{name: again, source: shop, table: public.orders, key: [order_id], strategy: {own}}}\n"
-    told = str(failure(tmp_path, text.replace("tables:\n", f"tables:\n{again}"))).replace(f"{tmp_path}/", "")
-    assert told == (
+    what = str(failure(tmp_path, text.replace("tables:\n", f"tables:\n{again}"))).replace(f"{tmp_path}/", "")
+    assert what == (
         "qbcd.yaml:21: tables[1].strategy.checksum_column: tables[0] has its checksums in column 'mine' of "
         "public.orders too: what one of them has seen the other would not find (name a column of its own for each)"
     )

@@ -1,4 +1,4 @@
-"""A connector of another package that has what every connector must have, and nothing else."""
+"""A connector of another package that has only the required collaborators."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class PlainRanges(ranges.Ranges):
 
 
 class Plain(PostgreSQL):
-    """PostgreSQL without any ability; a fact that older connectors had does nothing."""
+    """PostgreSQL without any ability; a fact of older connectors has no effect."""
 
     name = "Plain"
     session_reset_sql = "RESET ALL"
@@ -89,7 +89,7 @@ def test_the_defaults_say_that_nothing_is_known() -> None:
 
 def test_a_connector_must_make_its_collaborators() -> None:
     class Bare(Connector):
-        """No collaborator."""
+        """A connector without collaborators."""
 
     with pytest.raises(TypeError, match="__init__"):
         Bare()  # type: ignore[abstract]

@@ -1,4 +1,7 @@
-"""One URL for SQLAlchemy and JDBC: TLS alike on both sides, an allow-list, no secret where it could be seen."""
+"""One URL for SQLAlchemy and JDBC.
+
+The same TLS on both sides, an allow-list, hidden secrets.
+"""
 
 from __future__ import annotations
 
@@ -199,7 +202,7 @@ def test_connectors_of_other_packages(monkeypatch: pytest.MonkeyPatch) -> None:
         connector_for("broken://h/d")
     assert str(raised.value) == (
         "the installed connector for broken (pkg:broken) cannot be loaded: ImportError: no module named pkg "
-        "(update or remove the package that brings it)"
+        "(update or remove the package that provides it)"
     )
     with pytest.raises(ConfigError, match='did you mean "other"'):
         connector_for("othr://h/d")

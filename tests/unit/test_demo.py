@@ -1,4 +1,4 @@
-"""The demonstration says so where what it found is not what was applied, and empties only folders of its own."""
+"""The demonstration reports differences from its changes, and empties only its folders."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from qbcd.demo.tables import compared
 from qbcd.errors import ConfigError
 
 
-def test_what_was_applied_beside_what_was_found() -> None:
+def test_the_demonstration_compares_applied_and_found_changes() -> None:
     applied = {"a": TableChanges(inserted=2, deleted=1), "b": TableChanges()}
     assert compared({"a": {"c": 2, "d": 1}, "b": {}}, applied)[1]
     missing, updated, other = {"c": 2}, {"c": 2, "d": 1, "u": 1}, {"c": 2, "d": 1}
@@ -38,5 +38,5 @@ def test_a_folder_is_emptied_only_after_a_demonstration(tmp_path: Path) -> None:
     folder.claim()
     assert sorted(path.name for path in folder.path.iterdir()) == ["qbcd.yaml"]
     folder.config.write_text("version: 1")
-    with pytest.raises(ConfigError, match="holds other things"):
+    with pytest.raises(ConfigError, match="contains files that no demonstration wrote"):
         folder.claim()

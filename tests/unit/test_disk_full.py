@@ -1,4 +1,4 @@
-"""A full disk: messages name the path and the reason, whoever was writing."""
+"""A full disk: messages name the path and the reason, for every writer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_the_state_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     path = tmp_path / "state.db"
     url = f"sqlite:///{path}"
     ProjectState(url).close()
-    monkeypatch.setattr(database, "_PRAGMAS", (*database._PRAGMAS, "max_page_count = 1"))  # that is: as large as it is
+    monkeypatch.setattr(database, "_PRAGMAS", (*database._PRAGMAS, "max_page_count = 1"))  # no larger than it is now
     state = ProjectState(url)
     try:
         with pytest.raises(SourceError) as caught:

@@ -46,20 +46,20 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def config(made: Path) -> ProjectConfig:
-    """`docker/qbcd.yaml` as the container reads it, but for the place of the secrets."""
+    """`docker/qbcd.yaml` as the container reads it, except for the place of the secrets."""
     file = made.parent / "qbcd.yaml"
     file.write_text((DOCKER / "qbcd.yaml").read_text().replace(SECRETS, f"{made}/"))
     return load_config(file)
 
 
 def mounts(service: dict[str, Any]) -> dict[str, str]:
-    """Source of each mount by its place in the container."""
+    """Return the source of each mount by its place in the container."""
     parts = [mount.split(":") for mount in service.get("volumes", [])]
     return {target: source for source, target, *_ in parts}
 
 
 def compose_command() -> list[str] | None:
-    """Compose 2, as a plugin of docker or by itself."""
+    """Return the command of Compose 2, a plugin of docker or a program; skip without one."""
     for command in (["docker", "compose"], ["docker-compose"]):
         if shutil.which(command[0]):
             done = subprocess.run([*command, "version"], capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""The picture of costs shows the measured figures of `benchmarks/README.md`, and nothing else."""
+"""The picture of costs shows exactly the measured figures of `benchmarks/README.md`."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ def test_each_bar_is_a_cell_of_the_table() -> None:
 
 
 @pytest.mark.parametrize("removed", ["## `volume`", "`volume --rows 20 --polls 1`", "| x table |"])
-def test_a_table_that_is_not_there_is_refused(removed: str) -> None:
+def test_a_missing_table_is_refused(removed: str) -> None:
     with pytest.raises(ValueError, match="volume"):
         figures(TABLE.replace(removed, "| |" if "|" in removed else ""))

@@ -1,4 +1,4 @@
-"""The search for a JDBC driver and for Java: each step alone, and the one error when none works."""
+"""The search for a JDBC driver and for Java: each step alone, and the one error if all fail."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Answer = Callable[[Sequence[str]], "subprocess.CompletedProcess[str]"]
 
 @dataclass
 class Machine:
-    """A machine made of directories; its commands answer as the test says and are remembered."""
+    """A machine made of folders; its commands answer as the test says and are recorded."""
 
     root: Path
     answers: dict[str, Answer] = field(default_factory=dict)
@@ -92,7 +92,7 @@ def make_jar(path: Path, *, version: str = "", driver_class: str = DRIVER.driver
 
 
 def offer_maven(machine: Machine, **jar: str) -> None:
-    """A resolver that leaves the artifact, and something it depends on, where Spark's does."""
+    """Make a resolver that leaves the artifact, and a dependency of it, where Spark's does."""
 
     def submit(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
         settings = dict(text.split("=", 1) for text in command if text.startswith("spark."))
@@ -122,7 +122,7 @@ def test_configured_path_must_be_a_jar_of_the_driver(machine: Machine, content: 
 
 
 def test_configured_jar_of_another_driver_is_refused(machine: Machine) -> None:
-    with pytest.raises(ConfigError, match=r"does not hold org\.example\.Driver"):
+    with pytest.raises(ConfigError, match=r"does not contain org\.example\.Driver"):
         machine.find(make_jar(machine.root / "mine.jar", driver_class="org.other.Driver"))
 
 
@@ -168,17 +168,17 @@ def test_unsafe_and_torn_jars_are_passed_over_and_named(machine: Machine) -> Non
         ("43.0", True),
     ],
 )
-def test_which_versions_are_safe(tmp_path: Path, version: str, safe: bool) -> None:
+def test_safe_versions(tmp_path: Path, version: str, safe: bool) -> None:
     by_name = make_jar(tmp_path / f"exdb-{version}.jar")
     by_manifest = make_jar(tmp_path / "exdb.jar", version=version)
     assert [not jar_problem(jar, DRIVER) for jar in (by_name, by_manifest)] == [safe, safe]
 
 
-def test_version_that_nothing_tells_is_accepted(tmp_path: Path) -> None:
+def test_unknown_version_is_accepted(tmp_path: Path) -> None:
     assert jar_problem(make_jar(tmp_path / "exdb.jar"), DRIVER) == ""
 
 
-def test_what_maven_brings_is_kept_for_the_next_run(machine: Machine) -> None:
+def test_jars_of_maven_are_kept_for_the_next_run(machine: Machine) -> None:
     offer_maven(machine)
     assert machine.find() == ("exdb-42.7.7.jar", "maven")
     machine.answers.clear()  # no network, no Java

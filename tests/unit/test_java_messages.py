@@ -1,4 +1,4 @@
-"""Lines that Java writes to its stderr: all are shown but one warning, to the one who asks for them."""
+"""Lines that Java writes to its stderr: all except one warning go to their receiver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Question marks: the JDBC driver takes one outside quotes for a parameter; PostgreSQL has operators of that name."""
+"""Question marks for JDBC: the driver reads one outside quotes as a parameter.
+
+PostgreSQL has operators with that character.
+"""
 
 from __future__ import annotations
 

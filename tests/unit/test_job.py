@@ -1,4 +1,4 @@
-"""The polling loop: what a failure of one stream, or of one of its sinks, means to the others and to itself."""
+"""The polling loop: effects of a failure of one stream or sink on all streams."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from qbcd.stream import Report, Stream
 EVERY = 10.0  # seconds
 
 
-class Turns(threading.Event):
-    """A stop that comes after so many polls; nobody waits, how long it would have been is noted."""
+class PollLimit(threading.Event):
+    """A stop event that is set after some polls; it records wait times and does not wait."""
 
     def __init__(self, polls: int) -> None:
         super().__init__()
@@ -33,15 +33,15 @@ class Turns(threading.Event):
         self.waited.append(timeout or 0.0)
         return self.is_set()
 
-    def told(self, outcome: Outcome) -> None:
-        """Counts a poll."""
+    def count(self, outcome: Outcome) -> None:
+        """Count a poll."""
         self.left -= 1
         if self.left == 0:
             self.set()
 
 
 class History:
-    """A project's state that notes polls and does nothing else."""
+    """A project's state that records polls and does nothing else."""
 
     def __init__(self) -> None:
         self.runs: list[Run] = []
@@ -61,12 +61,12 @@ def stream(name: str, history: History, **settings: Any) -> Stream:
 
 def polled(
     monkeypatch: pytest.MonkeyPatch, poll: Callable[[Stream, Report], None], polls: int, *streams: Stream
-) -> Turns:
-    """The loop over `streams` until so many polls are done."""
+) -> PollLimit:
+    """Run the loop over `streams` until the given number of polls; return the wait times."""
     monkeypatch.setattr(job, "run_stream", poll)
-    turns = Turns(polls)
-    job.run_always(streams, turns.told, turns)
-    return turns
+    limit = PollLimit(polls)
+    job.run_always(streams, limit.count, limit)
+    return limit
 
 
 @pytest.mark.parametrize(
@@ -106,12 +106,12 @@ def test_a_stream_that_fails_for_weeks_is_still_tried(monkeypatch: pytest.Monkey
     assert waited[-1] == pytest.approx(job.MAX_BACKOFF_S, abs=1)
 
 
-def test_a_stream_is_made_anew_before_each_poll(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_is_rebuilt_before_each_poll(monkeypatch: pytest.MonkeyPatch) -> None:
     """Check that a lifted guard stays lifted while the stream is rebuilt before each poll.
 
     A state database that fails once does not end the job.
     """
-    turns, history, made = Turns(4), History(), list[bool]()
+    limit, history, made = PollLimit(4), History(), list[bool]()
 
     def renewed(one: Stream) -> Stream:
         if len(made) == 1:
@@ -121,7 +121,7 @@ def test_a_stream_is_made_anew_before_each_poll(monkeypatch: pytest.MonkeyPatch)
         return replace(one, guessed=True)
 
     monkeypatch.setattr(job, "run_stream", lambda one, report: None)
-    job.run_always([stream("a", history, accept_deletes=True)], turns.told, turns, renewed)
+    job.run_always([stream("a", history, accept_deletes=True)], limit.count, limit, renewed)
     assert made == [True, False, False, False]
     assert len(history.runs) == 4
 
@@ -138,10 +138,10 @@ def test_a_sink_that_fails_slows_nobody(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("judged", [None, GuardTripped("too many deletes")])
-def test_what_the_user_lifts_holds_for_the_first_poll_that_comes_about(
+def test_a_lifted_guard_holds_for_the_first_poll_that_completes(
     judged: QbcdError | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that refuses is among them: what it found was not there to be seen when the user said so."""
+    """A refused poll counts too: the user has not seen its changes when lifting the guard."""
     seen: list[tuple[bool, bool]] = []
 
     def poll(one: Stream, report: Report) -> None:

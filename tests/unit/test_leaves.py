@@ -1,4 +1,4 @@
-"""Leaves of ranges: which of them differ, and what several scans say of one range."""
+"""Leaves of ranges: dirty leaves, and sums of several scans over one range."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def _in(found: RowSelection) -> list[int]:
 
 
 def _differing(before: str, now: str) -> tuple[RowSelection, RowSelection]:
-    """The leaves that add up to something else now, as they were and as they are."""
+    """Return the leaves whose sums differ, before and after."""
     was, new = leaves.diff(before, now)
     return leaves.select(was, {*was, *new}), leaves.select(new, {*was, *new})
 
 
-def test_leaves_that_moved_came_and_went() -> None:
+def test_leaves_that_changed_appeared_and_disappeared() -> None:
     before = {0: (2, 30), 7: (1, -5), 9: (4, 2**70), 255: (1, 1)}
     now = {9: (4, 2**70), 255: (1, 2), 0: (3, 30), 8: (1, 0)}
     old, new = _differing(_text(before), _text(now))
@@ -52,7 +52,7 @@ def test_all_leaves_where_none_are_named() -> None:
     assert list(leaves.tails(KeyRange(1, None, None))) == list(range(leaves.NUMBER))
 
 
-def test_what_several_scans_say_adds_up() -> None:
+def test_sums_of_several_scans_add_up() -> None:
     rng = Random(5)
     parts = [
         {leaf: (rng.randrange(9), rng.randrange(-(2**63), 2**63)) for leaf in rng.sample(range(256), 40)}
@@ -76,9 +76,9 @@ def test_the_share_of_leaves_that_changes_are_in() -> None:
 
 
 def test_a_database_without_leaves_refuses_them() -> None:
-    """Nothing is asked of all leaves instead: the replica's rows would be those of some."""
+    """Requesting all leaves instead would return the replica's rows of all leaves."""
     words = FamilyRanges.bucket_words
     whole, some = KeyRange(1, None, None), KeyRange(1, None, None, only=RowSelection(bytes(32), 0, 0))
     assert "FROM" in bucket_rows(words, ["1 AS one"], "(t)", "h", [whole])
-    with pytest.raises(ValueError, match="knows none"):
+    with pytest.raises(ValueError, match="has none"):
         bucket_rows(words, ["1 AS one"], "(t)", "h", [some])

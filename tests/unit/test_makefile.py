@@ -1,4 +1,7 @@
-"""Messages of the Makefile where something is missing, and calls of pytest; nothing is installed here."""
+"""Messages of the Makefile when something is missing, and its calls of pytest.
+
+Nothing is installed here.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("make"), reason="there is no ma
 
 
 def program(folder: Path, name: str, text: str) -> Path:
-    """A shell script that stands for a program."""
+    """Write a shell script that stands for a program."""
     folder.mkdir(exist_ok=True)
     file = folder / name
     file.write_text(f"#!/bin/sh\n{text}\n")
@@ -23,7 +26,7 @@ def program(folder: Path, name: str, text: str) -> Path:
 
 
 def make(*arguments: str, path: str = "", **environ: str) -> subprocess.CompletedProcess[str]:
-    """A run of make in the repository, with `path` before the PATH."""
+    """Run make in the repository with `path` before PATH."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     found = {**own, "PATH": f"{path}:{own['PATH']}", **environ}
     command = ["make", "--no-print-directory", *arguments]
@@ -45,8 +48,8 @@ def test_tests_and_parts_of_the_campaign_are_handed_to_pytest(tmp_path: Path) ->
     assert make("test", *there).returncode == 2
 
 
-def test_what_venv_lacks_is_installed_where_that_may_be(tmp_path: Path) -> None:
-    """A python without venv, sudo without a password, and an apt-get that notes what it is called with."""
+def test_packages_that_venv_needs_are_installed_where_allowed(tmp_path: Path) -> None:
+    """A python without venv, sudo without a password, and an apt-get that records its arguments."""
     noted, there = tmp_path / "noted", tmp_path / "there"
     program(tmp_path / "bin", "id", "echo 1000")
     program(tmp_path / "bin", "sudo", '[ "$1" = -n ] && shift; env -u http_proxy "$@"')

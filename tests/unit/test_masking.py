@@ -1,4 +1,4 @@
-"""Secrets in text: whole words, where one can be; never a part of a word, nor a name of the configuration."""
+"""Masking of secrets: whole words, only where a secret can be; no name of the configuration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from qbcd.config.masking import Masking, credentials_masked, masking_of, named_s
 CANARY = "c4n4ry-p@ss:w/rd% \"x'\\é+&=;#Zz9"
 PASSWORDS = ("postgres", "orders", "a", "secret", "hunter2", CANARY)
 
-# Where a credential is announced; every secret is masked there. %s is the secret.
+# Texts that announce a credential; every secret is masked there. %s is the secret.
 ANNOUNCED = (
     "connecting with password=%s failed",
     "host=h password = '%s' user=u",
@@ -32,7 +32,7 @@ ANNOUNCED = (
     "password: %s, host: h",
     "fs.s3a.secret.key=%s",
 )
-# Messages of servers, drivers, Java and qbcd, and passwords that are in them and must not be seen as such.
+# Messages of servers, drivers, Java and qbcd with words that are passwords too, and must not be masked.
 UNTOUCHED = (
     ("permission denied for table orders (GRANT SELECT ON public.orders, public.ordersz)", "orders"),
     ("GRANT SELECT ON public.ordersz", "order"),
@@ -83,7 +83,7 @@ def test_words_that_are_no_secret_stay(text: str, secret: str) -> None:
         ("xx***xx", CANARY),
     ],
 )
-def test_what_others_repeat_is_masked(text: str, secret: str) -> None:
+def test_repeated_secrets_are_masked(text: str, secret: str) -> None:
     masking = Masking([secret])
     assert masking.foreign(text.replace("***", secret)) == text
     assert masking.foreign(text.replace("***", quote(secret, safe=""))) == text
@@ -110,8 +110,8 @@ def test_names_are_masked_only_where_a_credential_is_announced() -> None:
         ("jdbc:postgresql://h/d?PASSWORD=x&ssl=y", "jdbc:postgresql://h/d?PASSWORD=***&ssl=y"),
         ("spark.datasource.password=x", "spark.datasource.password=***"),
         (
-            "qbcd.yaml:5: sources.shop.password: the password is written out",
-            "qbcd.yaml:5: sources.shop.password: the password is written out",
+            "qbcd.yaml:5: sources.shop.password: the password is written in the file",
+            "qbcd.yaml:5: sources.shop.password: the password is written in the file",
         ),
         ("password_hash = 5", "password_hash = 5"),
         ("?url=postgresql%3A%2F%2Fu%3Ap%2540ss%40h%2Fd&x=%40", "?url=postgresql%3A%2F%2Fu%3A***%40h%2Fd&x=%40"),

@@ -1,4 +1,7 @@
-"""Few modules name a database: what differs between databases is a fact or a primitive of a connector."""
+"""Only connectors, demo and the state's dialects name a database; the rest uses facts.
+
+A difference between databases is a fact or a primitive of a connector.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,13 @@ from pathlib import Path
 import qbcd
 
 PACKAGE = Path(qbcd.__file__).parent
-# The last two: databases as places of qbcd's own tables, and the names that a URL may have, which decide nothing else.
+# The last two: databases with qbcd's own tables, and the names that a URL may have, which decide nothing else.
 KNOW_THEM = ("connectors/", "demo/", "state/dialects.py", "config/databases.py")
 NAMES = re.compile("mariadb|mysql|postgres")
 
 
 def naming(folder: Path) -> list[str]:
-    """``path:line`` of every line that names a database."""
+    """Return ``path:line`` of every line that names a database."""
     return [
         f"{path.relative_to(folder)}:{number}"
         for path in sorted(folder.rglob("*.py"))

@@ -1,4 +1,4 @@
-"""Words of stored state: a project that an earlier version left is read by them, so none may be renamed.
+"""Words of stored state: later versions read projects by them, so none may be renamed.
 
 They are literals here. A new word is added here; a changed one needs an upgrade step (`qbcd.state.upgrades`) first.
 """
@@ -175,7 +175,7 @@ def test_keys_of_a_checkpoint() -> None:
     assert set(literal_keys()) <= OF_SOME_CHECKPOINTS | OF_EVERY_CHECKPOINT
 
 
-def test_what_checkpoints_hold() -> None:
+def test_entries_of_checkpoints() -> None:
     assert Pass(1.0, 2, 3, 4, {5: 0.5}).as_json() == {
         "began": 1.0,
         "rows": 2,
@@ -187,7 +187,7 @@ def test_what_checkpoints_hold() -> None:
     assert RecentNote().as_entry("7") == {"recent": {"since": "7", "share": 0.0, "pause": 0}}
     held: Any = SimpleNamespace(confirmed=None)
     assert guards.Deletes(1, 0, 9).after(held, {"d": 1}) == {"deletes": 2, "accepted": 0, "rows": 9}
-    assert watermark.READ == "read"  # next to `at`, `next` and `seen` of a mark
+    assert watermark.READ == "read"  # next to `at`, `next` and `seen` of a watermark
 
 
 def test_rows_as_text() -> None:

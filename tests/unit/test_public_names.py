@@ -1,4 +1,4 @@
-"""The public names: what `dir`, `help` and completion show of the Python API, and nothing else."""
+"""The public names: `dir`, `help` and completion show exactly the Python API."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DATA = {
 
 
 def public(thing: object) -> list[str]:
-    """The names that a user of `thing` is offered."""
+    """Return the names that `dir` shows to a user of `thing`."""
     return [name for name in dir(thing) if not name.startswith("_")]
 
 

@@ -29,18 +29,18 @@ def parsed(text: str, dialect: str = "postgres") -> CapturedQuery:
 )
 def test_the_text_runs_as_written(text: str, runs: str) -> None:
     assert parsed(text).text == runs
-    assert parsed(parsed(text).text) == parsed(runs)  # what is remembered is what was parsed
+    assert parsed(parsed(text).text) == parsed(runs)  # the stored text is the parsed one
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "is no SELECT"),
+        ("", "is not a SELECT"),
         ("SELECT 1 AS a", "reads no table"),
         ("(SELECT id FROM s.a)", "begins with a bracket"),
-        ("TABLE s.a", "is no SELECT"),
-        ("EXPLAIN SELECT id FROM s.a", "is no SELECT"),
-        ("DELETE FROM s.a", "is no SELECT"),
+        ("TABLE s.a", "is not a SELECT"),
+        ("EXPLAIN SELECT id FROM s.a", "is not a SELECT"),
+        ("DELETE FROM s.a", "is not a SELECT"),
         ("SELECT id FROM s.a; SELECT 2", "holds a semicolon"),
         ("SELECT id FROM s.a WHERE", "is not one SELECT"),
         ("SELECT id FROM s.a WHERE (v = 1", "is not one SELECT that qbcd can read: reading stops at '1' in line 1"),
@@ -55,7 +55,7 @@ def test_the_text_runs_as_written(text: str, runs: str) -> None:
         ("SELECT id FROM s.a WHERE v = :v", "holds a placeholder"),
         ("SELECT id FROM s.a WHERE v = $1", "holds a placeholder"),
         ("SELECT id FROM s.a TABLESAMPLE BERNOULLI (5)", "takes a sample"),
-        ("SELECT 7 AS n FROM s.a ORDER BY count(*)", "has one row only by an aggregate in its ORDER BY"),
+        ("SELECT 7 AS n FROM s.a ORDER BY count(*)", "has one row only because of an aggregate in its ORDER BY"),
         ("SELECT id, count(*) FROM s.a GROUP BY id", "gives its column 2 no name (COUNT(*))"),
         ('SELECT id, v AS "id" FROM s.a', 'has two columns called "id"'),
         ("SELECT id, v AS ID FROM s.a", 'has two columns called "id"'),
@@ -63,7 +63,7 @@ def test_the_text_runs_as_written(text: str, runs: str) -> None:
         ("SELECT /*+ x */ id FROM s.a", "holds a comment that the database may run"),
     ],
 )
-def test_what_cannot_be_captured_is_refused(text: str, why: str) -> None:
+def test_queries_that_cannot_be_captured_are_refused(text: str, why: str) -> None:
     with pytest.raises(ConfigError) as caught:
         parsed(text)
     assert f"the query {why}" in caught.value.what
@@ -83,7 +83,7 @@ def test_refusals_of_another_dialect(text: str, why: str) -> None:
         parsed(text, "mysql")
 
 
-def test_what_it_is_made_of() -> None:
+def test_parts_of_a_query() -> None:
     query = parsed(
         "WITH t AS (SELECT * FROM T), u AS (SELECT DISTINCT ON (v) * FROM t) SELECT u.Id, "
         'string_agg(x."V", \',\') AS vs FROM u JOIN "S"."X" AS x USING (id) GROUP BY u.id ORDER BY 1'
@@ -106,13 +106,16 @@ def test_what_it_is_made_of() -> None:
         ("w", ("w",)),
     ],
 )
-def test_what_a_limit_goes_by(order: str, by: tuple[str, ...]) -> None:
+def test_the_order_that_a_limit_follows(order: str, by: tuple[str, ...]) -> None:
     assert parsed(f"SELECT a.id, a.v, a.x AS w, a.w AS x FROM s.a ORDER BY {order} LIMIT 3").order == by
 
 
 # -- keys --------------------------------------------------------------------------------------------------------------
 def table(name: str, *columns: str, unique: tuple[str, ...] = ()) -> Table:
-    """Columns are ``name type``, NOT NULL but for those that end in ``?``; the first is the key."""
+    """Return a table; columns are ``name type``, NOT NULL unless they end in ``?``.
+
+    The first is the key.
+    """
     made = []
     for column in columns:
         called, sql_type = column.rstrip("?").split()
@@ -145,7 +148,7 @@ def known(text: str) -> Relation:
         ("SELECT a.id, c.title FROM s.a LEFT JOIN s.b ON a.b_id = b.id LEFT JOIN s.c ON c.code = b.name", [("id",)]),
         ("SELECT a.id, b.id AS b FROM s.a JOIN s.b ON a.v = b.v", [("id", "b")]),
         ("SELECT a.id FROM s.a JOIN s.b ON a.v = b.v", []),
-        ("SELECT a.id, b.id AS b FROM s.a LEFT JOIN s.b ON a.v = b.v", []),  # b is NULL where none is met
+        ("SELECT a.id, b.id AS b FROM s.a LEFT JOIN s.b ON a.v = b.v", []),  # b is NULL where no row matches
         ("SELECT a.id, b.name FROM s.b RIGHT JOIN s.a ON a.b_id = b.id", [("id",)]),
         ("SELECT a.id, b.name FROM s.a RIGHT JOIN s.b ON a.b_id = b.id", []),
         ("SELECT a.id, b.id AS b FROM s.a FULL JOIN s.b ON a.b_id = b.id", []),
@@ -155,13 +158,13 @@ def known(text: str) -> Relation:
         ("SELECT x.id, y.v FROM s.a AS x JOIN s.a AS y ON y.id = x.b_id", [("id",)]),
         ("SELECT id, b.v FROM s.b JOIN s.c ON c.code = b.name", [("id",)]),
         ("SELECT id, v FROM s.b JOIN s.a USING (id)", [("id",)]),
-        # USING joins what stands after the comma, and means the first of several there.
+        # USING joins the relation after the comma, and means the first of several there.
         ("SELECT x.id, z.v FROM s.b AS x, s.b AS y JOIN s.a AS z USING (id) WHERE y.id = z.b_id", []),
         ("SELECT x.id, y.id AS y FROM s.b AS x, s.b AS y JOIN s.a AS z USING (id)", [("id", "y")]),
         ("SELECT x.id, z.v FROM s.a AS x LEFT JOIN s.b AS y USING (id) LEFT JOIN s.b AS z USING (id)", [("id",)]),
         ("SELECT id, count(*) AS n FROM s.a GROUP BY id", [("id",)]),
         ("SELECT v AS w, b_id, sum(id) AS n FROM s.a GROUP BY w, 2", [("w", "b_id")]),
-        ("SELECT lower(v) AS v, count(*) AS n FROM s.a GROUP BY v", []),  # by the table's v, which is not shown
+        ("SELECT lower(v) AS v, count(*) AS n FROM s.a GROUP BY v", []),  # by the table's v, which is not in the result
         ("SELECT lower(v) AS w, count(*) AS n FROM s.a GROUP BY lower(v)", [("w",)]),
         ("SELECT v, count(*) AS n FROM s.a GROUP BY ROLLUP (v)", []),
         ("SELECT DISTINCT v, c_code FROM s.a", [("v", "c_code")]),
@@ -178,8 +181,8 @@ def known(text: str) -> Relation:
         ("SELECT x.v AS id, x.id AS v FROM (SELECT id, v FROM s.a) AS x (v, id)", [("id",)]),
         ("SELECT x.v, x.id FROM (SELECT id, v FROM s.a) AS x (w, id)", []),  # x has no v, and its id is not unique
         ("SELECT x.w, x.k FROM s.a AS x (k, w, c, v)", [("k",)]),
-        ("SELECT x.k FROM s.a AS x (k, w, c, v, z)", []),  # more than there are
-        ("SELECT x, y FROM (SELECT a.id, b.id FROM s.a JOIN s.b ON a.v = b.v) AS q (x, y)", []),  # two called id before
+        ("SELECT x.k FROM s.a AS x (k, w, c, v, z)", []),  # more columns than it has
+        ("SELECT x, y FROM (SELECT a.id, b.id FROM s.a JOIN s.b ON a.v = b.v) AS q (x, y)", []),  # two named id
         (
             "WITH g (b, n) AS (SELECT b_id, count(*) FROM s.a GROUP BY b_id) SELECT b.id, g.n FROM s.b "
             "LEFT JOIN g ON g.b = b.id",
@@ -244,7 +247,7 @@ def test_only_names_that_are_nobodys_own_prove_one_row() -> None:
         assert known(text).one_row
 
 
-def test_what_may_be_null() -> None:
+def test_columns_that_may_be_null() -> None:
     found = known("SELECT a.id, a.v, b.name, 1 AS one FROM s.a LEFT JOIN s.b ON b.id = a.b_id")
     assert [c.nullable for c in found.columns or ()] == [False, True, True, True]
     found = known("SELECT c_code, count(*) AS n FROM s.a GROUP BY CUBE (c_code)")

@@ -12,7 +12,7 @@ from qbcd.ranges import partition
 
 
 def some(counts: list[int]) -> list[KeyRange]:
-    """Ranges with these row counts; ids out of order, as after cuts."""
+    """Return ranges with these row counts; ids out of order, as after splits."""
     ids = list(range(len(counts)))
     random.Random(len(counts)).shuffle(ids)
     return [KeyRange(i, None, None, rows=n) for i, n in zip(ids, counts, strict=True)]
@@ -56,7 +56,7 @@ def test_a_reader_has_enough_to_do(rows: int, connections: int, expected: int) -
         ([201, 0], [1, 1]),
     ],
 )
-def test_small_neighbors_are_joined(counts: list[int], expected: list[int]) -> None:
+def test_small_neighbors_are_merged(counts: list[int], expected: list[int]) -> None:
     known = some(counts)
     groups = partition.merge(known, 100)
     assert [r for group in groups for r in group] == known
@@ -64,8 +64,8 @@ def test_small_neighbors_are_joined(counts: list[int], expected: list[int]) -> N
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_too_many_are_joined_to_few_enough(seed: int) -> None:
-    """Whatever their sizes, so that no compaction finds too many, and writes all anew, time and again."""
+def test_too_many_are_merged_to_few_enough(seed: int) -> None:
+    """For any sizes, so that compaction does not find too many again and rewrite all repeatedly."""
     rng = random.Random(seed)
     known = some([rng.randint(0, rng.choice([30, 60, 100])) for _ in range(300)])
     groups = partition.merge(known, 100, partition.ANY)

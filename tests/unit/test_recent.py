@@ -10,24 +10,24 @@ from qbcd.ranges import leaves, recent_keys, row_selection
 FOUND = [NamedKey(b"\x00\x07", ("7",)), NamedKey(b"\x01\x07", ("263",)), NamedKey(b"", ("",))]
 
 
-def test_rows_are_looked_up_unless_some_must_have_gone() -> None:
-    asked = [recent_keys.rows_to_look_up(grown, 99, FOUND) for grown in range(-1, 5)]
-    assert [one is not None for one in asked] == [False, True, True, True, True, False]
-    assert {one for one in asked if one} == {RowSelection(leaves.as_bits([0, 7]), 3, 0, named=tuple(FOUND))}
+def test_rows_are_looked_up_unless_some_must_have_been_deleted() -> None:
+    selections = [recent_keys.rows_to_look_up(grown, 99, FOUND) for grown in range(-1, 5)]
+    assert [one is not None for one in selections] == [False, True, True, True, True, False]
+    assert {one for one in selections if one} == {RowSelection(leaves.as_bits([0, 7]), 3, 0, named=tuple(FOUND))}
     assert recent_keys.rows_to_look_up(0, 99, []) is None, "it differs, and no row of it was written"
 
 
-def test_the_one_row_that_is_gone_is_told_by_its_digest() -> None:
-    lost = recent_keys.rows_to_look_up(-1, 2**63, [])
-    assert lost == RowSelection(leaves.EVERY, 0, 0, lost=-(2**63))
+def test_the_one_deleted_row_is_recognized_by_its_digest() -> None:
+    by_digest = recent_keys.rows_to_look_up(-1, 2**63, [])
+    assert by_digest == RowSelection(leaves.EVERY, 0, 0, deleted_digest=-(2**63))
     assert recent_keys.rows_to_look_up(-1, -(2**63), []) is None, "no row has such a digest"
     assert recent_keys.rows_to_look_up(-2, 99, []) is None
-    assert row_selection.of_source([KeyRange(1, None, None), KeyRange(2, None, None, only=lost)]) == [
+    assert row_selection.of_source([KeyRange(1, None, None), KeyRange(2, None, None, only=by_digest)]) == [
         KeyRange(1, None, None)
     ]
 
 
-def test_ranges_are_asked_for_by_what_is_known_of_them() -> None:
+def test_requests_of_ranges_follow_their_selection() -> None:
     whole = KeyRange(1, None, ("5",))
     named = replace(whole, range_id=2, only=recent_keys.rows_to_look_up(0, 99, FOUND))
     some = replace(whole, range_id=3, only=RowSelection(leaves.as_bits([3]), 1, 0))

@@ -19,36 +19,39 @@ NOW = 100.0
 
 
 def ranges(*visited: float, rows: int = 2) -> list[StoredRange]:
-    """Adjoining ranges 1, 2, .. that were seen then; the first and the last are open."""
+    """Return adjoining ranges 1, 2, .. with these times of their last visit.
+
+    The outer ends are open.
+    """
     edges = [None, *((str(i),) for i in range(1, len(visited))), None]
     return [StoredRange(i, edges[i - 1], edges[i], rows, 10**i, last_visited=seen) for i, seen in enumerate(visited, 1)]
 
 
-# -- joined ------------------------------------------------------------------------------------------------------------
-def test_a_joined_range_has_the_older_visit_whoever_comes_first() -> None:
+# -- merged ------------------------------------------------------------------------------------------------------------
+def test_a_merged_range_has_the_older_visit_in_any_order() -> None:
     for older, newer in ((3.0, 8.0), (8.0, 3.0)):
         (one,) = merge_ranges([ranges(older, newer)], 7)
         assert one == StoredRange(7, None, None, 4, 110, last_visited=3.0)
 
 
-def test_who_is_not_joined_stays_as_he_is() -> None:
+def test_other_ranges_stay_unchanged() -> None:
     first, second, third, fourth = ranges(5.0, 6.0, 4.0, 0.0)
     after = merge_ranges([[first], [second, third], [fourth]], 9)
     assert after == [first, StoredRange(9, ("1",), ("3",), 4, 1100, last_visited=4.0), fourth]
     assert [r.range_id for r in merge_ranges([[first, second], [third, fourth]], 9)] == [9, 10], "an id is used twice"
 
 
-def test_a_pass_sees_what_was_joined_to_a_range_that_it_saw_before() -> None:
-    """The pass began at 5, saw the first range at 6, and the second never; neither the rows of that may be left out."""
+def test_a_pass_visits_rows_merged_into_a_visited_range() -> None:
+    """The pass began at 5, visited the first range at 6, and must still visit the second."""
     known, state = ranges(6.0, 4.0), Pass(began=5.0)
     (one,) = merge_ranges([known], 3)
     assert schedule.chosen({3: one.last_visited}, state, now=9, per_poll=None, overdue=None) == [3]
     assert not schedule.finished({3: one.last_visited}, state)
 
 
-# -- cut, where the replica is in the source ---------------------------------------------------------------------------
-def cut(known: list[StoredRange], usual: float, *bounds: str) -> tuple[list[StoredRange], int]:
-    """`known` with outgrown ranges cut at `bounds`, and the next free id after 8."""
+# -- split, with a source replica --------------------------------------------------------------------------------------
+def split(known: list[StoredRange], usual: float, *bounds: str) -> tuple[list[StoredRange], int]:
+    """Return `known` with large ranges split at `bounds`, and the next free id after 8."""
     strategy: Any = SimpleNamespace(keeps="nothing", bounds=lambda within: within)
     strategy.plan = SimpleNamespace(table=SimpleNamespace(rows=90))
     session: Any = SimpleNamespace(rows=lambda asked: [(bound,) for bound in bounds])
@@ -59,7 +62,7 @@ def cut(known: list[StoredRange], usual: float, *bounds: str) -> tuple[list[Stor
 def test_parts_inherit_the_visit_of_their_range() -> None:
     first, second, third = ranges(6.0, 4.0, 5.0)
     large = StoredRange(2, second.lo, second.hi, rows=90, last_visited=4.0)
-    after, next_id = cut([first, large, third], 30.0, "1.3", "1.6")
+    after, next_id = split([first, large, third], 30.0, "1.3", "1.6")
     assert [r.range_id for r in after] == [1, 8, 9, 10, 3]
     assert [(r.lo, r.hi) for r in after[1:4]] == [(("1",), ("1.3",)), (("1.3",), ("1.6",)), (("1.6",), ("2",))]
     assert [r.last_visited for r in after] == [6.0, 4.0, 4.0, 4.0, 5.0], "seen as long ago as their range, no later"
@@ -68,14 +71,14 @@ def test_parts_inherit_the_visit_of_their_range() -> None:
     assert schedule.chosen(visits, Pass(began=5.0), now=9, per_poll=None, overdue=None) == [8, 9, 10]
 
 
-def test_a_range_that_cannot_be_cut_keeps_id_and_visit() -> None:
+def test_a_range_that_cannot_be_split_keeps_id_and_visit() -> None:
     known = ranges(6.0, rows=90)
-    assert cut(known, 30.0) == (known, 8)
+    assert split(known, 30.0) == (known, 8)
 
 
-# -- read and cut under Spark ------------------------------------------------------------------------------------------
-def test_a_turn_leaves_its_visit_with_all_that_it_saw() -> None:
-    """Ranges that moved, that did not, and the parts of one that was cut, all of which it has read."""
+# -- read and split in the lake wing -----------------------------------------------------------------------------------
+def test_a_poll_marks_all_ranges_that_it_read() -> None:
+    """Dirty ranges, clean ones, and the parts of one that was split: it has read all of them."""
     first, second, third = ranges(6.0, 4.0, 5.0)
     turn = DueRanges([first, second, third], [first, second, third], state=Pass(began=5.0), now=NOW)
     moved = StoredRange(1, first.lo, first.hi, 7, 70, last_visited=6.0)
@@ -84,7 +87,7 @@ def test_a_turn_leaves_its_visit_with_all_that_it_saw() -> None:
     assert [r.last_visited for r in turn.mark_visited(ranges(0.0, 0.0))] == [NOW, NOW]
 
 
-def test_without_a_pass_nobody_notes_visits() -> None:
+def test_without_a_pass_no_visits_are_recorded() -> None:
     first, second = ranges(6.0, 4.0)
     turn = DueRanges([first, second], [first, second])
     assert turn.visited([second]) == [second]

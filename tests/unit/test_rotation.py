@@ -17,7 +17,10 @@ from qbcd.ranges.schedule import Pass
 
 
 def ranges(*rows: int) -> list[KeyRange]:
-    """Adjoining ranges with these row counts, ids from 1, the first and the last open."""
+    """Return adjoining ranges with these row counts, ids from 1.
+
+    The first and the last are open.
+    """
     edges = [None, *((str(i),) for i in range(1, len(rows))), None]
     return [KeyRange(i + 1, edges[i], edges[i + 1], rows=n) for i, n in enumerate(rows)]
 
@@ -36,7 +39,7 @@ def test_a_pass_is_finished_when_every_range_was_seen_since_it_began() -> None:
     assert not schedule.finished({1: 0.0}, Pass(began=100.0))
 
 
-def test_a_pass_that_was_stopped_goes_on_where_it_was() -> None:
+def test_a_stopped_pass_continues() -> None:
     state, visits = Pass(began=100.0), dict.fromkeys(range(1, 8), 50.0)
     seen: list[int] = []
     for now in (100.0, 110.0, 120.0):  # three processes, each killed after some steps
@@ -77,7 +80,7 @@ def test_a_range_that_changes_at_every_visit_stays_below_a_bound() -> None:
     assert state.heat[1] == pytest.approx(2 / (1 - schedule.COOLING))
 
 
-# -- some ranges a poll ------------------------------------------------------------------------------------------------
+# -- some ranges per poll ----------------------------------------------------------------------------------------------
 def test_without_heat_the_oldest_come_first_in_key_order() -> None:
     visits = {5: 30.0, 4: 10.0, 3: 20.0, 2: 10.0, 1: 40.0}
     assert schedule.chosen(visits, Pass(), now=50, per_poll=2, overdue=None) == [4, 2]
@@ -93,7 +96,7 @@ def test_hot_ranges_take_their_share_and_no_more() -> None:
     assert schedule.chosen(visits, state, now=100, per_poll=1, overdue=None) == [1], "the rotation stands still"
 
 
-def test_heat_of_a_range_that_is_gone_takes_no_place() -> None:
+def test_heat_of_a_removed_range_uses_no_space() -> None:
     taken = schedule.chosen({1: 1.0, 2: 2.0, 3: 3.0}, Pass(heat={77: 9.0, 3: 1.0}), now=9, per_poll=2, overdue=None)
     assert taken == [1, 3]
 
@@ -108,7 +111,7 @@ def test_every_overdue_range_is_visited_whatever_the_number() -> None:
 
 @pytest.mark.parametrize("per_poll", [1, 2, 3, 7, 20])
 def test_the_rotation_reaches_every_range(per_poll: int) -> None:
-    """However hot the others are."""
+    """No matter how hot the others are."""
     visits, state = dict.fromkeys(range(20), 0.0), Pass(heat=dict.fromkeys(range(15), 50.0))
     for now in range(1, 200):
         taken = schedule.chosen(visits, state, now=now, per_poll=per_poll, overdue=None)
@@ -122,7 +125,7 @@ def test_the_rotation_reaches_every_range(per_poll: int) -> None:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("per_range", [0.2, 1.0, 10.0])
 def test_half_the_ranges_find_four_fifths_of_skewed_changes_at_once(per_range: float, seed: int) -> None:
-    """80 % of the changes in 20 % of the ranges, from few changes a poll to so many that every range has some."""
+    """80 % of the changes in 20 % of the ranges; few per poll, or some in every range."""
     drawn, number = random.Random(seed), 100
     hot = drawn.sample(range(number), number // 5)
     cold = sorted(set(range(number)) - set(hot))
@@ -134,7 +137,7 @@ def test_half_the_ranges_find_four_fifths_of_skewed_changes_at_once(per_range: f
             waiting[one] += 1
         taken = schedule.chosen(visits, state, now=poll, per_poll=number // 2, overdue=8)
         assert max(poll - seen for seen in visits.values()) <= 8
-        if poll > 10:  # before, the heat is not learned yet
+        if poll > 10:  # before that, the heat is not learned yet
             made, found = made + len(new), found + sum(one in set(taken) for one in new)
         state = state.visited({one: waiting[one] for one in taken})
         visits |= dict.fromkeys(taken, float(poll))
@@ -154,7 +157,7 @@ def test_half_the_ranges_find_four_fifths_of_skewed_changes_at_once(per_range: f
         ((5,), 1, 1),
     ],
 )
-def test_a_step_holds_about_the_rows_that_were_asked_for(rows: tuple[int, ...], wanted: float, expected: int) -> None:
+def test_a_step_has_about_the_requested_rows(rows: tuple[int, ...], wanted: float, expected: int) -> None:
     assert [r.range_id for r in schedule.next_step(ranges(*rows), wanted)] == list(range(1, expected + 1))
 
 
@@ -165,7 +168,7 @@ def test_a_step_is_of_adjoining_ranges_only() -> None:
     assert schedule.next_step([], 100) == []
 
 
-def test_adjoining_ranges_are_one_together() -> None:
+def test_adjoining_ranges_are_read_as_one() -> None:
     step = ranges(3, 4, 5, 6)
     assert schedule.as_one(step) == KeyRange(1, None, None, 18)
     assert schedule.as_one(step[1:3]) == KeyRange(2, ("1",), ("3",), 9)
@@ -177,10 +180,10 @@ def test_adjoining_ranges_are_one_together() -> None:
     [
         (1000, 0.5, 1000),
         (1000, 0.4, 1250),
-        (1000, 0.01, 2000),  # grows to the double at most
+        (1000, 0.01, 2000),  # grows at most to the double
         (1000, 0.0, 2000),
         (1000, 0.8, 625),
-        (1000, 60, 500),  # and shrinks to the half
+        (1000, 60, 500),  # and shrinks at most to the half
         (1, 60, 1),
     ],
 )
@@ -214,7 +217,7 @@ def test_a_clock_that_goes_back_stops_no_visits(per_poll: int | None) -> None:
         assert len(counted) <= 6
 
 
-def test_what_is_due_stays_due_when_the_clock_goes_back() -> None:
+def test_due_ranges_stay_due_when_the_clock_goes_back() -> None:
     hour = timedelta(hours=1)
     assert [schedule.is_due(7200.0, hour, now) for now in (7200.0, 10799.0, 10800.0, 7199.0, 0.0)] == [
         False,

@@ -1,4 +1,4 @@
-"""Lines of `qbcd run`: results, recoveries and signs of life, for people, as log lines and as JSON."""
+"""Lines of `qbcd run`: results, recoveries and heartbeats, for people, as logs and as JSON."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_log_lines_have_time_level_and_stream(capsys: pytest.CaptureFixture[str]
     made.log_lines(as_json=False)
     lines = lines_of(made)
     lines.add(polled({"c": 2}, warnings=["the table is wide\nand long"]))
-    lines.add(polled())  # quiet
+    lines.add(polled())  # without changes
     lines.add(failed(SourceError("is down", remedy="start it")))
     lines.add(polled(failures={"lake": DeliveryError("sink lake: full", stream="orders")}))
     made.say("[bold]stopping[/]")
@@ -126,7 +126,7 @@ def test_json_log_lines_have_the_numbers_of_the_poll(capsys: pytest.CaptureFixtu
     assert tuple(error[n] for n in ("level", "stream", "message", "remedy", "outcome", "exit_code")) == wanted
 
 
-def test_the_first_success_after_failures_says_how_long_it_took(
+def test_the_first_success_after_failures_shows_their_duration(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [1000.0]
@@ -146,7 +146,9 @@ def test_the_first_success_after_failures_says_how_long_it_took(
     assert capsys.readouterr().err == "orders: recovered after 4 min and 3 failed polls\n"
 
 
-def test_quiet_times_have_a_sign_of_life(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_times_without_changes_have_a_heartbeat(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("qbcd.cli.run_lines.time.time", lambda: 1795701900.0)
     now = [0.0]
     monkeypatch.setattr("qbcd.cli.run_lines.time.monotonic", lambda: now[0])
@@ -158,7 +160,7 @@ def test_quiet_times_have_a_sign_of_life(capsys: pytest.CaptureFixture[str], mon
         now[0] += 1
     [line] = capsys.readouterr().err.splitlines()
     assert line.partition(" ")[2] == "INFO    - 11 polls of 3 streams since 14:05Z, no change"
-    lines.add(polled({"u": 1}))  # which begins another quiet time
+    lines.add(polled({"u": 1}))  # begins another time without changes
     now[0] += 9
     lines.add(polled())
     assert len(capsys.readouterr().err.splitlines()) == 1

@@ -7,14 +7,14 @@ import pytest
 from qbcd.connectors import CONNECTORS
 from qbcd.errors import SourceError
 
-LOCK = "another session holds the table or its rows, for instance for DDL; the next poll tries again"
-FULL = "make room on the server's disk; the next poll begins from what was committed"
-READ_ONLY = "the server takes no writes: poll the primary, or use a strategy that only reads, such as id_rcs"
-OTHER = "the words are the server's, and its log may say more; the next poll tries again"
+LOCK = "another session locks the table or its rows, for example for DDL; the next poll tries again"
+FULL = "free space on the server's disk; the next poll starts from what was committed"
+READ_ONLY = "the server accepts no writes: poll the primary, or use a strategy that only reads, such as id_rcs"
+OTHER = "this is the server's own message, and its log may contain more; the next poll tries again"
 
 
 class Coded(Exception):
-    """As psycopg2 raises: the text, and a SQLSTATE beside it."""
+    """An error as psycopg2 raises it: the text, and a SQLSTATE."""
 
     def __init__(self, state: str, text: str) -> None:
         super().__init__(text)
@@ -45,8 +45,8 @@ def jdbc(text: str) -> Exception:
     ],
 )
 def test_a_message_has_a_remedy(which: str, error: Exception, said: str, remedy: str) -> None:
-    told = CONNECTORS[which]().errors.explain_error(error, stream="s", source="shop (h:1)")
-    assert type(told) is SourceError
-    assert said in told.what
-    assert "Detail" not in str(told)
-    assert told.remedy == remedy
+    explained = CONNECTORS[which]().errors.explain_error(error, stream="s", source="shop (h:1)")
+    assert type(explained) is SourceError
+    assert said in explained.what
+    assert "Detail" not in str(explained)
+    assert explained.remedy == remedy

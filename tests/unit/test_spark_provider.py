@@ -20,7 +20,7 @@ from qbcd.spark.provider import SparkProvider
 
 
 class Session:
-    """As much of a session as the provider asks for; it lives until `stopped`."""
+    """The part of a session that the provider uses; it lives until `stopped`."""
 
     def __init__(self) -> None:
         self.stopped = False
@@ -29,16 +29,16 @@ class Session:
         self.sparkContext = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: context))
 
 
-def test_one_that_was_handed_in_is_nobodys_to_replace() -> None:
+def test_a_given_session_is_never_replaced() -> None:
     session = Session()
-    handed_in: Any = session
-    provider = SparkProvider(SparkConfig(), list, session=handed_in)
-    assert provider.get() is handed_in
+    passed: Any = session
+    provider = SparkProvider(SparkConfig(), list, session=passed)
+    assert provider.get() is passed
     session.stopped = True
     for _ in range(2):
-        with pytest.raises(Refused, match="the Spark session handed in has stopped"):
+        with pytest.raises(Refused, match="the Spark session passed to qbcd has stopped"):
             provider.get()
-    provider.stop()  # it is not this provider's to stop, dead or not
+    provider.stop()  # this provider does not own the session, dead or not
 
 
 def test_progress_names_the_start_of_spark_and_then_the_step_again(

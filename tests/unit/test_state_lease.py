@@ -22,7 +22,7 @@ from tests.support.state_place import PROJECT, STREAM
 from tests.support.state_suite import is_lost
 
 
-def test_an_owner_is_told_by_its_text() -> None:
+def test_an_owner_is_identified_by_its_text() -> None:
     owner = Owner.mine()
     assert Owner.parse(str(owner)) == owner
     assert owner.pid == os.getpid()
@@ -56,7 +56,7 @@ def test_without_proc_the_kernel_is_asked(monkeypatch: pytest.MonkeyPatch) -> No
     assert mine.start == "-"
     assert not mine.is_dead()
     assert replace(mine, pid=process.pid).is_dead()
-    assert not replace(mine, pid=1).is_dead()  # also where it is not ours to signal
+    assert not replace(mine, pid=1).is_dead()  # also if this process may not signal it
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_a_long_outage_stops_the_holder_before_anybody_else_may_begin(state: Pro
         assert lease.holder(conn, state.store, STREAM) is None
 
 
-def test_a_release_that_fails_is_told_and_does_not_hide_what_the_block_did(
+def test_a_failed_release_is_reported_and_hides_nothing_of_the_block(
     state: ProjectState, caplog: pytest.LogCaptureFixture
 ) -> None:
     line = Line(state)
@@ -129,7 +129,7 @@ def test_a_process_does_not_wait_for_a_lease_that_it_could_not_give_back(state: 
         assert lease.holder(conn, state.store, STREAM) is None
 
 
-def test_nor_for_one_whose_commit_was_answered_by_nobody(state: ProjectState) -> None:
+def test_a_process_does_not_wait_for_a_lease_whose_commit_was_unanswered(state: ProjectState) -> None:
     @contextmanager
     def mute() -> Iterator[Connection]:
         with state.write() as conn:
@@ -148,5 +148,5 @@ def test_an_owner_knows_since_when_it_works() -> None:
     assert before - 0.001 <= mine.since <= after + 0.001
     assert Owner.parse(str(mine)).since == mine.since
     assert len({Owner.mine().uuid for _ in range(1000)}) == 1000
-    for earlier in (uuid.uuid4().hex, "x"):  # what earlier versions wrote, and what is none
+    for earlier in (uuid.uuid4().hex, "x"):  # of earlier versions, and an invalid one
         assert Owner("h", 1, "2", earlier).since is None

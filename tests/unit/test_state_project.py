@@ -1,4 +1,4 @@
-"""The project's state in a file, and what happens to a file."""
+"""The project's state in a file, and damages of a file."""
 
 from __future__ import annotations
 
@@ -89,12 +89,12 @@ def test_a_database_that_cannot_hold_state_is_refused_by_name() -> None:
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "plain").write_text("a file")
-    with pytest.raises(SourceError, match=r"plain/state\.db cannot be made: Not a directory"):
+    with pytest.raises(SourceError, match=r"plain/state\.db cannot be created: Not a directory"):
         ProjectState(f"sqlite:///{tmp_path}/plain/state.db")
 
 
 @pytest.mark.parametrize("content", [b"", b"hello", b"SQLite format 3\0", b"\0" * 8192])
-def test_what_is_no_database_is_refused_and_left_alone(url: str, content: bytes) -> None:
+def test_a_file_that_is_no_database_is_refused_and_left_alone(url: str, content: bytes) -> None:
     path = file_of(url)
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
@@ -131,13 +131,13 @@ def filled(url: str) -> None:
 
 
 def everything(url: str) -> list[Any]:
-    """All that decides what is delivered, as the state tells it."""
+    """Return all state that decides what is delivered."""
     with ProjectState(url, create=False) as state:
         with state.read() as conn:
             store = state.store
-            told = [store.streams(conn), store.ranges(conn, STREAM), store.segments(conn, STREAM)]
-            told.append(store.batches(conn, STREAM))
-        return [*told, state.acknowledged(STREAM), state.project_id]
+            stored = [store.streams(conn), store.ranges(conn, STREAM), store.segments(conn, STREAM)]
+            stored.append(store.batches(conn, STREAM))
+        return [*stored, state.acknowledged(STREAM), state.project_id]
 
 
 def test_a_flipped_byte_is_refused_or_harmless(url: str, tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_key_flipped_in_row_or_index_is_refused(url: str, tmp_path: Path) -> N
     content = file_of(url).read_bytes()
     hurt = tmp_path / "hurt.db"
     places = [match.start() for match in re.finditer(STREAM.encode(), content)]
-    rows = [at for at in places if content[at - 1 : at] != b'"']  # in JSON text the seal is what sees it
+    rows = [at for at in places if content[at - 1 : at] != b'"']  # in JSON text the seal detects it
     assert len(rows) > 100
     for at in rows[:: len(rows) // 40]:
         hurt.write_bytes(content[:at] + b"p" + content[at + 1 :])

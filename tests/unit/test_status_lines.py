@@ -79,7 +79,7 @@ def test_one_line_a_stream(capsys: pytest.CaptureFixture[str]) -> None:
     assert [line.partition(" ")[0] for line in lines[len(LINES) :]] == [f"{LONG}_1", f"{LONG}_2"]
 
 
-def test_on_a_terminal_long_names_are_cut_in_their_middle(
+def test_on_a_terminal_long_names_are_shortened_in_their_middle(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")

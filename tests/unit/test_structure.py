@@ -167,7 +167,7 @@ def test_changed_files_are_those_of_the_branch_and_of_the_working_tree(tmp_path:
     tree(root, {"qbcd/new.py": ""})
     expected = {Path(f"qbcd/{name}.py") for name in ("branch", "edited", "new")}
     assert changed_files(root, "HEAD~1")[0] == expected
-    assert changed_files(root, None)[0] == expected  # there is no origin/main: the last commit's parent
+    assert changed_files(root, None)[0] == expected  # without origin/main: the last commit's parent
     assert changed_files(root, "HEAD")[0] == expected - {Path("qbcd/branch.py")}
 
 

@@ -1,4 +1,7 @@
-"""Traces: the key of a leaf's one changed row out of what sums grew by; keys counted up where there is none."""
+"""Key recovery: the key of a leaf's one changed row out of the growth of sums.
+
+Other keys counted.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ LEAST, MOST = -(2**63), 2**63 - 1
 
 
 def _sums(rows: Rows) -> dict[int, Sums]:
-    """Sum per leaf as PostgreSQL does: count, digests, their low bits times those of the keys."""
+    """Return by leaf the sums that PostgreSQL computes.
+
+    They are the count, the digests, and their low bits times those of the keys.
+    """
     found: dict[int, Sums] = {}
     for key, digest in rows.items():
         one = (1, digest, (digest & key_recovery.LOW) * (key & key_recovery.LOW))
@@ -24,7 +30,7 @@ def _sums(rows: Rows) -> dict[int, Sums]:
     return found
 
 
-def _moved(before: Rows, now: Rows) -> tuple[dict[int, Sums], dict[int, Sums]]:
+def _sums_of_both(before: Rows, now: Rows) -> tuple[dict[int, Sums], dict[int, Sums]]:
     old, new = _sums(before), _sums(now)
     dirty = {leaf for leaf in {*old, *new} if old.get(leaf) != new.get(leaf)}
     return {k: v for k, v in old.items() if k in dirty}, {k: v for k, v in new.items() if k in dirty}
@@ -35,7 +41,7 @@ def _digest(rng: Random) -> int:
 
 
 def _changed(rng: Random, rows: Rows, lo: int, hi: int, number: int) -> tuple[Rows, set[int]]:
-    """So many changes, to other rows each: two updates to an insert and a delete."""
+    """Return rows with some changes, each to another row: two updates to an insert and a delete."""
     now, keys = dict(rows), set[int]()
     while len(keys) < number:
         op = rng.choice("cudu")
@@ -55,7 +61,7 @@ def _range(lo: int | None, hi: int | None, rows: int) -> KeyRange:
 
 
 @pytest.mark.parametrize("lo", [0, 1, -1000, 10**9, 2**31 - 1000, 2**62 + 7, LEAST, MOST - 2600])
-def test_one_change_is_traced(lo: int) -> None:
+def test_the_key_of_one_change_is_recovered(lo: int) -> None:
     rng, hi = Random(lo), lo + 2600
     before = {key: _digest(rng) for key in rng.sample(range(lo, hi), 2000)}
     for _ in range(20):
@@ -79,7 +85,7 @@ def test_a_key_is_none_of_another_range_or_leaf() -> None:
 
 
 @pytest.mark.parametrize("grown", [(2, 7, 7 * 512), (-2, 7, 7 * 512), (0, 2**31, 512), (0, 0, 512), (1, 7, 513)])
-def test_what_no_single_change_is(grown: tuple[int, int, int]) -> None:
+def test_sums_that_no_single_change_explains(grown: tuple[int, int, int]) -> None:
     assert key_recovery.changed_key(0, *grown, 0, 1000) is None
 
 
@@ -89,7 +95,7 @@ def test_keys_to_look_up_are_those_of_every_row_that_changed(lo: int) -> None:
     for _ in range(8):
         before = {key: _digest(rng) for key in rng.sample(range(lo, hi), 2400)}
         now, changed = _changed(rng, before, lo, hi, 20)
-        was, new = _moved(before, now)
+        was, new = _sums_of_both(before, now)
         found = key_recovery.rows_to_look_up(_range(lo, hi, len(now)), was, new, WIDTH)
         assert found is not None
         assert found.alone is not None
@@ -102,11 +108,11 @@ def test_keys_to_look_up_are_those_of_every_row_that_changed(lo: int) -> None:
         assert {k for k in range(lo, hi) if k & 255 in whole} <= {*keys}, "of other leaves every key"
 
 
-def test_ranges_that_are_not_traced() -> None:
+def test_ranges_without_key_recovery() -> None:
     rng = Random(1)
     before = {key: _digest(rng) for key in range(2000)}
     now, _ = _changed(rng, before, 0, 2000, 20)
-    was, new = _moved(before, now)
+    was, new = _sums_of_both(before, now)
     assert key_recovery.rows_to_look_up(_range(0, 2000, 2000), was, new, WIDTH) is not None
     assert key_recovery.rows_to_look_up(_range(None, 2000, 2000), was, new, WIDTH) is None
     assert key_recovery.rows_to_look_up(_range(0, None, 2000), was, new, WIDTH) is None
@@ -115,15 +121,15 @@ def test_ranges_that_are_not_traced() -> None:
         "remembered by an older version"
     )
     all_new = {key: _digest(rng) for key in before}
-    assert key_recovery.rows_to_look_up(_range(0, 2000, 2000), *_moved(before, all_new), WIDTH) is None
+    assert key_recovery.rows_to_look_up(_range(0, 2000, 2000), *_sums_of_both(before, all_new), WIDTH) is None
     far = {key * 10**6: digest for key, digest in before.items()}
     twice = {**far, 0: 1, 256 * 10**6: 2}
-    assert key_recovery.rows_to_look_up(_range(0, 2 * 10**9, 2000), *_moved(far, twice), WIDTH) is None, (
+    assert key_recovery.rows_to_look_up(_range(0, 2 * 10**9, 2000), *_sums_of_both(far, twice), WIDTH) is None, (
         "too many numbers to count up"
     )
 
 
-def test_a_range_without_traces() -> None:
+def test_a_range_without_recovered_keys() -> None:
     one = _range(0, 10, 5)
-    with pytest.raises(ValueError, match="range 3 is not traced"):
+    with pytest.raises(ValueError, match="rows of range 3 are not looked up by key"):
         list(key_recovery.keys(one))

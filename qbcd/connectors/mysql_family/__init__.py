@@ -1,4 +1,4 @@
-"""The common part of MariaDB and MySQL; the modules `mariadb` and `mysql` hold their differences."""
+"""The common part of MariaDB and MySQL; `mariadb` and `mysql` contain the differences."""
 
 from qbcd.connectors.mysql_family.connector import MySQLFamily
 

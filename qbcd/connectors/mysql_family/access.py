@@ -17,7 +17,7 @@ from qbcd.connectors.mysql_family.rows import COLUMNS, place_of, role_of, rows_o
 from qbcd.errors import UnsupportedPrimitive
 from qbcd.model import Column, Table
 
-_REMOTE = re.compile(r"nextval\(`((?:[^`]|``)+)`\.`((?:[^`]|``)+)`\)")
+_NEXTVAL = re.compile(r"nextval\(`((?:[^`]|``)+)`\.`((?:[^`]|``)+)`\)")
 
 
 _NEXT = """
@@ -28,7 +28,7 @@ SELECT auto_increment AS next FROM information_schema.tables WHERE table_schema 
 def counter_problem(conn: Connection, table: Table, column: Column) -> Counter:
     """See :meth:`~qbcd.connectors.watermarks.SupportsWatermarks.counter_problem`.
 
-    What a sequence caches, all sessions of the server share, so that its numbers come in order.
+    All sessions of the server share the cache of a sequence, so that its numbers are in order.
     """
     sql = (
         "SELECT column_name AS name, extra, column_default AS made_by FROM information_schema.columns "
@@ -41,18 +41,18 @@ def counter_problem(conn: Connection, table: Table, column: Column) -> Counter:
     if "auto_increment" in str(row["extra"]).lower():
         found = rows_of(conn, _NEXT, place_of(table))
         return Counter(True, reached=int(found[0]["next"]) - 1 if found and found[0]["next"] is not None else None)
-    sequence = _REMOTE.fullmatch(str(row["made_by"] or ""))
+    sequence = _NEXTVAL.fullmatch(str(row["made_by"] or ""))
     if sequence is None:
         return Counter(False)
     try:
         made = rows_of(conn, f"SELECT increment, cycle_option FROM `{sequence[1]}`.`{sequence[2]}`".replace("%", "%%"))
     except DBAPIError:
         return Counter(False)  # the role may not read the sequence
-    said = f"sequence {sequence[2].replace('``', '`')}, which numbers column {column.name},"
+    subject = f"sequence {sequence[2].replace('``', '`')}, which numbers column {column.name},"
     if int(made[0]["increment"]) < 0:
-        return Counter(False, f"{said} counts down, by {-int(made[0]['increment'])}")
+        return Counter(False, f"{subject} counts down, by {-int(made[0]['increment'])}")
     if int(made[0]["cycle_option"]):
-        return Counter(False, f"{said} begins again at its end")
+        return Counter(False, f"{subject} starts again after its last number")
     return Counter(True)
 
 
@@ -62,7 +62,7 @@ class FamilyAccess(SupportsTableWrites, SupportsIndexes):
     facts: FamilyFacts
 
     def indexes(self, conn: Connection, table: Table) -> list[Index]:
-        """See the base class; entries of InnoDB hold the primary key too, or the row."""
+        """See the base class; an index entry of InnoDB also contains the primary key, or the row."""
         if table.kind == "view":
             return []
         sql = "SELECT * FROM information_schema.statistics WHERE table_schema = %(schema)s AND table_name = %(name)s"
@@ -74,13 +74,13 @@ class FamilyAccess(SupportsTableWrites, SupportsIndexes):
             parts = sorted((r for r in rows if r["index_name"] == name), key=lambda r: int(r["seq_in_index"]))
             whole = tuple("" if p["sub_part"] is not None else str(p["column_name"] or "") for p in parts)
             held = [c.name for c in table.columns] if name == "PRIMARY" else table.primary_key
-            beside = tuple(c for c in held if c not in whole)
+            included = tuple(c for c in held if c not in whole)
             ordered = str(parts[0]["index_type"]).upper() == "BTREE"
-            found.append(Index(name, whole, beside, ordered, not int(parts[0]["non_unique"]), False))
+            found.append(Index(name, whole, included, ordered, not int(parts[0]["non_unique"]), False))
         return found
 
     def create_index(self, name: str, table: Table, columns: Sequence[str], included: Sequence[str]) -> str:
-        """Return an index over all of them: these servers have no columns that are only included."""
+        """Return an index over all columns: these servers have no included columns."""
         listed = [table.column(c) for c in dict.fromkeys([*columns, *included])]
         problem = types.index_problem([c for c in listed if c is not None])
         if problem:
@@ -102,7 +102,7 @@ class FamilyAccess(SupportsTableWrites, SupportsIndexes):
             if step["table"] not in called or "using index" in re.split(r"\s*;\s*", str(step["extra"] or "").lower()):
                 continue
             by = f" by {step['key']}, which lacks a column" if step["key"] else ""
-            return f"access of type {step['type']} on {table.schema}.{table.name}{by}"
+            return f"access type {step['type']} on {table.schema}.{table.name}{by}"
         return ""
 
     def write_rights(self, conn: Connection, table: Table, *, update: Sequence[str] = (), delete: bool = False) -> str:
@@ -117,7 +117,7 @@ class FamilyAccess(SupportsTableWrites, SupportsIndexes):
                 "WHERE table_schema = %(schema)s AND table_name = %(name)s"
             )
             if [r["yes"] for r in rows_of(conn, sql, place_of(table))] != ["YES"]:
-                lacking.append(f"{place} is a view that cannot be written")
+                lacking.append(f"{place} is a view that is not updatable")
         if missing:
             lacking.append(f"role {role} may not UPDATE {', '.join(missing)} of {place}")
         if delete and not granted(self.facts.grants_of(conn), "DELETE", table.schema, table.name):

@@ -1,6 +1,7 @@
-"""The catalog of MariaDB and MySQL: tables, the role, the server; reads information_schema alone.
+"""The catalog of MariaDB and MySQL: tables, the role, the server.
 
-Names are compared again in Python, since information_schema compares them by a collation that equates case.
+It reads only information_schema. Names are compared again in Python, since information_schema compares them without
+case.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from qbcd.connectors.mysql_family.rows import COLUMNS, KINDS, TABLE, place_of, r
 from qbcd.connectors.mysql_family.types import make_column
 from qbcd.model import ServerIdentity, Table
 
-PAGE = 16384  # bytes of an InnoDB page unless the server was built otherwise
+PAGE = 16384  # bytes of an InnoDB page, unless the server was built with another size
 SYSTEM_SCHEMAS = ("information_schema", "performance_schema", "mysql", "sys")
 
 _KEYS = """
@@ -35,7 +36,7 @@ WHERE table_type IN ('BASE TABLE', 'SYSTEM VERSIONED', 'VIEW') AND table_schema 
 
 
 def _keys(conn: Connection, where: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Return the primary key and other unique keys over whole values, none NULL."""
+    """Return the primary key, and the other unique keys over whole values that are never NULL."""
     indexes: dict[str, list[dict[str, Any]]] = {}
     for row in rows_of(conn, _KEYS, where):
         indexes.setdefault(row["index"], []).append(row)
@@ -49,7 +50,7 @@ def _keys(conn: Connection, where: Mapping[str, Any]) -> tuple[tuple[str, ...], 
 
 
 def table_names(conn: Connection) -> list[str]:
-    """Qualified names of all readable tables and views."""
+    """Return qualified names of all readable tables and views."""
     return [str(r[0]) for r in conn.exec_driver_sql(_NAMES, {"system": SYSTEM_SCHEMAS})]
 
 
@@ -86,7 +87,7 @@ class FamilyCatalog(Catalog):
             rows=-1 if row["row_count"] is None else int(row["row_count"]),
             pages=-(-size // PAGE),
             row_width=width,
-            # rows of InnoDB are stored in the order of the primary key; nothing is known of other columns
+            # InnoDB stores rows in the order of the primary key; the order of other columns is unknown
             key_correlation=1.0 if primary else None,
             made=str(row["made"] or ""),
         )
@@ -102,12 +103,14 @@ class FamilyCatalog(Catalog):
         readable = {r["name"] for r in rows if "select" in str(r["privileges"]).lower().split(",")}
         missing = tuple(c for c in columns if c not in readable)
         own = all(granted(grants, r, schema) for r in ("CREATE", "DROP", "SELECT", "INSERT", "UPDATE", "DELETE"))
-        # A column that the role may not read is no different from one that is not there.
+        # The catalog hides columns that the role may not read, so that they look missing.
         whole = granted(grants, "SELECT", table.schema, table.name)
         return Privileges(not missing, missing, own, own, role_of(conn), lock=whole)
 
     def server_identity(self, conn: Connection) -> ServerIdentity:
-        """Return server and database; the version as meaning, since collations are built in; the redo log's position.
+        """Return the identity: server and database, version, and the position of the redo log.
+
+        The version is the meaning, since collations are built into the server.
 
         Raises:
             ConfigError: The server is of the other family, or too old.
@@ -124,7 +127,7 @@ class FamilyCatalog(Catalog):
         )
 
     def may_share(self, server: str, other: str) -> bool:
-        # A table is reached from each of a server's databases.
+        # A session in any database of a server reaches the same tables.
         return server.rpartition("/")[0] == other.rpartition("/")[0]
 
     def clock_ms(self, conn: Connection) -> int:

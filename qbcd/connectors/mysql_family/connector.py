@@ -1,4 +1,4 @@
-"""The connector that MariaDB and MySQL share; each states the rest in a file of its own."""
+"""The connector that MariaDB and MySQL share; the rest is in a module of each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from qbcd.connectors.mysql_family.watermarks import FamilyWatermarks
 
 
 class MySQLFamily(FamilyFacts, Connector):
-    """Collaborators of both servers."""
+    """The connector of both servers, without their differences."""
 
     def __init__(self) -> None:
         self.sessions = FamilySessions(self)

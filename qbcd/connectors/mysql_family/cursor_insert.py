@@ -1,8 +1,9 @@
-"""INSERT .. SELECT whose SELECT sees the state of its transaction: a block of statements that MariaDB runs.
+"""INSERT .. SELECT that reads the state of its transaction, as a block of statements.
 
-At REPEATABLE READ an INSERT .. SELECT reads what is newest, and locks it against the users' writers. A cursor reads as
-a plain SELECT does: the state that the transaction sees, without a lock. So the block goes through one, and inserts row
-by row; rows never leave the server, and pass through variables of the types of the columns that they go into.
+MariaDB, at REPEATABLE READ: an INSERT .. SELECT reads the newest rows and locks them against writers of the user. A
+cursor reads like a plain SELECT: the state that the transaction sees, without a lock. So the block reads with a cursor
+and inserts row by row. Rows never leave the server; variables with the types of the target columns contain their
+values.
 """
 
 from __future__ import annotations
@@ -14,14 +15,17 @@ from sqlglot import exp
 from qbcd.connectors.mysql_family import expressions
 from qbcd.connectors.mysql_family.planner_rewrites import planned
 
-WORD = "qbcd$"  # how variables begin; one hides the column of its name, so that no text of a user's may have it
+# Prefix of variables. A variable hides a column of its name, so that texts of a user must not contain it.
+WORD = "qbcd$"
 
 
 def insert_as_seen(insert: exp.Expression, *, pretty: bool) -> str:
-    """The block of an INSERT of named columns from a query; its one result is the number of rows.
+    """Return the block for an INSERT of named columns from a query.
+
+    Its one result is the number of rows.
 
     Raises:
-        ValueError: The statement is another one.
+        ValueError: It is another statement.
     """
     into, query = insert.this, insert.expression
     if not isinstance(into, exp.Schema) or not isinstance(query, exp.Query):

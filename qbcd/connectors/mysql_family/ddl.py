@@ -7,13 +7,14 @@ from typing import ClassVar
 
 from qbcd.connectors.ddl import Ddl
 from qbcd.connectors.mysql_family import types
+from qbcd.connectors.mysql_family.facts import database_pattern
 from qbcd.model import Column
 
 _NOW = "CURRENT_TIMESTAMP(6)"
 
 
 class FamilyDdl(Ddl):
-    """Tables of qbcd's own in a database of the same server."""
+    """DDL of qbcd's own tables in a database of the same server."""
 
     column_definitions: ClassVar[Mapping[str, str]] = {
         "stamp": f"timestamp(6) NOT NULL DEFAULT {_NOW} ON UPDATE {_NOW}",
@@ -35,7 +36,10 @@ class FamilyDdl(Ddl):
         return f"CREATE TABLE IF NOT EXISTS {name} (\n  {body}\n) {options}"
 
     def image_type(self, column: Column) -> str:
-        """Texts and bytes leave the row, of which a page holds two, where that makes it shorter."""
+        """See the base class.
+
+        A page must hold two rows. So texts and bytes get a type that is stored outside the row, if that is shorter.
+        """
         if int(column.fact("octets") or 0) <= types.POINTER or column.base_type not in (
             *types.STRINGS,
             *types.BINARIES,
@@ -46,6 +50,5 @@ class FamilyDdl(Ddl):
         return f"longtext CHARACTER SET {column.fact('charset')} COLLATE {column.collation}"
 
     def grants(self, schema: str, role: str) -> list[str]:
-        pattern = self.facts.quote(schema).replace("_", "\\_").replace("%", "\\%")  # of databases, as GRANT reads it
-        rights = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, INDEX"
-        return [f"GRANT {rights} ON {pattern}.* TO {self.facts.grantee(role)}"]
+        rights = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, INDEX, ALTER"
+        return [f"GRANT {rights} ON {database_pattern(schema)}.* TO {self.facts.grantee(role)}"]

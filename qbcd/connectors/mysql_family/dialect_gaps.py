@@ -1,6 +1,6 @@
-"""Queries that these servers read otherwise than sqlglot does, or than sqlglot would write them.
+"""Queries that sqlglot reads or writes with another meaning than these servers.
 
-Each was found by asking a server for the text as it is and as it is written, or as its tree says.
+Each case was found by a comparison on a server: of a text with the text that sqlglot writes, or with its tree.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _COMPARING = (
 )
 _TEXTS = (TokenType.STRING, TokenType.NATIONAL_STRING, TokenType.RAW_STRING)
 _NATIONAL = ("nchar", "nvarchar", "national")
-_ZERO_DATES = ("date", "datetime", "timestamp")  # which hold days that are no days
+_ZERO_DATES = ("date", "datetime", "timestamp")  # types with values that are no days, such as 0000-00-00
 
 
 def misread(text: str, tables: Sequence[Table]) -> str:
@@ -46,16 +46,16 @@ def _problems(text: str, tree: Any, tables: Sequence[Table]) -> Iterator[str]:
         text, sqlglot.tokenize(text, read=DIALECT), {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     )
     written = tree.sql(dialect=DIALECT)
-    # sqlglot puts brackets around what stands beside <=> and IS, by an order of operators that is not the server's
+    # sqlglot adds brackets around operands of <=> and IS: its precedence of operators differs from the server's
     bracketed = _brackets(text) == _brackets(written)
     for node in tree.find_all(*_COMPARING):
         sides = [node.this, node.args.get("expression"), node.args.get("low"), node.args.get("high")]
         if isinstance(node, (exp.NullSafeEQ, exp.Is)) and not bracketed:
             sides = [side.unnest() for side in sides if side is not None]
         if not isinstance(node, exp.Not) and any(isinstance(side, _COMPARING) for side in sides):
-            yield f"compares a comparison with something ({node.sql(dialect=DIALECT)}): write brackets around it"
+            yield f"has a comparison inside a comparison ({node.sql(dialect=DIALECT)}): write brackets around it"
     if _shape(sqlglot.parse_one(written, read=DIALECT)) != _shape(tree):
-        yield "would be another one once it was written again"
+        yield "changes its meaning when sqlglot writes it again"
     yield from _of_names(tree, tables)
     yield from _of_using(tree, tables)
     yield from _of_zero_dates(tree, tables)
@@ -72,26 +72,29 @@ def _shape(tree: Any) -> list[Any]:
 
 
 def _of_tokens(text: str, tokens: Sequence[Token], given: set[str]) -> Iterator[str]:
-    """Literals that come out otherwise, and calls of what may be the user's own."""
+    """Yield literals that sqlglot changes, and calls of functions that may be the user's own."""
     for number, token in enumerate(tokens):
         written, word = text[token.start : token.end + 1], token.text.lower()
         following = tokens[number + 1] if number + 1 < len(tokens) else None
         if token.token_type in _TEXTS and "\\" in written:
             yield f"has a backslash in the text {written}: write CHAR(..) for the character, or LIKE .. ESCAPE '|'"
         if token.token_type == TokenType.NATIONAL_STRING or (word in _NATIONAL and written[:1] not in "`'\""):
-            yield f"has a national text ({written}): write CHAR, and a COLLATE"
+            yield f"has a national character string ({written}): write CHAR, and a COLLATE"
         if following is None:
             continue
         if word == "time" and following.token_type == TokenType.STRING and "." in following.text:
             yield f"has a time with a fraction, {following.text!r}: write TIMESTAMP, or CAST(.. AS TIME(6))"
         if word == "interval" and not _is_whole(tokens[number + 1 : number + 4]):
-            yield f"has an interval of a number that is not whole, {following.text}: write whole ones of a smaller unit"
+            yield f"has an interval with a fraction, {following.text}: write a whole number of a smaller unit"
         if following.token_type == TokenType.L_PAREN and written[:1].isalpha() and word not in CALLED | given:
-            yield f"calls {written}, of which is not known that the server's own function is meant"
+            yield f"calls {written}, which may be a function of the user's own and not the server's"
 
 
 def _is_whole(after: Sequence[Token]) -> bool:
-    """Return False if INTERVAL has a lone number with a fraction, which is rounded where its text would be cut."""
+    """Return False if INTERVAL has a single number with a fraction.
+
+    The server rounds the number, but cuts its text.
+    """
     signs = (TokenType.DASH, TokenType.PLUS)
     number = next((token for token in after if token.token_type not in signs), None)
     lone = number is not None and number.token_type == TokenType.NUMBER
@@ -99,42 +102,48 @@ def _is_whole(after: Sequence[Token]) -> bool:
 
 
 def _of_names(tree: Any, tables: Sequence[Table]) -> Iterator[str]:
-    """Yield names whose letter case decides for sqlglot, and for no server, to which table they belong."""
+    """Yield names whose table depends on letter case for sqlglot, but not for the server."""
     columns = list(tree.find_all(exp.Column))
     known = [c.name for table in tables for c in table.columns] + [c.name for c in columns]
     known += [item.alias for item in tree.find_all(exp.Alias)]
     for column in columns:
         other = next((name for name in known if name != column.name and name.lower() == column.name.lower()), "")
         if other and not column.table:
-            yield f"speaks of {column.name}, and {other} is the same name: write whose it is, in the case that it has"
+            yield f"names column {column.name}, and {other} is the same name: write its table, and the name as declared"
     aliases = [str(relation.alias_or_name) for relation in tree.find_all(exp.Table, exp.Subquery, exp.CTE)]
     for alias in aliases:
         other = next((name for name in aliases if name != alias and name.lower() == alias.lower()), "")
         if other:
-            yield f"calls relations {alias} and {other}, which may be the same name: write them alike, or as two"
+            yield f"names relations {alias} and {other}, which may be the same name: use one spelling, or two names"
 
 
 def _of_using(tree: Any, tables: Sequence[Table]) -> Iterator[str]:
-    """USING by columns of several types, of which the server takes the first, and not what both are made to."""
+    """Yield USING with columns of several types.
+
+    The server returns the first column, not the common type of both.
+    """
     derived = tree.find(exp.Subquery, exp.CTE) is not None
     for join in tree.find_all(exp.Join):
         for name in (part.name for part in join.args.get("using") or ()):
             columns = [c for table in tables for c in table.columns if c.name.lower() == name.lower()]
             kinds = {(c.base_type, c.collation, c.sql_type if c.base_type in ("enum", "set") else "") for c in columns}
             if len(kinds) != 1 or derived:
-                yield f"has JOIN .. USING ({name}), by columns that may be of several types: write ON"
+                yield f"has JOIN .. USING ({name}) with columns that may have different types: write ON"
 
 
 def _of_zero_dates(tree: Any, tables: Sequence[Table]) -> Iterator[str]:
-    """IS NULL, which holds for a zero date in a column that is NOT NULL, and in no copy of it."""
+    """Yield IS NULL of a date column that is NOT NULL.
+
+    It is true of a zero date in that column, but not in a copy of it.
+    """
     names = {c.name.lower() for table in tables for c in table.columns if c.base_type in _ZERO_DATES and not c.nullable}
     items = [item for item in tree.find_all(exp.Alias) if isinstance(item.this, exp.Column)]
-    for _ in items:  # names that derived tables give them, through all of these
+    for _ in items:  # names in derived tables, through all levels
         names |= {item.alias.lower() for item in items if item.this.name.lower() in names}
     for test in tree.find_all(exp.Is):
         column = test.this.unnest()
         if isinstance(column, exp.Column) and isinstance(test.expression, exp.Null) and column.name.lower() in names:
             yield (
-                f"asks whether {column.sql(dialect=DIALECT)} is NULL, which is true of a zero date where the column is "
-                "NOT NULL: ask another column"
+                f"tests if {column.sql(dialect=DIALECT)} is NULL, which is true of a zero date in a column that is "
+                "NOT NULL: test another column"
             )

@@ -1,7 +1,7 @@
 """One message for each error of a driver of MariaDB or MySQL.
 
-The server numbers its errors; PyMySQL passes the number on, the JDBC driver only SQLSTATE and text. Some messages quote
-rows (a duplicate entry), so of those only the kind is repeated.
+The server numbers its errors. PyMySQL passes the number on, the JDBC driver only SQLSTATE and text. Some messages quote
+rows (a duplicate entry); of those only the kind is shown.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from qbcd.connectors.error_templates import (
     timed_out,
     unreachable,
 )
+from qbcd.connectors.mysql_family.facts import account, database_pattern, quoted
 from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, SourceError
 
 _JDBC = re.compile(r"SQL\w*Exception: ([^\n]*)")
@@ -31,18 +32,31 @@ _CONNECTION = re.compile(r"^\(conn=\d+\)\s*|^Could not connect to \S+\s*:\s*")
 _ENTRY = re.compile(
     r"(Duplicate entry|Incorrect \w+ value:?|Data too long for column|Out of range value)( '.*?')(?= for)"
 )
+# Only the first contains the account in the form that GRANT takes: the others contain the host of the client.
+_DATABASE_DENIED = re.compile(r"Access denied for user '(?P<user>.*)'@'(?P<host>.*)' to database '(?P<name>.*)'")
+_TABLE_DENIED = re.compile(
+    r"(?P<rights>\w+(?:, \w+)*) command denied to user .* for (?:column '.*' in )?table (?P<table>.+)"
+)
+_SERVER_DENIED = re.compile(r"at least one of\) the (?:.*, )?(?P<right>[^,]+) privilege\(s\)")
+_ACCOUNT = "the account that SELECT CURRENT_USER() returns"
 
 
 def _privilege(message: str, stream: str, source: str) -> QbcdError:
-    named = re.search(r"(\w+(?:, \w+)*) command denied to user .* for (?:table|column) (\S+)", message)
     remedy = "grant the role the right that the message names"
-    if named:
-        remedy += f": GRANT {named[1]} ON {named[2].strip(chr(39))}"
+    if denied := _DATABASE_DENIED.search(message):
+        to = account(denied["user"], denied["host"])
+        remedy = f"GRANT SELECT ON {database_pattern(denied['name'])}.* TO {to}, or on the captured tables alone"
+    elif denied := _TABLE_DENIED.search(message):
+        table = denied["table"]
+        table = quoted(table[1:-1]) if table.startswith("'") else table
+        remedy = f"GRANT {denied['rights']} ON {table} TO {_ACCOUNT}"
+    elif denied := _SERVER_DENIED.search(message):
+        remedy = f"GRANT {denied['right']} ON *.* TO {_ACCOUNT}"
     return MissingPrivilege(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
 def _login(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "check the user and the password of the source, and the hosts from which the user may come"
+    remedy = "check the user and the password of the source, and the hosts from which the user may connect"
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
@@ -52,12 +66,12 @@ def _binlog(message: str, stream: str, source: str) -> QbcdError:
 
 
 def _wide(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "name fewer with `columns:`, or use strategy id_rcs, which keeps no copy in the source"
+    remedy = "name fewer with `columns:`, or use strategy id_rcs, which keeps no replica in the source"
     return Refused(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
 def _engine(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "qbcd's own tables need InnoDB: let the server make them so (enforce_storage_engine), or use id_rcs"
+    remedy = "qbcd's own tables need InnoDB: allow it on the server (enforce_storage_engine), or use id_rcs"
     return Refused(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
@@ -66,19 +80,19 @@ def _option(message: str, stream: str, source: str) -> QbcdError:
 
 
 def _packet(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "raise max_allowed_packet of the server, or leave the long column out"
+    remedy = "raise max_allowed_packet of the server, or exclude the long column"
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
 def _out_of_range(message: str, stream: str, source: str) -> QbcdError:
-    if "exp(" in message:  # how a statement of ours stops where the server made NULL of a value (`expressions`)
-        return _packet("a value is longer than max_allowed_packet lets the server work on", stream, source)
+    if "exp(" in message:  # a statement of ours stops so if the server returned NULL for a value (see `expressions`)
+        return _packet("a value is longer than max_allowed_packet of the server", stream, source)
     return other(message, stream, source)
 
 
 def _family(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "begin the source's url with mariadb:// for MariaDB, with mysql:// for MySQL"
-    return ConfigError(f"source {source} is another kind of server than its url says: {message}", remedy=remedy)
+    remedy = "start the source's url with mariadb:// for MariaDB, with mysql:// for MySQL"
+    return ConfigError(f"source {source} is not the kind of server that its url names: {message}", remedy=remedy)
 
 
 _NUMBERS: Mapping[str, Maker] = {
@@ -133,7 +147,7 @@ _NUMBERS: Mapping[str, Maker] = {
     "1153": _packet,
     "1301": _packet,
 }
-# Words of the JDBC driver, which passes no number on.
+# Patterns for messages of the JDBC driver, which passes no number on.
 _WORDS: tuple[tuple[str, Maker], ...] = (
     (r"Access denied for user .* to database|command denied|Access denied; you need", _privilege),
     (r"Access denied for user|authentication", _login),
@@ -153,13 +167,13 @@ def _clean(text: str) -> str:
 
 
 class FamilyErrors(Errors):
-    """Errors by the server's numbers."""
+    """Errors by number."""
 
     codes = _NUMBERS
     words = _WORDS
 
     def read(self, error: BaseException) -> tuple[str, str]:
-        """Return the number, and the first line of the message without rows and connection numbers."""
+        """Return the number and the first line of the message, without values of rows."""
         arguments = error.args
         if len(arguments) >= 2 and isinstance(arguments[0], int):
             return str(arguments[0]) if arguments[0] else "", _clean(str(arguments[1]))
@@ -171,12 +185,15 @@ class FamilyErrors(Errors):
         return "", _clean(found[1] if found else text) or type(error).__name__
 
     def is_statement_error(self, error: DBAPIError) -> bool:
-        """Drivers file such errors under several classes; the number decides."""
+        """See the base class. The number decides, since drivers use several classes for such errors."""
         code, message = self.read(error.orig or error)
         return bool(code) and self.maker(code, message) in (other, schema)
 
     def is_write_rejected(self, error: DBAPIError) -> bool:
-        """A trigger may reject by almost any number; those from 2000 are the driver's own, of the connection."""
+        """See the base class.
+
+        A trigger may reject with almost any number. Numbers from 2000 to 2999 are the driver's, for connections.
+        """
         code, message = self.read(error.orig or error)
         by_server = bool(code) and not 2000 <= int(code) < 3000
         return by_server and self.maker(code, message) in (other, schema, _privilege)

@@ -1,7 +1,7 @@
-"""The column primitives of MariaDB and MySQL: equality, digest, key identity and text of a value, as sqlglot trees.
+"""The column primitives of MariaDB and MySQL, as trees: equality, digest, identity, text.
 
-Server functions are built from SQL text that no parser rewrites (`sql`), so that sqlglot's idea of a function of that
-name cannot change them. All of them rest on the session pins (`session.pins`): time zone and character sets.
+Server functions are built from SQL text that no parser rewrites (`sql`), so that sqlglot cannot translate them by name.
+All of them depend on the session pins (`session.pins`): time zone and character sets.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from qbcd.connectors.mysql_family import types
 from qbcd.model import Column
 
 DIALECT = "mysql"
-# A real day of years 1 to 9999: no zero in it, and inside its month.
+# A real day of years 1 to 9999: month and day are not 0, and the month has that day.
 _HELD_DAY = "coalesce({v} >= '0001-01-01' AND from_days(to_days({v})) = date({v}), FALSE)"
 _ISO = {
     "timestamp": "date_format({v}, '%Y-%m-%dT%H:%i:%s.%f')",
@@ -24,29 +24,32 @@ _ISO = {
 
 
 def sql(template: str, **parts: exp.Expression) -> exp.Expression:
-    """An expression of SQL text, verbatim but for its ``{name}`` places, which take expressions."""
+    """Return an expression of SQL text, verbatim; its ``{name}`` places take expressions."""
     text = {name: part.sql(dialect=DIALECT) for name, part in parts.items()}
     return exp.Var(this=template.format(**text))
 
 
 def _bytes(value: exp.Expression) -> exp.Expression:
-    """The bytes of a text as it is stored; a cast would give NULL beyond max_allowed_packet."""
+    """Return the bytes of a text as stored; a cast would return NULL beyond max_allowed_packet."""
     return sql("convert({v} USING binary)", v=value)
 
 
 def _whole(made: exp.Expression, value: exp.Expression) -> exp.Expression:
-    """Return `made`, or an error where the server made NULL of `value` because no packet would hold it."""
+    """Return `made`, or an error if it is NULL because `value` is longer than a packet."""
     return sql("coalesce({made}, exp(length({v}) + @@max_allowed_packet))", made=made, v=value)
 
 
 def concatenated(parts: Sequence[exp.Expression]) -> exp.Expression:
-    """All parts in a row. Texts of columns must be bytes by then: of two character sets one would be converted."""
+    """Return all parts concatenated.
+
+    Texts of columns must be bytes: the server converts texts of different character sets.
+    """
     return sql("concat(_binary'', {parts})", parts=exp.Var(this=", ".join(p.sql(dialect=DIALECT) for p in parts)))
 
 
 # -- equality and digest ---------------------------------------------------------------------------------------------
 def comparison_form(column: Column, value: exp.Expression) -> exp.Expression:
-    """The expression whose ``<=>`` means "unchanged"."""
+    """Return the expression whose ``<=>`` means "unchanged"."""
     base = column.base_type
     if base in types.CHOICES:
         # Labels compare by a collation, and the error value '' has the number 0.
@@ -54,7 +57,8 @@ def comparison_form(column: Column, value: exp.Expression) -> exp.Expression:
     if base in types.STRINGS or base in types.GEOMETRIES:
         return _bytes(value)
     if base == "json":
-        return _whole(sql("nullif({text}, '')", text=_bytes(value)), value)  # too long a text is empty, and no JSON
+        # a text that is too long becomes empty, which is no JSON
+        return _whole(sql("nullif({text}, '')", text=_bytes(value)), value)
     return value.copy()
 
 
@@ -64,17 +68,20 @@ def null_safe_distinct(column: Column, left: exp.Expression, right: exp.Expressi
 
 
 def row_digest(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
-    """64-bit digest: the beginning of a SHA-256 over an injective text of all columns.
+    """Return a 64-bit digest: the first bytes of SHA-256 over an injective text of all columns.
 
-    Of the hashes that both servers have it is the cheapest that is sound under SUM: CRC32 is linear, and MySQL 9.6 let
-    go of MD5. A long value enters by a hash of its own, since CONCAT gives NULL beyond max_allowed_packet.
+    It is the cheapest hash of both servers that is sound under SUM: CRC32 is linear, and MySQL 9.6 removed MD5. For a
+    long value the text has its hash, since CONCAT returns NULL beyond max_allowed_packet.
     """
     parts = [_digest_part(column, value) for column, value in columns]
     return sql("cast(conv(left(sha2({row}, 256), 16), 16, -10) AS SIGNED)", row=concatenated(parts))
 
 
 def _digest_part(column: Column, value: exp.Expression) -> exp.Expression:
-    """Return text that differs for all values and NULL, also when others follow: ended, or led by its length."""
+    """Return text that is different for all values and NULL, also if other text follows.
+
+    Its end is marked, or its length comes first.
+    """
     base = column.base_type
     if types.is_long(column):
         return sql("ifnull(sha2({v}, 256), 'N')", v=comparison_form(column, value))
@@ -84,20 +91,20 @@ def _digest_part(column: Column, value: exp.Expression) -> exp.Expression:
 
 
 def _plain_text(column: Column, value: exp.Expression) -> exp.Expression:
-    """A value whose own text is one to one with its equality and holds no comma."""
+    """Return a form of a value whose text is equal exactly for equal values, without a comma."""
     base = column.base_type
     if base in types.CHOICES or base == "bit":
         return sql("cast({v} AS UNSIGNED)", v=value)
     if base in types.FLOATS:
         return sql(column.fact("all_digits"), v=value)
     if base in types.ADDRESSES:
-        return sql("concat({v})", v=value)  # next to one of these, another text would be taken for an address too
+        return sql("concat({v})", v=value)  # otherwise the server would convert a neighboring text to an address too
     return value
 
 
 # -- key identity ----------------------------------------------------------------------------------------------------
 def key_identity(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
-    """Binary identity of a key; of several columns each is led by its length."""
+    """Return the binary identity of a key; with several columns, each after its length."""
     identities = [_identity(column, value) for column, value in columns]
     if len(identities) == 1:
         return identities[0]
@@ -105,7 +112,7 @@ def key_identity(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expres
 
 
 def key_hash(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
-    """64-bit hash of a key's identity."""
+    """Return a 64-bit hash of a key's identity."""
     return sql("cast(conv(left(sha2({identity}, 256), 16), 16, -10) AS SIGNED)", identity=key_identity(columns))
 
 
@@ -117,21 +124,21 @@ def _identity(column: Column, value: exp.Expression) -> exp.Expression:
 
 
 def _weights(column: Column, value: exp.Expression) -> exp.Expression:
-    """Return the weights that the collation compares: equal for equal texts alone."""
+    """Return the weights that the collation compares; only equal texts have equal weights."""
     if column.fact("no_pad"):
         return sql("weight_string({v})", v=value)
-    # A space has the weights of other blanks too; those at the end count for nothing.
+    # The weights of a space are also those of other blanks; at the end of a text they do not count.
     level = "trim(TRAILING weight_string(concat(left({v}, 0), ' '){on}) FROM weight_string({v}{on}))"
     if not types.pads_levels(column):
         return sql(level.replace("{on}", ""), v=value)
-    # No weight is 0000, so that this ends a level. A collation that has fewer says so by an empty text.
+    # No weight is 0000, so that 0000 ends a level. A level that a collation lacks is an empty text.
     levels = ", ".join(level.replace("{on}", f" LEVEL {n}") for n in (1, 2, 3))
     return sql(f"concat_ws(X'0000', {levels})", v=value)
 
 
 # -- text ------------------------------------------------------------------------------------------------------------
 def canonical_text(column: Column, value: exp.Expression) -> exp.Expression:
-    """The database's own text of a value under the pins; bytes as ``0x..``, floats with all their digits."""
+    """Return the text of a value under the pins; bytes as ``0x..``, floats with all digits."""
     base = column.base_type
     if base in types.BINARIES:
         digits = sql("concat('0x', hex({v}))", v=value)
@@ -141,17 +148,17 @@ def canonical_text(column: Column, value: exp.Expression) -> exp.Expression:
     if base == "json":
         return sql("convert({v} USING utf8mb4)", v=comparison_form(column, value))
     if base in types.FLOATS:
-        return sql("nullif({text}, 'null')", text=_plain_text(column, value))  # JSON has a null of its own
+        return sql("nullif({text}, 'null')", text=_plain_text(column, value))  # the text of JSON null
     if base in types.STRINGS:
         return sql("convert({v} USING utf8mb4)", v=value)
     return sql("cast({v} AS CHAR)", v=_plain_text(column, value) if base == "bit" else value)
 
 
 def travel_form(column: Column, value: exp.Expression) -> exp.Expression:
-    """The value in wire form: numbers and bytes as themselves, everything else as text."""
+    """Return the value in wire form: numbers and bytes unchanged, all others as text."""
     kind = column.travel.kind
     if kind in ("int16", "int32", "int64"):
-        return sql("cast({v} AS SIGNED)", v=value)  # no year, bit or tinyint(1) reaches the driver, which has its ideas
+        return sql("cast({v} AS SIGNED)", v=value)  # the driver would convert year, bit and tinyint(1)
     if kind == "uint64":
         return sql("cast(cast({v} AS UNSIGNED) AS DECIMAL(20,0))", v=value)
     if kind in ("float32", "float64"):
@@ -167,7 +174,7 @@ def travel_form(column: Column, value: exp.Expression) -> exp.Expression:
 
 
 def fits_typed_sink(column: Column, value: exp.Expression) -> exp.Expression | None:
-    """Test if a typed sink can hold the value; None where it can hold every one."""
+    """Test if a typed sink can hold the value; None if it can hold every value."""
     if column.travel.kind in ("date", *_ISO):
         return sql(f"({{v}} IS NULL OR {_HELD_DAY})", v=value)
     return None
@@ -175,7 +182,10 @@ def fits_typed_sink(column: Column, value: exp.Expression) -> exp.Expression | N
 
 # -- statements ------------------------------------------------------------------------------------------------------
 def statement_form(tree: exp.Expression) -> exp.Expression:
-    """Return the statement without forms that these servers lack: ``||``, an alias in DELETE .. USING."""
+    """Return the statement without forms that these servers lack.
+
+    These are ``||``, and an alias in DELETE .. USING.
+    """
     tree = tree.transform(_concatenated)
     if isinstance(tree, exp.Delete) and tree.args.get("using"):
         target = tree.this
@@ -191,7 +201,7 @@ def _concatenated(node: exp.Expression) -> exp.Expression:
 
 
 class FamilyExpressions(Expressions):
-    """The functions above."""
+    """The column primitives of this module."""
 
     null_safe_distinct = staticmethod(null_safe_distinct)
     row_digest = staticmethod(row_digest)

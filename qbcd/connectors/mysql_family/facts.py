@@ -1,4 +1,4 @@
-"""Facts that MariaDB and MySQL share, and those that each of them states."""
+"""Facts that MariaDB and MySQL share, and facts that each of them defines."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ MYSQL_DRIVER_CLASS = "com.mysql.cj.jdbc.Driver"
 
 @dataclass(frozen=True)
 class Spelling:
-    """Session variables that the two families of servers spell differently.
+    """Session variables that have different names on the two servers.
 
     Attributes:
         read_only: Session variable that makes transactions read-only.
         isolation: Session variable of the isolation level.
-        time_limit: Session variable that limits a statement's time, and its units a second.
+        time_limit: Session variable that limits the time of a statement, and its units per second.
         extra: Further pins.
     """
 
@@ -32,19 +32,37 @@ class Spelling:
     extra: tuple[str, ...] = ()
 
 
+def quoted(name: str) -> str:
+    """Return `name` as a quoted identifier."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def account(user: str, host: str) -> str:
+    """Return an account in the form that GRANT takes."""
+    return "@".join("'" + part.replace("'", "''") + "'" for part in (user, host))
+
+
+def database_pattern(name: str) -> str:
+    """Return database `name` in the form that a GRANT on all its tables takes.
+
+    There ``_`` and ``%`` are wildcards.
+    """
+    return quoted(name).replace("_", "\\_").replace("%", "\\%")
+
+
 class FamilyFacts(DatabaseFacts, ABC):
     """Facts of both servers.
 
     Attributes:
         spelling: Session variables whose names differ.
-        oldest: (major, minor) of the oldest server that is taken.
-        no_pad: SQL that is true where trailing spaces count under ``collation_name`` of information_schema.columns.
-        all_digits: SQL template of a floating point number's text that reads back as it is, -0 as 0.
-        identity: SQL of the server's own identifier, without its database.
-        position: Name of the status variable with the redo log's position, which never falls on one server.
-        running: SQL of the age in microseconds of the oldest statement that another session runs.
-        applying: Queries for `value`, set where the server writes what another one wrote before, each with its meaning.
-        index_exists: Words of CREATE INDEX that leave an existing index of that name as it is.
+        oldest: (major, minor) of the oldest supported server.
+        no_pad: SQL that is true if trailing spaces count under ``collation_name`` of information_schema.columns.
+        all_digits: SQL template of the text of a floating point number that reads back as the same number, -0 as 0.
+        identity: SQL of the server's identifier, without the database.
+        position: Name of the status variable with the position of the redo log, which never falls on one server.
+        running: SQL of the age in microseconds of the oldest statement of another session.
+        applying: Queries for `value`, each with its meaning. A value is set if the server applies changes of others.
+        index_exists: Words of CREATE INDEX that skip an existing index of that name.
     """
 
     dialect = DIALECT
@@ -62,7 +80,7 @@ class FamilyFacts(DatabaseFacts, ABC):
     full_join = False
     random_key_types = frozenset({"uuid"})
     ranges_per_statement = 200
-    # Nothing that loads code or files, moves the session elsewhere, or touches TLS.
+    # No property that loads code or files, moves the session to another server, or changes TLS.
     jdbc_properties = frozenset(
         {"connectTimeout", "socketTimeout", "tcpKeepAlive", "tcpAbortiveClose", "useCompression", "maxAllowedPacket"}
     )
@@ -78,7 +96,7 @@ class FamilyFacts(DatabaseFacts, ABC):
 
     @abstractmethod
     def is_own(self, version: str) -> bool:
-        """Return True if a server that calls itself `version` is of this connector."""
+        """Return True if a server with version text `version` belongs to this connector."""
 
     @abstractmethod
     def grants_of(self, conn: Connection) -> list[str]:
@@ -86,11 +104,11 @@ class FamilyFacts(DatabaseFacts, ABC):
 
     def quote(self, name: str) -> str:
         if name.endswith(" "):
-            raise ValueError(f"{name!r} ends with a space, which no identifier of {self.name} can")
+            raise ValueError(f"{name!r} ends with a space, which an identifier of {self.name} must not")
         if name and len(name) <= self.identifier_limit and "\x00" not in name:
-            return f"`{name.replace('`', '``')}`"
+            return quoted(name)
         raise ValueError(f"{name!r} cannot be an identifier of {self.name}")
 
     def grantee(self, role: str) -> str:
         user, _, host = role.rpartition("@")
-        return "@".join("'" + part.replace("'", "''") + "'" for part in (user, host))
+        return account(user, host)

@@ -1,8 +1,11 @@
-"""Functions that a query may call whose changes are followed: what they give is known, and they are written as read."""
+"""Functions that a query of variant delta may call.
+
+Their results are known, and sqlglot writes them with the same meaning.
+"""
 
 from __future__ import annotations
 
-# Functions of one row that come up in queries, and that sqlglot takes for what it does not know; it leaves them alone.
+# Functions of one row that sqlglot does not know and therefore does not change.
 PLAIN = frozenset(
     {
         "addtime",
@@ -37,8 +40,8 @@ PLAIN = frozenset(
     }
 )
 
-# Functions and aggregates, by sqlglot's keys, that it may write under another name, and with the same meaning: IFNULL
-# as COALESCE, INSTR as LOCATE. Not LOG, which it writes for LOG10 and LOG2 with other digits.
+# Functions and aggregates, by sqlglot's keys, that it may write under another name with the same meaning: IFNULL as
+# COALESCE, INSTR as LOCATE. LOG is not one: sqlglot writes it for LOG10 and LOG2, with other digits.
 WRITTEN_AGAIN = frozenset(
     {
         "abs",
@@ -149,8 +152,8 @@ WRITTEN_AGAIN = frozenset(
     }
 )
 
-# Names that may stand before a bracket: of the server's own functions, which no function of a user's can take the place
-# of; of types; and words of SQL. sqlglot also knows functions of other databases, which here would be a user's.
+# Names that may come before a bracket: the server's own functions, which a user's function cannot replace; types; and
+# words of SQL. sqlglot also knows functions of other databases; here those would be a user's functions.
 CALLED = frozenset(
     {
         "abs",

@@ -1,4 +1,4 @@
-"""Rights in the text of grants, as SHOW GRANTS gives it."""
+"""Rights in the output of SHOW GRANTS."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ _GRANT = re.compile(
 
 
 def granted(grants: Sequence[str], right: str, schema: str, table: str = "") -> bool:
-    """Return True if a grant holds `right` on all databases, on a pattern that `schema` matches, or on `table`."""
+    """Return True if a grant gives `right` on `schema`.
+
+    It may be on all databases, on a pattern that `schema` matches, or on `table`.
+    """
     for grant in grants:
         found = _GRANT.match(grant)
         if found is None:
@@ -28,13 +31,13 @@ def granted(grants: Sequence[str], right: str, schema: str, table: str = "") -> 
 
 
 def granted_everywhere(grants: Sequence[str], right: str) -> bool:
-    """Return True if a grant holds `right`, one over the whole server."""
+    """Return True if a grant gives `right` on the whole server."""
     found = [match for match in map(_GRANT.match, grants) if match and (match["schema"], match["table"]) == ("*", "*")]
     return any({r.strip().upper() for r in m["rights"].split(",")} & {right, "ALL PRIVILEGES"} for m in found)
 
 
 def _covers(written: str, schema: str) -> bool:
-    """Return True if a database as a grant names it, a pattern with ``%`` and ``_``, is or matches `schema`."""
+    """Return True if the database of a grant, a pattern with ``%`` and ``_``, matches `schema`."""
     if written == "*":
         return True
     parts = re.split(r"(\\.|%|_)", _plain(written))

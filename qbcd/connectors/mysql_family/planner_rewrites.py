@@ -1,7 +1,7 @@
-"""Queries in the form from which these planners start with the few rows that an EXISTS names.
+"""Queries in a form for which these planners start with the few rows that an EXISTS names.
 
-They turn IN into a join, in either direction. They do not do so with EXISTS inside an outer join, but evaluate it for
-each row of the outer table; and they merge a derived table that is joined, conditions and all.
+They turn IN into a join, in either direction. An EXISTS inside an outer join they evaluate for each row of the outer
+table. They merge a joined derived table, with its conditions, into the query.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def planned(query: exp.Query, *, first: bool = False) -> exp.Query:
 
 
 def _must_hold(test: exp.Exists) -> bool:
-    """Return True if rows are kept by the condition, so that false and NULL mean the same."""
+    """Return True if the condition selects rows, so that false and NULL have the same effect."""
     above: Any = test.parent
     while isinstance(above, (exp.And, exp.Paren)):
         above = above.parent
@@ -34,7 +34,7 @@ def _must_hold(test: exp.Exists) -> bool:
 
 
 def _among(test: exp.Exists) -> exp.In | None:
-    """``(x, ..) IN (SELECT k, ..)`` of an EXISTS about rows whose columns k equal x; None of another."""
+    """Return ``(x, ..) IN (SELECT k, ..)`` for an EXISTS of rows with k equal to x, or None."""
     select: Any = test.this
     where = select.args.get("where") if isinstance(select, exp.Select) else None
     if (
@@ -65,7 +65,7 @@ def _among(test: exp.Exists) -> exp.In | None:
 
 
 def _pair(condition: Any, inner: Collection[str]) -> tuple[Any, Any] | None:
-    """(a value of the row outside, a column within) that a condition holds equal."""
+    """Return (a value of the outer row, an inner column) that a condition compares by ``=``."""
     if not isinstance(condition, exp.EQ) or condition.find(exp.Query) is not None:
         return None
     for mine, theirs in ((condition.this, condition.expression), (condition.expression, condition.this)):

@@ -1,8 +1,9 @@
-"""Queries of MariaDB and MySQL: the columns of a result, without reading a row of it and with SELECT alone.
+"""Queries of MariaDB and MySQL: the columns of a result.
 
-The description of a result has the type of each column, its length in the session's character set, and flags. Of a
-row of NULLs below the result, which is cut off before it begins, `collation()` and `charset()` give the rest (an outer
-join that never holds makes these servers compute the query all the same). Labels of an enum or a set are not shown.
+No row is read, and SELECT is enough. The description of a result has the type of each column, its length in the
+session's character set, and flags. The rest comes from `collation()` and `charset()` of a row of NULLs in a UNION ALL
+with the result, which has LIMIT 0. (With an outer join that is never true these servers would still compute the query.)
+Labels of an enum or a set are not shown.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from sqlalchemy.engine import Connection
 
 from qbcd.connectors.mysql_family import volatility
 from qbcd.connectors.mysql_family.facts import FamilyFacts
-from qbcd.connectors.mysql_family.types import UNTOLD, make_column
+from qbcd.connectors.mysql_family.types import UNDESCRIBED, make_column
 from qbcd.connectors.queries import Queries, SupportsQueryColumns, SupportsVolatility
 from qbcd.model import Column
 
@@ -36,23 +37,26 @@ _PLAIN = {
 _TIMES = {FIELD_TYPE.TIME: "time", FIELD_TYPE.DATETIME: "datetime", FIELD_TYPE.TIMESTAMP: "timestamp"}
 _BLOBS = (FIELD_TYPE.TINY_BLOB, FIELD_TYPE.BLOB, FIELD_TYPE.MEDIUM_BLOB, FIELD_TYPE.LONG_BLOB)
 _TEXTS = (FIELD_TYPE.STRING, FIELD_TYPE.VAR_STRING, FIELD_TYPE.VARCHAR)
-# Types of fixed bytes, which travel as text: by the characters of that text.
+# Types of fixed bytes that travel as text, by the length of the text in characters.
 _ADDRESSES = {36: "uuid", 15: "inet4", 39: "inet6"}
 _SIZES = ((255, "tiny"), (65535, ""), (2**24 - 1, "medium"))
 _BINARY = 63  # number of the collation of bytes
-_WIDEST = 16_383  # characters of a varchar in four bytes each; what may be longer is a text
+_WIDEST = 16_383  # characters of a varchar, with four bytes each; a longer type is a text
 _PLAIN_TEXT = {"no_parameters": True}
-_MB = 4  # bytes that a character of the session's character set takes at most
+_MB = 4  # maximum bytes of a character of the session's character set
 
 
 def _fields(conn: Connection, sql: str) -> list[Any]:
-    """The fields of a result, of a query whose groups have one value of each column and not any of several."""
+    """Return the fields of the result of a query.
+
+    The query is refused if a column has several values in a group (ONLY_FULL_GROUP_BY).
+    """
     mode = str(conn.exec_driver_sql("SELECT @@sql_mode").scalar_one())
     conn.exec_driver_sql("SET sql_mode = %s", (f"{mode},ONLY_FULL_GROUP_BY",))
     try:
         result = conn.exec_driver_sql(sql, execution_options=_PLAIN_TEXT)
         cursor: Any = result.cursor
-        fields = list(cursor._result.fields)  # the description that the driver makes of them has no flags
+        fields = list(cursor._result.fields)  # the driver's own description has no flags
         result.close()
     finally:
         conn.exec_driver_sql("SET sql_mode = %s", (mode,))
@@ -66,9 +70,9 @@ def _no_pads(conn: Connection, collations: list[str], no_pad: str) -> dict[str, 
 
 
 def _row(field: Any, collation: str, charset: str) -> dict[str, Any]:
-    """Return the row that `types.make_column` reads, of one field of a result."""
+    """Return the row that `types.make_column` reads, for one field of a result."""
     row: dict[str, Any] = dict.fromkeys(("precision", "scale", "charset", "collation", "characters", "octets"))
-    row |= {"name": field.name, "nullable": True, "sql_type": UNTOLD, "base_type": UNTOLD}
+    row |= {"name": field.name, "nullable": True, "sql_type": UNDESCRIBED, "base_type": UNDESCRIBED}
     unsigned = " unsigned" if field.flags & FLAG.UNSIGNED else ""
     code, length, scale = field.type_code, int(field.length), int(field.scale)
     if field.flags & (FLAG.ENUM | FLAG.SET):
@@ -92,16 +96,16 @@ def _row(field: Any, collation: str, charset: str) -> dict[str, Any]:
 
 
 def _text(field: Any, length: int, collation: str, charset: str) -> dict[str, Any]:
-    """A text, bytes, or a type that travels as text."""
+    """Return the values for a text, bytes, or a type that travels as text."""
     if field.type_code == FIELD_TYPE.STRING and field.flags & FLAG.UNSIGNED:
-        name = _ADDRESSES.get(length // _MB, UNTOLD)
+        name = _ADDRESSES.get(length // _MB, UNDESCRIBED)
         return {"base_type": name, "sql_type": name}
     if field.charsetnr == _BINARY:
         if field.type_code in _BLOBS:
             kind = f"{_sized(length)}blob"
             return {"base_type": kind, "sql_type": kind, "octets": length}
         if not length:
-            return {}  # NULL itself
+            return {}  # the literal NULL
         kind = "binary" if field.type_code == FIELD_TYPE.STRING else "varbinary"
         return {"base_type": kind, "sql_type": f"{kind}({length})", "octets": length, "characters": length}
     characters = length // _MB
@@ -131,11 +135,11 @@ class FamilyQueries(Queries, SupportsQueryColumns, SupportsVolatility):
         empty = f"SELECT * FROM (\n{query}\n) AS q LIMIT 0"
         fields = _fields(conn, empty)
         names = [f"u.`{str(field.name).replace('`', '``')}`" for field in fields]
-        asked = ", ".join(f"collation({name}), charset({name})" for name in names)
-        sql = f"SELECT {asked} FROM (({empty}) UNION ALL SELECT {', '.join('NULL' for _ in names)}) AS u"
-        told = list(conn.exec_driver_sql(sql, execution_options=_PLAIN_TEXT).one())
-        pads = _no_pads(conn, sorted({str(name) for name in told[::2]}), self.facts.no_pad)
-        rows = [_row(field, *told[2 * i : 2 * i + 2]) for i, field in enumerate(fields)]
+        outputs = ", ".join(f"collation({name}), charset({name})" for name in names)
+        sql = f"SELECT {outputs} FROM (({empty}) UNION ALL SELECT {', '.join('NULL' for _ in names)}) AS u"
+        found = list(conn.exec_driver_sql(sql, execution_options=_PLAIN_TEXT).one())
+        pads = _no_pads(conn, sorted({str(name) for name in found[::2]}), self.facts.no_pad)
+        rows = [_row(field, *found[2 * i : 2 * i + 2]) for i, field in enumerate(fields)]
         return [
             make_column({**row, "no_pad": pads.get(row["collation"]), "all_digits": self.facts.all_digits})
             for row in rows

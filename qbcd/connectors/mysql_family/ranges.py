@@ -1,8 +1,8 @@
 """Ranges of MariaDB and MySQL: many ranges in one statement, range bounds.
 
-These servers have no LATERAL (MariaDB) or read a correlated range again for every row of bounds, and scan the whole
-index on a comparison of row values. So bounds are literals, each range an arm of a UNION ALL, and a composite
-comparison is spelled out.
+MariaDB has no LATERAL, and MySQL reads a correlated range again for every row of bounds. For a comparison of row values
+both scan the whole index. So bounds are literals, each range is an arm of a UNION ALL, and a comparison of composite
+keys is written column by column.
 """
 
 from __future__ import annotations
@@ -24,42 +24,45 @@ _DECIMAL = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _FLOAT = re.compile(r"-?[0-9]+(\.[0-9]+)?(e[+-]?[0-9]+)?")
 _BYTES = re.compile(r"0x([0-9A-F]{2})*")
 _PLAIN = re.compile(r"[\x20-\x26\x28-\x5b\x5d-\x7e]*")  # ASCII without quote, backslash and control characters
-# The largest row count: a derived table with a LIMIT is not merged, so what it computes is computed once.
+# The largest row count. A derived table with a LIMIT is not merged, so that its columns are computed once.
 MOST_ROWS = 18446744073709551615
 NO_MERGE = f"LIMIT {MOST_ROWS}"
 RELATION = "qbcd_relation"
-KNOWN_BOUNDS = 20_000  # each poll spells the same ones, and each of them twice
-LISTED = 64  # members of an enum whose numbers a comparison lists
+KNOWN_BOUNDS = 20_000  # cached: each poll writes the same bounds, each of them twice
+LISTED = 64  # most members of an enum whose numbers a comparison lists
 
 
 def _bucket(value: str, depth: int) -> str:
-    # shifts are of unsigned numbers; the highest bit turned, they are in the order of the signed ones
+    # shifts are unsigned; with the highest bit flipped, the order is that of signed numbers
     return f"(({value} ^ {1 << 63}) >> {64 - depth})"
 
 
 def _choice(value: str, ranges: Sequence[KeyRange]) -> str:
-    """By the server's own binary search, which looks at the value once."""
+    """Return SQL that uses the server's binary search, which evaluates the value once."""
     if len(ranges) == 1:
         return str(ranges[0].range_id)
     ids, beyond = ", ".join(str(r.range_id) for r in ranges), ", ".join(r.lo[0] for r in ranges[1:] if r.lo)
     return f"cast(elt(1 + interval({value}, {beyond}), {ids}) AS SIGNED)"
 
 
-BUCKETS = Words(_bucket, _choice, summed_once=NO_MERGE, read_once="")  # a derived table would be written down first
+# For rows no derived table: the server would write it to a temporary table first.
+BUCKETS = Words(_bucket, _choice, summed_once=NO_MERGE, read_once="")
 
 
 # -- bounds ----------------------------------------------------------------------------------------------------------
 def bound_text(column: Column, value: exp.Expression) -> exp.Expression:
-    """Return the text by which a bound of `column` is stored; `bound` takes it back."""
+    """Return the text as which a bound of `column` is stored; `bound` reads it."""
     if column.base_type in types.CHOICES:
-        return expressions.sql("cast({v} AS CHAR)", v=value)  # a number by then, see `_ordered`
+        return expressions.sql("cast({v} AS CHAR)", v=value)  # it is a number here, see `_ordered`
     if column.base_type in types.STRINGS and column.fact("charset") not in types.ROUND_TRIP:
         return expressions.sql("concat('0x', hex({v}))", v=value)
     return expressions.canonical_text(column, value)
 
 
 def bound(column: Column, text: str) -> exp.Expression:
-    """A key bound as a literal: a number is one, so that no comparison goes through floating point.
+    """Return a key bound as a literal.
+
+    A number is a number literal: a text would be compared as floating point.
 
     Raises:
         ValueError: The text is no value of the column's type.
@@ -80,7 +83,7 @@ def bound(column: Column, text: str) -> exp.Expression:
 
 
 def literal_text(text: str) -> str:
-    """SQL of a text, whatever a session takes backslashes for."""
+    """Return SQL of a text that does not depend on the session's meaning of backslashes."""
     return f"'{text}'" if _PLAIN.fullmatch(text) else f"_utf8mb4 X'{text.encode().hex().upper()}'"
 
 
@@ -97,7 +100,10 @@ def _hex(column: Column, text: str) -> str:
 
 
 def _ordered(column: Column, name: str) -> str:
-    """A key column as a sort takes it: enum and set by their number, which a sort may lose or take for signed."""
+    """Return a key column for ORDER BY.
+
+    Enum and set are cast to their number: without a cast a sort may lose it, or read it as signed.
+    """
     return f"cast(t.{name} AS UNSIGNED)" if column.base_type in types.CHOICES else f"t.{name}"
 
 
@@ -117,7 +123,7 @@ def _rows(select: Sequence[str], key: Sequence[Column], columns: Sequence[str], 
 
 
 def _runs(ranges: Sequence[KeyRange]) -> list[list[KeyRange]]:
-    """`ranges` in runs in which each begins where the one before it ends."""
+    """Return `ranges` in runs: in a run each range begins at the end of the one before it."""
     runs: list[list[KeyRange]] = []
     for one in ranges:
         if runs and one.lo is not None and runs[-1][-1].hi == one.lo:
@@ -136,7 +142,10 @@ def _within(
 
 
 def _compare(key: Sequence[Column], left: Sequence[str], operator: str, right: Sequence[str]) -> str:
-    """A comparison of whole keys, spelled out; a leading condition on the first column is what the index answers."""
+    """Return a comparison of whole keys, column by column.
+
+    The index is used for the leading condition on the first column.
+    """
     if len(key) == 1:
         return _one(key[0], left[0], operator, right[0])
     strict = operator[0]
@@ -150,7 +159,10 @@ def _compare(key: Sequence[Column], left: Sequence[str], operator: str, right: S
 
 
 def _one(column: Column, left: str, operator: str, right: str) -> str:
-    """A comparison with a bound. An index finds numbers of an enum only by equality, so that its order is a list."""
+    """Return a comparison with a bound.
+
+    An index finds numbers of an enum only by equality; so an order comparison of an enum is a list of numbers.
+    """
     members = types.members(column)
     if column.base_type not in types.CHOICES:
         return f"{left} {operator} {right}"
@@ -169,7 +181,7 @@ def _one(column: Column, left: str, operator: str, right: str) -> str:
 
 def _check(key: Sequence[Column], ranges: Sequence[KeyRange]) -> None:
     if not ranges:
-        raise ValueError("no ranges to ask for")
+        raise ValueError("there are no ranges")
     if len({r.range_id for r in ranges}) != len(ranges):
         raise ValueError("a range id occurs twice")
     for r in ranges:
@@ -208,8 +220,8 @@ class FamilyRanges(Ranges):
     ) -> str:
         """See the base class.
 
-        Aggregates are an arm a range. Rows are an arm a run of adjoining ranges, whose ids a balanced CASE gives: a
-        lone arm streams, while a UNION inside a derived table would be written to a temporary table first.
+        With aggregates each range is an arm. Otherwise each run of adjoining ranges is an arm, and a balanced CASE
+        returns the ids: a single arm streams, while a UNION inside a derived table goes to a temporary table first.
         """
         _check(key, ranges)
         columns = [f"t.{name}" for name in self._names(key)]
@@ -218,13 +230,13 @@ class FamilyRanges(Ranges):
             if aggregate
             else [_rows(select, key, columns, run) for run in _runs(ranges)]
         )
-        # The relation stands here once, since max_allowed_packet bounds the statement; each arm reads it for itself.
+        # The relation is written once, since max_allowed_packet limits the statement; each arm evaluates it separately.
         head = f"WITH {RELATION} AS (SELECT r.* FROM {relation} AS r)\n"
         return head + "\nUNION ALL\n".join(arms)
 
     def range_bounds(self, relation: str, key: Sequence[Column], *, rows_per_range: int) -> str:
         if rows_per_range < 1:
-            raise ValueError("a range holds one row at least")
+            raise ValueError("a range must have at least one row")
         key_names = self._names(key)
         inner = [_ordered(column, name) for column, name in zip(key, key_names, strict=True)]
         named = ", ".join(

@@ -1,4 +1,4 @@
-"""Catalog queries that several modules send, and their rows."""
+"""Catalog queries that several modules use, and their rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SELECT table_schema AS "schema", table_name AS name, table_type AS kind, engine,
 FROM information_schema.tables WHERE table_schema = %(schema)s AND table_name = %(name)s
 """
 
-# One row a column, as `types.make_column` reads it.
+# One row per column, as `types.make_column` reads it.
 COLUMNS = """
 SELECT column_name AS name, column_type AS sql_type, data_type AS base_type, is_nullable = 'YES' AS nullable,
        numeric_precision AS "precision", numeric_scale AS scale, character_set_name AS charset,
@@ -49,12 +49,15 @@ def role_of(conn: Connection) -> str:
 
 
 def engines(conn: Connection, table: Table, seen: frozenset[tuple[str, str]] = frozenset()) -> dict[str, str]:
-    """Return the storage engine of `table`, or of every table beneath a view, by name; empty where it is hidden."""
+    """Return the storage engine of `table`, or of each table below a view, by name.
+
+    It is empty if the server does not show it.
+    """
     where = {"schema": table.schema, "name": table.name}
     if table.kind != "view":
         return {f"{table.schema}.{table.name}": str(r["engine"] or "") for r in rows_of(conn, TABLE, where)}
     found: dict[str, str] = {}
-    for schema, name in sorted(_beneath(conn, table) - seen):
+    for schema, name in sorted(_tables_below(conn, table) - seen):
         below = rows_of(conn, TABLE, {"schema": schema, "name": name})
         kind = KINDS.get(str(below[0]["kind"]), "other") if below else "other"
         inner = Table(schema, name, kind, (), ())
@@ -62,8 +65,8 @@ def engines(conn: Connection, table: Table, seen: frozenset[tuple[str, str]] = f
     return found or {f"{table.schema}.{table.name}": ""}
 
 
-def _beneath(conn: Connection, view: Table) -> set[tuple[str, str]]:
-    """(database, name) of what a view's definition reads; empty where the role may not see the definition."""
+def _tables_below(conn: Connection, view: Table) -> set[tuple[str, str]]:
+    """Return (database, name) of the tables in a view's definition; none if it is hidden."""
     sql = (
         "SELECT view_definition AS text FROM information_schema.views WHERE table_schema = %(s)s AND table_name = %(n)s"
     )
@@ -72,5 +75,5 @@ def _beneath(conn: Connection, view: Table) -> set[tuple[str, str]]:
         tree: Any = sqlglot.parse_one(str(rows[0]["text"] or "") if rows else "", dialect=DIALECT)
     except SqlglotError:
         return set()
-    # the server writes the database before every table; what has none is a common table expression
+    # the server writes the database before every table; a name without one is a common table expression
     return {(t.db, t.name) for t in tree.find_all(exp.Table) if t.db} if tree else set()

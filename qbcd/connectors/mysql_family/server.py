@@ -1,4 +1,4 @@
-"""The server: its version, and settings and storage that a comparison in the source needs."""
+"""The server: version, and settings and storage that a comparison in the source needs."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from qbcd.model import Table
 
 
 def own_version(conn: Connection, facts: FamilyFacts) -> str:
-    """Return the server's version, if the connector takes the server.
+    """Return the server's version.
 
     Raises:
-        ConfigError: It is of the other family, or too old.
+        ConfigError: The server is of the other family, or too old.
     """
     version = str(conn.exec_driver_sql("SELECT version()").scalar_one())
     if not facts.is_own(version):
         raise ConfigError(
-            f"the server calls itself {version}, which is no {facts.name}",
-            remedy="begin the source's url with mariadb:// for MariaDB, with mysql:// for MySQL",
+            f"the server's version is {version}, which is not {facts.name}",
+            remedy="start the source's url with mariadb:// for MariaDB, with mysql:// for MySQL",
         )
     if release(version) < facts.oldest:
         raise ConfigError(
-            f"{facts.name} {version} is older than {'.'.join(map(str, facts.oldest))}, the oldest that qbcd takes",
+            f"{facts.name} {version} is older than {'.'.join(map(str, facts.oldest))}, the oldest supported version",
             remedy="upgrade the server",
         )
     return version
@@ -39,7 +39,7 @@ def release(version: str) -> tuple[int, int]:
 
 
 def check_engine(conn: Connection, table: Table, stream: str) -> None:
-    """Check that a table of the user's, or each that a view reads, can be compared in one transaction.
+    """Check that a table, or each table of a view, can be compared in one transaction.
 
     Raises:
         Refused: It cannot.
@@ -47,13 +47,13 @@ def check_engine(conn: Connection, table: Table, stream: str) -> None:
     for name, engine in engines(conn, table).items():
         if not engine:
             raise Refused(
-                f"{name} does not show its storage engine; a comparison in the source needs InnoDB",
+                f"the storage engine of {name} is hidden from the role; a comparison in the source needs InnoDB",
                 stream=stream,
-                remedy="grant the role SHOW VIEW and SELECT on what the view reads, or use strategy id_rcs",
+                remedy="grant the role SHOW VIEW on the view and SELECT on its tables, or use strategy id_rcs",
             )
         if engine.lower() != "innodb":
             raise Refused(
-                f"{name} is stored by engine {engine}; a comparison in the source needs InnoDB",
+                f"{name} has storage engine {engine}; a comparison in the source needs InnoDB",
                 stream=stream,
                 remedy=f"ALTER TABLE {name} ENGINE = InnoDB, or use strategy id_rcs",
             )
@@ -68,42 +68,41 @@ WHERE table_schema = %(schema)s AND table_name IN %(names)s AND coalesce(engine,
 
 
 def check_settings(conn: Connection, stream: str, own: Sequence[str]) -> None:
-    """Check that the server keeps its commits, and stores qbcd's own tables so that a refused step is undone in them.
+    """Check that the server keeps its commits, and can undo a refused step in qbcd's own tables.
 
     Args:
         conn: A session.
-        stream: For whom.
-        own: A schema and names of tables in it, as far as they are there; or nothing.
+        stream: For errors.
+        own: A schema and the names of qbcd's tables in it, which may not exist yet; or nothing.
 
     Raises:
         Refused: It does not.
     """
-    asked = {"schema": own[0], "names": tuple(own[1:])} if own else None
-    row = rows_of(conn, _SETTINGS + (_OTHERS if own else ""), asked)[0]
+    tables = {"schema": own[0], "names": tuple(own[1:])} if own else None
+    row = rows_of(conn, _SETTINGS + (_OTHERS if own else ""), tables)[0]
     if own and int(row["folded"]) == 1 and own[0] != own[0].lower():
         raise Refused(
-            f"schema {own[0]} has capitals, and this server keeps names in lower case (lower_case_table_names = 1)",
+            f"schema {own[0]} has capitals, but this server stores names in lower case (lower_case_table_names = 1)",
             stream=stream,
             remedy=f"write  schema: {own[0].lower()}  in the source",
         )
     if own and row["other"]:
         name, _, engine = str(row["other"]).rpartition(" ")
         raise Refused(
-            f"qbcd's own table {name} is stored by engine {engine}, in which a refused poll cannot be undone",
+            f"qbcd's own table {name} has storage engine {engine}, which cannot undo a refused poll",
             stream=stream,
             remedy=f"ALTER TABLE {name} ENGINE = InnoDB",
         )
     if row["log"] and str(row["format"]).upper() == "STATEMENT":
         raise Refused(
-            "the server writes its binary log by statements (binlog_format = STATEMENT), which it refuses to do at "
-            "READ COMMITTED",
+            "the server logs statements (binlog_format = STATEMENT), and therefore refuses writes at READ COMMITTED",
             stream=stream,
             remedy="set binlog_format to ROW or MIXED, or use strategy id_rcs",
         )
     if int(row["flush"]) != 1:
         raise Refused(
             f"innodb_flush_log_at_trx_commit is {row['flush']}: the server may lose a commit whose changes were "
-            "delivered already",
+            "already delivered",
             stream=stream,
             remedy="set it to 1, or use strategy id_rcs",
         )

@@ -1,4 +1,7 @@
-"""Sessions on MariaDB and MySQL: URLs for SQLAlchemy and JDBC from one URL, TLS alike on both, and pinned settings."""
+"""Sessions on MariaDB and MySQL: URLs, TLS and pinned settings.
+
+The URLs for SQLAlchemy and JDBC come from one URL, and both have the same TLS settings.
+"""
 
 from __future__ import annotations
 
@@ -18,21 +21,21 @@ from qbcd.model import Table
 
 DEFAULT_PORT = 3306
 CONNECT_TIMEOUT = 10  # seconds
-IDLE_TIMEOUT = 86_400  # seconds that a session may wait for Spark, or for a slow reader of its rows
+IDLE_TIMEOUT = 86_400  # maximum seconds of waiting for Spark, or for a slow reader of rows
 SQL_MODE = "STRICT_ALL_TABLES,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION"
-LOCK_TIMEOUT = 30  # seconds that DDL or another poller may keep a statement waiting
+LOCK_TIMEOUT = 30  # maximum seconds of waiting for DDL or another poller
 
-# Options of a source's URL, which hold for SQLAlchemy and JDBC alike.
+# Options of a source's URL; they apply to SQLAlchemy and JDBC.
 URL_OPTIONS = frozenset({"ssl_mode", "ssl_ca", "connect_timeout"})
-SSL_MODES = {"disabled": "disable", "verify_ca": "verify-ca", "verify_identity": "verify-full"}  # to the JDBC driver's
+SSL_MODES = {"disabled": "disable", "verify_ca": "verify-ca", "verify_identity": "verify-full"}  # ours -> JDBC
 
 
 def pinned(spelling: Spelling) -> tuple[str, ...]:
-    """Session variables, each with its value.
+    """Return session variables, each with its value.
 
-    Strict, so that no value is cut when it is copied; with invalid dates allowed, since the source may hold them; and
-    no table is made in another engine than is asked for. What users' restrictions know stays as it is by default:
-    double quotes delimit texts, backslashes escape.
+    The mode is strict, so that no copied value is cut; invalid dates are allowed, since the source may contain them; a
+    table is not created in another engine than requested. Double quotes delimit texts and backslashes escape, as in
+    the default mode: restrictions of users rely on it.
     """
     return (
         f"sql_mode = '{SQL_MODE}'",
@@ -46,7 +49,7 @@ def pinned(spelling: Spelling) -> tuple[str, ...]:
         "sql_auto_is_null = OFF",
         "sql_safe_updates = OFF",
         "sql_big_selects = ON",
-        "max_sort_length = 65536",  # bytes of a key that a sort looks at
+        "max_sort_length = 65536",  # bytes of a key that a sort compares
         "sql_select_limit = 18446744073709551615",
         f"lock_wait_timeout = {LOCK_TIMEOUT}",
         f"innodb_lock_wait_timeout = {LOCK_TIMEOUT}",
@@ -57,9 +60,10 @@ def pinned(spelling: Spelling) -> tuple[str, ...]:
 
 
 def _from_the_start(spelling: Spelling, read_only: bool, statement_timeout: int) -> list[str]:
-    """Return `variables`, and the mode as the pins have it, since SQLAlchemy asks a new session how it quotes names.
+    """Return `variables` with the pinned SQL mode and the isolation level.
 
-    A reader sees one state in all its statements; a writer sees each statement's own, and blocks nobody.
+    SQLAlchemy reads the mode from a new session, to know how it quotes names. A reader sees one state in all its
+    statements. A writer sees a new state in each statement, and blocks nobody.
     """
     level = "REPEATABLE-READ" if read_only else "READ-COMMITTED"
     own = [f"sql_mode='{SQL_MODE}'", f"{spelling.isolation}='{level}'", "autocommit=0"]
@@ -67,13 +71,13 @@ def _from_the_start(spelling: Spelling, read_only: bool, statement_timeout: int)
 
 
 def variables(spelling: Spelling, read_only: bool, statement_timeout: int) -> list[str]:
-    """Session variables by which a session reads alone, and no longer than it may."""
+    """Return session variables that make a session read-only and limit its statements."""
     name, units = spelling.time_limit
     return [f"{spelling.read_only}={int(read_only)}", f"{name}={statement_timeout * units}"]  # 0 is no limit
 
 
 def is_local(host: str | None) -> bool:
-    """Return True if `host` is this machine: loopback, a socket, or none at all."""
+    """Return True if `host` is this machine: loopback, a socket, or no host."""
     if not host or host.startswith("/") or host.rstrip(".").lower() == "localhost":
         return True
     try:
@@ -89,11 +93,14 @@ def _database(url: URL) -> str:
 
 
 def _options(url: URL) -> dict[str, str]:
-    """The URL's options, checked; off this machine TLS with full verification unless it says otherwise."""
+    """Return the URL's options, checked.
+
+    To another machine the default is TLS with full verification.
+    """
     for name, value in url.query.items():
         if not isinstance(value, str):
             raise ConfigError(f"the source's url sets {name} twice", remedy="keep one of them")
-    _refuse_unknown(url.query, URL_OPTIONS, "the source's url", "other options cannot hold for JDBC too")
+    _refuse_unknown(url.query, URL_OPTIONS, "the source's url", "other options cannot apply to JDBC too")
     options = {name: str(value) for name, value in url.query.items()}
     options["ssl_mode"] = options.get("ssl_mode", "disabled" if is_local(url.host) else "verify_identity").lower()
     if options["ssl_mode"] not in SSL_MODES:
@@ -101,7 +108,7 @@ def _options(url: URL) -> dict[str, str]:
             "the source's url sets ssl_mode to a value that it cannot have", remedy=f"use one of {', '.join(SSL_MODES)}"
         )
     if not options.get("connect_timeout", "1").isdecimal():
-        raise ConfigError("connect_timeout in the source's url is no number", remedy="give whole seconds")
+        raise ConfigError("connect_timeout in the source's url is no number", remedy="write whole seconds")
     return options
 
 
@@ -120,7 +127,7 @@ def _tls(options: Mapping[str, str]) -> ssl.SSLContext | None:
 
 
 def _mariadb_driver(options: Mapping[str, str]) -> dict[str, str]:
-    """Return settings of MariaDB Connector/J, with TLS by the names of releases 3 (sslMode) and 2 (useSsl ..)."""
+    """Return settings of MariaDB Connector/J, with TLS of releases 3 (sslMode) and 2 (useSsl)."""
     mode = options["ssl_mode"]
     settings = {"permitMysqlScheme": "true", "sslMode": SSL_MODES[mode]}
     if mode == "disabled":
@@ -134,13 +141,14 @@ def _mariadb_driver(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _mysql_driver(options: Mapping[str, str]) -> dict[str, str]:
-    """Return settings of MySQL Connector/J; it trusts Java's own roots, not a PEM file."""
+    """Return settings of MySQL Connector/J. It uses Java's trust store, not a PEM file."""
     if "ssl_ca" in options and options["ssl_mode"] != "disabled":
         raise ConfigError(
             "MySQL Connector/J cannot read ssl_ca, a PEM file",
-            remedy="put the authority into Java's trust store and leave ssl_ca out, or use MariaDB Connector/J",
+            remedy="add the authority to Java's trust store and remove ssl_ca, or use MariaDB Connector/J",
         )
-    return {"sslMode": options["ssl_mode"].upper(), "useCursorFetch": "true"}  # or it would hold whole results
+    # without useCursorFetch it keeps whole results in memory
+    return {"sslMode": options["ssl_mode"].upper(), "useCursorFetch": "true"}
 
 
 def _refuse_unknown(given: Mapping[str, Any], known: frozenset[str], place: str, why: str) -> None:
@@ -157,7 +165,7 @@ class FamilySessions(Sessions):
     facts: FamilyFacts
 
     def sqlalchemy_url(self, url: URL) -> URL:
-        """Return the URL with the driver that qbcd uses; its options go through `connect_args`.
+        """Return the URL with the driver that qbcd uses; its options are passed by `connect_args`.
 
         Raises:
             ConfigError: The URL names no database.
@@ -183,18 +191,18 @@ class FamilySessions(Sessions):
             "connect_timeout": int(options.get("connect_timeout", CONNECT_TIMEOUT)),
             "charset": "utf8mb4",
             "program_name": f"qbcd/{stream}" if stream else "qbcd",
-            # one statement for what driver and SQLAlchemy would each set by some of their own, for each session
+            # one statement instead of several by driver and SQLAlchemy for each session
             "autocommit": None,
             "init_command": f"SET {', '.join(_from_the_start(self.facts.spelling, read_only, statement_timeout))}",
             "local_infile": False,
-            # a peer that is gone is noticed no later than the longest statement
+            # a dead connection is noticed after the longest statement at the latest
             "read_timeout": statement_timeout + LOCK_TIMEOUT if statement_timeout else None,
         }
         context = _tls(options)
         return {**arguments, "ssl": context} if context else {**arguments, "ssl_disabled": True}
 
     def engine_options(self, *, read_only: bool) -> dict[str, Any]:
-        return {"pool_reset_on_return": None}  # a session ends with its transaction, which is undone then
+        return {"pool_reset_on_return": None}  # a session ends with its transaction, which is then rolled back
 
     def pins(self) -> tuple[str, ...]:
         return (f"SET {', '.join(pinned(self.facts.spelling))}",)
@@ -202,10 +210,10 @@ class FamilySessions(Sessions):
     def jdbc_url(
         self, url: URL, properties: Mapping[str, str] | None = None, *, stream: str = "", statement_timeout: int = 0
     ) -> str:
-        """Return ``jdbc:mysql://host:port/database?..`` with all properties, without user and password.
+        """Return ``jdbc:mysql://host:port/database?..`` with all properties, without credentials.
 
-        The scheme is the one for which Spark quotes names as these servers do; under ``jdbc:mariadb:`` it would put
-        names into double quotes, which these servers take for texts, and read the names of columns as their values.
+        For this scheme Spark quotes names as these servers do. For ``jdbc:mariadb:`` it would use double quotes, which
+        are texts on these servers: it would read the names of columns as their values.
 
         Raises:
             ConfigError: The URL names a socket, no database or an unknown option; or a property is not on the
@@ -230,24 +238,24 @@ class FamilySessions(Sessions):
             **(properties or {}),
         }
         if options["ssl_mode"] == "disabled" and is_local(host):
-            settings["allowPublicKeyRetrieval"] = "true"  # nobody sits between two processes of one machine
+            settings["allowPublicKeyRetrieval"] = "true"  # no other host is between two processes of one machine
         for name, value in settings.items():
             if any(c in value for c in "&#?\\\"'"):
-                what = f"the value of {name} holds a character that a JDBC URL cannot carry"
+                what = f"the value of {name} contains a character that a JDBC URL cannot contain"
                 raise ConfigError(what, remedy="write it without & # ? \\ and quotes")
-        # Spark asks for a query's columns before it runs the pins, so that they must hold from the start; and a
-        # statement sees committed rows, whatever the server's default is.
+        # Spark reads a query's columns before it runs the pins, so that the pins must apply from the start. A statement
+        # must see committed rows, whatever the server's default is.
         from_start = [*pinned(spelling), f"{spelling.isolation} = 'REPEATABLE-READ'"]
         from_start += variables(spelling, True, statement_timeout)
         text = ",".join(setting.replace(" = ", "=") for setting in from_start)
-        # MySQL's driver decodes the values of its URL, MariaDB's takes them as they are
+        # the driver of MySQL decodes the values of its URL, that of MariaDB does not
         settings["sessionVariables"] = quote(text, safe="=,'") if driver_class == MYSQL_DRIVER_CLASS else text
         address = f"[{host.strip('[]')}]" if ":" in host else host
         place = f"{address}:{url.port or DEFAULT_PORT}/{quote(_database(url), safe='')}"
         return f"jdbc:mysql://{place}?{'&'.join(f'{name}={value}' for name, value in settings.items())}"
 
     def lock_against_rewrite(self, table: Table) -> str | None:
-        # To have read a table keeps its definition until the transaction ends.
+        # A transaction that has read a table keeps DDL on it waiting until it ends.
         tables = table.bases if table.query else (table,)
         named = dict.fromkeys(f"(SELECT 1 FROM {self.facts.quoted_table(one)} LIMIT 0)" for one in tables)
         return " UNION ALL ".join(named)[1:-1] if len(named) == 1 else " UNION ALL ".join(named) or None

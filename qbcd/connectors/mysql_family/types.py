@@ -1,16 +1,16 @@
 """Types of MariaDB and MySQL: how each is compared, how it travels, whether it can be a key.
 
-Everything is decided once, from the catalog's row of a column, and kept in :class:`~qbcd.model.Column`; the forms then
-only look types up here. `base_type` is the catalog's ``DATA_TYPE``.
+All of this is decided once, from the catalog's row of a column, and stored in :class:`~qbcd.model.Column`. Later code
+only reads it. `base_type` is the catalog's ``DATA_TYPE``.
 
 Facts of a column (`Column.fact`):
 
 =================  ==================================================================================================
-``storage_type``   SQL of the type with its character set, as qbcd's own tables have it
+``storage_type``   SQL of the type with its character set, for qbcd's own tables
 ``charset``        character set of a text
-``no_pad``         ``yes`` where trailing spaces count under the collation
-``characters``     characters that a text holds at most;  ``octets`` its bytes
-``all_digits``     of a floating point number: SQL template of a text that reads back as it is, -0 as 0
+``no_pad``         ``yes`` if trailing spaces count under the collation
+``characters``     maximum number of characters of a text;  ``octets`` of its bytes
+``all_digits``     of a floating point number: SQL template of a text that reads back as the same number, -0 as 0
 ``unsigned``       ``yes`` for an unsigned number;  ``bits`` of a bit field
 =================  ==================================================================================================
 """
@@ -37,8 +37,8 @@ FLOATS: Mapping[str, TravelKind] = {"float": "float32", "double": "float64"}
 TIMES: Mapping[str, TravelKind] = {"date": "date", "time": "time", "datetime": "timestamp", "timestamp": "timestamptz"}
 STRINGS = frozenset({"char", "varchar", "tinytext", "text", "mediumtext", "longtext"})
 BINARIES = frozenset({"binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"})
-CHOICES = frozenset({"enum", "set"})  # numbers to the server, labels to people
-ADDRESSES = frozenset({"uuid", "inet4", "inet6"})  # fixed bytes with a text of one form
+CHOICES = frozenset({"enum", "set"})  # stored as numbers, shown as labels
+ADDRESSES = frozenset({"uuid", "inet4", "inet6"})  # fixed bytes; the text has one form
 GEOMETRIES = frozenset(
     {
         "geometry",
@@ -55,30 +55,30 @@ GEOMETRIES = frozenset(
 KNOWN = frozenset(
     {*INTEGERS, *FLOATS, *TIMES, *STRINGS, *BINARIES, *CHOICES, *ADDRESSES, *GEOMETRIES, "decimal", "bit", "json"}
 )
-UNTOLD = "untold"  # of a column in the result of a query, where the server does not tell it
-# An index over them holds prefixes only, so that it vouches for no key.
+UNDESCRIBED = "undescribed"  # type of a result column that the server does not describe
+# An index over them contains only prefixes, so that it proves no key.
 PREFIXED = frozenset({"tinytext", "text", "mediumtext", "longtext", "tinyblob", "blob", "mediumblob", "longblob"})
-# Character sets whose every text becomes Unicode and back without loss; keys of others are told apart by their bytes.
+# Character sets whose texts convert to Unicode and back without loss; keys in others are identified by their bytes.
 ROUND_TRIP = frozenset({"utf8mb4", "utf8mb3", "utf8", "latin1", "ascii"})
-# Bytes above which a value enters the digest by a hash of its own.
+# Bytes above which the digest uses a hash of the value.
 LONG = 255
-OTHER_OCTETS = 9  # that a number, a time or an address needs at most; a decimal a little more
-POINTER = 40  # bytes that a row counts for a value stored beside it
+OTHER_OCTETS = 9  # maximum bytes of a number, a time or an address; a decimal may need a few more
+POINTER = 40  # bytes in a row for a value that is stored outside it
 MAX_DECIMAL_DIGITS = 38
-INDEX_COLUMNS, INDEX_BYTES = 16, 3072  # of one index of InnoDB
-# Collations whose weights do not tell keys apart as their `=` does, found by comparing all pairs of 249 texts under
-# every collation of MariaDB 10.11 and MySQL 9.7.
+INDEX_COLUMNS, INDEX_BYTES = 16, 3072  # limits of an InnoDB index
+# Collations whose weights disagree with their `=`, found by a comparison of all pairs of 249 texts under every
+# collation of MariaDB 10.11 and MySQL 9.7.
 _WEIGHTLESS = re.compile(
     r"big5_chinese_(nopad_)?ci|tis620_thai_(nopad_)?ci|gb18030_chinese_ci|cp1250_czech_cs|\w+_uca1400_(\w+_)?nopad_ai_cs"
 )
-# Collations that compare by several levels of weights and pad each of them.
+# Collations that compare several levels of weights and pad each level.
 _LEVELLED = re.compile(r"\w+_thai_520_w2|\w+_uca1400_(\w+_)?(ai_cs|as_ci|as_cs)")
 _LABEL = re.compile(r"'(?:[^'\\]|''|\\.)*'", re.DOTALL)
-_COMMENT = re.compile(rf"({_LABEL.pattern})|\s*/\*.*?\*/", re.DOTALL)  # or a label, which stays
+_COMMENT = re.compile(rf"({_LABEL.pattern})|\s*/\*.*?\*/", re.DOTALL)  # or a label, which is kept
 
 
 def make_column(row: Mapping[str, Any]) -> Column:
-    """The column that a row of the catalog query describes (`catalog.COLUMNS` lists the row's fields)."""
+    """Return the column of a row of the catalog query; `rows.COLUMNS` lists its fields."""
     sql_type = _COMMENT.sub(r"\1", str(row["sql_type"]))
     charset = str(row["charset"] or "")
     facts = {
@@ -106,12 +106,12 @@ def make_column(row: Mapping[str, Any]) -> Column:
 
 
 def is_long(column: Column) -> bool:
-    """Return True if values may be so long that a row cannot hold many of them."""
+    """Return True if values may be so long that a row cannot contain many of them."""
     return column.base_type in GEOMETRIES or column.base_type == "json" or int(column.fact("octets") or 0) > LONG
 
 
 def pads_levels(column: Column) -> bool:
-    """Return True if the weights of a text end with those of its padding on each level, not only at their end."""
+    """Return True if each level of a text's weights ends with padding, not only the last."""
     return not column.fact("no_pad") and _LEVELLED.fullmatch(column.collation) is not None
 
 
@@ -121,49 +121,55 @@ def members(column: Column) -> int:
 
 
 def type_problem(column: Column) -> str:
-    """Why values of `column` cannot be captured, or an empty string."""
+    """Return why values of `column` cannot be captured, or an empty string."""
     if column.base_type in KNOWN:
         return ""
-    if column.base_type == UNTOLD:
+    if column.base_type == UNDESCRIBED:
         return "the server does not describe the type of this result; write CAST(.. AS CHAR), or another"
     return f"qbcd does not know type {column.sql_type}"
 
 
 def key_problem(column: Column) -> str:
-    """Why `column` cannot be part of a key, or an empty string; nullability and uniqueness are the caller's."""
+    """Return why `column` cannot be part of a key, or an empty string.
+
+    The caller checks NULL and uniqueness.
+    """
     problem = type_problem(column)
     if problem:
         return problem
     if column.base_type in PREFIXED:
-        return f"an index over {column.sql_type} holds only the beginnings of values"
+        return f"an index over {column.sql_type} contains only prefixes of values"
     if column.base_type in GEOMETRIES or column.base_type == "json":
         return f"{column.sql_type} has no total order that qbcd knows"
     if column.base_type in STRINGS and _WEIGHTLESS.fullmatch(column.collation):
-        return f"collation {column.collation} gives equal keys other weights, or other keys equal ones"
+        return f"collation {column.collation} has different weights for equal keys, or equal weights for different keys"
     return ""
 
 
 def index_problem(columns: Sequence[Column]) -> str:
-    """Why whole values of these columns do not go into one index, or an empty string."""
+    """Return why whole values of these columns do not fit into one index, or an empty string."""
     for column in columns:
         if column.base_type in PREFIXED or column.base_type in GEOMETRIES or column.base_type == "json":
-            return f"column {column.name}, whose type {column.sql_type} it holds in part at most"
+            return f"column {column.name}, whose type {column.sql_type} it contains only as prefixes"
     if len(columns) > INDEX_COLUMNS:
-        return f"{len(columns)} columns; it holds {INDEX_COLUMNS}"
+        return f"{len(columns)} columns; the limit is {INDEX_COLUMNS}"
     size = sum(int(c.fact("octets") or 0) or OTHER_OCTETS for c in columns)
-    return f"columns of {size} bytes together; it holds {INDEX_BYTES}" if size > INDEX_BYTES else ""
+    return f"columns of {size} bytes in total; the limit is {INDEX_BYTES}" if size > INDEX_BYTES else ""
 
 
 def equality_class(column: Column) -> Alike:
-    """See the contract; a collation gives way to another one, and to numbers."""
+    """Return what equal values of `column` have in common.
+
+    The other side of a comparison may replace a collation, or make it a comparison of numbers.
+    """
     if column.base_type in STRINGS or column.base_type in CHOICES or column.base_type == "json":
         return Alike.VARIED
-    return Alike.EQUAL if column.base_type in GEOMETRIES else Alike.SAME  # a number that is stored has no -0
+    return Alike.EQUAL if column.base_type in GEOMETRIES else Alike.SAME  # a stored number is never -0
 
 
 def _comparison(column: Column) -> Comparison:
     if column.base_type in STRINGS or column.base_type in GEOMETRIES:
-        return "bytes"  # nearly every collation equates case, accents or trailing spaces, which users see
+        return "bytes"  # nearly all collations ignore case, accents or trailing spaces, which users see
     return "text" if column.base_type == "json" else "typed"
 
 

@@ -1,4 +1,4 @@
-"""Whose rows a relation of MariaDB has, through views."""
+"""The tables whose rows a relation of MariaDB contains, through views."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TABLE = "BASE TABLE"
 
 
 def kin(conn: Connection, table: Table, relations: Sequence[str]) -> dict[str, str]:
-    """See :meth:`~qbcd.connectors.catalog.Catalog.kin`; what the role is not shown may be a view."""
+    """See :meth:`~qbcd.connectors.catalog.Catalog.kin`. A hidden relation may be a view."""
     own = f"{table.schema}.{table.name}"
     known: dict[str, set[str] | None] = {}
     mine = _behind(conn, own, known)
@@ -35,13 +35,13 @@ def kin(conn: Connection, table: Table, relations: Sequence[str]) -> dict[str, s
 
 
 def _behind(conn: Connection, label: str, known: dict[str, set[str] | None]) -> set[str] | None:
-    """Return the tables whose rows a relation has, in lower case; None where that is unknown."""
+    """Return the tables whose rows a relation contains, in lower case; None if they are unknown."""
     if label not in known:
-        known[label] = None  # a view that reads itself is none
+        known[label] = None  # a view cannot read itself
         rows = [row for schema, name in _spelled(label) for row in rows_of(conn, _RELATION, _named(schema, name))]
         parts = [{label.lower()} if row["kind"] == _TABLE else _of_view(conn, row["text"], known) for row in rows]
-        told = [part for part in parts if part is not None]
-        known[label] = set().union(*told) if rows and len(told) == len(rows) else None
+        found = [part for part in parts if part is not None]
+        known[label] = set().union(*found) if rows and len(found) == len(rows) else None
     return known[label]
 
 
@@ -55,12 +55,12 @@ def _of_view(conn: Connection, text: str | None, known: dict[str, set[str] | Non
     ctes = {cte.alias for cte in tree.find_all(exp.CTE)}
     read = [f"{one.db}.{one.name}" for one in tree.find_all(exp.Table) if one.db or one.name not in ctes]
     parts = [_behind(conn, label, known) for label in dict.fromkeys(read)]
-    told = [part for part in parts if part is not None]
-    return set().union(*told) if len(told) == len(parts) else None
+    found = [part for part in parts if part is not None]
+    return set().union(*found) if len(found) == len(parts) else None
 
 
 def _spelled(label: str) -> Iterator[tuple[str, str]]:
-    """Yield each schema and name that a label may stand for."""
+    """Yield each schema and name that a label may mean."""
     for place, letter in enumerate(label):
         if letter == ".":
             yield label[:place], label[place + 1 :]

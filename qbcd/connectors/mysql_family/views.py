@@ -1,4 +1,4 @@
-"""Definitions of MariaDB's views, where they mean the same in the place of the view."""
+"""Definitions of MariaDB views that have the same meaning in the place of the view."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _CREATE = re.compile(
 )
 _HIDDEN = (ER.TABLEACCESS_DENIED_ERROR, ER.VIEW_INVALID, ER.NO_SUCH_TABLE)
 _COMPARING = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.Like, exp.In, exp.Between)
-# Functions that are no texts, or the text of a column that they are given.
+# Functions that return no text, or the text of a column that is their argument.
 _NO_TEXTS = (
     exp.And,
     exp.Or,
@@ -67,14 +67,14 @@ _NO_TEXT_TYPES = (*exp.DataType.NUMERIC_TYPES, *exp.DataType.TEMPORAL_TYPES)
 def view_definition(conn: Connection, view: Table) -> str:
     """See :meth:`~qbcd.connectors.queries.Queries.view_definition`.
 
-    The catalog's text has the database before every name, and has lost what characters it does not know and what
-    character sets its texts are declared as; the text of SHOW has not, and must be the same but for the database.
+    The catalog's text has the database before every name, but lacks unknown characters and the character sets of
+    texts. The text of SHOW CREATE VIEW has both; apart from the database, the two must be equal.
     """
     found = rows_of(conn, _DEFINITION, {"schema": view.schema, "name": view.name})
-    told = str(found[0]["text"] or "") if found else ""
-    if not told or _without(told, found[0]["here"]) != _without(_shown(conn, view), found[0]["here"]):
+    text = str(found[0]["text"] or "") if found else ""
+    if not text or _without(text, found[0]["here"]) != _without(_shown(conn, view), found[0]["here"]):
         return ""
-    return told if makes_no_texts(told) else ""
+    return text if makes_no_texts(text) else ""
 
 
 def _shown(conn: Connection, view: Table) -> str:
@@ -94,9 +94,10 @@ def _without(text: str, database: Any) -> str:
 
 
 def makes_no_texts(definition: str) -> bool:
-    """Return True if all texts of a view's rows are those of columns, under whose collations they are compared.
+    """Return True if all texts in a view's rows come from columns, with the columns' collations.
 
-    Another text has the collation of the session that made the view; in the place of the view, that of qbcd's session.
+    Another text has the collation of the session that created the view; in the place of the view it would have that of
+    qbcd's session.
     """
     try:
         tree: Any = sqlglot.parse_one(definition, read=DIALECT)
@@ -109,13 +110,13 @@ def makes_no_texts(definition: str) -> bool:
 
 
 def _is_compared(text: exp.Literal) -> bool:
-    """Return True if a text is compared with a column, by whose collation."""
+    """Return True if a text is compared with a column, and so by the column's collation."""
     above = text.parent
     sides = [above.args.get(part) for part in ("this", "expression", "low", "high")] if above is not None else []
     return isinstance(above, _COMPARING) and any(isinstance(side, exp.Column) for side in sides)
 
 
 def _is_of_time(text: exp.Literal) -> bool:
-    """Return True if a text is a time or a duration."""
+    """Return True if a text is the value of a time or of an interval."""
     above = text.parent
     return isinstance(above, exp.Interval) or (isinstance(above, exp.Cast) and above.to.this in _NO_TEXT_TYPES)

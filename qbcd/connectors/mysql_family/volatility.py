@@ -1,4 +1,4 @@
-"""Calls that change by themselves on MariaDB and MySQL: the time, chance, the session, stored functions."""
+"""Volatile calls on MariaDB and MySQL: time, random values, the session, stored functions."""
 
 from __future__ import annotations
 

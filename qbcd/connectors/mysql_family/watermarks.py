@@ -1,8 +1,8 @@
-"""Watermarks and delete flags over columns of MariaDB and MySQL, and how far timestamps are complete.
+"""Watermarks and delete flags of MariaDB and MySQL, and the safe high watermark.
 
-InnoDB knows a transaction from its first look at a table on; one that is open and idle before that has no start that
-could be seen, and its next statement may carry a time of its beginning that it kept. And what it says of transactions
-may be a tenth of a second old, or older while others ask for it all the time. So this alone bounds nothing.
+InnoDB shows a transaction only after its first access to a table. One that is open and idle before that is invisible,
+and its next statement may write a time that it stored at its start. The list of transactions may be a tenth of a second
+old, or older while others read it all the time. So the list alone is no bound: `lag` is needed.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
+from pymysql.constants import ER
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlglot import exp
@@ -19,8 +20,9 @@ from qbcd.connectors.mysql_family import access, expressions, types
 from qbcd.connectors.mysql_family.facts import FamilyFacts
 from qbcd.connectors.mysql_family.grants import granted_everywhere
 from qbcd.connectors.mysql_family.ranges import literal_text
-from qbcd.connectors.mysql_family.rows import engines, rows_of
+from qbcd.connectors.mysql_family.rows import engines, role_of, rows_of
 from qbcd.connectors.watermarks import SupportsDeleteFlags, SupportsWatermarks, Watermarks
+from qbcd.errors import MissingPrivilege
 from qbcd.model import Column, Table
 
 _KINDS = {"timestamp": "zoned", "datetime": "zoneless", "date": "zoneless"} | {
@@ -29,28 +31,28 @@ _KINDS = {"timestamp": "zoned", "datetime": "zoneless", "date": "zoneless"} | {
 _PRECISION = re.compile(r"\((\d)\)")
 _TRUTHS = re.compile(r"tinyint\(1\)|bit\(1\)", re.IGNORECASE)
 _FIXED = "date_format({v}, '%Y-%m-%d %H:%i:%s.%f')"
-RIGHT = "PROCESS"  # to see the transactions of others
-BLIND = "open transactions that have not touched a table of InnoDB yet are invisible"
-# Their starts are whole seconds in the server's own zone, so they are read as ages against its clock in that zone.
+RIGHT = "PROCESS"  # to see transactions of other sessions
+BLIND = "open transactions that have not accessed an InnoDB table yet are invisible"
+# Their starts are whole seconds in the server's time zone; so they are read as ages, by its clock in that zone.
 _TRANSACTIONS = """
 SELECT max(timestampdiff(MICROSECOND, trx_started, sysdate(6))) AS age FROM information_schema.innodb_trx
 WHERE trx_mysql_thread_id <> connection_id()
 """
 _CLOCK = "SELECT date_format(utc_timestamp(6), '%Y-%m-%d %H:%i:%s.%f')"
 _STARTED = "SELECT date_format(utc_timestamp(6) - INTERVAL {age} MICROSECOND, '%Y-%m-%d %H:%i:%s.%f')"
-# Storage engines whose rows are another server's.
+# Storage engines with rows on another server.
 _ELSEWHERE = frozenset({"federated", "connect", "spider", "s3", "ndbcluster", "ndb"})
 
 
 def mark_kind(column: Column) -> str:
-    """``zoned``, ``zoneless``, ``counter`` or an empty string."""
+    """Return ``zoned``, ``zoneless``, ``counter`` or an empty string."""
     if column.base_type == "decimal":
         return "counter" if column.travel.kind == "decimal" and column.travel.scale == 0 else ""
     return _KINDS.get(column.base_type, "")
 
 
 def mark_unit(column: Column) -> timedelta:
-    """The step between two neighboring values: by the type's precision, a day, or zero."""
+    """Return the difference of neighboring values: by the type's precision, a day, or zero."""
     if mark_kind(column) == "counter":
         return timedelta(0)
     if column.base_type == "date":
@@ -60,19 +62,19 @@ def mark_unit(column: Column) -> timedelta:
 
 
 def mark(column: Column, text: exp.Expression) -> exp.Expression:
-    """A watermark from its text, with all six digits of a second, whatever the column keeps."""
+    """Return a watermark from its text, with microseconds, whatever precision the column has."""
     if column.base_type == "decimal":
         return expressions.sql("cast({v} AS DECIMAL(65, 0))", v=text)
     if column.base_type in types.INTEGERS:
         return expressions.sql(f"cast({{v}} AS {'UNSIGNED' if column.fact('unsigned') else 'SIGNED'})", v=text)
     if column.base_type == "timestamp":
-        # Compared in the session's zone, which the pins set to UTC; neither server reads a zone out of a text.
+        # It is compared in the session's zone, which the pins set to UTC; neither server reads a zone from a text.
         return expressions.sql("convert_tz(cast({v} AS DATETIME(6)), '+00:00', @@session.time_zone)", v=text)
     return expressions.sql("cast({v} AS DATETIME(6))", v=text)
 
 
 def mark_text(column: Column, value: exp.Expression) -> exp.Expression:
-    """A value as text that `mark` takes back."""
+    """Return a value as text that `mark` reads."""
     if mark_kind(column) == "counter":
         return expressions.sql("cast({v} AS CHAR)", v=value)
     if column.base_type == "timestamp":
@@ -81,22 +83,22 @@ def mark_text(column: Column, value: exp.Expression) -> exp.Expression:
 
 
 def flag_problem(column: Column, literal: bool | int | str) -> str:
-    """Why the column is no delete flag by this literal, or an empty string."""
-    said = f"{column.sql_type} cannot be compared with {literal!r}"
+    """Return why the column cannot be a delete flag with this value, or an empty string."""
+    problem = f"{column.sql_type} cannot be compared with {literal!r}"
     if column.base_type in types.INTEGERS or column.base_type == "bit" or mark_kind(column) == "counter":
         if isinstance(literal, bool):
-            return "" if _TRUTHS.match(column.sql_type) else f"{said}: a flag that is a number says a whole number"
-        return "" if isinstance(literal, int) else f"{said}: a flag that is a number says a whole number"
+            return "" if _TRUTHS.match(column.sql_type) else f"{problem}: compare a number with a whole number"
+        return "" if isinstance(literal, int) else f"{problem}: compare a number with a whole number"
     if column.base_type not in types.STRINGS and column.base_type != "enum":
-        return f"{column.sql_type} is no type of a delete flag: those are boolean, whole numbers and texts"
+        return f"{column.sql_type} cannot be a delete flag, which is a boolean, a whole number or a text"
     if not isinstance(literal, str):
-        return f"{said}: a flag that is a text says a text"
+        return f"{problem}: compare a text with a text"
     longest = column.fact("characters")
     return f"{column.sql_type} cannot hold {literal!r}" if longest and len(literal) > int(longest) else ""
 
 
 def flag_form(column: Column, value: exp.Expression, literal: bool | int | str) -> exp.Expression:
-    """Test if the flag says deleted; never NULL.
+    """Test if the flag equals `literal`; never NULL.
 
     Raises:
         ValueError: The literal does not fit; see `flag_problem`.
@@ -106,12 +108,15 @@ def flag_form(column: Column, value: exp.Expression, literal: bool | int | str) 
         raise ValueError(f"delete flag {column.name}: {problem}")
     if isinstance(literal, bool):
         return expressions.sql(f"({{v}} IS {'TRUE' if literal else 'FALSE'})", v=value)
-    said = str(literal) if isinstance(literal, int) else literal_text(literal)
-    return expressions.sql(f"coalesce({{v}} = {said.replace('{', '{{').replace('}', '}}')}, FALSE)", v=value)
+    deleted = str(literal) if isinstance(literal, int) else literal_text(literal)
+    return expressions.sql(f"coalesce({{v}} = {deleted.replace('{', '{{').replace('}', '}}')}, FALSE)", v=value)
 
 
 def _prepared(conn: Connection) -> int:
-    """Return the number of prepared transactions, those without a session included; 0 where the role may not ask."""
+    """Return the number of prepared transactions, those without a session included.
+
+    It is 0 if the role may not read them.
+    """
     try:
         return len(conn.exec_driver_sql("XA RECOVER").all())
     except DBAPIError:
@@ -131,17 +136,23 @@ class FamilyWatermarks(Watermarks, SupportsWatermarks, SupportsDeleteFlags):
     flag_problem = staticmethod(flag_problem)
 
     def high_water(self, conn: Connection) -> HighWater:
-        """See the base class; without PROCESS the server refuses it. The session's time zone is put back."""
+        """See the base class. The session's time zone is restored."""
         clock = str(conn.exec_driver_sql(_CLOCK, execution_options={"no_parameters": True}).scalar_one())
         conn.exec_driver_sql("SET time_zone = SYSTEM")
         try:
             ages = [conn.exec_driver_sql(sql).scalar_one() for sql in (_TRANSACTIONS, self.facts.running)]
+        except DBAPIError as error:
+            if error.orig is None or error.orig.args[0] != ER.SPECIFIC_ACCESS_DENIED_ERROR:
+                raise
+            role = role_of(conn)
+            what = f"role {role} may not see other sessions, which a timestamp needs: {error.orig.args[1]}"
+            raise MissingPrivilege(what, remedy=self.sessions_grant(role)) from error
         finally:
             conn.exec_driver_sql("SET time_zone = '+00:00'")
         known = [int(age) for age in ages if age is not None]
         oldest = None
         if known:
-            started = _STARTED.format(age=max(0, *known) + 1_000_000)  # whole seconds may have been rounded either way
+            started = _STARTED.format(age=max(0, *known) + 1_000_000)  # whole seconds may have been rounded up or down
             oldest = str(conn.exec_driver_sql(started, execution_options={"no_parameters": True}).scalar_one())
         prepared = _prepared(conn)
         return HighWater(clock, oldest, f"{prepared} prepared transactions are open" if prepared else "", BLIND)
@@ -158,5 +169,5 @@ class FamilyWatermarks(Watermarks, SupportsWatermarks, SupportsDeleteFlags):
                 return why
         for name, engine in engines(conn, table).items():
             if engine.lower() in _ELSEWHERE:
-                return f"{name} is stored by engine {engine}, whose rows are written elsewhere"
+                return f"{name} has storage engine {engine}, whose rows other servers write"
         return ""

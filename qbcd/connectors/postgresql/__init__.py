@@ -1,4 +1,4 @@
-"""PostgreSQL 14 to 18: facts here, a module for each collaborator."""
+"""PostgreSQL 14 to 18: its facts, and a module for each collaborator."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PostgreSQL(Connector):
         maven="org.postgresql:postgresql:42.7.7",
         jar_names=("postgresql-42.*.jar", "postgresql42.jar", "postgresql.jar", "postgresql-*.jar"),
         debian="libpostgresql-jdbc-java",
-        # CVE-2024-1597 was mended in each of these lines
+        # CVE-2024-1597 was fixed in these releases
         safe_from=("42.2.28", "42.3.9", "42.4.4", "42.5.5", "42.6.1", "42.7.2"),
     )
     sqlalchemy_driver = session.SQLALCHEMY_DRIVER
@@ -35,7 +35,7 @@ class PostgreSQL(Connector):
     encoder_version = 1
     identifier_limit = 63
     column_limit = 1600
-    unqualified_names = False  # the pins leave the database's own catalog alone on the search path
+    unqualified_names = False  # the pins set the search path to pg_catalog alone
     full_join = True
     random_key_types = frozenset({"uuid"})
     ranges_per_statement = 100_000

@@ -1,4 +1,4 @@
-"""Writers of a table of PostgreSQL, its counters and indexes, and rights on it."""
+"""The writers of a PostgreSQL table, its counters and indexes, and rights on it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from qbcd.connectors.facts import Counter, Index
 from qbcd.connectors.postgresql.rows import rows_of
 from qbcd.model import Column, Table
 
-# The table with what is read in its place: what a view selects from, children and partitions.
+# The table and all relations that are read with it: tables of a view, children and partitions.
 _FAMILY = """
 WITH RECURSIVE family(oid) AS (
   SELECT c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -47,7 +47,7 @@ SELECT pg_is_in_recovery() AS standby, ARRAY({_SUBSCRIBED})::text[] AS subscribe
        (SELECT jsonb_agg(to_jsonb(m)) FROM ({_MEMBERS}) AS m WHERE m.kind IN ('f', 'm')) AS elsewhere
 """
 
-# Sequences behind a column of the table, which comes first, and of what is read with it; and the defaults' text.
+# The sequences of a column, and the text of its defaults: of the table first, then of relations that are read with it.
 _COUNTERS = f"""{_FAMILY}
 SELECT c.relname AS owner, c.relkind::text AS kind, a.attidentity::text <> '' AS is_identity,
        pg_get_expr(e.adbin, e.adrelid) AS made_by, s.seqrelid::bigint AS sequence,
@@ -68,7 +68,7 @@ ORDER BY (n.nspname, c.relname) <> (%(schema)s, %(name)s), c.oid
 """
 _NEXTVAL = re.compile(r"nextval\('(?:[^']|'')+'::regclass\)")
 
-# Ordered is an index whose first column is in it under the column's own comparisons.
+# An index is `ordered` if it compares its first column as the column itself does.
 _INDEXES = """
 SELECT x.relname AS name, m.amname = 'btree' AND NOT EXISTS (
          SELECT FROM pg_opclass o LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
@@ -95,7 +95,7 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 
 """
 _UPDATABLE, _DELETABLE = 4, 16  # bits of pg_relation_is_updatable
 LACKS = ", which lacks a column"
-HIDDEN_SHARE = 10  # an index reads the table too where more than one page in so many is not all-visible
+HIDDEN_SHARE = 10  # if more than one page in 10 is not all-visible, an index scan reads the table too
 
 
 def _named(table: Table) -> dict[str, Any]:
@@ -106,40 +106,40 @@ def not_only_writer(conn: Connection, table: Table) -> str:
     """See :meth:`~qbcd.connectors.watermarks.SupportsWatermarks.not_only_writer`."""
     found = rows_of(conn, _WRITERS, _named(table))[0]
     if found["standby"]:
-        return "this server is a standby, which is written by its primary"
+        return "this server is a standby, to which only its primary writes"
     for member in found["elsewhere"] or ():
         if member["kind"] == "f":
-            return f"{member['schema']}.{member['name']} is a foreign table, which is written elsewhere"
-        return f"{member['schema']}.{member['name']} is a materialized view, whose rows are older than they show"
+            return f"{member['schema']}.{member['name']} is a foreign table, to which another server writes"
+        return f"{member['schema']}.{member['name']} is a materialized view, whose rows are older than their timestamps"
     for name in found["subscribed"]:
-        return f"subscription {name} writes to {table.schema}.{table.name} what another server wrote before"
+        return f"subscription {name} writes changes of another server to {table.schema}.{table.name}"
     for name in found["origins"]:
-        return f"replication origin {name} shows that another server's changes are written here"
+        return f"replication origin {name} writes changes of another server"
     return ""
 
 
 def counter_problem(conn: Connection, table: Table, column: Column) -> Counter:
     """See :meth:`~qbcd.connectors.watermarks.SupportsWatermarks.counter_problem`."""
     sequences: dict[int, int | None] = {}
-    vouched = table.kind in ("table", "partitioned")
+    proven = table.kind in ("table", "partitioned")
     for row in rows_of(conn, _COUNTERS, {**_named(table), "column": column.name}):
         if row["kind"] not in ("r", "p"):
-            vouched = False
+            proven = False
         if row["sequence"] is None:
-            # A partition without a default is filled through the table above it, or with numbers of the user's own.
-            vouched = vouched and bool(sequences) and row["made_by"] is None
+            # A partition without a default gets its numbers through the parent table, or from the user.
+            proven = proven and bool(sequences) and row["made_by"] is None
             continue
         for is_so, why in (
-            (row["cache"] > 1, f"caches {row['cache']} numbers a session, which then come late"),
-            (row["cycles"], "begins again at its end"),
+            (row["cache"] > 1, f"caches {row['cache']} numbers per session, which are then out of order"),
+            (row["cycles"], "starts again after its last number"),
             (row["step"] < 0, f"counts down, by {-row['step']}"),
         ):
             if is_so:
                 return Counter(False, f"sequence {row['name']}, which numbers column {column.name}, {why}")
         sequences[row["sequence"]] = row["reached"]
-        vouched = vouched and (bool(row["is_identity"]) or _NEXTVAL.fullmatch(str(row["made_by"])) is not None)
+        proven = proven and (bool(row["is_identity"]) or _NEXTVAL.fullmatch(str(row["made_by"])) is not None)
     return Counter(
-        vouched and len(sequences) == 1, reached=next(iter(sequences.values())) if len(sequences) == 1 else None
+        proven and len(sequences) == 1, reached=next(iter(sequences.values())) if len(sequences) == 1 else None
     )
 
 
@@ -157,13 +157,13 @@ def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _spoiling(plan: Mapping[str, Any], family: set[tuple[str, str]]) -> dict[str, str]:
-    """Return how each relation is read that is not read by index alone."""
+    """Return how each relation is read that is not read by an index alone."""
     found = {}
     for node in _nodes(plan):
         schema, name = str(node.get("Schema")), str(node.get("Relation Name"))
         if (schema, name) not in family or node["Node Type"] in ("Index Only Scan", "ModifyTable"):
             continue
-        # Without a condition the index serves for nothing but its order, where a scan of the table is switched off.
+        # Without a condition the planner uses the index only because scans of the table are switched off.
         by = f" by {node['Index Name']}{LACKS}" if node["Node Type"] == "Index Scan" and "Index Cond" in node else ""
         found[f"{schema}.{name}"] = f"{node['Node Type']} on {schema}.{name}{by}"
     return found
@@ -172,7 +172,7 @@ def _spoiling(plan: Mapping[str, Any], family: set[tuple[str, str]]) -> dict[str
 def _rights(conn: Connection, table: Table, columns: Sequence[str]) -> dict[str, Any]:
     found = rows_of(conn, _RIGHTS, {**_named(table), "columns": list(columns)})
     if not found:
-        raise LookupError(f"{table.schema}.{table.name} is gone")
+        raise LookupError(f"{table.schema}.{table.name} no longer exists")
     return found[0]
 
 
@@ -189,17 +189,15 @@ class PostgresAccess(SupportsTableWrites, SupportsIndexes):
 
     def create_index(self, name: str, table: Table, columns: Sequence[str], included: Sequence[str]) -> str:
         quote = self.facts.quote
-        beside = f" INCLUDE ({', '.join(map(quote, included))})" if included else ""
-        keys = ", ".join(map(quote, columns))
-        return (
-            f"CREATE INDEX IF NOT EXISTS {quote(name)} ON {self.facts.quoted_table(table)} USING btree ({keys}){beside}"
-        )
+        include = f" INCLUDE ({', '.join(map(quote, included))})" if included else ""
+        keys, on = ", ".join(map(quote, columns)), self.facts.quoted_table(table)
+        return f"CREATE INDEX IF NOT EXISTS {quote(name)} ON {on} USING btree ({keys}){include}"
 
     def index_only(self, conn: Connection, table: Table, sql: str) -> str:
         """See the base class.
 
-        Where the plan reads the table itself, it is made again with scans of whole tables switched off, in a savepoint:
-        the planner reads a small table whole, whatever its indexes.
+        If the plan reads the table itself, it is made again with scans of whole tables switched off, in a savepoint:
+        the planner reads a small table whole, whatever indexes it has.
         """
         members = rows_of(conn, _MEMBERS, _named(table))
         family = {(m["schema"], m["name"]) for m in members}
@@ -220,8 +218,8 @@ class PostgresAccess(SupportsTableWrites, SupportsIndexes):
         row, place = _rights(conn, table, update), f"{table.schema}.{table.name}"
         lacking = []
         if table.kind not in ("table", "partitioned"):
-            for asked, bit, word in ((update, _UPDATABLE, "updated"), (delete, _DELETABLE, "deleted from")):
-                if asked and not int(row["writable"]) & bit:
+            for wanted, bit, word in ((update, _UPDATABLE, "updated"), (delete, _DELETABLE, "deleted from")):
+                if wanted and not int(row["writable"]) & bit:
                     lacking.append(f"{place} is a {table.kind} that cannot be {word}")
         if row["missing"]:
             lacking.append(f"role {row['role']} may not UPDATE {', '.join(row['missing'])} of {place}")

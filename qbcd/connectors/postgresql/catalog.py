@@ -1,7 +1,7 @@
-"""The catalog of PostgreSQL: tables, the role, the server; reads pg_catalog only, in 14 to 18.
+"""The catalog of PostgreSQL 14 to 18: tables, the role, the server.
 
-The names that format_type() and quote_ident() give are qualified where needed, because the pins leave pg_catalog alone
-on the search path.
+It reads only pg_catalog. The pins set the search path to pg_catalog alone; so names from format_type() and
+quote_ident() have their schema where needed.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from qbcd.model import ServerIdentity, Table
 LOCKABLE = frozenset({"table", "partitioned", "view"})
 _KINDS = {"r": "table", "p": "partitioned", "v": "view", "m": "matview", "f": "foreign"}
 
-# One row a column, as `types.make_column` reads it. `base` follows domains down; the first modifier met on the way is
-# the one that holds. NOT NULL constraints may be unvalidated from PostgreSQL 18 on.
+# One row per column, as `types.make_column` reads it. `base` follows domains down; the first modifier on the way
+# applies. From PostgreSQL 18 on, NOT NULL constraints may be unvalidated.
 _TYPES = """
 WITH RECURSIVE base(num, level, type, modifier) AS (
   {columns}
@@ -45,8 +45,8 @@ WITH RECURSIVE base(num, level, type, modifier) AS (
   WHERE t.oid IN (SELECT type FROM bottom)
      OR t.oid IN (SELECT e.typelem FROM pg_type e WHERE e.oid IN (SELECT type FROM bottom))
 )"""
-# What the names of a collation and of an enum stand for: either can be made anew under its name, those of the server
-# alone only with a version that `_SERVER` tells.
+# The definitions of a collation and of an enum: a user can recreate either under its name. Collations of the server
+# change only with a version that `_SERVER` returns.
 _MEANS = """CASE WHEN c.oid >= 16384 THEN to_jsonb(c) END AS collated,
        CASE WHEN y.typtype = 'e' THEN (
          SELECT jsonb_agg(l.enumlabel ORDER BY l.enumsortorder) FROM pg_enum l WHERE l.enumtypid = y.oid
@@ -79,8 +79,8 @@ LEFT JOIN stats s ON s.attname = a.attname
 WHERE a.attrelid = t.oid AND a.attnum > 0 AND NOT a.attisdropped
 """
 
-# The same of the result of a query, whose columns nothing is known of but type, modifier and collation. A column of a
-# collatable type without a collation has one of each side of an expression: nobody can compare it.
+# The same for the result of a query, of whose columns only type, modifier and collation are known. A column of a
+# collatable type without a collation comes from an expression with several collations: it cannot be compared.
 RESULT = (
     _TYPES.format(
         columns="""SELECT r.num::int, 0, r.type, r.modifier
@@ -107,7 +107,7 @@ ORDER BY a.num
 """
 )
 
-# An index vouches for a key only under the columns' own equality: their collation and their types' default operators.
+# An index proves a key only under the columns' own equality: their collation and the default operators of their types.
 _KEYS = """
 SELECT i.indexrelid AS place, i.indisprimary AS is_primary,
        array_agg(a.attname::text ORDER BY k.n) AS columns,
@@ -122,8 +122,8 @@ WHERE i.indrelid = t.oid AND i.indisunique AND i.indisvalid AND NOT i.indisexclu
 GROUP BY i.indexrelid, i.indisprimary
 """
 
-# Leaves of a partitioned table and children of an inheritance parent are read with it. One that was never analyzed has
-# no size in the catalog; its file has.
+# Partitions of a table and children of an inheritance parent are read with it. A table that was never analyzed has no
+# size in the catalog; its file has one.
 _SIZE = """
 WITH RECURSIVE family(oid) AS (
   SELECT t.oid UNION SELECT i.inhrelid FROM pg_inherits i JOIN family f ON i.inhparent = f.oid
@@ -135,8 +135,8 @@ SELECT CASE WHEN bool_and(c.reltuples >= 0) THEN sum(c.reltuples)::bigint ELSE -
 FROM family f JOIN pg_class c ON c.oid = f.oid WHERE c.relkind IN ('r', 'm', 'f')
 """
 
-# All that is known of several tables, by one statement. A parent's NOT NULL and unique indexes do not bind every child
-# of plain inheritance: what they say is loose, as it is of what is not stored here.
+# Everything about several tables, by one statement. `loose`: NOT NULL and unique indexes of a parent do not apply to
+# every child of plain inheritance, and those of views and foreign tables are not enforced here.
 _TABLES = f"""
 WITH w AS MATERIALIZED (
   SELECT c.oid, n.nspname AS schema, c.relname AS name, c.relkind::text AS kind,
@@ -192,7 +192,7 @@ SELECT current_user::text AS role, has_database_privilege(current_database(), 'C
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %(schema)s AND c.relname = %(name)s
 """
 
-# The root ICU collation changes its version with every ICU; collations of the system's C library with that library.
+# The version of the root ICU collation changes with each ICU; that of C library collations changes with the library.
 _SERVER = """
 SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int / 10000 AS major,
        d.oid::bigint AS database, d.datname AS name, to_jsonb(d) AS described,
@@ -207,7 +207,10 @@ _VERSION = "pg_database_collation_actual_version(d.oid)"
 
 
 def probe_tables(conn: Connection, names: Sequence[tuple[str, str]]) -> list[Table | None]:
-    """Each table, or None where there is none of that name (or, without a schema, none on the role's search path)."""
+    """Return each table, or None if there is none of that name.
+
+    A name without a schema is searched on the role's search path.
+    """
     path = default_schemas(conn) if any(not schema for schema, _ in names) else []
     wanted = [[(place, name) for place in ([schema] if schema else path)] for schema, name in names]
     every = [*dict.fromkeys(candidate for candidates in wanted for candidate in candidates)]
@@ -217,7 +220,7 @@ def probe_tables(conn: Connection, names: Sequence[tuple[str, str]]) -> list[Tab
 
 
 def default_schemas(conn: Connection) -> list[str]:
-    """The search path that a session of this role starts with, whatever it is now."""
+    """Return the search path with which sessions of this role start."""
     row = rows_of(
         conn, "SELECT reset_val AS path, current_user::text AS role FROM pg_settings WHERE name = 'search_path'"
     )[0]
@@ -226,7 +229,7 @@ def default_schemas(conn: Connection) -> list[str]:
 
 
 def table_names(conn: Connection) -> list[str]:
-    """Qualified names of all readable tables and views."""
+    """Return qualified names of all readable tables and views."""
     return [str(r[0]) for r in conn.exec_driver_sql(_NAMES)]
 
 
@@ -236,7 +239,7 @@ def privileges(conn: Connection, table: Table, columns: Sequence[str], schema: s
         conn, _RIGHTS, {"own": schema, "schema": table.schema, "name": table.name, "columns": list(columns)}
     )
     if not found:
-        raise LookupError(f"{table.schema}.{table.name} is gone")
+        raise LookupError(f"{table.schema}.{table.name} no longer exists")
     r = found[0]
     missing = tuple(r["missing"])
     select = bool(r["visible"]) and (bool(r["whole"]) or not missing)
@@ -246,15 +249,18 @@ def privileges(conn: Connection, table: Table, columns: Sequence[str], schema: s
         bool(r["create_schema"]),
         bool(r["own_schema"]),
         r["role"],
-        # LOCK TABLE asks for the right on the whole table, whatever the columns' own
+        # LOCK TABLE needs the right on the whole table, not on columns
         schema_usage=bool(r["visible"]),
         lock=bool(r["whole"]) or table.kind not in LOCKABLE,
     )
 
 
 def server_identity(conn: Connection) -> ServerIdentity:
-    """Cluster and database; major version and collation versions; the next transaction id as position."""
-    # of the session itself: what SQLAlchemy knows is of an earlier one
+    """Return the identity: cluster and database, versions, and the next transaction id.
+
+    The meaning consists of the major version and the collation versions; the position is the next transaction id.
+    """
+    # the session's own: SQLAlchemy's value is from an earlier session
     has_version = conn.connection.server_version >= 150000
     r = rows_of(conn, _SERVER.format(version=_VERSION if has_version else "''"))[0]
     system = "unknown"
@@ -318,10 +324,10 @@ class PostgresCatalog(Catalog):
         return int(conn.exec_driver_sql(sql).scalar_one())
 
     def check_in_source(self, conn: Connection, table: Table, *, stream: str, own: Sequence[str] = ()) -> None:
-        """Refuse a server that only replays what another one writes."""
+        """Refuse a standby."""
         if conn.exec_driver_sql("SELECT pg_is_in_recovery()").scalar_one():
             raise Refused(
-                "the source is a standby, which takes no writes",
+                "the source is a standby, which accepts no writes",
                 stream=stream,
                 remedy="poll the primary, or use a strategy that only reads, such as id_rcs",
             )

@@ -7,14 +7,14 @@ from typing import ClassVar
 
 from qbcd.connectors.ddl import Ddl
 
-FILLED = 90  # percent of the pages of a table whose rows are updated in place
+FILLED = 90  # fill factor in percent, for a table whose rows are updated in place
 
 
 class PostgresDdl(Ddl):
-    """Tables of qbcd's own in a schema of the source's database."""
+    """DDL of qbcd's own tables in a schema of the source's database."""
 
     column_definitions: ClassVar[Mapping[str, str]] = {
-        "stamp": "timestamptz NOT NULL DEFAULT now()",  # nothing but the application moves it at an UPDATE
+        "stamp": "timestamptz NOT NULL DEFAULT now()",  # only the application changes it at an UPDATE
         "flag": "boolean NOT NULL DEFAULT false",
         "checksum": "bigint",
     }
@@ -24,7 +24,7 @@ class PostgresDdl(Ddl):
     ) -> str:
         """Return CREATE TABLE IF NOT EXISTS.
 
-        An updated row stays in its page, and the indexes as they are, where the page has room for another version.
+        If the page has room for another version, an updated row stays in it, and indexes need no change.
         """
         lines = [f"{self.facts.quote(column)} {sql_type}" for column, sql_type in columns]
         if primary_key:
@@ -32,6 +32,11 @@ class PostgresDdl(Ddl):
         body = ",\n  ".join(lines)
         room = f" WITH (fillfactor = {FILLED})" if written_over else ""
         return f"CREATE TABLE IF NOT EXISTS {name} (\n  {body}\n){room}"
+
+    def own_schema(self, schema: str, role: str, *, exists: bool) -> list[str]:
+        if exists:
+            return self.grants(schema, role)
+        return [f"CREATE SCHEMA {self.facts.quote(schema)} AUTHORIZATION {self.facts.grantee(role)}"]
 
     def grants(self, schema: str, role: str) -> list[str]:
         own, to = self.facts.quote(schema), self.facts.grantee(role)

@@ -1,7 +1,7 @@
 """One message for each error of a PostgreSQL driver.
 
-A server's message may quote rows in its detail, and a driver's may quote the connection string; so only the primary
-message's first line is repeated.
+A server's message may contain rows in its detail, and a driver's may contain the connection string. So only the first
+line of the primary message is shown.
 """
 
 from __future__ import annotations
@@ -22,26 +22,32 @@ from qbcd.connectors.error_templates import (
     timed_out,
     unreachable,
 )
+from qbcd.connectors.facts import quoted
+from qbcd.connectors.postgresql.expressions import DIALECT
 from qbcd.errors import MissingPrivilege, QbcdError, Refused, SourceError
 
 _JDBC = re.compile(r"PSQLException: (?:ERROR|FATAL|PANIC): ([^\n]*)|PSQLException: ([^\n]*)")
+_DENIED = re.compile(
+    r"permission denied for (?:(?P<schema>schema)|table|view|relation|materialized view|foreign table) (?P<name>.+)"
+)
 _LEVEL = re.compile(r"^(?:.*?:\s)?(?:ERROR|FATAL|PANIC):\s+")
 
 
 def _row_security(message: str, stream: str, source: str) -> QbcdError:
     return Refused(
         f"source {source}: row-level security would hide rows: {message}",
-        remedy="give the role BYPASSRLS, or capture a view that states which rows it shows",
+        remedy="ALTER ROLE .. BYPASSRLS, or capture a view that selects the visible rows",
         stream=stream,
     )
 
 
 def _privilege(message: str, stream: str, source: str) -> QbcdError:
     remedy = "grant the role the right that the message names"
-    named = re.search(r"permission denied for (?:(schema)|table|view|relation|materialized view) (\S+)", message)
-    if named:
-        right = f"USAGE ON SCHEMA {named[2]}" if named[1] else f"SELECT ON {named[2]}"
-        remedy += f": GRANT {right}, or ALL where it is qbcd's own"
+    if denied := _DENIED.search(message):
+        right = "USAGE ON SCHEMA" if denied["schema"] else "SELECT ON"
+        remedy = (
+            f"GRANT {right} {quoted(denied['name'], DIALECT)} TO the user of the source's url; ALL if it is qbcd's own"
+        )
     return MissingPrivilege(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
@@ -78,16 +84,16 @@ _STATES: Mapping[str, Maker] = {
     "53300": unreachable,
 }
 _STATE_CLASSES: Mapping[str, Maker] = {"28": _login, "08": unreachable, "57P": unreachable}
-# Classes of errors of the session, of locks, of room and of the server itself: a retry may succeed.
+# Classes of errors of the session, of locks, of full disks and of the server itself: a retry may succeed.
 _PASSING = ("08", "25", "28", "3D", "40", "53", "54", "55P03", "57", "58", "F0", "XX")
-# Messages whose SQLSTATE means other things too.
+# Messages whose SQLSTATE has other meanings too.
 _SPECIAL: tuple[tuple[str, Maker], ...] = (
     (r"row-level security policy", _row_security),
     (r"invalid snapshot identifier|could not import the requested snapshot|snapshot \".*\" does not exist", _snapshot),
     (r"conflict with recovery", _standby),
-    (r"during recovery", read_only),  # the only thing that a statement of ours cannot do then is to write
+    (r"during recovery", read_only),  # then only writes of ours can fail
 )
-# Before a session exists, the driver gives no SQLSTATE; Spark passes on text alone.
+# Before a session exists, the driver has no SQLSTATE; Spark passes on only the text.
 _WORDS: tuple[tuple[str, Maker], ...] = (
     (r"password authentication failed|no password supplied|no pg_hba\.conf entry|authentication failed", _login),
     (r"role \".*\" (does not exist|is not permitted to log in)", _login),
@@ -102,7 +108,7 @@ _WORDS: tuple[tuple[str, Maker], ...] = (
 
 
 def primary_message(error: BaseException) -> str:
-    """Return the first line of the server's or driver's message, without detail and severity."""
+    """Return the first line of an error's message, without detail and severity."""
     primary = getattr(getattr(error, "diag", None), "message_primary", None)
     text = str(primary or error).strip()
     found = _JDBC.search(text)
@@ -124,6 +130,6 @@ class PostgresErrors(Errors):
         return state, primary_message(error)
 
     def is_write_rejected(self, error: DBAPIError) -> bool:
-        """A trigger may reject by almost any SQLSTATE."""
+        """See the base class. A trigger may reject with almost any SQLSTATE."""
         state = str(getattr(error.orig, "pgcode", None) or "")
         return bool(state) and not state.startswith(_PASSING)

@@ -1,7 +1,7 @@
-"""The column primitives of PostgreSQL: equality, digest, key identity and text of a value, as sqlglot trees.
+"""The column primitives of PostgreSQL, as sqlglot trees: equality, digest, identity, text.
 
-All of them read the session pins (`session.PINS`) only where a type's text depends on settings. Server functions are
-built as anonymous calls, so that sqlglot's idea of a function of that name cannot change them.
+They depend on the session pins (`session.PINS`) only if the text of a type depends on settings. Server functions are
+anonymous calls, so that sqlglot cannot translate them by name.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from qbcd.connectors.postgresql import types
 from qbcd.model import Column
 
 DIALECT = "postgres"
-# Other than 0, at which the server's hash of NULL equals that of a float's 0 and of others.
+# Not 0: with 0 the server's hash of NULL equals that of a float's 0 and of other values.
 ROW_SEED = 7046029254386353131
 MIX_SEED = 8650415919381337933
 BUCKET_SEED = 2862933555777941757
 IDENTITY_SEEDS = (4417276706812531889, 2971215073598465231)
-# A ROW holds 1664 columns at most.
+# A ROW has at most 1664 columns.
 COLUMNS_PER_HASH = 1600
 
-# Binary forms that differ exactly when the type's own equality does. The server hashes 64-bit numbers and times folded
-# to 32 bits, and numerics without sign; the hash functions of the other types read every bit.
+# Binary forms that are equal exactly for equal values. The server's own hash folds 64-bit numbers and times to 32 bits,
+# and ignores the sign of numerics; the hash functions of other types read every bit.
 _HASHABLE = {
     "int8": "int8send",
     "timestamp": "timestamp_send",
@@ -56,7 +56,7 @@ _SENDS = {
     "pg_lsn": "pg_lsn_send",
     "xid8": "xid8send",
 }
-# Text with a fixed number of digits, and the values that this text (and a typed sink) can hold.
+# Text with a fixed number of digits, and the values that this text and a typed sink can hold.
 _ISO = {
     "time": "to_char({v}, 'HH24:MI:SS.US')",
     "timestamp": "to_char({v}, 'YYYY-MM-DD\"T\"HH24:MI:SS.US')",
@@ -72,22 +72,22 @@ _ONE_DIMENSION = "coalesce(array_ndims({v}) = 1 AND array_lower({v}, 1) = 1, arr
 
 
 def call(function: str, *arguments: exp.Expression) -> exp.Expression:
-    """A call of a server function, verbatim."""
+    """Return a call of a server function, verbatim."""
     return exp.Anonymous(this=function, expressions=[a.copy() for a in arguments])
 
 
 def cast(value: exp.Expression, sql_type: str) -> exp.Expression:
-    """``CAST(value AS sql_type)`` with the type's SQL verbatim."""
+    """Return ``CAST(value AS sql_type)`` with the type's SQL verbatim."""
     return exp.Cast(this=value.copy(), to=exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=sql_type))
 
 
 def collate(value: exp.Expression, collation: str) -> exp.Expression:
-    """`value` under a collation given as SQL."""
+    """Return `value` under a collation given as SQL."""
     return exp.Collate(this=value, expression=exp.Var(this=collation))
 
 
 def fragment(template: str, **parts: exp.Expression) -> exp.Expression:
-    """An expression from SQL text whose ``{name}`` places take expressions."""
+    """Return an expression from SQL text whose ``{name}`` places take expressions."""
     tree = sqlglot.parse_one(template.format(**{name: f":{name}" for name in parts}), dialect=DIALECT)
 
     def fill(node: Any) -> Any:
@@ -99,12 +99,12 @@ def fragment(template: str, **parts: exp.Expression) -> exp.Expression:
 
 # -- equality and digest ---------------------------------------------------------------------------------------------
 def comparison_form(column: Column, value: exp.Expression) -> exp.Expression:
-    """The expression whose ``IS NOT DISTINCT FROM`` means "unchanged"."""
+    """Return the expression whose ``IS NOT DISTINCT FROM`` means "unchanged"."""
     base = column.base_type
     if base in types.OID_ALIASES:
         return cast(value, "oid")
     if base in types.STRINGS:
-        # Bytes under any collation: what a deterministic one means anyway, and what users see under another.
+        # Bytes under any collation: deterministic collations compare bytes, and with others users see different bytes.
         return collate(value.copy(), '"C"')
     if column.comparison == "typed":
         return value.copy()
@@ -115,15 +115,15 @@ def comparison_form(column: Column, value: exp.Expression) -> exp.Expression:
 
 def null_safe_distinct(column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:
     """Compare the comparison forms of two values: true if they differ."""
-    # IS DISTINCT FROM looks its operator up along search_path, which the pins set to pg_catalog.
+    # IS DISTINCT FROM finds its operator by search_path, which the pins set to pg_catalog.
     return exp.NullSafeNEQ(this=comparison_form(column, left), expression=comparison_form(column, right))
 
 
 def row_digest(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
-    """64-bit digest: a hash of all columns' bits, mixed once more so that sums of digests see values swap rows.
+    """Return a 64-bit digest: a hash of all columns' bits, mixed a second time.
 
-    `hash_record_extended` alone is linear in the columns' hashes. Its text goes through a byte-wise 64-bit hash,
-    since the server's hash of an int8 folds it to 32 bits first.
+    `hash_record_extended` alone is linear in the columns' hashes: sums of it would not change if two rows swap a value.
+    Its result is hashed as text, since the server's hash of an int8 folds it to 32 bits first.
     """
     forms = [hashable_form(column, value) for column, value in columns]
     parts = [
@@ -137,24 +137,27 @@ def row_digest(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expressi
 
 
 def hashable_form(column: Column, value: exp.Expression) -> exp.Expression:
-    """The comparison form, or a binary form of equal meaning where the server's hash of its type loses bits."""
+    """Return the comparison form, or an equivalent binary form if its type's hash loses bits."""
     form = comparison_form(column, value)
     if column.base_type in _HASHABLE:
         return call(_HASHABLE[column.base_type], form)
     if column.base_type == "numeric":
-        fixed = column.travel.kind == "decimal" and not column.fact("loose")  # the server keeps the scale the same
+        fixed = column.travel.kind == "decimal" and not column.fact("loose")  # all values have the same scale
         return call("numeric_send", form if fixed else call("trim_scale", form))
     return form
 
 
 def number(value: int) -> exp.Expression:
-    """An integer literal."""
+    """Return an integer literal."""
     return exp.Literal.number(value)
 
 
 # -- key identity ----------------------------------------------------------------------------------------------------
 def key_identity(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
-    """Binary identity of a key; of several columns as a binary record, which carries each column's length."""
+    """Return the binary identity of a key.
+
+    With several columns it is a binary record, which contains the length of each.
+    """
     identities = [_identity(column, value) for column, value in columns]
     if len(identities) == 1:
         return identities[0]
@@ -162,12 +165,18 @@ def key_identity(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expres
 
 
 def key_hash(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
-    """64-bit hash of a key's identity. One value in a record is hashed bit by bit, with nothing added."""
+    """Return a 64-bit hash of a key's identity.
+
+    A record with one value is hashed by all bits of that value alone.
+    """
     return call("hash_record_extended", call("ROW", key_identity(columns)), number(BUCKET_SEED))
 
 
 def key_leaf(last: Column, value: exp.Expression) -> exp.Expression:
-    """The last byte of a key's identity. That of a record ends with its last column's, or with a length that is 0."""
+    """Return the last byte of a key's identity.
+
+    The identity of a record ends with that of its last column, or with the length 0.
+    """
     if last.base_type in types.INTEGERS:
         return cast(exp.BitwiseAnd(this=value, expression=number(255)), "int")
     padded = exp.DPipe(this=fragment("'\\x00'::bytea"), expression=_identity(last, value))
@@ -175,7 +184,7 @@ def key_leaf(last: Column, value: exp.Expression) -> exp.Expression:
 
 
 def key_equal(column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:
-    """The column's own equality of two keys, also where its operator is not in pg_catalog."""
+    """Return the column's own equality of two keys, also if its operator is not in pg_catalog."""
     schema = column.fact("operators")
     if schema:
         return exp.Operator(this=left.copy(), operator=f"{schema}.=", expression=right.copy())
@@ -189,11 +198,11 @@ def _identity(column: Column, value: exp.Expression) -> exp.Expression:
     if base == "numeric":
         return call("numeric_send", call("trim_scale", value))
     if base in types.FLOATS:
-        # Adding 0 turns -0 into 0; all NaNs are equal, whatever their bits.
+        # Adding 0 turns -0 into 0. All NaNs are equal, whatever their bits.
         nan, send = f"'NaN'::{base}", f"{base}send"
         return fragment(f"CASE WHEN {{v}} = {nan} THEN {send}({nan}) ELSE {send}({{v}} + 0::{base}) END", v=value)
     if base == "citext":
-        # citext compares lower case under the database's default collation, whatever the column's.
+        # citext compares lower case under the database's default collation, not under the column's.
         text = call("lower", collate(cast(value, "text"), '"default"'))
         return call("textsend", text)
     if base in (*types.STRINGS, "bpchar") and types.is_nondeterministic(column):
@@ -202,7 +211,7 @@ def _identity(column: Column, value: exp.Expression) -> exp.Expression:
         ]
         return exp.DPipe(this=halves[0], expression=halves[1])
     if base == "bpchar":
-        return call("textsend", cast(value, "text"))  # this cast strips the padding, as the type's equality does
+        return call("textsend", cast(value, "text"))  # this cast removes the padding, which the type's equality ignores
     if column.fact("kind") == "e":
         return call("enum_send", value)
     return call(_SENDS[base], value)
@@ -210,19 +219,19 @@ def _identity(column: Column, value: exp.Expression) -> exp.Expression:
 
 # -- text ------------------------------------------------------------------------------------------------------------
 def canonical_text(column: Column, value: exp.Expression) -> exp.Expression:
-    """The database's own text of a value under the pins."""
+    """Return the database's text of a value under the pins."""
     if column.base_type == "bpchar":
         return fragment("convert_from({b}, 'UTF8')", b=_byte_form(column, value))
     return cast(value, "text")
 
 
 def _byte_form(column: Column, value: exp.Expression) -> exp.Expression:
-    """The bytes of a padded or one-byte character, which a cast to text would strip or escape."""
+    """Return the bytes of a bpchar or "char" value; a cast to text would strip or escape it."""
     return call("bpcharsend" if column.base_type == "bpchar" else "charsend", value)
 
 
 def travel_form(column: Column, value: exp.Expression) -> exp.Expression:
-    """The value in wire form: booleans, numbers and bytes as themselves, everything else as text."""
+    """Return the value in wire form: booleans, numbers and bytes unchanged, all others as text."""
     kind = column.travel.kind
     if kind == "array":
         return _array_form(column, value)
@@ -233,12 +242,12 @@ def travel_form(column: Column, value: exp.Expression) -> exp.Expression:
         if kind not in _HELD:
             return iso
         return fragment(f"CASE WHEN {_HELD[kind]} THEN {{iso}} ELSE {{v}}::text END", v=value, iso=iso)
-    # A domain would reach JDBC as a type of its own.
+    # For JDBC a domain would be a type of its own.
     return value.copy() if column.sql_type == types.storage_type(column) else cast(value, types.storage_type(column))
 
 
 def fits_typed_sink(column: Column, value: exp.Expression) -> exp.Expression | None:
-    """Test if a typed sink can hold the value; None where it can hold every one."""
+    """Test if a typed sink can hold the value; None if it can hold every value."""
     kind = column.travel.kind
     if kind in _HELD:
         return fragment(f"coalesce({_HELD[kind]}, TRUE)", v=value)
@@ -252,7 +261,7 @@ def fits_typed_sink(column: Column, value: exp.Expression) -> exp.Expression | N
 
 
 def _array_form(column: Column, value: exp.Expression) -> exp.Expression:
-    """A JSON array of the elements' JSON forms, or the array's own text as a JSON string."""
+    """Return a JSON array of the elements' JSON forms, or the array's text as a JSON string."""
     item = _json_form(types.element_of(column), exp.column("x", table="e"))
     return fragment(
         f"CASE WHEN {{v}} IS NULL THEN NULL WHEN {_ONE_DIMENSION} THEN "
@@ -269,7 +278,7 @@ def _json_form(element: Column, value: exp.Expression) -> exp.Expression:
         return cast(value, "text")
     if kind in ("float32", "float64"):
         special = ", ".join(f"'{word}'::{element.base_type}" for word in ("NaN", "Infinity", "-Infinity"))
-        # Parsers read "-0" as the integer 0.
+        # JSON parsers read "-0" as the integer 0.
         template = (
             f"CASE WHEN {{v}} IN ({special}) THEN to_json({{t}})::text WHEN {{t}} = '-0' THEN '-0.0' ELSE {{t}} END"
         )
@@ -280,7 +289,7 @@ def _json_form(element: Column, value: exp.Expression) -> exp.Expression:
 
 
 class PostgresExpressions(Expressions):
-    """The functions above."""
+    """The column primitives of this module."""
 
     null_safe_distinct = staticmethod(null_safe_distinct)
     row_digest = staticmethod(row_digest)

@@ -1,4 +1,7 @@
-"""Functions that a query may call whose changes are followed: what they give is known, and they are written as read."""
+"""Functions that a query of variant delta may call.
+
+Their results are known, and sqlglot writes them with the same meaning.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from sqlglot import TokenType
 
 from qbcd.connectors.postgresql.expressions import DIALECT
 
-# Functions of one row that come up in queries, and that SQL's standard does not have; words that read like calls.
+# Functions of one row outside the SQL standard, and words that look like calls.
 PLAIN = frozenset(
     {
         "abs",
@@ -64,8 +67,8 @@ PLAIN = frozenset(
     }
 )
 
-# Functions and aggregates, by sqlglot's keys, that it may write under another name, and with the same meaning: STRPOS
-# as POSITION, MOD as %.
+# Functions and aggregates, by sqlglot's keys, that it may write under another name with the same meaning: STRPOS as
+# POSITION, MOD as %.
 WRITTEN_AGAIN = frozenset(
     {
         "abs",
@@ -183,7 +186,7 @@ WRITTEN_AGAIN = frozenset(
 
 
 def misread(text: str, tables: object) -> str:
-    """See the contract; ``0b11`` is a number, and would be written as bits."""
+    """See the contract. The server reads ``0b11`` as a number; sqlglot would write it as bits."""
     for token in sqlglot.tokenize(text, read=DIALECT):
         written = text[token.start : token.end + 1]
         if token.token_type == TokenType.BIT_STRING and written[:2].lower() == "0b":

@@ -1,4 +1,7 @@
-"""Statements over the leaves of ranges (`qbcd.ranges.leaves`): their sums, and the rows that they trace."""
+"""Statements over the leaves of ranges: their sums, and the rows found by them.
+
+See `qbcd.ranges.leaves`.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from qbcd.ranges.key_recovery import LOW
 from qbcd.ranges.leaves import NUMBER
 
 _WHOLE_NUMBERS = {"int2": 2, "int4": 4, "int8": 8}
-# OFFSET 0 keeps the digest from being computed again by every aggregate that takes it.
+# With OFFSET 0 the digest is computed once, not again by every aggregate that uses it.
 _OF_LEAF = ("count(*) AS n", "count(t.qbcd_digest) AS digests", "sum(t.qbcd_digest) AS checksum")
 _OF_RANGE = (
     "coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, "
@@ -39,8 +42,9 @@ class PostgresLeaves(Collaborator, SupportsLeafChecksums):
     def of_whole_numbers(
         self, select: Sequence[str], relation: str, key: Column, asked: Sequence[tuple[int, int]]
     ) -> str:
-        # Two texts hold them all: a list of values takes the server longer to read than to look up. OFFSET 0 has each
-        # looked up by the index; else the server may go through all of it, once on each connection.
+        # All keys are in two texts: the server would need longer to parse a list of values than to look them up. With
+        # OFFSET 0 each key is looked up by the index; without it the server may scan the whole index, once for each
+        # connection.
         ids, keys = (f"'{{{','.join(map(str, column))}}}'" for column in zip(*asked, strict=True))
         equal = f"t.{self.facts.quote(key.name)} = r.k"
         return (
@@ -76,5 +80,5 @@ class PostgresLeaves(Collaborator, SupportsLeafChecksums):
 
     def bucket_leaves(self, relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
         words, sums = key_ranges.BUCKETS, list(_OF_LEAF)
-        of_range, groups = buckets.grouped(words, sums, relation, hashed, ranges, beside=key_ranges.LEAF)
+        of_range, groups = buckets.grouped(words, sums, relation, hashed, ranges, divided_by=key_ranges.LEAF)
         return f"SELECT {of_range} AS range_id, {_OF_RANGE.format(leaf=_LEAF)}\nFROM {groups} AS g\nGROUP BY 1"

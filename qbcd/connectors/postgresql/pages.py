@@ -1,7 +1,7 @@
-"""Pages of PostgreSQL as ranges: rows that are looked up by the pages on which they are.
+"""Pages of PostgreSQL as ranges: rows that are looked up by their pages.
 
-A row's place is its ctid, page and line. Where a condition bounds it, the server reads the pages between the bounds and
-no others, from release 14 on.
+The place of a row is its ctid: page and line. With a condition on the ctid the server reads only the pages between its
+bounds, from release 14 on.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class PostgresPages(Collaborator, SupportsPages):
         if table.kind not in ("table", "partitioned", "matview"):
             raise UnsupportedPrimitive(self.facts.name, f"page_bounds of a {table.kind}")
         if pages_per_range < 1:
-            raise ValueError("a range holds one page at least")
+            raise ValueError("a range must have at least one page")
         keys = [f"q{i}" for i in range(len(key))]
         listed = ", ".join(keys)
         named = ", ".join(f"t.{self.facts.quote(c.name)} AS q{i}" for i, c in enumerate(key))
@@ -58,7 +58,7 @@ class PostgresPages(Collaborator, SupportsPages):
 
     def per_pages(self, select: Sequence[str], relation: str, ranges: Sequence[KeyRange]) -> str:
         def body(condition: str) -> str:
-            # Without OFFSET 0 the planner joins the list of ranges with the whole table, once for each of them.
+            # Without OFFSET 0 the planner joins the list of ranges with the whole table, once for each range.
             return f"SELECT {', '.join(select)} FROM (SELECT t.* FROM {relation} AS t WHERE {condition} OFFSET 0) AS t"
 
         placed = [replace(r, lo=_first_line(r.lo), hi=_first_line(r.hi)) for r in ranges]

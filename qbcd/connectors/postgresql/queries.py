@@ -1,4 +1,4 @@
-"""Queries of PostgreSQL, and what variant delta needs of them."""
+"""Queries of PostgreSQL, and what variant delta needs to know about them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from qbcd.connectors.postgresql.session import PINS
 from qbcd.connectors.queries import Queries, SupportsIncrementalQueries, SupportsQueryColumns, SupportsVolatility
 from qbcd.model import Table
 
-# Pretty is without brackets around joins; those that precedence needs are there.
+# Pretty output has no brackets around joins; it has those that precedence needs.
 _DEFINITION = """
 SELECT pg_get_viewdef(c.oid, TRUE) AS text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %(schema)s AND c.relname = %(name)s AND c.relkind = 'v'
@@ -22,7 +22,7 @@ class PostgresQueries(Queries, SupportsIncrementalQueries, SupportsQueryColumns,
 
     moments = volatility.MOMENTS
     steady_arguments = volatility.STEADY_ARGUMENTS
-    query_trial = "try it in a session whose search_path is pg_catalog alone: names of the user's own need their schema"
+    query_trial = "try it in a session with search_path = pg_catalog: names of your own need their schema"
     plain_functions = functions.PLAIN
     written_again = functions.WRITTEN_AGAIN
     nondeterministic_calls = staticmethod(volatility.nondeterministic_calls)
@@ -33,7 +33,7 @@ class PostgresQueries(Queries, SupportsIncrementalQueries, SupportsQueryColumns,
     equality_class = staticmethod(types.equality_class)
 
     def view_definition(self, conn: Connection, view: Table) -> str:
-        """See the base class; names that the pinned search path knows have no schema."""
+        """See the base class; names on the pinned search path have no schema."""
         found = rows_of(conn, _DEFINITION, {"schema": view.schema, "name": view.name})
         return str(found[0]["text"] or "").strip().removesuffix(";") if found else ""
 

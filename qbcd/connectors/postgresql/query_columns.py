@@ -1,9 +1,8 @@
-"""The columns of a query's result, without reading a row of it and with SELECT alone.
+"""The columns of a query's result. No row is read, and SELECT is enough.
 
-A join that never holds gives one row of NULLs of the query's own types, which no scan is begun for: of that row
-`pg_typeof` names the types, domains included, and `pg_collation_for` the collations of those that have any. Modifiers
-come with the description of the result; a driver gives those of numbers alone, and no other decides how a value
-travels.
+A join with a condition that is always false returns one row of NULLs of the query's types, and starts no scan. For that
+row `pg_typeof` returns the types, domains included, and `pg_collation_for` the collations. Type modifiers come from the
+description of the result. The driver shows only those of numbers; no others decide how a value travels.
 """
 
 from __future__ import annotations
@@ -25,12 +24,15 @@ _COLLATION = """CASE WHEN (SELECT t.typcollation <> 0 FROM pg_type t WHERE t.oid
 
 
 def query_columns(conn: Connection, query: str) -> list[Column]:
-    """The columns of a query's result; nothing vouches that any is never NULL, nor for a modifier."""
+    """Return the columns of a query's result.
+
+    Nothing proves that a column is never NULL, or that a modifier is enforced.
+    """
     described = _described(conn, f"SELECT * FROM (\n{query}\n) AS q LIMIT 0")
     quoted = [_quoted(name) for name, _ in described]
-    if len(set(quoted)) < len(quoted):  # the caller says so; here nothing could tell them apart
+    if len(set(quoted)) < len(quoted):  # the caller reports it; here equal names are ambiguous
         return [make_column(_untyped(name)) for name, _ in described]
-    types, collations = _one_row(conn, query, [_each(asked, quoted) for asked in (_TYPE, _COLLATION)])
+    types, collations = _one_row(conn, query, [_each(template, quoted) for template in (_TYPE, _COLLATION)])
     rows = rows_of(
         conn,
         RESULT,
@@ -45,7 +47,7 @@ def query_columns(conn: Connection, query: str) -> list[Column]:
 
 
 def _described(conn: Connection, sql: str) -> list[tuple[str, int]]:
-    """(name, type modifier) of a statement's columns; -1 where there is none that matters."""
+    """Return (name, type modifier) of a statement's columns; -1 if the modifier has no effect."""
     result = conn.exec_driver_sql(sql, execution_options={"no_parameters": True})
     cursor: Any = result.cursor
     found = []
@@ -60,9 +62,9 @@ def _described(conn: Connection, sql: str) -> list[tuple[str, int]]:
     return found
 
 
-def _each(asked: str, names: Sequence[str]) -> str:
-    # a row has no more columns than a table, of which the result may have as many
-    return f"ARRAY[{', '.join(asked.format(name=name) for name in names)}]::bigint[]"
+def _each(template: str, names: Sequence[str]) -> str:
+    # an array: one row cannot have more columns than a table, and the query's result may already have as many
+    return f"ARRAY[{', '.join(template.format(name=name) for name in names)}]::bigint[]"
 
 
 def _one_row(conn: Connection, query: str, select: Sequence[str]) -> list[Any]:
@@ -76,5 +78,5 @@ def _quoted(name: str) -> str:
 
 def _untyped(name: str) -> dict[str, Any]:
     fields = dict.fromkeys(("operators", "element", "element_type", "element_kind", "collation"))
-    told = {"name": name, "sql_type": "text", "base_type": "text", "storage_type": "text", "kind": "b"}
-    return {**fields, **told, "loose": True, "deterministic": True, "nullable": True, "width": 0, "modifier": -1}
+    text = {"name": name, "sql_type": "text", "base_type": "text", "storage_type": "text", "kind": "b"}
+    return {**fields, **text, "loose": True, "deterministic": True, "nullable": True, "width": 0, "modifier": -1}

@@ -1,6 +1,6 @@
-"""Ranges of PostgreSQL: many key ranges or buckets in one statement, range bounds, rows by key.
+"""Ranges of PostgreSQL: many key ranges or buckets in one statement, bounds, rows by key.
 
-Bounds are literals, cast to the key column's own type, so the server compares them exactly as it orders the column.
+Bounds are literals, cast to the key column's type, so that the server compares them exactly as it orders the column.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from qbcd.connectors.ranges import Ranges, SupportsKeyLookup
 from qbcd.model import Column, KeyRange, Table
 from qbcd.ranges.leaves import are_some, bits_of
 
-KNOWN_BOUNDS = 20_000  # each poll spells the same ones, and each of them twice
+KNOWN_BOUNDS = 20_000  # cached: each poll writes the same bounds, each of them twice
 _PLAIN = re.compile(r"[0-9A-Za-z .:+-]*")
 _TEXT = "the text"
 LEAF = "t.qbcd_leaf"
@@ -44,18 +44,20 @@ def _among(number: str, bits: bytes) -> str:
     return _is_set(number, _bytes(bits))
 
 
-# OFFSET 0 also keeps the planner from taking each key for a group of its own, and sorting.
+# With OFFSET 0 the planner also does not expect a group for each key, which it would sort.
 BUCKETS = Words(_bucket, _choice, summed_once="OFFSET 0", read_once="OFFSET 0", among=_among)
 
 
 def bound(column: Column, text: str) -> exp.Expression:
-    """A key bound from its canonical text: a string literal, cast to the column's type below all domains.
+    """Return a key bound: its canonical text as a literal, cast to the column's type.
+
+    The type is the one below all domains.
 
     Raises:
-        ValueError: The text holds a NUL character, which no PostgreSQL value can.
+        ValueError: The text contains a NUL character, which a PostgreSQL value cannot contain.
     """
     if "\x00" in text:
-        raise ValueError(f"a bound of key column {column.name} holds a NUL character")
+        raise ValueError(f"a bound of key column {column.name} contains a NUL character")
     literal = expressions.cast(exp.Literal.string(text), types.storage_type(column))
     return expressions.collate(literal, column.collation) if column.collation else literal
 
@@ -63,9 +65,10 @@ def bound(column: Column, text: str) -> exp.Expression:
 def arms_of(
     body: Callable[[str], str], key: Sequence[Column], ranges: Sequence[KeyRange], key_names: Sequence[str]
 ) -> str:
-    """Return `body` of the condition that a row of ``t`` is in a range, for each of many ranges, with ``range_id``.
+    """Return a statement with `body` for each of many ranges, and ``range_id``.
 
-    Where some range asks for some of its leaves only, ``t`` has ``qbcd_leaf``.
+    `body` gets the condition that a row of ``t`` is in a range. If a range requests only some of its leaves, ``t`` must
+    have ``qbcd_leaf``.
 
     Raises:
         ValueError: As `per_range`.
@@ -90,7 +93,7 @@ def arms_of(
 
 def _check(key: Sequence[Column], ranges: Sequence[KeyRange]) -> None:
     if not ranges:
-        raise ValueError("no ranges to ask for")
+        raise ValueError("there are no ranges")
     if len({r.range_id for r in ranges}) != len(ranges):
         raise ValueError("a range id occurs twice")
     for r in ranges:
@@ -129,7 +132,7 @@ def _literals(key: Sequence[Column], values: Sequence[str]) -> list[str]:
 
 
 def literal(column: Column, text: str) -> str:
-    """Return `bound` as SQL; a text that needs no escape takes no tree of its own."""
+    """Return `bound` as SQL; for a text without characters to escape it builds no tree."""
     if not _PLAIN.fullmatch(text):
         return _escaped(column, text)
     before, after = _around(column)
@@ -149,13 +152,16 @@ def _around(column: Column) -> tuple[str, str]:
 
 
 def _compare(key: Sequence[Column], left: Sequence[str], operator: str, right: Sequence[str]) -> str:
-    """A comparison of whole keys: a row comparison, which the index of a composite key can answer."""
+    """Return a comparison of whole keys.
+
+    It is a row comparison, for which the server can use the index of a composite key.
+    """
     if len(key) == 1:
         return f"{left[0]} {_operator(key[0], operator)} {right[0]}"
     if not any(c.fact("operators") for c in key):
         return f"({', '.join(left)}) {operator} ({', '.join(right)})"
-    # A row comparison takes one operator name for all columns; where one column's operators live elsewhere, it is
-    # spelled out, with a leading condition that an index on the first column can answer.
+    # A row comparison has one operator name for all columns. If a column's operators are in another schema, the columns
+    # are compared one by one, after a condition for which the server can use an index on the first column.
     strict = operator[0]
     alternatives = []
     for i in range(len(key)):
@@ -176,7 +182,7 @@ def _sql(tree: exp.Expression) -> str:
 
 
 class PostgresRanges(Ranges, SupportsKeyLookup):
-    """Ranges that are looked up through the key's index."""
+    """Ranges that are looked up by the key's index."""
 
     bucket_words = BUCKETS
     bound = staticmethod(bound)
@@ -193,23 +199,23 @@ class PostgresRanges(Ranges, SupportsKeyLookup):
     ) -> str:
         """See the base class.
 
-        Closed ranges are rows of one VALUES list, each looked up through the key's index. The first, last and lone
-        range are arms of their own: a bound that may be NULL would cost the index. Aggregates have no GROUP BY, so that
-        empty ranges answer too.
+        Closed ranges are rows of one VALUES list, each looked up by the key's index. A range with an open end is an arm
+        of its own: with a bound that may be NULL the server could not use the index. Aggregates have no GROUP BY, so
+        that empty ranges have a row too.
         """
 
         def body(condition: str) -> str:
             outputs = ", ".join(select)
             if not aggregate:
                 return f"SELECT {outputs} FROM {relation} AS t WHERE {condition}"
-            # OFFSET 0 keeps the relation's columns from being computed again by every aggregate that takes them.
+            # With OFFSET 0 the relation's columns are computed once, not again by every aggregate that uses them.
             return f"SELECT {outputs} FROM (SELECT t.* FROM {relation} AS t WHERE {condition} OFFSET 0) AS t"
 
         return arms_of(body, key, ranges, self._names(key))
 
     def range_bounds(self, relation: str, key: Sequence[Column], *, rows_per_range: int) -> str:
         if rows_per_range < 1:
-            raise ValueError("a range holds one row at least")
+            raise ValueError("a range must have at least one row")
         key_names = self._names(key)
         names = ", ".join(f"t.{name}" for name in key_names)
         columns = [exp.Column(this=exp.Var(this=name), table=exp.Var(this="o")) for name in key_names]
@@ -252,7 +258,7 @@ class PostgresRanges(Ranges, SupportsKeyLookup):
         )
 
     def has_shares(self, table: Table) -> bool:
-        if any(c.fact("loose") for c in table.columns):  # a child may be a foreign table, whose rows have no place here
+        if any(c.fact("loose") for c in table.columns):  # a child may be a foreign table, whose rows have no ctid here
             return False
         return table.kind in ("table", "matview") and table.pages > 0
 

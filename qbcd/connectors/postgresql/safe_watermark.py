@@ -1,7 +1,8 @@
-"""The safe high watermark of PostgreSQL: its clock first, then open transactions, then prepared ones.
+"""The safe high watermark of PostgreSQL: its clock, then open and prepared transactions.
 
-Each is a statement of its own, in this order (docs/design/protocol.md#rule-6): a transaction that begins after the
-clock was read can only write later times, and one that is prepared between the looks is seen by the second of them.
+Each is read by its own statement, in this order (docs/design/protocol.md#rule-6). A transaction that starts after the
+clock was read can only write later times. One that is prepared between the second and the third statement is seen by
+the third.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from qbcd.connectors.facts import HighWater
 RIGHT = "pg_read_all_stats"
 HIDDEN = f"{{}} sessions do not show when they began ({RIGHT} shows those of other roles)"
 _TEXT = "'YYYY-MM-DD HH24:MI:SS.US'"
-# The server keeps what it once said of its sessions until the transaction ends, or is told not to.
+# The server caches the list of its sessions until the transaction ends, or until the cache is cleared.
 _CLOCK = f"""
 SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', {_TEXT}) AS clock, pg_is_in_recovery() AS standby,
        pg_stat_clear_snapshot() AS forgotten
 """
-# A statement takes its time before its transaction shows, hence query_start. Walsenders run theirs for days and show
-# no transaction, though they may write. Parallel workers show their leader's start; vacuum by itself writes no row.
-# The start of a session is hidden where the role may not look into it, where it does not report, or where it began to
-# report only after its transaction had begun.
+# query_start: a statement reads the clock before its transaction is shown. Walsenders run a statement for days and show
+# no transaction, although they may write. Parallel workers show their leader's start. Autovacuum writes no row.
+# The start of a session is hidden if the role may not see it, if the session does not report it, or if it started to
+# report only after its transaction had started.
 _OPEN = f"""
 SELECT to_char(min(CASE WHEN a.state = 'active' AND a.backend_type <> 'walsender'
                         THEN least(a.xact_start, a.query_start) ELSE a.xact_start END) AT TIME ZONE 'UTC',
@@ -46,16 +47,17 @@ def sees_sessions(conn: Connection) -> bool:
 
 def high_water(conn: Connection) -> HighWater:
     """See :meth:`~qbcd.connectors.watermarks.SupportsWatermarks.high_water`."""
-    look = conn.exec_driver_sql(_CLOCK).one()
-    if look.standby:
+    now = conn.exec_driver_sql(_CLOCK).one()
+    if now.standby:
         return HighWater(
-            look.clock, None, blind="this server is a standby, which does not show the primary's transactions"
+            now.clock, None, blind="this server is a standby, which does not show the primary's transactions"
         )
     row = conn.exec_driver_sql(_OPEN, ()).one()
     prepared = conn.exec_driver_sql(_PREPARED).scalar_one()
     return HighWater(
-        look.clock,
+        now.clock,
         row.oldest,
         held=f"{prepared} prepared transactions are open" if prepared else "",
         blind=HIDDEN.format(row.hidden) if row.hidden else "",
+        lacks_right=bool(row.hidden) and not sees_sessions(conn),
     )

@@ -1,6 +1,7 @@
-"""Scans of PostgreSQL in the order of storage, in parts, with the range of each row by a binary search among bounds.
+"""Scans of PostgreSQL in the order of storage, in parts.
 
-The index is not used: the conditions here are all on the place that the search finds. A key that is NULL has none.
+A binary search among bounds finds the range of each row. No index is used: all conditions are on the result of the
+search. A key that is NULL is in no range.
 """
 
 from __future__ import annotations
@@ -15,15 +16,22 @@ from qbcd.connectors.postgresql.ranges import literal
 from qbcd.connectors.ranges import SupportsScans
 from qbcd.model import Column, KeyRange, Table
 
-# Of one size, and compared by a few instructions: the search costs a tenth of a row's digest.
+# Types of fixed size that compare in a few instructions: the search costs a tenth of a row's digest.
 _PLACED = frozenset({"int2", "int4", "int8", "date", "timestamp", "timestamptz", "uuid"})
 
 
 def searched(column: Column, value: str, ranges: Sequence[KeyRange]) -> tuple[str, str]:
-    """Return the condition that a `value` of `column` is in one of some adjoining ranges, and that one's number from 0.
+    """Return the condition that a value is in one of some adjoining ranges, and SQL of which.
+
+    The latter is the range's number, from 0.
+
+    Args:
+        column: The key column.
+        value: SQL of a value of it.
+        ranges: In key order.
 
     Raises:
-        ValueError: There are no ranges, or one does not begin where the one before it ends.
+        ValueError: There are no ranges, or they do not adjoin.
     """
     if not ranges or any(one.hi is None or one.hi != other.lo for one, other in pairwise(ranges)):
         raise ValueError("ranges do not adjoin")
@@ -36,7 +44,7 @@ def searched(column: Column, value: str, ranges: Sequence[KeyRange]) -> tuple[st
 
 
 def by_range(outputs: str, placed: str, ranges: Sequence[KeyRange]) -> str:
-    """``range_id, <outputs>`` of every range, from ``g``, the rows of a query that have a ``place``."""
+    """Return ``range_id, <outputs>`` of each range, from rows ``g`` of a query with a ``place``."""
     ids = ",".join(str(r.range_id) for r in ranges)
     return (
         f"SELECT r.range_id, {outputs}\n"
@@ -46,7 +54,7 @@ def by_range(outputs: str, placed: str, ranges: Sequence[KeyRange]) -> str:
 
 
 def _above(column: Column, value: str, bounds: Sequence[tuple[str, ...]]) -> str:
-    """Return the number of ascending bounds that are not greater than a value."""
+    """Return SQL of the number of ascending bounds that are not greater than a value."""
     listed = ", ".join(literal(column, text) for (text,) in bounds)
     return f"width_bucket({value}, ARRAY[{listed}])" if bounds else "0"
 
@@ -57,7 +65,7 @@ class PostgresScans(Collaborator, SupportsScans):
     def page_share(self, table: Table, number: int, shares: int) -> exp.Expression:
         first, last = (table.pages * n // shares for n in (number, number + 1))
         parts = [f"ctid >= '({first},0)'::tid"] if number else []
-        parts += [f"ctid < '({last},0)'::tid"] if number + 1 < shares else []  # the last one goes as far as the table
+        parts += [f"ctid < '({last},0)'::tid"] if number + 1 < shares else []  # the last part ends with the table
         return exp.Var(this=" AND ".join(parts) or "TRUE")
 
     def places_keys(self, key: Sequence[Column]) -> bool:
@@ -69,7 +77,7 @@ class PostgresScans(Collaborator, SupportsScans):
         inside, place = searched(key[0], f"t.{self.facts.quote(key[0].name)}", ranges)
         inner = ", ".join(f"{sql} AS {name}" for name, sql in sums.items())
         outer = ", ".join(f"coalesce(g.{name}, 0) AS {name}" for name in sums)
-        # OFFSET 0 keeps the digest from being computed twice, and the planner from sorting rows by their ranges.
+        # With OFFSET 0 the digest is computed once, and the planner does not sort rows by range.
         placed = (
             f"SELECT {place} AS place, {inner}\n"
             f"FROM (SELECT t.* FROM {relation} AS t WHERE {inside} OFFSET 0) AS t GROUP BY 1"

@@ -1,4 +1,7 @@
-"""Sessions on PostgreSQL: URLs for SQLAlchemy and JDBC from one URL, TLS alike on both, and the pinned settings."""
+"""Sessions on PostgreSQL: URLs, TLS and pinned settings.
+
+The URLs for SQLAlchemy and JDBC come from one URL, and both have the same TLS settings.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +24,18 @@ SQLALCHEMY_DRIVER = "postgresql+psycopg2"
 DRIVER_CLASS = "org.postgresql.Driver"
 DEFAULT_PORT = 5432
 CONNECT_TIMEOUT = 10  # seconds
-LOCK_TIMEOUT = 30  # seconds that DDL or another poller may keep a statement waiting
+LOCK_TIMEOUT = 30  # maximum seconds of waiting for DDL or another poller
 
-# After a minute the server ends the session of a host that is gone, and with it the locks that others wait for.
-GONE = {"tcp_keepalives_idle": 30, "tcp_keepalives_interval": 10, "tcp_keepalives_count": 3, "tcp_user_timeout": 60_000}
+# After a minute the server ends the session of a host that does not answer, and releases its locks.
+KEEPALIVE = {
+    "tcp_keepalives_idle": 30,
+    "tcp_keepalives_interval": 10,
+    "tcp_keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
 
-# Everything that changes how a value reads, which name means what, or whether a row is seen. Plain SETs: none of them
-# takes a snapshot, so an exported one can still be imported after them.
+# All settings that change the text of a value, the meaning of a name, or the visible rows. Plain SETs take no snapshot,
+# so that an exported one can still be imported after them.
 PINS = (
     "SET search_path = pg_catalog",
     "SET client_encoding = 'UTF8'",
@@ -46,15 +54,15 @@ PINS = (
     "SET synchronous_commit = on",
     "SET idle_in_transaction_session_timeout = 0",
     "SET idle_session_timeout = 0",
-    # The time goes into hashing, which it cannot speed up, while a statement over many ranges takes long to compile.
+    # Most time is spent in hash functions, which JIT cannot speed up; and a statement over many ranges compiles slowly.
     "SET jit = off",
-    # Else a statement over ranges of pages would scan the table once for each of them.
+    # Without it a statement over ranges of pages would scan the table once for each range.
     "SET enable_tidscan = on",
-    # One connection is to mean one core of the server's, whoever works beside it.
+    # One connection uses one core of the server, so that its load is predictable for other users.
     "SET max_parallel_workers_per_gather = 0",
 )
 
-# URL options that both sides understand, libpq's name to the JDBC driver's.
+# URL options that both drivers support, by libpq's name: the JDBC driver's name.
 _SHARED = {
     "sslmode": "sslmode",
     "sslrootcert": "sslrootcert",
@@ -67,7 +75,7 @@ _VALUES = {
     "sslmode": ("disable", "allow", "prefer", "require", "verify-ca", "verify-full"),
     "channel_binding": ("disable", "prefer", "require"),
 }
-# What users may set on JDBC: nothing that loads code or files, moves the session elsewhere, or touches TLS.
+# JDBC properties that users may set. None loads code or files, moves the session to another server, or changes TLS.
 JDBC_PROPERTIES = frozenset(
     {
         "connectTimeout",
@@ -89,18 +97,21 @@ JDBC_PROPERTIES = frozenset(
 )
 
 
-# Where a question mark is no operator: escape strings, strings, quoted identifiers, dollar-quoted strings.
+# Text in which a question mark is no operator: escape strings, strings, quoted identifiers, dollar-quoted strings.
 _QUOTED = r"""(?<![\w$])[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|(?<![\w$])\$(\w*)\$.*?\$\1\$"""
 _JDBC_TOKEN = re.compile(rf"{_QUOTED}|\?", re.DOTALL)
 
 
 def jdbc_query(sql: str) -> str:
-    """`sql` with the question marks of operators (jsonb's ``?``) doubled: the driver takes one for a parameter."""
+    """Return `sql` with question marks of operators (jsonb's ``?``) doubled.
+
+    The driver would take a single one for a parameter.
+    """
     return _JDBC_TOKEN.sub(lambda found: "??" if found[0] == "?" else found[0], sql)
 
 
 def is_local(host: str | None) -> bool:
-    """Return True if `host` is this machine: loopback, a socket directory, or none at all."""
+    """Return True if `host` is this machine: loopback, a socket directory, or no host."""
     if not host or host.startswith(("/", "@")) or host.rstrip(".").lower() == "localhost":
         return True
     try:
@@ -110,39 +121,45 @@ def is_local(host: str | None) -> bool:
 
 
 def server_options(*, read_only: bool, statement_timeout: int) -> str:
-    """Return settings that hold from the session's first moment and outlive a rollback, whatever the role's own are."""
+    """Return settings that apply from the start of a session and survive a rollback.
+
+    They override the settings of the role.
+    """
     settings = {
         "default_transaction_read_only": "on" if read_only else "off",
         "statement_timeout": statement_timeout * 1000,
         "lock_timeout": LOCK_TIMEOUT * 1000,
         "idle_in_transaction_session_timeout": 0,
-        **GONE,
+        **KEEPALIVE,
     }
     return " ".join(f"-c {name}={value}" for name, value in settings.items())
 
 
 def application_name(stream: str) -> str:
-    """Return the name of qbcd's sessions in pg_stat_activity, which cuts names at 63 bytes."""
+    """Return the name of qbcd's sessions in pg_stat_activity, cut at its 63 bytes."""
     return f"qbcd/{stream}"[:63] if stream else "qbcd"
 
 
 def _jdbc_tls(url: URL) -> dict[str, str]:
-    """The URL's options by the JDBC driver's names."""
+    """Return the URL's options, with the JDBC driver's names."""
     settings = {}
     for name, value in _options(url).items():
         if (name, value) == ("sslrootcert", "system"):
-            settings["sslfactory"] = "org.postgresql.ssl.DefaultJavaSSLFactory"  # Java's own trusted roots
+            settings["sslfactory"] = "org.postgresql.ssl.DefaultJavaSSLFactory"  # the trust store of Java
         else:
             settings[_SHARED[name]] = value
     return settings
 
 
 def _options(url: URL) -> dict[str, str]:
-    """The URL's options, checked; off this machine TLS with full verification unless it says otherwise."""
+    """Return the URL's options, checked.
+
+    To another machine the default is TLS with full verification.
+    """
     for name, value in url.query.items():
         if not isinstance(value, str):
             raise ConfigError(f"the source's url sets {name} twice", remedy="keep one of them")
-    _refuse_unknown(url.query, frozenset(_SHARED), "the source's url", "other options cannot hold for JDBC too")
+    _refuse_unknown(url.query, frozenset(_SHARED), "the source's url", "other options cannot apply to JDBC too")
     options = {name: str(value) for name, value in url.query.items()}
     for name, known in _VALUES.items():
         if options.get(name, known[0]) not in known:
@@ -150,7 +167,7 @@ def _options(url: URL) -> dict[str, str]:
                 f"the source's url sets {name} to a value that it cannot have", remedy=f"use one of {', '.join(known)}"
             )
     if not options.get("connect_timeout", "1").isdecimal():
-        raise ConfigError("connect_timeout in the source's url is no number", remedy="give whole seconds")
+        raise ConfigError("connect_timeout in the source's url is no number", remedy="write whole seconds")
     if "sslmode" not in options and not is_local(url.host):
         options["sslmode"] = "verify-full"
     return options
@@ -171,15 +188,12 @@ class PostgresSessions(Sessions, SupportsSessionPool):
     jdbc_query = staticmethod(jdbc_query)
 
     def sqlalchemy_url(self, url: URL) -> URL:
-        """Return the URL with qbcd's driver, checked options, TLS and a connect time-out.
-
-        Off this machine TLS is verified in full.
-        """
+        """Return the URL with qbcd's driver, checked options, TLS and a connect timeout."""
         query = {"connect_timeout": str(CONNECT_TIMEOUT), **_options(url)}
         return url.set(drivername=SQLALCHEMY_DRIVER, query=query)
 
     def connect_args(self, url: URL, *, stream: str, read_only: bool, statement_timeout: int = 0) -> dict[str, Any]:
-        """Return arguments of psycopg2.connect(): named, kept alive, read-only wherever qbcd only reads."""
+        """Return arguments of psycopg2.connect(): application name, keepalives, access mode."""
         return {
             "application_name": application_name(stream),
             "client_encoding": "UTF8",
@@ -191,9 +205,12 @@ class PostgresSessions(Sessions, SupportsSessionPool):
         }
 
     def engine_options(self, *, read_only: bool) -> dict[str, Any]:
-        """Return arguments of create_engine(): REPEATABLE READ READ ONLY, or READ COMMITTED READ WRITE."""
+        """Return arguments of create_engine(): isolation level and access mode.
+
+        Readers use REPEATABLE READ READ ONLY, writers READ COMMITTED READ WRITE.
+        """
         level = "REPEATABLE READ" if read_only else "READ COMMITTED"
-        # The driver's hstore support would ask the catalog at each connect, before anything is pinned.
+        # The driver's hstore support would read the catalog at each connect, before the pins.
         return {
             "use_native_hstore": False,
             "execution_options": {"isolation_level": level, "postgresql_readonly": read_only},
@@ -205,7 +222,7 @@ class PostgresSessions(Sessions, SupportsSessionPool):
     def jdbc_url(
         self, url: URL, properties: Mapping[str, str] | None = None, *, stream: str = "", statement_timeout: int = 0
     ) -> str:
-        """Return ``jdbc:postgresql://host:port/database?..`` with all properties, without user and password.
+        """Return ``jdbc:postgresql://host:port/database?..`` with properties, without credentials.
 
         Raises:
             ConfigError: The URL names a socket directory, no database, or an option that is not shared by both sides;
@@ -226,8 +243,8 @@ class PostgresSessions(Sessions, SupportsSessionPool):
             **_jdbc_tls(url),
             **(properties or {}),
             "ApplicationName": application_name(stream),
-            # Not the driver's readOnly: outside autocommit it makes read-write the session's default, and only BEGIN
-            # reads.
+            # Not the driver's readOnly: without autocommit it makes read-write the session's default, and only its
+            # BEGIN is read-only.
             "options": server_options(read_only=True, statement_timeout=statement_timeout),
         }
         address = f"[{host.strip('[]')}]" if ":" in host else host
@@ -247,10 +264,10 @@ class PostgresSnapshots(SupportsSnapshots):
         return str(conn.exec_driver_sql("SELECT pg_export_snapshot()").scalar_one())
 
     def snapshot_pins(self, snapshot: str) -> tuple[str, ...]:
-        """Return the pins, then the exported snapshot as the first thing that the transaction reads.
+        """Return the pins and, after them, the statements that import the snapshot.
 
         Raises:
-            ValueError: `snapshot` is no snapshot's name.
+            ValueError: `snapshot` is not the name of a snapshot.
         """
         if not snapshot or not all(c in "0123456789ABCDEFabcdef-" for c in snapshot):
             raise ValueError(f"{snapshot!r} is not the name of an exported snapshot")

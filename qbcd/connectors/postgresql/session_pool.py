@@ -1,7 +1,7 @@
 """A session pool for psycopg2: reset on return, health check on checkout.
 
-Each statement takes a round trip to the source, and a poll has a dozen sessions; so the health check sends none. If the
-server has ended a session, its message about that has already arrived and waits to be read.
+A statement costs a round trip to the source, and a poll has a dozen sessions; so the health check sends none. If the
+server has ended a session, its message about that has arrived and can be read.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from sqlalchemy.engine import Engine
 from sqlalchemy.exc import DisconnectionError
 from sqlalchemy.pool import ConnectionPoolEntry, PoolResetState
 
-MOST_REST = 20.0  # seconds, after which a firewall on the way may have dropped a session silently
-RESET = "DISCARD ALL"  # outside a transaction; the session is then as it began
+MOST_REST = 20.0  # seconds; after a longer time a firewall may have dropped the session silently
+RESET = "DISCARD ALL"  # outside a transaction; then the session is as new
 _RETURNED = "qbcd_returned"
 
 
@@ -24,14 +24,14 @@ def keep_sessions(engine: Engine) -> None:
     """See :meth:`~qbcd.connectors.sessions.SupportsSessionPool.keep_sessions`."""
     event.listen(engine, "reset", _reset)
     event.listen(engine, "checkin", _returned)
-    event.listen(engine, "checkout", _taken)
+    event.listen(engine, "checkout", _checked_out)
 
 
 def _reset(connection: Any, _record: object, state: PoolResetState) -> None:
     connection.rollback()
     if state.terminate_only:
         return
-    # To the driver's defaults, for which it sends no statement of its own.
+    # To the driver's defaults, for which it sends no statement.
     connection.set_session(isolation_level="DEFAULT", readonly="DEFAULT", autocommit=False)
     connection.autocommit = True
     with connection.cursor() as cursor:
@@ -43,9 +43,9 @@ def _returned(_connection: Any, record: ConnectionPoolEntry) -> None:
     record.info[_RETURNED] = time.monotonic()
 
 
-def _taken(connection: Any, record: ConnectionPoolEntry, _proxy: object) -> None:
+def _checked_out(connection: Any, record: ConnectionPoolEntry, _proxy: object) -> None:
     returned = record.info.pop(_RETURNED, None)
-    if returned is None:  # a new one
+    if returned is None:  # a new session
         return
     if connection.closed or time.monotonic() - returned > MOST_REST or _has_message(connection):
         raise DisconnectionError("the session may have ended")  # SQLAlchemy opens another one

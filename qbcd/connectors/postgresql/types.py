@@ -1,21 +1,21 @@
 """Types of PostgreSQL: how each is compared, how it travels, whether it can be a key.
 
-Everything is decided once, from the catalog's row of a column, and kept in :class:`~qbcd.model.Column`; the forms then
-only look types up here. `base_type` is the catalog's name of the type below all domains (``int8``, ``_text`` for an
-array). A type outside pg_catalog carries its schema (``public.mood``), except `citext`, known by its extension.
+All of this is decided once, from the catalog's row of a column, and stored in :class:`~qbcd.model.Column`. Later code
+only reads it. `base_type` is the catalog's name of the type below all domains (``int8``, ``_text`` for an array). A
+type outside pg_catalog has its schema (``public.mood``), except `citext`, which is recognized by its extension.
 
 Facts of a column (`Column.fact`):
 
 =================  ==================================================================================================
 ``storage_type``   SQL of the type below all domains, with its modifier
 ``kind``           the catalog's typtype of that type: b base, c composite, e enum, r range, m multirange, p pseudo
-``nondeterministic``  ``yes`` where the collation equates different bytes
-``uncollated``     ``yes`` where the result of a query has texts of several collations, which nothing can compare
-``loose``          ``yes`` where the server does not enforce the type's modifier (views, foreign tables)
-``zeros``          ``loose`` where equal numbers may end in more or fewer zeros after the point
-``operators``      SQL of the schema that holds the type's operators, where that is not pg_catalog
-``collated``       what a collation that is not the server's own compares by, which its name does not tell for ever
-``labels``         of an enum, its labels in order, as a JSON array
+``nondeterministic``  ``yes`` if different bytes may be equal under the collation
+``uncollated``     ``yes`` if a query computes the texts from several collations, so that they cannot be compared
+``loose``          ``yes`` if the server does not enforce the type's modifier (views, foreign tables)
+``zeros``          ``loose`` if equal numbers may have a different number of zeros after the point
+``operators``      SQL of the schema with the type's operators, if it is not pg_catalog
+``collated``       rules of a collation that is not the server's own; a user can change them under the same name
+``labels``         labels of an enum in order, as a JSON array
 ``element``        base type of an array's elements;  ``element_type`` their SQL, ``element_kind`` their typtype
 =================  ==================================================================================================
 """
@@ -40,7 +40,7 @@ TIMES: Mapping[str, TravelKind] = {
 }
 PLAIN: Mapping[str, TravelKind] = {**INTEGERS, **FLOATS, **TIMES, "bool": "boolean", "bytea": "binary"}
 STRINGS = frozenset({"text", "varchar", "name"})
-# Aliases of oid print names that change with a rename; their own equality is that of the number.
+# Aliases of oid. Their text is a name, which a rename changes; their equality is that of the number.
 OID_ALIASES = frozenset(
     {
         "regclass",
@@ -57,13 +57,13 @@ OID_ALIASES = frozenset(
         "regtype",
     }
 )
-# Types whose own equality is what users see: docs/design/architecture.md#reading-5.
+# Types with equality as users see it: docs/design/architecture.md#reading-5.
 TYPED = frozenset({*PLAIN, *STRINGS, *OID_ALIASES, "numeric", "timetz", "uuid", "inet", "cidr", "oid"})
-# Types whose equality hides bytes that users see.
+# Types whose equality ignores differences that users see.
 HIDING = frozenset({"citext", "bpchar", "char"})
-# Elements that make a one-dimensional array travel as an array; other arrays travel as text.
+# Elements with which a one-dimensional array travels as an array; other arrays travel as text.
 ELEMENTS = frozenset({*PLAIN, *STRINGS, "numeric", "timetz", "uuid", "inet", "cidr", "bpchar", "citext"})
-# Key types with a binary form that is one to one with their equality (see `expressions.key_identity`).
+# Key types with a binary form that is equal exactly for equal keys (see `expressions.key_identity`).
 KEYS = frozenset(
     {
         *PLAIN,
@@ -87,7 +87,7 @@ KEYS = frozenset(
 
 MAX_DECIMAL_DIGITS = 38
 _PROVIDERS = {"b": "builtin", "c": "libc", "i": "icu"}
-# The text of these cannot be read back in, so that nothing that qbcd delivers could restore them.
+# The text of these types cannot be cast back, so that an event could not restore the value.
 _NO_INPUT: Mapping[str, str] = {
     "pg_node_tree": "an internal parse tree",
     "pg_ndistinct": "internal statistics",
@@ -102,7 +102,7 @@ _NO_INPUT: Mapping[str, str] = {
 
 
 def make_column(row: Mapping[str, Any]) -> Column:
-    """The column that a row of the catalog query describes (`catalog.COLUMNS` lists the row's fields)."""
+    """Return the column of a row of the catalog query; `catalog.COLUMNS` lists its fields."""
     facts = {
         "storage_type": row["storage_type"],
         "kind": row["kind"],
@@ -133,7 +133,10 @@ def make_column(row: Mapping[str, Any]) -> Column:
 
 
 def _collated(described: Mapping[str, Any] | None) -> str:
-    """Return the rules of a collation of the user's own, the same in every release; empty of the server's."""
+    """Return the rules of a user's own collation; empty for a collation of the server.
+
+    They are the same text in every release.
+    """
     if not described:
         return ""
     locale = described.get("colllocale") or described.get("colliculocale") or described.get("collcollate") or ""
@@ -143,22 +146,22 @@ def _collated(described: Mapping[str, Any] | None) -> str:
 
 
 def storage_type(column: Column) -> str:
-    """SQL of the column's type below all domains."""
+    """Return SQL of the column's type below all domains."""
     return column.fact("storage_type") or column.sql_type
 
 
 def is_nondeterministic(column: Column) -> bool:
-    """Return True if the column's collation equates strings of different bytes."""
+    """Return True if strings with different bytes may be equal under the column's collation."""
     return column.fact("nondeterministic") == "yes"
 
 
 def is_array(column: Column) -> bool:
-    """Return True if the column is an array of any elements; `oidvector` and `int2vector` are none."""
+    """Return True if the column is an array; `oidvector` and `int2vector` are none."""
     return bool(column.fact("element"))
 
 
 def element_of(column: Column) -> Column:
-    """An element of an array column, as a column of its own; only for columns that travel as arrays."""
+    """Return a column for the elements of an array column that travels as an array."""
     travel = column.travel.element or Travel("text")
     base, sql_type = column.fact("element"), column.fact("element_type")
     facts = (("kind", column.fact("element_kind")), ("storage_type", sql_type))
@@ -166,24 +169,27 @@ def element_of(column: Column) -> Column:
 
 
 def type_problem(column: Column) -> str:
-    """Why values of `column` cannot be captured, or an empty string."""
+    """Return why values of `column` cannot be captured, or an empty string."""
     for base in (column.base_type, column.fact("element")):
         if base in _NO_INPUT:
             return f"type {column.sql_type} is {_NO_INPUT[base]}; its text cannot be read back"
     if column.fact("uncollated"):
-        return 'nothing says by which collation its texts are compared; write .. COLLATE "C", or another'
+        return 'the collation of its texts is not defined; write .. COLLATE "C", or another'
     if column.fact("kind") == "p":
         return f"pseudo-type {column.sql_type} has no values of its own"
     return ""
 
 
 def key_problem(column: Column) -> str:
-    """Why `column` cannot be part of a key, or an empty string; nullability and uniqueness are the caller's."""
+    """Return why `column` cannot be part of a key, or an empty string.
+
+    The caller checks NULL and uniqueness.
+    """
     problem = type_problem(column)
     if problem or column.base_type in KEYS or column.fact("kind") == "e":
         return problem
     if is_array(column) or column.fact("kind") in ("c", "r", "m") or column.base_type in ("jsonb", "interval"):
-        return f"{column.sql_type} equates values of different text, and qbcd has no binary identity for them"
+        return f"equal {column.sql_type} values can have different texts, and qbcd has no binary identity for them"
     return f"{column.sql_type} has no total order that qbcd knows"
 
 
@@ -212,13 +218,16 @@ def _scalar_travel(base: str, modifier: int) -> Travel:
 
 
 def numeric_modifier(modifier: int) -> tuple[int, int]:
-    """(precision, scale) out of a numeric's type modifier; the scale is a signed 11-bit number."""
+    """Return (precision, scale) from the type modifier of a numeric.
+
+    The scale is a signed 11-bit number.
+    """
     packed = modifier - 4
     return (packed >> 16) & 0xFFFF, ((packed & 0x7FF) ^ 1024) - 1024
 
 
 def exact_column(column: Column) -> Column:
-    """See the contract; scale and sign of zero of equal numbers count too."""
+    """See the contract. The scale of equal numbers, and the sign of zero, count too."""
     if column.base_type == "numeric":
         facts = tuple(fact for fact in column.facts if fact[0] != "loose")
         return replace(column, travel=replace(column.travel, kind="decimal"), facts=facts)

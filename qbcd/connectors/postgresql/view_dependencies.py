@@ -1,4 +1,4 @@
-"""Dependencies of a relation `t` of a catalog query, as SQL in it: other servers, and the parts of a view."""
+"""SQL for dependencies of a relation `t` in a catalog query: other servers, parts of a view."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sqlalchemy.engine import Connection
 
 from qbcd.model import Table
 
-# Whether rows are read from another server, which has snapshots of its own: through children, and views.
+# True if rows are read from another server, which has its own snapshots: through children or views.
 REMOTE = """
 WITH RECURSIVE family(oid, kind) AS (
   SELECT t.oid, t.kind
@@ -23,7 +23,7 @@ WITH RECURSIVE family(oid, kind) AS (
 SELECT FROM family WHERE kind = 'f'
 """
 
-# What a view stands for: its text and that of views in it, and the very tables that these read.
+# The definition of a view: its text, the texts of views in it, and the oids of their tables.
 MADE = """
 WITH RECURSIVE family(oid, kind) AS (
   SELECT t.oid, t.kind
@@ -35,8 +35,8 @@ WITH RECURSIVE family(oid, kind) AS (
 SELECT md5(string_agg(text, ';' ORDER BY text)) FROM told
 """
 
-# Whose rows relations are, beside those of the first of them: their own, or those of their parts, or through views. A
-# function that gives rows may give any.
+# How relations share rows with a table: `same` for the table, its parents and its parts; `through` for views. A
+# function that returns rows may return any rows.
 KIN = """
 WITH RECURSIVE named(label, oid) AS (
   SELECT n.nspname || '.' || c.relname, c.oid FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
@@ -74,9 +74,9 @@ FROM named n
 
 
 def kin(conn: Connection, table: Table, relations: Sequence[str]) -> dict[str, str]:
-    """See :meth:`~qbcd.connectors.catalog.Catalog.kin`; what is there no more has no rows."""
+    """See :meth:`~qbcd.connectors.catalog.Catalog.kin`; a missing relation has no rows."""
     named = {"labels": list(relations), "schema": table.schema, "name": table.name}
     found = dict.fromkeys(relations, "")
     for label, how in conn.exec_driver_sql(KIN, named):
-        found[label] = found[label] or how  # two relations may be spelled alike
+        found[label] = found[label] or how  # two relations may have the same label
     return found

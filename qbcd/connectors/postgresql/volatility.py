@@ -1,4 +1,4 @@
-"""Calls that change by themselves on PostgreSQL: the time, chance, the session, functions declared volatile."""
+"""Volatile calls on PostgreSQL: time, random values, the session, volatile functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sqlalchemy.engine import Connection
 
 from qbcd.connectors.postgresql.rows import rows_of
 
-# Stable by the catalog, since they are fixed within a statement, and different in the next.
+# Stable in the catalog: their value is fixed within a statement, and may differ in the next.
 _BARE = frozenset(
     {
         "current_date",
@@ -46,17 +46,19 @@ _CALLED = frozenset(
     }
 )
 STEADY_ARGUMENTS = {"age": 2}
-# Of the server's own only what is volatile; of the user's whatever is not immutable.
+# Of the server's functions those that are volatile; of the user's those that are not immutable.
 _VOLATILE = """
 SELECT DISTINCT p.proname::text AS name FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
 WHERE p.proname = ANY(%(names)s) AND (p.provolatile = 'v' OR n.nspname <> 'pg_catalog' AND p.provolatile <> 'i')
 """
-# Of the user's own, which is volatile unless it says otherwise, nobody knows whether it is.
+# Not of the user's: VOLATILE is the default there, and proves nothing.
 _CHANCE = """
 SELECT DISTINCT proname::text AS name FROM pg_proc
 WHERE proname = ANY(%(names)s) AND provolatile = 'v' AND pronamespace = 'pg_catalog'::regnamespace
 """
-MOMENTS = frozenset({"now", "today", "tomorrow", "yesterday"})  # texts that are the present time, read as a time
+MOMENTS = frozenset(
+    {"now", "today", "tomorrow", "yesterday"}
+)  # texts that mean the present time if they are read as a time
 
 
 def nondeterministic_calls(conn: Connection, words: Sequence[str]) -> list[str]:
@@ -73,7 +75,7 @@ WHERE o.oprname = ANY(%(names)s) AND n.nspname <> 'pg_catalog' AND p.provolatile
 
 
 def _operators(conn: Connection, words: Sequence[str]) -> list[str]:
-    """Return those of ``operator(schema.name`` whose function is not declared immutable."""
+    """Return the ``operator(schema.name`` words whose function is not declared immutable."""
     named = {word: word.removeprefix("operator(").replace('"', "").rpartition(".") for word in words}
     rows = rows_of(conn, _OPERATORS, {"names": [name for _, _, name in named.values()]}) if named else []
     found = {(row["schema"], row["name"]) for row in rows}

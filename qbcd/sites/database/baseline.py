@@ -1,4 +1,4 @@
-"""The baseline of a stream in the database wing: one step that fills the replica, and the first batch if wanted."""
+"""The baseline in the database wing: one step fills the replica and, if wanted, a first batch."""
 
 from __future__ import annotations
 

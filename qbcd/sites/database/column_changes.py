@@ -1,10 +1,10 @@
-"""Other captured columns, or another restriction: one step that compares, with DDL on qbcd's own tables around it.
+"""A change of captured columns or restriction: DDL on qbcd's own tables and one comparison.
 
 See docs/design/protocol.md#rule-16.
 
-Tables get new columns before the step, in a transaction of their own, since DDL may commit by itself. The step fills
-them in the replica without an event and only then compares, so that changes written in between are found. Columns that
-are not captured any more leave the replica after it: until then the user may take the change back.
+Tables get new columns before the step, in their own transaction, since DDL may commit by itself. The step fills them
+in the replica without an event and only then compares, so it finds changes written in between. After the step, columns
+that are no longer captured are dropped from the replica; until then the user may undo the change.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from qbcd.strategies.in_source import OwnTable, sql_name
 
 
 def apply_change(poll: DatabasePoll, change: Change, compare: Sequence[Find]) -> StepResult:
-    """Take up a change of what is captured, and compare the rows.
+    """Apply a change of the captured definition, and compare the rows.
 
-    `compare` finds rows that differ by the columns that were and are captured.
-
-    Rows after a watermark are not compared: the next window has them.
+    `compare` finds rows that differ in columns that were and still are captured. Rows after a watermark are not
+    compared:
+    the next window has them.
     """
     strategy, keeps = poll.strategy, poll.strategy.keeps
     if change.columns:
         add_columns(poll, change)
-    poll.context.progress("comparing table and replica, since what is captured changed")
+    poll.context.progress("comparing table and replica, since columns or restriction changed")
     fills = bool(change.added) and keeps == "rows"
     comparable = keeps != "nothing" and (keeps != "keys" or change.where)
     request = StepRequest(
@@ -46,11 +46,11 @@ def apply_change(poll: DatabasePoll, change: Change, compare: Sequence[Find]) ->
 
 # -- qbcd's own tables -------------------------------------------------------------------------------------------------
 def add_columns(poll: DatabasePoll, change: Change) -> None:
-    """Add to the stream's tables the columns that they lack.
+    """Add missing columns to the stream's tables.
 
     Raises:
-        MissingPrivilege: The tables are a DBA's; the remedy has the statements.
-        SchemaChanged: The outbox has such a column, of another type, in batches that are kept.
+        MissingPrivilege: A DBA owns the tables; the remedy has the statements.
+        SchemaChanged: The outbox has such a column of another type, in batches that are kept.
     """
     context, connector, statements = poll.context, poll.context.source.connector, list[str]()
     with context.reading() as conn:
@@ -63,9 +63,9 @@ def add_columns(poll: DatabasePoll, change: Change) -> None:
 
 
 def _added_columns(poll: DatabasePoll, table: OwnTable, present: Table, change: Change) -> list[str]:
-    """Return ALTER TABLE for each column that `table` lacks.
+    """Return ALTER TABLE for each column that is missing in `table`.
 
-    A column that it has from an earlier time, with another type, is dropped first.
+    An old column of the same name and another type is dropped first.
     """
     context, strategy = poll.context, poll.strategy
     connector, name = context.source.connector, sql_name(context.source.connector, table.name)
@@ -90,7 +90,7 @@ def _added_columns(poll: DatabasePoll, table: OwnTable, present: Table, change: 
 
 
 def drop_columns(poll: DatabasePoll) -> None:
-    """Drop columns from the replica that are not captured any more.
+    """Drop columns from the replica that are no longer captured.
 
     A replica that a DBA owns keeps them, unused.
     """

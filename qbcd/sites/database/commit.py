@@ -1,4 +1,4 @@
-"""One step in the database wing: a transaction that finds changes, stages them, applies them to the replica, commits.
+"""A step of the database wing: one transaction finds, stages, applies and commits changes.
 
 Polls by one statement take one step, which seals its batch. Polls by ranges take many; their events collect in the
 open batch until it is sealed (`qbcd.sites.database.open_batch`, docs/design/architecture.md#data-flow).
@@ -33,7 +33,7 @@ from qbcd.strategies import OutboxSlice
 from qbcd.strategies.outbox import OPEN
 
 Counts = Mapping[str, int]  # events by op
-Find = Callable[[OutboxSlice], Statement]  # the statement that writes what it finds into a slice of the outbox
+Find = Callable[[OutboxSlice], Statement]  # returns the statement that writes changes into a slice of the outbox
 CARRIED = (  # entries of a checkpoint that the next one keeps unless a step changes them
     Entry.OPEN_BATCH,
     Entry.WATERMARK,
@@ -54,7 +54,7 @@ def _no_entries(session: Session, part: OutboxSlice, counts: Counts) -> Mapping[
 
 @dataclass(frozen=True)
 class StepRequest:
-    """The statements of a step, in the order in which they run, and what is committed with them.
+    """The statements of a step, in the order in which they run, and the entries that it commits.
 
     Attributes:
         begin: Runs first and returns True if there is anything to find; it also proves that the key is unique. None:
@@ -65,10 +65,10 @@ class StepRequest:
         after_find: Statements about the changes in the outbox, before they are counted.
         finish: Runs after the replica was changed, with the step's counts; returns entries for the checkpoint. They are
             committed even if nothing was found.
-        within: The only key range that the step is about; None for the whole table.
+        within: The only key range of the step; None for the whole table.
         keep_open: The events join the open batch; otherwise they are a batch of their own.
-        guarded: Deletes of earlier steps that count together with those of this one; None for a whole poll.
-        compare_all: All rows are compared, so the identity of the table is stored as it is now.
+        guarded: Deletes of earlier steps that count together with this step's; None for a whole poll.
+        compare_all: All rows are compared, so the checkpoint gets the table's identity of now.
         drop: Entries that the next checkpoint does not have.
     """
 
@@ -92,7 +92,7 @@ class StepResult:
     Attributes:
         counts: Events by op.
         header: The batch that the step sealed, if it sealed one.
-        accepted_source: Another server, or another meaning of equality, was accepted and stored.
+        accepted_source: Another server, or other rules of equality, were accepted and stored.
         seconds: Time that the statements about rows took.
         remarks: For the user.
     """
@@ -110,14 +110,14 @@ class StepResult:
 
 
 def run_step(poll: DatabasePoll, request: StepRequest) -> StepResult:
-    """Run one step; the leased row has advanced when it returns, if there was anything to commit.
+    """Run one step; it advances the leased row if there was anything to commit.
 
-    The order is that of the protocol (docs/design/protocol.md#section-a):
+    The protocol defines the order (docs/design/protocol.md#section-a):
 
     1. Lock the stream's row and the table; then check columns, server and key (docs/design/protocol.md#rule-9).
     2. List flagged rows (docs/design/protocol.md#rule-13); find changes into the outbox.
-    3. Count them for the guards (docs/design/protocol.md#rule-17); apply them to the replica, with the digests that
-       were found with them (docs/design/protocol.md#rule-12).
+    3. Count them for the guards (docs/design/protocol.md#rule-17); apply them to the replica, with the digests of the
+       same read (docs/design/protocol.md#rule-12).
     4. Commit events, replica and checkpoint together. A comparison that needs two steps makes two batches, so no key
        is in a batch twice (docs/design/protocol.md#rule-14).
     """
@@ -141,7 +141,7 @@ def run_step(poll: DatabasePoll, request: StepRequest) -> StepResult:
         counts = _apply(poll, session, request, part) if found else {}
         seconds = time.monotonic() - began
         entries = dict(request.finish(session, part, counts))
-        if not (found or server_changed or entries or _has_other_news(poll, request)):
+        if not (found or server_changed or entries or _checkpoint_changes(poll, request)):
             return StepResult(seconds=seconds)
         header = _batch_of(poll, session, request, counts) if found else None
         if header and request.keep_open:
@@ -164,7 +164,7 @@ def enter(context: DatabaseContext, session: Session, plan: StreamPlan, row: Str
     """
     connector, steady = context.source.connector, context.strategy(plan).steady
     lock = connector.sessions.lock_against_rewrite(plan.table)
-    if lock and steady:  # before the first statement that reads, whose state all others see
+    if lock and steady:  # before the first statement that reads: its state is that of all others
         session.run(lock)
     context.lock(session.connection, row)
     if lock and not steady:
@@ -209,7 +209,7 @@ def _apply(poll: DatabasePoll, session: Session, request: StepRequest, part: Out
     """Count the events in the outbox, check the guards, apply them to the replica.
 
     Raises:
-        GuardTripped: They delete too much.
+        GuardTripped: They delete too many rows.
         UnsafeKey: The replica's rows show that the key is not unique.
     """
     strategy = poll.strategy
@@ -217,12 +217,13 @@ def _apply(poll: DatabasePoll, session: Session, request: StepRequest, part: Out
     if counts.get("d") and strategy.keeps != "nothing":
         _guard(poll, request.guarded, counts)
     check_travels(poll, session, part)
-    moved = [session.run(s) for s in strategy.apply(part, request.within)]
+    applied = [session.run(s) for s in strategy.apply(part, request.within)]
     updates = counts.get("u", 0)
     expected = [counts.get("d", 0) + updates, counts.get("c", 0) + updates]
-    if strategy.keeps != "nothing" and moved[:2] != expected:
+    if strategy.keeps != "nothing" and applied[:2] != expected:
         raise UnsafeKey(
-            f"the key is not unique in the table: {moved[0]} old and {moved[1]} new rows for {tuple(expected)} changes",
+            f"the key is not unique in the table: {applied[0]} old and {applied[1]} new rows for {tuple(expected)} "
+            "changes",
             stream=poll.plan.stream,
             remedy="choose a key that is unique",
         )
@@ -243,7 +244,7 @@ def _guard(poll: DatabasePoll, earlier: Deletes | None, counts: Counts) -> None:
 
 
 def check_travels(poll: DatabasePoll, session: Session, part: OutboxSlice) -> None:
-    """Refuse values that a typed sink cannot take."""
+    """Refuse values that a typed sink cannot hold."""
     if poll.settings.typed:
         flags = session.one(poll.strategy.untravelled(part))
         positions = [i for i, flag in enumerate(flags) if flag]
@@ -252,7 +253,7 @@ def check_travels(poll: DatabasePoll, session: Session, part: OutboxSlice) -> No
 
 
 # -- batch and checkpoint ----------------------------------------------------------------------------------------------
-def _has_other_news(poll: DatabasePoll, request: StepRequest) -> bool:
+def _checkpoint_changes(poll: DatabasePoll, request: StepRequest) -> bool:
     """Return True if the checkpoint changes although no change was found."""
     checkpoint, plan = poll.leased.row.checkpoint, poll.plan
     if any(name in checkpoint for name in request.drop) or change_of(checkpoint, plan):
@@ -287,7 +288,7 @@ def _next_checkpoint(
     carried = present.carried(name for name in CARRIED if name not in request.drop)
     checkpoint = {**carried, **checkpoint_entries(poll, server, rows), **entries}
     if not request.compare_all and is_remade(present.entries, poll.plan):
-        checkpoint[Entry.MADE] = present.entries[Entry.MADE]  # until all rows were compared
+        checkpoint[Entry.MADE] = present.entries[Entry.MADE]  # keep the old identity until all rows are compared
     return checkpoint
 
 

@@ -1,4 +1,4 @@
-"""The context of a stream in the database wing: row, replica and outbox are in schema `qbcd` of the source."""
+"""The context of a stream in the database wing: its tables are in schema `qbcd`."""
 
 from __future__ import annotations
 
@@ -58,10 +58,7 @@ class DatabaseContext(StreamContext):
         self.store.lock(conn, self.stream, self.project.project_id, row.version, row.fencing_token)
 
     def strategy(self, plan: StreamPlan) -> InSource:
-        """Return the strategy of `plan`.
-
-        It is made once for all steps of a poll, which share one plan.
-        """
+        """Return the strategy of `plan`, cached for all steps of a poll, which share one plan."""
         if self._strategy is None or self._strategy[0] is not plan:
             make = cast(Callable[..., InSource], strategy_class(plan.strategy, dict(plan.options)))
             self._strategy = plan, make(self.source.connector, plan, self.source.schema)

@@ -1,4 +1,4 @@
-"""Checks before `prepare` that only streams with a replica in the source need: rights to write, indexes, queries."""
+"""Checks before `prepare` of streams with a source replica: write rights, indexes, queries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from qbcd.strategies.in_source import WriteRight
 
 
 def refuse_missing_rights(source: Source, session: Session, strategy: InSource, place: Place) -> None:
-    """Refuse a role that lacks a right on the captured table that an option needs.
+    """Refuse a role without a right on the captured table that an option needs.
 
     Raises:
         MissingPrivilege: Names the right and the option.
@@ -42,7 +42,7 @@ def _refuse_lacking(lacking: str, strategy: InSource, option: str, place: Place)
 
 
 def missing_right(connector: Connector, conn: Connection, table: Table, right: WriteRight) -> str:
-    """Return what the role lacks of `right` on `table`; empty if nothing."""
+    """Return the part of `right` on `table` that the role does not have; empty if it has all."""
     return connector.require(SupportsTableWrites).write_rights(
         conn, table, update=list(right.update), delete=right.delete
     )
@@ -71,10 +71,10 @@ def refuse_unordered_key(source: Source, session: Session, strategy: InSource, p
 
 
 def refuse_other_columns(source: Source, session: Session, strategy: VbdDelta, place: Place) -> None:
-    """Refuse a query that has other columns once its views are written out.
+    """Refuse a query that has other columns once its views are expanded.
 
     Raises:
-        Refused: It has.
+        Refused: It has other columns.
     """
     connector, conn, plan = source.connector, session.connection, strategy.plan
     expanded = strategy.skeleton.prepared.tree.sql(dialect=connector.dialect)
@@ -86,7 +86,7 @@ def refuse_other_columns(source: Source, session: Session, strategy: VbdDelta, p
             ]
             for text in (expanded, plan.table.query)
         )
-        problem = "" if ours == theirs else f"the source takes its columns for {ours}, and not {theirs}"
+        problem = "" if ours == theirs else f"its columns would be {ours}, and not {theirs}"
     except DBAPIError as error:
         problem = source.explain(error, plan.stream).what
     if problem:
@@ -109,8 +109,8 @@ def grants(
         connector: The source's.
         conn: A session of the role.
         strategy: The stream's.
-        watermarks: Timestamps that the stream reads by.
-        role: As the server calls it.
+        watermarks: The stream's timestamps.
+        role: The role's name on the server.
     """
     table = strategy.plan.table
     found = dict.fromkeys(grant for one in watermarks for grant in session_grants(connector, conn, one, role))

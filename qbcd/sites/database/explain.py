@@ -1,4 +1,4 @@
-"""Statements of a poll with titles, as several modes have them; nothing is run here."""
+"""Statements of a poll with titles, for several modes; this module runs none of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def apply_statements(
 ) -> list[ExplainedStatement]:
     """Return the statements that count the found changes and apply them to the replica."""
     statements = strategy.apply(part, within)
-    titles = [] if strategy.keeps == "nothing" else ["take old images out of the replica", "put new ones into it"]
+    titles = [] if strategy.keeps == "nothing" else ["delete old images from the replica", "insert new images"]
     titles += ["write the checksums back"] if len(statements) > len(titles) else []
     return [
         ExplainedStatement("count them for the guards", place, strategy.counts(part)),
@@ -35,7 +35,7 @@ def apply_statements(
 def range_statements(
     context: DatabaseContext, strategy: ByRanges, title: str, row: StreamRow | None
 ) -> list[ExplainedStatement]:
-    """Return the statements of the visit of one range; `title` says what they look for."""
+    """Return the statements that poll one range; `title` names the changes that they find."""
     within, count = _example_range(context, row)
     part = OutboxSlice(row.epoch if row else 0, OPEN)
     place = f"source {context.source.name}, a transaction for each step ({count})"
@@ -53,5 +53,5 @@ def _example_range(context: DatabaseContext, row: StreamRow | None) -> tuple[Key
         with context.reading() as conn:
             known = context.store.ranges(conn, context.stream)
     if not known:
-        return KeyRange(1, None, None), "ranges are cut at prepare"
+        return KeyRange(1, None, None), "ranges are built at prepare"
     return known[len(known) // 2], counted(len(known), "range")

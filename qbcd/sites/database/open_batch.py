@@ -1,4 +1,4 @@
-"""The open batch: events of several steps, which get their numbers and are delivered together once it is sealed."""
+"""The open batch: events of several steps, numbered and delivered together when sealed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def extended(checkpoint: Checkpoint, header: BatchHeader) -> dict[str, Any]:
 def seal(poll: DatabasePoll) -> BatchHeader | None:
     """Number the events of the open batch and commit it as the next batch.
 
-    None if no batch is open.
+    The result is None if no batch is open.
     """
     context, leased = poll.context, poll.leased
     batch = open_header(leased.checkpoint)

@@ -1,4 +1,4 @@
-"""qbcd's own tables of a stream in the source: created at prepare, or by a DBA before it, and dropped at reset."""
+"""qbcd's own tables of a stream in the source: created by prepare or a DBA, dropped by reset."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def create_tables(context: DatabaseContext, plan: StreamPlan, leased: LeasedStre
 
     Tables of an unfinished `prepare` are dropped first if their columns differ.
 
-    Under the lease, and not before: tables that look unfinished may belong to a `prepare` that is about to commit.
+    Call it under the lease: tables that look unfinished may belong to a `prepare` that is about to commit.
     """
     strategy, connector = context.strategy(plan), context.source.connector
     tables, statements = list(zip(strategy.tables(), strategy.ddl(), strict=True)), []
@@ -60,10 +60,7 @@ def create_tables(context: DatabaseContext, plan: StreamPlan, leased: LeasedStre
 
 
 def _refuse_orphaned(context: DatabaseContext, conn: Connection, present: Sequence[tuple[str, str]]) -> None:
-    """Refuse tables with rows of a stream that has no baseline.
-
-    Its row, which says what they are, was deleted.
-    """
+    """Refuse tables with rows of a stream without baseline: its row was deleted."""
     if context.store.holds(conn, context.stream) or holds_rows(conn, [lightweight(n, schema=s) for s, n in present]):
         raise StateConflict(
             f"its own tables in schema {context.source.schema} hold rows, though it was never prepared: its row in "
@@ -91,7 +88,7 @@ def _create_index(context: DatabaseContext, plan: StreamPlan) -> None:
 
 @contextmanager
 def _explaining_rights(context: DatabaseContext, plan: StreamPlan) -> Iterator[None]:
-    """Say in errors what a role without the right to create tables can do."""
+    """Add to errors the choices of a role without the right to create tables."""
     source = context.source
     try:
         yield
@@ -117,7 +114,7 @@ def ddl(context: DatabaseContext, plan: StreamPlan, watermarks: Sequence[Waterma
     Args:
         context: The stream's.
         plan: Its plan.
-        watermarks: Timestamps that it reads by.
+        watermarks: The stream's timestamps.
     """
     connector, schema = context.source.connector, context.source.schema
     strategy = context.strategy(plan)
@@ -135,7 +132,7 @@ def ddl(context: DatabaseContext, plan: StreamPlan, watermarks: Sequence[Waterma
 
 
 def exist(context: DatabaseContext, plan: StreamPlan) -> bool:
-    """Return True if everything that `prepare` creates exists, whoever created it."""
+    """Return True if everything that `prepare` creates exists, also if a DBA created it."""
     connector = context.source.connector
     with context.reading() as conn:
         own = [table.name for table in context.strategy(plan).tables()]
@@ -151,7 +148,7 @@ def forget(context: DatabaseContext, leased: LeasedStream) -> None:
     try:
         run_alone(context, [_drop(connector, table) for table in tables], leased)
     except MissingPrivilege:
-        # A DBA created the tables, and they are the DBA's to drop; their rows are ours.
+        # A DBA owns the tables, so only their rows are deleted.
         with context.reading() as conn:
             existing = _existing(connector, conn, tables)
         run_alone(context, [f"DELETE FROM {sql_name(connector, table)}" for table in existing], leased)
@@ -170,12 +167,10 @@ def _layout(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def run_alone(context: DatabaseContext, statements: Sequence[str], leased: LeasedStream) -> None:
-    """Run repeatable statements in a transaction of their own.
+    """Run repeatable statements in a transaction while another session locks the stream's row.
 
-    Another session locks the stream's row meanwhile.
-
-    DDL may commit by itself and would release the row after the first statement; a poller that took the stream over
-    then would run into the others.
+    DDL may commit by itself and would release the row after the first statement. A poller that took over the stream
+    then would meet the other statements.
     """
     with context.writing() as guard:
         context.lock(guard, leased.row)

@@ -1,4 +1,4 @@
-"""Changes of the source that decide, before a poll reads rows, if all rows have to be compared."""
+"""Changes of the source that decide, before a poll reads rows, if it must compare all rows."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from qbcd.sites.source_changes import is_remade
 
 @dataclass(frozen=True)
 class PollStart:
-    """The state in which a poll finds stream and source.
+    """The state of stream and source at the start of a poll.
 
     Attributes:
         change: Other captured columns, or another restriction.
-        server_changed: The server, or its meaning of equality, is another one.
+        server_changed: The server, or its rules of equality, are other ones.
         table_changed: The table, or a column that polls read, is or may be another one of the same name.
         rows: Rows of the replica.
         began: When it began, by the monotonic clock.
@@ -32,7 +32,7 @@ class PollStart:
 
     @property
     def compare_all(self) -> bool:
-        """Compare all rows, since timestamps or digests say nothing about what was read before."""
+        """True if all rows must be compared, since old timestamps or digests are not comparable."""
         return self.server_changed or self.table_changed
 
     @property
@@ -42,9 +42,7 @@ class PollStart:
 
 
 def server_changed(poll: DatabasePoll) -> bool:
-    """Return True if the server, or its meaning of equality, is another one.
-
-    Every value must then be compared.
+    """Return True if server or rules of equality changed: every value must then be compared.
 
     Raises:
         SourceChanged: The user has not accepted it, or the replica has no values to compare with
@@ -64,12 +62,10 @@ def server_changed(poll: DatabasePoll) -> bool:
 
 
 def table_changed(poll: DatabasePoll) -> bool:
-    """Return True if the table, or a column that polls read, may be another one.
-
-    Its name is the same.
+    """Return True if the table, or a column that polls read, may be another of the same name.
 
     Raises:
-        SchemaChanged: It is, and the replica has no values to compare with.
+        SchemaChanged: It is another one, and the replica has no values to compare with.
     """
     plan, checkpoint, keeps = poll.plan, poll.leased.row.checkpoint, poll.strategy.keeps
     surely = is_remade(checkpoint, plan, surely=True)

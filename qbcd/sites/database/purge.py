@@ -1,6 +1,6 @@
-"""Purge of flagged rows (TDI, ATDI): which are listed for it, and which of the listed ones may be removed.
+"""Purge of flagged rows (TDI, ATDI): list candidates, remove those that all streams have read.
 
-A row is listed in the step that reports it. It is removed before a later poll, if it is still as it was seen and all
+A row is listed in the step that reports it. It is removed before a later poll, if it has not changed since and all
 streams that read the table by a timestamp have read it (docs/design/protocol.md#rule-13).
 """
 
@@ -40,14 +40,14 @@ def list_flagged(strategy: Tdi, new: Window | None, known: Window | None) -> lis
     Args:
         strategy: The stream's.
         new: Window of rows that are new to the stream: flagged ones are listed even if the replica never had them.
-        known: Window of rows that are compared again: flagged ones are listed if the replica still has them, since
-            then the step reports them. Rows flagged while `purge` was off stay in the table.
+        known: Window of rows that are compared again: flagged ones are listed if the replica still has them, because
+            the step reports these. Rows flagged while `purge` was off stay in the table.
     """
     # The list is kept up to date while `purge` is off: the user may switch it on again.
     statements = [strategy.forget_unflagged()] if strategy.plan.where else []
     if strategy.purges:
         statements += [strategy.note_flagged(new)] if new else []
-        statements += [strategy.note_flagged(known, told=True)] if known else []
+        statements += [strategy.note_flagged(known, reported=True)] if known else []
     return statements
 
 
@@ -55,8 +55,7 @@ def purge(poll: DatabasePoll, strategy: Tdi) -> str:
     """Remove the flagged rows that earlier batches reported; those batches are durable by now.
 
     Returns:
-        A remark if rows stay: the source rejects their removal, or it is not known how far every stream has read.
-        Nothing was removed then.
+        A remark if all listed rows stay: the source rejects their removal, or the position of a stream is not known.
     """
     context, plan = poll.context, poll.plan
     if not strategy.purges:
@@ -114,8 +113,8 @@ class Readers:
 
     Attributes:
         passed: The position up to which each has read the table's own rows.
-        busy: Some stream's baseline is being read; it may see a state from before a row was flagged.
-        doubt: Why it is not known what some stream has read; empty if it is known of all.
+        busy: A stream's baseline is being read; it may see a state from before a row was flagged.
+        doubt: The reason that a stream's position is not known; empty if all are known.
     """
 
     passed: Sequence[ReadPosition] = ()
@@ -127,7 +126,7 @@ class Readers:
 class _Read:
     """A relation that a stream reads by a timestamp.
 
-    `passed` is None if its checkpoint does not say how far.
+    `passed` is None if its checkpoint has no watermark.
     """
 
     stream: str
@@ -136,10 +135,7 @@ class _Read:
 
 
 def readers_of(context: DatabaseContext, session: Session, plan: StreamPlan, server: str) -> Readers:
-    """Return the streams that read the plan's table on `server` by a timestamp.
-
-    The plan's own stream is among them.
-    """
+    """Return the streams, including the plan's, that read the table on `server` by a timestamp."""
     rows: list[StreamRow] = []
     try:
         for conn, store in _stores(context, session):
@@ -181,27 +177,27 @@ def _reads(row: StreamRow) -> Iterator[_Read]:
         relation = ".".join(checkpoint[Entry.SHAPE]["table"])
         yield _read(row, relation, options.get("timestamp"), checkpoint[Entry.WATERMARK])
     named = {fold(name): columns for name, columns in options.get("timestamps") or ()}
-    for relation, mark in checkpoint.get(Entry.TABLE_WATERMARKS, {}).items():
-        yield _read(row, relation, named.get(fold(relation)), mark)
+    for relation, entry in checkpoint.get(Entry.TABLE_WATERMARKS, {}).items():
+        yield _read(row, relation, named.get(fold(relation)), entry)
 
 
-def _read(row: StreamRow, relation: str, columns: Any, mark: Mapping[str, Any]) -> _Read:
+def _read(row: StreamRow, relation: str, columns: Any, entry: Mapping[str, Any]) -> _Read:
     names = (columns,) if isinstance(columns, str) else tuple(columns or ())
     zone = row.checkpoint[Entry.REQUESTED].get("options", {}).get("zone")
     return _Read(
-        row.stream, relation, ReadPosition(names, zone, mark["at"]) if names and mark["at"] is not None else None
+        row.stream, relation, ReadPosition(names, zone, entry["at"]) if names and entry["at"] is not None else None
     )
 
 
 def _doubt(read: _Read, plan: StreamPlan, overlap: str) -> str:
     """Return why it is not known which of the table's rows a stream has read.
 
-    Empty if it is known, or if the stream reads none.
+    It is empty if it is known, or if none.
     """
     if overlap == "through":
         return f"reads it through {read.relation}, and it cannot be known how far"
     if overlap and read.passed is None:
         return f"reads {read.relation} by a timestamp, and has read nothing yet"
     if overlap and read.passed and not read.passed.fits(plan.table):
-        return f"reads {read.relation} by {', '.join(read.passed.names)}, which {plan.table.label} has not"
+        return f"reads {read.relation} by {', '.join(read.passed.names)}, which {plan.table.label} does not have"
     return ""

@@ -1,12 +1,12 @@
-"""Poll of variant delta: changed rows of a query's base tables, the keys of its result that they affect, their rows.
+"""Poll of variant delta: find changed rows of base tables, affected keys, and their rows.
 
     read the clock and open transactions, for each timestamp -> in one transaction that sees one state:
     changed rows -> affected keys -> the query for them against the replica -> outbox, replica, lineage, watermarks
 
 An audit computes the whole query and fills the lineages again, for rows that changed without their timestamp.
 
-Windows have no upper end: a row that is seen when the query is computed is in the lineage too, whatever its timestamp
-says. The lower end is the watermark of the step before, so rows of transactions that were open then are read now.
+Windows have no upper end: a row that the query sees is in the lineage too, regardless of its timestamp. The lower end
+is the watermark of the step before, so rows of transactions that were open then are read now.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from qbcd.sites.watermark import NextWatermark, next_watermarks, remembering_set
 from qbcd.strategies import OutboxSlice, VbdDelta
 from qbcd.strategies.incremental.lineage import Lineage
 
-Marks = Mapping[str, Any]  # by base table: its watermark, as the checkpoint has it
+Entries = Mapping[str, Any]  # by base table: the checkpoint's entry of its watermark
 
 
 # -- baseline ----------------------------------------------------------------------------------------------------------
-def marks_before(context: DatabaseContext, strategy: VbdDelta) -> dict[str, Any]:
+def watermarks_before(context: DatabaseContext, strategy: VbdDelta) -> dict[str, Any]:
     """Return the checkpoint's entries for a baseline that is read after this.
 
     See docs/design/protocol.md#rule-6.
@@ -60,10 +60,7 @@ def poll_affected(poll: DatabasePoll, strategy: VbdDelta) -> StepResult:
 
 
 def poll_whole(poll: DatabasePoll, strategy: VbdDelta) -> StepResult:
-    """Compute the whole query and fill the lineages again.
-
-    Digests may have another meaning by now.
-    """
+    """Compute the whole query and fill the lineages again: old digests may not be comparable."""
     step, remarks = _begin(poll, strategy, {})
     request = StepRequest([strategy.all_differences], finish=step.refill, compare_all=True)
     return replace(run_step(poll, request), remarks=remarks)
@@ -80,17 +77,17 @@ def audit(poll: DatabasePoll, strategy: VbdDelta, began: float) -> StepResult:
     return run_step(poll, request)
 
 
-def _begin(poll: DatabasePoll, strategy: VbdDelta, known: Marks) -> tuple[_Step, tuple[str, ...]]:
+def _begin(poll: DatabasePoll, strategy: VbdDelta, known: Entries) -> tuple[_Step, tuple[str, ...]]:
     """Read the next watermarks; return the step and remarks for the user."""
     context, checkpoint, bases = poll.context, poll.leased.row.checkpoint, _bases(strategy)
-    _check_meaning(poll.plan, checkpoint.get(Entry.BASE_TABLES, {}), bases)
+    _check_references(poll.plan, checkpoint.get(Entry.BASE_TABLES, {}), bases)
     with remembering_set_back(context, poll.leased):
         ahead = _next_watermarks(context, strategy, known)
     hooks.reach("after_horizon")
-    known = {name: mark for name, mark in known.items() if not (name in ahead and ahead[name].reread)}
+    known = {name: entry for name, entry in known.items() if not (name in ahead and ahead[name].reread)}
     step = _Step(context, strategy, known, _entries(ahead), sweep=_sweep_due(poll, strategy))
     step.same_bases = checkpoint.get(Entry.BASE_TABLES) == bases
-    remarks = "; ".join(filter(None, dict.fromkeys(mark.remark for mark in ahead.values())))
+    remarks = "; ".join(filter(None, dict.fromkeys(one.remark for one in ahead.values())))
     return step, (remarks,) if remarks else ()
 
 
@@ -101,15 +98,15 @@ class _Step:
     Attributes:
         known: Watermarks up to which base tables were read.
         ahead: Watermarks after this step.
-        sweep: The store's clock if deleted rows are to be looked for, otherwise 0.
+        sweep: The store's clock if the step looks for deleted rows, otherwise 0.
         audit: The store's clock at the beginning of an audit, otherwise 0.
-        same_bases: The checkpoint has the base tables as they are; one of an early version does not.
+        same_bases: The checkpoint's base tables are those of now; a checkpoint of an early version has none.
     """
 
     context: DatabaseContext
     strategy: VbdDelta
-    known: Marks
-    ahead: Marks
+    known: Entries
+    ahead: Entries
     sweep: float
     audit: float = 0.0
     same_bases: bool = True
@@ -139,15 +136,15 @@ class _Step:
         return True
 
     def _find(self, session: Session, lineage: Lineage) -> int:
-        mark = self.known.get(lineage.name)
-        since = mark["at"] if mark else None
+        entry = self.known.get(lineage.name)
+        since = entry["at"] if entry else None
         found = session.run(lineage.find(since))
-        if lineage.marked is None or since is None or self.sweep:
-            found += session.run(lineage.find_gone())
+        if lineage.watermarked is None or since is None or self.sweep:
+            found += session.run(lineage.find_deleted())
         return found
 
     def finish(self, session: Session, part: OutboxSlice, counts: Counts) -> Mapping[str, Any]:
-        """Bring the lineages up to date; return the new watermarks if anything moved."""
+        """Update the lineages; return the new watermarks if anything changed."""
         for lineage in self.changed:
             for statement in lineage.follow():
                 session.run(statement)
@@ -169,15 +166,15 @@ class _Step:
         return {**entries, Entry.SWEPT: self.sweep} if self.sweep else entries
 
 
-def _next_watermarks(context: DatabaseContext, strategy: VbdDelta, known: Marks) -> dict[str, NextWatermark]:
+def _next_watermarks(context: DatabaseContext, strategy: VbdDelta, known: Entries) -> dict[str, NextWatermark]:
     """Return, by base table, the watermark after a step that begins now."""
-    marked = {lineage.name: lineage.marked for lineage in strategy.lineages if lineage.marked is not None}
-    found = next_watermarks(context.source, [(one, known.get(name)) for name, one in marked.items()])
-    return dict(zip(marked, found, strict=True))
+    strategies = {lineage.name: lineage.watermarked for lineage in strategy.lineages if lineage.watermarked is not None}
+    found = next_watermarks(context.source, [(one, known.get(name)) for name, one in strategies.items()])
+    return dict(zip(strategies, found, strict=True))
 
 
 def _entries(ahead: Mapping[str, NextWatermark]) -> dict[str, Any]:
-    return {name: mark.entry for name, mark in ahead.items()}
+    return {name: one.entry for name, one in ahead.items()}
 
 
 def _bases(strategy: VbdDelta) -> dict[str, Any]:
@@ -185,10 +182,8 @@ def _bases(strategy: VbdDelta) -> dict[str, Any]:
     return {lineage.name: lineage.shape() for lineage in strategy.lineages}
 
 
-def _check_meaning(plan: StreamPlan, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse a query whose text refers to other columns than before.
-
-    A new column may have taken over a name.
+def _check_references(plan: StreamPlan, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuse a query whose text refers to other columns than before, by a new column of that name.
 
     Raises:
         SchemaChanged: Names the column.
@@ -197,16 +192,16 @@ def _check_meaning(plan: StreamPlan, then: Mapping[str, Any], now: Mapping[str, 
         others = sorted(set(shape["columns"]) - set(then.get(name, shape)["columns"]))
         if others:
             raise SchemaChanged(
-                f"the query speaks of column {others[0]!r} of {name} now, and did not before: columns were added, "
-                "dropped or renamed, and its text has another meaning",
+                f"the query refers to column {others[0]!r} of {name} now, and did not before: columns were added, "
+                "dropped or renamed, so its text has another meaning",
                 stream=plan.stream,
-                remedy="write in the query whose each column is; then qbcd reset and prepare it again, or undo the "
-                "change at the source",
+                remedy="qualify each column in the query with its table; then qbcd reset and prepare it again, or undo "
+                "the change at the source",
             )
 
 
 def _sweep_due(poll: DatabasePoll, strategy: VbdDelta) -> float:
-    """Return the store's clock if it is time to look for deleted rows, otherwise 0."""
+    """Return the store's clock if a sweep for deleted rows is due, otherwise 0."""
     if strategy.deletes is None:
         return 0.0
     with poll.context.reading() as conn:

@@ -1,4 +1,4 @@
-"""Poll by ranges: visit key ranges in short transactions, each compared and applied by itself (ID, TLCS, sweeps).
+"""Poll by ranges: compare and apply key ranges in short transactions (ID, TLCS, sweeps).
 
     choose ranges -> steps of about `target` each -> split and merge ranges -> seal
 
@@ -29,7 +29,7 @@ from qbcd.strategies import ByRanges, OutboxSlice
 
 SEAL_AT = 100_000  # events
 TARGET = timedelta(milliseconds=500)
-FIRST_ROWS = 10_000.0  # of the first step, whose duration is not known yet
+FIRST_ROWS = 10_000.0  # of the first step: no duration is known yet
 
 
 @dataclass
@@ -89,11 +89,10 @@ class RangePoll:
         if header:
             yield header
 
-    # -- which ranges ------------------------------------------------------------------------------------------------
+    # -- choice of ranges
+    # ------------------------------------------------------------------------------------------------
     def _begin_pass(self, known: Sequence[StoredRange], now: float) -> Pass:
-        """Return the pass in progress, or a new one.
-
-        Before a new one, key and size of the table are checked.
+        """Return the pass in progress, or a new one after a check of key and size of the table.
 
         Raises:
             UnsafeKey: The key is NULL in some rows.
@@ -108,7 +107,7 @@ class RangePoll:
             check_null_keys(session, strategy, plan)
             # A row that has left the restriction is missing from the count, and no sweep deletes it.
             uncountable = strategy.sweeps and plan.where
-            if strategy.keeps == "nothing" or not strategy.tells_gone or not rows or uncountable:
+            if strategy.keeps == "nothing" or not strategy.reports_deletes or not rows or uncountable:
                 return state
             count = int(session.one(strategy.row_count()).n)
         if count < rows:
@@ -134,7 +133,7 @@ class RangePoll:
             step = left[:1] if rate else schedule.next_step(left, rows)
             left = left[len(step) :]
             began = time.monotonic()
-            self.context.progress(f"comparing ranges, {len(left):,} to go")
+            self.context.progress(f"comparing ranges, {len(left):,} left")
             spent = self._step(step)
             if rate:
                 self.context.rest(1 / float(rate) - (time.monotonic() - began))

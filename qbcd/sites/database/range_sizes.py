@@ -1,4 +1,4 @@
-"""Sizes of key ranges in the database wing: built at prepare, split if they outgrow their size, merged if small.
+"""Sizes of key ranges in the database wing: built at prepare, split if large, merged if small.
 
 Bounds come from the source, range ids are never reused, and a pass continues by key bounds: the parts of a range
 inherit its last visit, a merged range takes the older one (docs/design/protocol.md#rule-11).
@@ -32,17 +32,14 @@ def build_ranges(
         The stream's row, and the rows of a usual range.
     """
     bare = _build(session, context, strategy, row.next_range_id)
-    now = context.store.now(session.connection)  # the baseline has just read each of them
+    now = context.store.now(session.connection)  # the baseline has just read all ranges
     found = [replace(r, last_visited=now) for r in _counted(session, context, strategy, bare)]
     row = context.store.replace_ranges(session.connection, row, found)
     return row, max(1.0, sum(r.rows for r in found) / len(found))
 
 
 def rebuild(poll: DatabasePoll, strategy: ByRanges) -> None:
-    """Build all ranges again, in a step of its own.
-
-    Another collation may have put the old bounds out of order.
-    """
+    """Build all ranges again, in a separate step: another collation changes the order of bounds."""
     context, leased = poll.context, poll.leased
     with context.source.write(context.stream) as session:
         row = leased.row
@@ -54,7 +51,7 @@ def rebuild(poll: DatabasePoll, strategy: ByRanges) -> None:
 
 
 def resize(poll: DatabasePoll, strategy: ByRanges) -> None:
-    """Split large ranges and merge small ones, in a step of its own that finds no changes."""
+    """Split large ranges and merge small ones, in a separate step without changes of rows."""
     context, leased = poll.context, poll.leased
     usual = float(leased.row.checkpoint[Entry.USUAL_RANGE])
     with context.reading() as conn:

@@ -1,7 +1,7 @@
-"""The site in the source database: replica and outbox are tables of schema `qbcd`, each step is one transaction.
+"""The site in the source database: tables in schema `qbcd`, each step one transaction.
 
-How a poll reads the source depends on the strategy's mode (`qbcd.sites.database.modes`); the transaction of a step is
-the same for all (`qbcd.sites.database.commit`).
+The strategy's mode decides the reads of a poll (`qbcd.sites.database.modes`); the transaction of a step is the same for
+all modes (`qbcd.sites.database.commit`).
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class DatabaseSite(Site):
         ]
         spark = context.spark.get()
         rows = source_rows(spark, context.source, context.stream, parts, init=pins, at_once=readers)
-        # A driver may read a value as a wider type than it travels as: a float as a double.
+        # A driver may read a value as a wider type than its wire type: a float as a double.
         return rows.selectExpr(*casts(event_fields([travel for _, travel in header.columns])))
 
     def collect(self, plan: StreamPlan, leased: LeasedStream, settings: Settings) -> None:
@@ -149,6 +149,6 @@ class DatabaseSite(Site):
 
 
 def _keys(session: Session, strategy: InSource, part: OutboxSlice) -> list[tuple[str, str]]:
-    """Return op and key of the first rows of a part of the outbox."""
+    """Return op and key of the first rows of a slice of the outbox."""
     rows = session.rows(strategy.differing_keys(part, LISTED + 1))
     return [(row.op.strip(), ", ".join(map(str, tuple(row)[1:]))) for row in rows]

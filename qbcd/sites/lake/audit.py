@@ -1,7 +1,7 @@
-"""Compare a lake replica with all that its source has before the watermark: for an audit, and for `verify`.
+"""Compare a lake replica with its source up to the watermark, for audits and for `verify`.
 
-Ranges whose row digests differ from the replica's own rows are fetched. Rows past the watermark come too, whatever the
-restriction says about them, because nothing can be said about their keys yet (docs/design/protocol.md#rule-19).
+Ranges whose row digests differ from the replica's own rows are fetched. Rows past the watermark are fetched too,
+regardless of the restriction, because differences of their keys are not final yet (docs/design/protocol.md#rule-19).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SETTLED = (("shown", "int"), ("settled", "int"))  # the restriction holds for th
 
 
 def suspects(poll: TablePoll) -> list[StoredRange]:
-    """Return the ranges, as the source has them, whose rows differ from the rows in the replica's files."""
+    """Return the ranges, with the source's counts, whose rows differ from the replica's files."""
     known = poll.due.known
     now = checksums(replace(poll, strategy=poll.strategy.row_checksums()), known)
     own = with_counts(poll.context.stream, known, diff.sums(replica_rows(poll, known)))
@@ -65,7 +65,10 @@ def _fields(poll: LakePoll) -> Fields:
 
 
 def audit(poll: LakePoll, began: float) -> Detection:
-    """Do one audit in one step; the interval to the next starts at `began`, in seconds of the store's clock."""
+    """Do one audit in one step.
+
+    The interval to the next starts at `began`, in seconds of the store's clock.
+    """
     started, context, leased = time.monotonic(), poll.context, poll.leased
     known = poll.known_ranges()
     before = sum(r.rows for r in known)
@@ -89,7 +92,7 @@ def audit(poll: LakePoll, began: float) -> Detection:
 
 
 class AuditStep(PollStep):
-    """Repair the replica's rows of dirty ranges; the events have reason `audit`."""
+    """Fix the replica's rows of dirty ranges; the events have reason `audit`."""
 
     def __init__(self, poll: TablePoll, dirty: Sequence[StoredRange], fetched: FileSet) -> None:
         super().__init__(poll, fetched)
@@ -106,7 +109,7 @@ class AuditStep(PollStep):
         return write_batch(poll, changes, about)
 
     def ranges(self, found: WrittenBatch) -> RangeChanges:
-        # a range's checksum is that of the keys that the replica has in it after the batch
+        # a range's checksum covers the keys that the replica has in it after the batch
         poll, column = self.poll, self.poll.strategy.summed
         sums = diff.sums(diff.settled_keys(self.old, self.stage, column), column)
         return RangeChanges(with_counts(poll.context.stream, self.dirty, sums))

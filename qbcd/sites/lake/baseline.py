@@ -1,4 +1,4 @@
-"""The baseline of a stream in the lake wing: all rows become the first segment of the replica."""
+"""The baseline in the lake wing: all rows become the first segment of the replica."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ if TYPE_CHECKING:
 
 
 def take_baseline(poll: LakePoll) -> Detection:
-    """Read all rows and commit them as the replica; with `baseline_events` they are the first batch too."""
+    """Read all rows and commit them as the replica.
+
+    With `baseline_events` they are the first batch too.
+    """
     started, context, leased, strategy = time.monotonic(), poll.context, poll.leased, poll.strategy
     epoch = new_epoch(leased.row)
     watermark = first_watermark(context, strategy)  # before the rows (docs/design/protocol.md#rule-6)

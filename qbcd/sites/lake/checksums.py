@@ -1,4 +1,4 @@
-"""Range checksums and other small results, computed by the source on all connections at the same time."""
+"""Range checksums and other small results, read from the source on all connections at once."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from qbcd.wording import counted
 Range = TypeVar("Range", bound=KeyRange)
 Share = TypeVar("Share")
 
-FIRST_ROWS = 10_000.0  # of the first statement, whose duration is not known yet
-FETCHED_PER_SECOND = 100_000  # rows, at least: sizes fetching statements that must not last longer than some time
+FIRST_ROWS = 10_000.0  # of the first statement: no duration is known yet
+FETCHED_PER_SECOND = 100_000  # rows, at least: limits statements that must not last longer than some time
 
 
 def checksums(poll: TablePoll, known: Sequence[Range], texts: dict[int, str] | None = None) -> list[Range]:
-    """Return all `known` ranges with the row count and checksum that the source has now.
+    """Return all `known` ranges with the source's row count and checksum of now.
 
     Each connection computes its share in as few statements as possible. If the stream has a pace, the duration of the
     last statement sets the size of the next, and the poll rests between them.
@@ -69,7 +69,10 @@ def checksums(poll: TablePoll, known: Sequence[Range], texts: dict[int, str] | N
 
 
 def table_checksum(poll: TablePoll) -> tuple[int, int]:
-    """Return row count and checksum of the whole table; each connection scans its part of the storage once."""
+    """Return row count and checksum of the whole table.
+
+    Each connection scans its part of the storage once.
+    """
     rows = _gather(poll, poll.strategy.partitioning.totals(poll.settings.connections), _all_rows)
     return sum(int(row.n) for row in rows), sum(int(row.checksum) for row in rows)
 
@@ -91,13 +94,13 @@ def rows_of(poll: TablePoll, asked: Sequence[KeyRange], query: Query, most: int)
 
 
 def rows_at_once(strategy: IdRcs) -> float:
-    """Return how many rows one statement may fetch; unlimited for a stream without a pace."""
+    """Return the maximal rows of one fetching statement; unlimited for a stream without a pace."""
     target: timedelta | None = strategy.plan.option("target")
     return math.inf if target is None else FETCHED_PER_SECOND * target.total_seconds()
 
 
 def _gather(poll: TablePoll, shares: Sequence[Share], ask: Callable[[Session, Share], list[Any]]) -> list[Any]:
-    """Return the rows of all shares: the snapshot's session reads the first, a session of its own each other one."""
+    """Return the rows of all shares: the snapshot's session reads the first, new sessions the rest."""
     snapshot = poll.snapshot
 
     def elsewhere(share: Share) -> list[Any]:
@@ -129,7 +132,7 @@ def _all_rows(session: Session, share: Sequence[Statement]) -> list[Any]:
 
 
 def _in_steps(poll: TablePoll, with_leaves: bool, session: Session, share: Sequence[KeyRange]) -> list[Any]:
-    """Return checksums of one connection's share, by statements that last about as long as the pace says."""
+    """Return checksums of one connection's share, by statements of about the pace's duration."""
     partitioning, plan = poll.strategy.partitioning, poll.strategy.plan
     target = plan.option("target").total_seconds()
     left, size, found = list(share), FIRST_ROWS, list[Any]()

@@ -1,7 +1,7 @@
-"""The one step of the lake wing: compare, write the batch, advance ranges and checkpoint, commit all of it together.
+"""The step of the lake wing: compare, write the batch, commit it with ranges and checkpoint.
 
-The order is the protocol's (docs/design/protocol.md#rule-15): first new files that no commit names, then one
-transaction by compare-and-set that names them. `PollStep.run` is the only place that decides it.
+The protocol defines the order (docs/design/protocol.md#rule-15): first new files that no commit names, then one
+transaction by compare-and-set that names them. Only `PollStep.run` implements this order.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class RangeChanges:
 
 
 class PollStep(ABC):
-    """One step of a poll that has fetched rows: it compares them with the replica and commits what changed.
+    """One step of a poll with fetched rows: compare them with the replica and commit changes.
 
     Args:
         poll: The poll; its snapshot may be closed.
@@ -89,7 +89,7 @@ class PollStep(ABC):
         """Do the step; the row in `poll.leased` has advanced when it returns.
 
         Args:
-            checkpoint: Returns the next checkpoint by the batch; asked before the commit uses up a confirmation.
+            checkpoint: Returns the next checkpoint by the batch; called before the commit uses up a confirmation.
 
         Returns:
             The header of the batch, or None if nothing changed.
@@ -104,7 +104,7 @@ class PollStep(ABC):
         except BaseException:
             poll.context.files.discard(*self.fetched)
             raise
-        try:  # from here on the commit may have made fetched files a segment, even if its answer does not arrive
+        try:  # the commit may have made fetched files a segment, even if its answer does not arrive
             commit_step(poll, header, advanced, changes)
         finally:
             segment = changes.segment.segment if changes.segment else None
@@ -155,7 +155,10 @@ def write_batch(
 def write_with_growth(
     poll: TablePoll, changes: DataFrame, rows: int
 ) -> tuple[WrittenBatch, dict[int, tuple[int, int]]]:
-    """Write `changes` as `write_batch` does; also return by how many rows and by which checksum each range grows."""
+    """Write `changes` as `write_batch` does.
+
+    Also return by range the growth in rows and checksum.
+    """
     changes = changes.persist()
     try:
         found = write_batch(poll, changes, rows)
@@ -192,13 +195,13 @@ def _written(poll: TablePoll, changes: DataFrame, rows: int) -> WrittenBatch:
 
 
 def _unfit(plan: StreamPlan) -> dict[int, str]:
-    """Return by column the condition that a typed sink cannot hold an old value, which may predate all such sinks."""
+    """Return by column the condition that no typed sink can hold an old value."""
     found = {i: misfit(c.travel, f"b_{i}") for i, c in enumerate(plan.captured)}
     return {i: condition for i, condition in found.items() if condition}
 
 
 def new_batch(poll: LakePoll, found: WrittenBatch, *, epoch: int, ts_ms: int) -> BatchHeader | None:
-    """Return the header of `found` as the next batch, or None for an empty one, whose files are removed."""
+    """Return the header of `found` as the next batch; None if it is empty, and remove its files."""
     if not found.counts:
         poll.context.files.discard(found.part)
         return None
@@ -210,7 +213,9 @@ def new_batch(poll: LakePoll, found: WrittenBatch, *, epoch: int, ts_ms: int) ->
 def commit_step(
     poll: LakePoll, header: BatchHeader | None, checkpoint: Mapping[str, Any], changes: RangeChanges = RangeChanges()
 ) -> None:
-    """Commit batch, ranges and checkpoint by compare-and-set; the row in `poll.leased` has advanced when it returns.
+    """Commit batch, ranges and checkpoint by compare-and-set.
+
+    The row in `poll.leased` has advanced when it returns.
 
     Args:
         poll: The poll.
@@ -226,10 +231,10 @@ def commit_step(
         row = leased.row
         context.store.update_ranges(conn, context.stream, changes.kept)
         if new:
-            row = context.replica.take(conn, row, new, folded)
+            row = context.replica.add_segment(conn, row, new, folded)
         confirm(poll, conn)
         row = context.commit(conn, row, leased, header, dict(checkpoint))
     leased.row = row
     same_leaves = LeafNote.from_checkpoint(row.checkpoint).part == leaves_before
-    context.swept = context.swept and not new and same_leaves  # otherwise files have just lost their name
+    context.swept = context.swept and not new and same_leaves  # otherwise some files are no longer named
     hooks.reach("after_commit")

@@ -1,4 +1,4 @@
-"""Compaction under the lease: fold batches into the replica, merge small ranges, remove superseded files."""
+"""Compaction under the lease: merge batches and small ranges, remove superseded files."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from qbcd.state import Segment, StoredRange
 from qbcd.state.rows import merge_ranges
 from qbcd.strategies.partitions.base import Partitioning
 
-COMPACT_FRACTION = 0.25  # of the replica's rows: batches with more rows are folded in
+COMPACT_FRACTION = 0.25  # of the replica's rows: batches with more rows are merged into segments
 COMPACT_BATCHES = 50
 COMPACT_SEGMENTS = 20
-TOO_MANY = 2  # times the number of ranges that a table should have at most: then all are rewritten and merged
-SOME_SEGMENTS = 5  # from that number on the smaller ones are rewritten too, since each segment is a read of its own
-TAKEN_SEGMENTS = 5  # up to which the rows of a poll may become another segment
-ANEW_AT_MOST = 0.5  # of the replica's rows in ranges with changes: up to it only these ranges are rewritten
-WITH_UNREAD = 1.5  # times the replica's rows: files may have so many rows, including those that are no longer read
+TOO_MANY = 2  # times the maximal number of ranges of a table: above it, all are rewritten and merged
+SOME_SEGMENTS = 5  # from this number on the smaller ones are rewritten too, since each segment is a separate read
+TAKEN_SEGMENTS = 5  # up to this number, the rows of a poll may become another segment
+REWRITTEN_AT_MOST = 0.5  # of the replica's rows in ranges with changes: up to it only these ranges are rewritten
+WITH_UNREAD = 1.5  # times the replica's rows: maximal rows in files, including those that are no longer read
 
 
 def collect(poll: LakePoll) -> None:
-    """Fold large batches into the replica, remove expired batches and files that nothing names."""
+    """Merge large batches into segments, remove expired batches and files that nothing names."""
     changed = compact(poll)
     context, leased, row = poll.context, poll.leased, poll.leased.row
     store, stream = context.store, context.stream
@@ -42,7 +42,7 @@ def collect(poll: LakePoll) -> None:
             store.delete_batch(conn, stream, header.epoch, header.seq)
             changed = True
         context.swept = context.swept and not changed
-        if context.swept:  # no file has lost its name since the last sweep of this process
+        if context.swept:  # every file is still named since the last sweep of this process
             return
         store.expire_pins(conn, stream)
         pins = store.pins(conn, stream)
@@ -54,16 +54,18 @@ def collect(poll: LakePoll) -> None:
         context.swept = True
 
 
-def may_take(segments: Sequence[Segment], others: Sequence[StoredRange], fetched: Sequence[StoredRange]) -> bool:
-    """Return True if all rows of some ranges, which a poll fetched, should become their segment instead of a layer.
+def may_become_segment(
+    segments: Sequence[Segment], others: Sequence[StoredRange], fetched: Sequence[StoredRange]
+) -> bool:
+    """Return True if fetched rows of whole ranges should become their segment, not a layer.
 
-    That costs nothing: the rows are written already, and later reads of these ranges read this segment alone. But their
-    old rows remain, unread, in segments of other ranges, and each segment is a read of its own.
+    That costs nothing: the rows are written already, and later reads of these ranges read this segment only. But their
+    old rows remain, unread, in segments of other ranges, and each segment is a separate read.
 
     Args:
         segments: All segments.
         others: The ranges that were not fetched.
-        fetched: The fetched ranges, as they are now.
+        fetched: The fetched ranges, with their counts of now.
     """
     named = {r.segment for r in others}
     stored = _rows([s for s in segments if s.segment_id in named]) + _rows(fetched)
@@ -75,11 +77,13 @@ def _rows(pieces: Sequence[Segment] | Sequence[StoredRange]) -> int:
 
 
 def compact(poll: LakePoll) -> bool:
-    """Fold the batches into a new segment if batches or segments have become many; return True if it did.
+    """Merge the batches into a new segment if there are many batches or segments.
 
-    If changes keep to some ranges, only these are rewritten. Their old rows remain, unread, next to those of other
-    ranges, until they are too many. Rewritten ranges that have become small are merged in the same step: the count and
-    checksum of a merged range are the sums of its parts, and the source is not asked (docs/design/protocol.md#rule-11).
+    Return True if it did.
+
+    If only some ranges have changes, only these are rewritten. Their old rows remain, unread, next to rows of other
+    ranges, until they are too many. Small rewritten ranges are merged in the same step: the count and checksum of a
+    merged range are the sums of its parts, so no query of the source is needed (docs/design/protocol.md#rule-11).
     """
     context, settings, row = poll.context, poll.settings, poll.leased.row
     store, stream, partitioning = context.store, context.stream, poll.strategy.partitioning
@@ -115,7 +119,7 @@ def compact(poll: LakePoll) -> bool:
 def _to_rewrite(
     poll: LakePoll, pending: Sequence[BatchHeader], known: Sequence[StoredRange], segments: Sequence[Segment]
 ) -> Sequence[StoredRange]:
-    """Return the ranges with changes in the batches if they have few enough of the rows, otherwise all ranges.
+    """Return the ranges with changes in the batches if they have few rows, otherwise all ranges.
 
     If there are many segments, ranges of the smaller ones are added.
     """
@@ -128,12 +132,12 @@ def _to_rewrite(
     chosen = {r.range_id for r in changed}
     named = {r.segment for r in known if r.range_id not in chosen}
     rows, rewritten, left = _rows(known), _rows(changed), _rows([s for s in segments if s.segment_id in named])
-    few = rewritten <= ANEW_AT_MOST * rows and left + rewritten <= WITH_UNREAD * rows
+    few = rewritten <= REWRITTEN_AT_MOST * rows and left + rewritten <= WITH_UNREAD * rows
     return changed if changed and few else known
 
 
 def _last_batches(poll: LakePoll, pending: Sequence[BatchHeader]) -> dict[int, int]:
-    """Return by range the last batch with changes of it."""
+    """Return by range the last batch with changes of the range."""
     if not pending:
         return {}
     with poll.context.spark.for_rows(sum(h.size for h in pending)):
@@ -144,7 +148,10 @@ def _last_batches(poll: LakePoll, pending: Sequence[BatchHeader]) -> dict[int, i
 def _groups(
     partitioning: Partitioning, known: Sequence[StoredRange], chosen: set[int], size: int, small: float
 ) -> list[list[StoredRange]]:
-    """Return all ranges in order, in groups that become one range each; only adjacent `chosen` ranges are merged."""
+    """Return all ranges in order, in groups that become one range each.
+
+    Only adjacent `chosen` ranges are merged.
+    """
     groups: list[list[StoredRange]] = []
     for rewritten, found in itertools.groupby(known, key=lambda r: r.range_id in chosen):
         run = list(found)
@@ -153,6 +160,6 @@ def _groups(
 
 
 def _write(poll: LakePoll, rewritten: Sequence[StoredRange], ids: Mapping[int, int]) -> FileSet:
-    """Write the rows of ranges as they are after all batches, under other range ids where `ids` has them."""
+    """Write the rows of ranges after all batches; `ids` replaces range ids."""
     rows = diff.renumbered(replica_rows(poll, rewritten), ids)
     return poll.context.files.write(rows, stored_fields(poll), "segment", poll.leased)

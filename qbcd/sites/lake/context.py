@@ -1,4 +1,4 @@
-"""The context of a stream in the lake wing: the stream's row in the state database, its files in the workdir."""
+"""The context of a stream in the lake wing: a row in the state database, files in the workdir."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class LakeContext(StreamContext):
 
     Args:
         stream: The stream's name.
-        source: Where the table is.
-        project: The project's state database, which holds the stream's truth too.
-        spark: Starts Spark when rows must travel.
+        source: The database of the table.
+        project: The project's state database, which also has the stream's row.
+        spark: Starts Spark when rows are fetched.
         files: The stream's folder in the workdir.
     """
 
@@ -36,7 +36,7 @@ class LakeContext(StreamContext):
         super().__init__(stream, source, project, project.store, spark)
         self.files, self.folder = files, files.root
         self.replica = Replica(stream, self.store, files, spark)
-        self.swept = False  # by this process, since files were let go last
+        self.swept = False  # True if this process has swept since files were last released
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -61,7 +61,7 @@ class LakeContext(StreamContext):
         self.files.prove()
 
     def prove_whole(self) -> None:
-        """Prove that the stream's files are there and readable, in addition to what every context proves."""
+        """Prove that the stream's files exist and are readable, in addition to the shared checks."""
         super().prove_whole()
         for part in self._parts():
             try:

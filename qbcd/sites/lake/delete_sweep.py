@@ -1,9 +1,9 @@
-"""A sweep in the lake wing: find the keys of the replica that no longer exist in the source (paper 3.2.1).
+"""A sweep in the lake wing: find keys that no longer exist in the source (paper 3.2.1).
 
 See docs/design/protocol.md#rule-14.
 
-Row counts and key checksums show which ranges are dirty; a sweep fetches their keys and nothing else. It ignores rows
-that are new in a range, since the window finds them.
+Row counts and key checksums find dirty ranges; a sweep fetches only their keys. It ignores new rows of a range, since
+the window finds them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ FIELDS = [("range_id", "bigint"), ("key_id", "binary"), ("key_digest", "bigint")
 
 
 def sweep(poll: LakePoll, began: float) -> Detection:
-    """Sweep once; the interval to the next sweep starts at `began`, in seconds of the store's clock."""
+    """Sweep once.
+
+    The interval to the next sweep starts at `began`, in seconds of the store's clock.
+    """
     started, context, leased = time.monotonic(), poll.context, poll.leased
     known = poll.known_ranges()
     with open_snapshot(poll) as snapshot:
@@ -58,7 +61,7 @@ def sweep(poll: LakePoll, began: float) -> Detection:
 
 
 def fetch_keys(poll: TablePoll, asked: Sequence[StoredRange]) -> FileSet:
-    """Fetch the keys of `asked`, whatever the restriction says about their rows."""
+    """Fetch the keys of `asked`, regardless of the restriction."""
     poll.context.progress(f"fetching the keys of {counted(len(asked), 'range')}")
     return write_stage(poll, range_frame(poll, asked, poll.timestamps.keys), FIELDS)
 
@@ -69,7 +72,7 @@ def keys_of(poll: LakePoll, fetched: FileSet) -> DataFrame:
 
 
 class SweepStep(PollStep):
-    """Delete the replica's rows whose keys were not fetched, and move rows of split ranges to new ones."""
+    """Delete the replica's rows whose keys were not fetched, and move rows of split ranges."""
 
     def __init__(self, poll: TablePoll, plan: FetchPlan, fetched: FileSet) -> None:
         super().__init__(poll, fetched)
@@ -91,7 +94,7 @@ class SweepStep(PollStep):
         return RangeChanges([read[r.range_id] for r in plan.unsplit], segment)
 
     def _split(self, read: dict[int, StoredRange]) -> NewSegment:
-        """Write the replica's rows of split ranges under their new range ids, which the fetched keys have."""
+        """Write the replica's rows of split ranges under the new range ids of the fetched keys."""
         poll, children = self.poll, [r.range_id for r in self.plan.children]
         rows = diff.with_ranges_of(self.old, self.keys, children)
         segment = poll.context.files.write(rows, stored_fields(poll), "segment", poll.leased)

@@ -1,4 +1,4 @@
-"""Find dirty ranges: those whose checksum in the source differs from the replica's."""
+"""Search for dirty ranges: their checksum in the source differs from the replica's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from qbcd.wording import counted
 
 
 class EveryRow(PlanPath):
-    """Read all rows under new ranges, after digests or columns changed: even the order of bounds may be another one."""
+    """Read all rows under new ranges, after digests or columns changed.
+
+    Bounds may be out of order then.
+    """
 
     name = "every_row"
     is_optional = False
@@ -53,15 +56,15 @@ class RangeChecksums(PlanPath):
 
 
 def _check_lost(poll: TablePoll, old: list[StoredRange], dirty: list[StoredRange], scanned: int) -> None:
-    """Check the guards by the rows that ranges have lost, before any row travels.
+    """Check the guards by the decrease of range counts, before any row is fetched.
 
-    Only counts of one state show that. Counts of several states may miss rows that moved; then the batch decides.
+    Only counts of one state show it. Counts of several states may miss rows that moved; then the batch decides.
 
     Raises:
         GuardTripped: Too many rows are deleted.
     """
     strategy = poll.strategy
-    # a sweep deletes no row because `where` no longer holds for it
+    # a sweep does not delete rows that left the restriction
     restricted_sweep = strategy.checksum_template == "key_digests" and strategy.plan.where
     if not dirty or poll.snapshot.name is None or not strategy.deletes or restricted_sweep:
         return

@@ -1,4 +1,4 @@
-"""The ranges that a poll of the lake wing covers: all of them, or with ``per_poll`` those that are due.
+"""The ranges of a poll in the lake wing: all, or with ``per_poll`` those that are due.
 
 `qbcd.ranges.schedule` chooses the ranges, as for strategy ID. All due ranges are one step: they are read together, and
 one commit advances them, their visits and the pass.
@@ -24,11 +24,11 @@ class DueRanges:
 
     Attributes:
         due: Those ranges, in key order.
-        known: All ranges, as the replica has them.
-        rows_not_due: Rows that the replica has in all other ranges.
-        state: The pass that the poll belongs to; None where every poll covers all ranges.
+        known: All ranges, with the replica's counts.
+        rows_not_due: Rows of the replica in all other ranges.
+        state: The pass of the poll; None if every poll covers all ranges.
         begins: The pass begins with this poll.
-        now: Seconds of the store's clock before anything was read.
+        now: Seconds of the store's clock before the first read.
     """
 
     due: Sequence[StoredRange]
@@ -44,18 +44,20 @@ class DueRanges:
         return cls(known, known)
 
     def mark_visited(self, read: Iterable[StoredRange]) -> list[StoredRange]:
-        """Return the ranges with the time of this visit, if the poll belongs to a pass."""
+        """Return the ranges with the time of this poll, if the poll belongs to a pass."""
         return list(read) if self.state is None else [replace(r, last_visited=self.now) for r in read]
 
     def visited(self, read: Iterable[StoredRange], removed: Iterable[StoredRange] = ()) -> list[StoredRange]:
-        """Return the ranges to store: the `read` ones and, in a pass, all that are due and not `removed`."""
+        """Return the ranges to store: `read` and, in a pass, all that are due and not `removed`."""
         changed = {r.range_id: r for r in (*(self.due if self.state else ()), *read)}
         for one in removed:
             changed.pop(one.range_id, None)
         return self.mark_visited(changed.values())
 
     def checkpoint_entries(self, leased: LeasedStream, events: Mapping[int, int], deletes: int = 0) -> dict[str, Any]:
-        """Return the pass after this visit, which found `events` by range; empty without a pass.
+        """Return the entry of the pass after this poll, which found `events` by range.
+
+        It is empty without a pass.
 
         Call it before the commit, which uses up the user's confirmation.
         """

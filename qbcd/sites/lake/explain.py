@@ -1,4 +1,7 @@
-"""The statements of a poll in the lake wing, for `qbcd explain`; nothing is run."""
+"""The statements of a poll in the lake wing, for `qbcd explain`.
+
+This module runs none of them.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +27,11 @@ from qbcd.wording import counted
 
 _READ: Mapping[Consistency, str] = {
     "snapshot": "pinned to the same snapshot",
-    "range": "each range by one statement, in the state that it then has",
+    "range": "each range by one statement, in its state at that time",
 }
 
-_CUT: Mapping[type[Partitioning], str] = {
-    KeyPartitioning: "pick the ranges",
+_BOUNDS: Mapping[type[Partitioning], str] = {
+    KeyPartitioning: "choose the bounds of ranges",
     HashPartitioning: "count the rows, by which buckets of the key's hash are sized",
     PagePartitioning: "count rows and pages, by which ranges of pages are sized",
 }
@@ -46,7 +49,9 @@ def explain(
         known = due_ranges(plan, settings, Checkpoint(row.checkpoint), ranges, now).due
     asked = None if known else strategy.partitioning.bounds(settings.range_size(estimated(plan)))
     steps = (
-        [ExplainedStatement(f"{_CUT[type(strategy.partitioning)]} (once, at prepare)", place, asked)] if asked else []
+        [ExplainedStatement(f"{_BOUNDS[type(strategy.partitioning)]} (once, at prepare)", place, asked)]
+        if asked
+        else []
     )
     known = known or [KeyRange(1, None, None)]
     pins = Statement("; ".join(context.source.connector.sessions.pins()))
@@ -67,7 +72,7 @@ def _by_checksums(
     steps += _checksums(strategy, known, settings, place, with_leaves=with_leaves)
     written = recent_writes.statement(strategy, row.checkpoint, known[:1]) if row and row.prepared else None
     if written:
-        title = "keys of rows written since the last poll, in dirty ranges (here: the first), where large"
+        title = "keys of rows written since the last poll, in dirty ranges (here: the first), if these are large"
         steps.append(ExplainedStatement(title, place, written))
     steps.append(_fetch(strategy, "rows", fetched, place))
     if settings.audit and strategy.keeps == "rows":
@@ -84,7 +89,7 @@ def _by_window(
     window = next_window(strategy.watermarked, row if row and row.prepared else None)
     rows = strategy.window_images(known, window, typed=settings.typed)
     steps = [
-        ExplainedStatement("ask whether anything lies in the window", place, strategy.watermarked.any_row(window)),
+        ExplainedStatement("check if the window has any rows", place, strategy.watermarked.any_row(window)),
         ExplainedStatement("rows of the window, by Spark", place, rows),
     ]
     if strategy.plan.option("deletes"):
@@ -101,13 +106,13 @@ def _checksums(
     strategy: IdRcs, known: Sequence[KeyRange], settings: Settings, place: str, *, with_leaves: bool = False
 ) -> list[ExplainedStatement]:
     shares = strategy.partitioning.passes(known, settings.connections, leaves=with_leaves)
-    title = "key sums of a sweep" if isinstance(strategy, LakeTs) else "checksums"
+    title = "key checksums of a sweep" if isinstance(strategy, LakeTs) else "checksums"
     title += " of rows, for an audit" if not isinstance(strategy, LakeTs) and strategy.plan.strategy == "ts" else ""
     title += " of ranges and of their leaves" if with_leaves else ""
     if strategy.plan.option("per_poll"):
-        title = f"checksums of the {counted(len(known), 'range')} whose turn it is"
+        title = f"checksums of the {counted(len(known), 'range')} that are due"
     if strategy.plan.option("target"):
-        title += ", in shorter statements, as the pace wants them"
+        title += ", in shorter statements for the pace"
     return _by_connection(title, place, shares)
 
 
@@ -125,5 +130,5 @@ def _by_connection(title: str, place: str, shares: Sequence[Sequence[Statement]]
 
 
 def _fetch(strategy: IdRcs, what: str, statement: Statement, place: str) -> ExplainedStatement:
-    title = f"{what} of the ranges that differ (here: the first), by Spark, {_READ[strategy.consistency]}"
+    title = f"{what} of the dirty ranges (here: the first), by Spark, {_READ[strategy.consistency]}"
     return ExplainedStatement(title, place, statement)

@@ -1,4 +1,4 @@
-"""The plan of a fetch, and the checks that fetched rows are those that the checksums counted."""
+"""The plan of a fetch, and checks that the fetched rows match the checksums."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SPLIT_AT = 2  # times `rows_per_range`: a dirty range with more rows is split
 
 @dataclass(frozen=True)
 class RangeLeaves:
-    """Leaf checksums of a range, and the range's row count and checksum that they belong to.
+    """Leaf checksums of a range, with the row count and checksum of the range at that time.
 
     Attributes:
         text: The leaf checksums (`qbcd.ranges.leaves`).
@@ -41,17 +41,17 @@ class FetchPlan:
     checksums of the rows that were read.
 
     Attributes:
-        asked: Ranges to fetch, in key order: unsplit ranges and, in the place of their parents, children.
+        asked: Ranges to fetch, in key order: unsplit ranges, and children in place of their parents.
         parents: Ranges that are split or merged.
-        children: Ranges in the place of `parents`; the row count of a split one is an estimate.
-        old: Ranges to fetch as the replica has them, before they are split.
-        scanned: Rows that the source has now in the ranges that were compared.
-        leaves: Leaf checksums of all ranges as they are now; empty where they were not computed.
-        leaf_share: Share of rows in dirty leaves, of the ranges whose leaves were remembered.
-        merged: Those of the children that are merged from whole ranges: their row count is no estimate.
+        children: Ranges in place of `parents`; the row count of a split one is an estimate.
+        old: Ranges to fetch with the replica's counts, before they are split.
+        scanned: Rows of the source in the ranges that were compared.
+        leaves: Leaf checksums of all ranges now; empty if they were not computed.
+        leaf_share: Share of rows in dirty leaves, among the ranges whose leaves were stored.
+        merged: The children that are merged from whole ranges: their row count is no estimate.
         as_segment: The fetched rows become the replica's segment of all ranges in `asked`.
-        traced: The same plan for fewer rows, looked up by their keys, which may be the wrong ones.
-        asked_recent: The source was asked for recent writes (`qbcd.sites.lake.fetch.recent_writes`).
+        traced: The same plan for fewer rows, looked up by their keys, which may be wrong.
+        asked_recent: The source was queried for recent writes (`qbcd.sites.lake.fetch.recent_writes`).
     """
 
     asked: tuple[StoredRange, ...]
@@ -78,22 +78,22 @@ class FetchPlan:
 
     @property
     def is_split(self) -> bool:
-        """Some range is split."""
+        """True if a range is split."""
         return len(self.children) > len(self.merged)
 
     @property
     def in_leaves(self) -> bool:
-        """Only rows of some leaves are fetched."""
+        """True if only rows of some leaves are fetched."""
         return are_some(self.asked)
 
     @property
     def is_traced(self) -> bool:
-        """Rows of some ranges are looked up by key."""
+        """True if rows of some ranges are looked up by key."""
         return any(is_by_key(r) for r in self.asked)
 
     @property
     def passed(self) -> int:
-        """Approximate number of rows that the comparison reads, from the source and from the replica."""
+        """Approximate number of rows that the comparison reads from source and replica."""
         return self.fetched + sum(r.rows for r in self.old)
 
     @property
@@ -104,7 +104,7 @@ class FetchPlan:
 
     @property
     def unsplit(self) -> tuple[StoredRange, ...]:
-        """The ranges to fetch that are not split or merged, with the source's counts and checksums of now."""
+        """The ranges to fetch that are not split or merged, with the source's present counts."""
         new = {r.range_id for r in self.children}
         return tuple(r for r in self.asked if r.range_id not in new)
 
@@ -119,18 +119,18 @@ class FetchPlan:
 
 
 def total_of(leased: LeasedStream, plan: FetchPlan) -> int:
-    """Return the approximate size of the table: the replica's rows, or the rows counted if there are more."""
+    """Return the approximate size of the table: the replica's rows, or the counted ones if more."""
     return max(leased.checkpoint.rows, plan.scanned)
 
 
 def check_delta(stream: str, plan: FetchPlan, came: tuple[int, int | None], old: tuple[int, int | None]) -> None:
-    """Check rows that were looked up, and their old versions, against the growth of the ranges' checksums.
+    """Check rows that were looked up, and their old versions, against the growth of checksums.
 
     Args:
         stream: Name of the stream.
         plan: The plan by which they were fetched.
         came: Count and sum of digests of the fetched rows.
-        old: The same of the replica's rows that they are compared with.
+        old: Count and sum of digests of the replica's rows that they are compared with.
 
     Raises:
         TornRead: The growth differs, or a row has no digest.
@@ -146,13 +146,13 @@ def check_torn(stream: str, plan: FetchPlan, rows: int, checksum: int | None) ->
     """Check the rows that were read against the checksums of the same snapshot.
 
     Raises:
-        TornRead: They are other rows, or a row has no digest.
+        TornRead: Count or checksum differs, or a row has no digest.
     """
     wanted = sum(r.asked[0] for r in plan.dirty)
     if (rows, checksum) != (wanted, sum(r.asked[1] for r in plan.dirty)):
         raise TornRead(
-            f"{counted(len(plan.asked), 'range')} from {plan.asked[0].range_id} on brought {counted(rows, 'row')} "
-            f"where the checksums counted {wanted:,}, or others: the readers did not see one snapshot",
+            f"{counted(len(plan.asked), 'range')} from {plan.asked[0].range_id} on returned {counted(rows, 'row')} "
+            f"and the checksums counted {wanted:,}, or the rows differ: the readers did not see one snapshot",
             stream=stream,
             remedy=NO_SNAPSHOT,
         )

@@ -14,11 +14,11 @@ class LeafNote:
     """The entry about leaf checksums (`qbcd.sites.lake.fetch.leaf_checksums`).
 
     Attributes:
-        left: Number of further polls with changes but without use for leaves, after which they are forgotten; 0: not
-            in use.
+        left: Number of further polls with changes in which leaves may be useless before they are dropped; 0: not in
+            use.
         pause: Number of polls with changes in which leaves are not tried.
-        part: The file that remembers the checksums.
-        at_once: The checksums of all ranges include their leaves; otherwise only dirty ranges are asked for leaves.
+        part: The file with the checksums.
+        at_once: The checksums of all ranges include their leaves; otherwise only dirty ranges get leaf checksums.
     """
 
     left: int = 0
@@ -33,7 +33,7 @@ class LeafNote:
 
     @property
     def asks_for_all(self) -> bool:
-        """The next checksums of all ranges include their leaves, if that is possible."""
+        """True if the next checksums of all ranges include their leaves, if that is possible."""
         return self.left > 0 and self.at_once
 
     def as_entry(self) -> dict[str, Any]:
@@ -46,9 +46,9 @@ class RecentNote:
     """The entry about rows written since the last poll (`qbcd.sites.lake.fetch.recent_writes`).
 
     Attributes:
-        since: The source's own mark; rows that the last poll did not see are written at or after it.
-        share: Share of the dirty ranges' rows that had changed when there was last such a choice.
-        pause: Number of polls with changes in which the source is not asked.
+        since: A transaction id of the source; rows that the last poll did not see are written at or after it.
+        share: Share of the dirty ranges' rows that had changed when this path was last possible.
+        pause: Number of polls with changes in which the source is not queried.
     """
 
     since: str = ""
@@ -61,5 +61,8 @@ class RecentNote:
         return cls(**checkpoint.get(Entry.RECENT, {}))
 
     def as_entry(self, system_mark: str) -> dict[str, Any]:
-        """Return the entry of the next checkpoint with the snapshot's mark; without a mark there is none."""
+        """Return the entry of the next checkpoint with the snapshot's transaction id.
+
+        It is empty without one.
+        """
         return {Entry.RECENT: asdict(replace(self, since=system_mark))} if system_mark else {}

@@ -1,4 +1,4 @@
-"""The values that all steps of one poll of the lake wing share, and the snapshot that such a poll opens."""
+"""The values that all steps of one poll of the lake wing share, and its snapshot."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LakePoll(Poll):
         return self.strategy
 
     def known_ranges(self) -> list[StoredRange]:
-        """Return all ranges of the stream, as the replica has them."""
+        """Return all ranges of the stream, with the replica's counts."""
         with self.context.reading() as conn:
             return self.context.store.ranges(conn, self.context.stream)
 
@@ -48,7 +48,7 @@ class TablePoll(LakePoll):
     """A poll once its snapshot is open.
 
     Attributes:
-        snapshot: The source as this poll reads it; values in it remain valid after its session is closed.
+        snapshot: The source's state for this poll; its values remain valid after its session is closed.
         due: The ranges that the poll covers.
     """
 
@@ -61,7 +61,7 @@ def open_snapshot(poll: LakePoll) -> Iterator[Snapshot]:
     """Open a snapshot of the source and compare catalog and server with the checkpoint.
 
     Raises:
-        SourceChanged: Digests changed their meaning, and the replica has no values to compare instead.
+        SourceChanged: Old digests are not comparable, and the replica has no values to compare instead.
     """
     checkpoint, strategy = poll.leased.row.checkpoint, poll.strategy
     with snapshot_of(
@@ -74,7 +74,7 @@ def open_snapshot(poll: LakePoll) -> Iterator[Snapshot]:
         changed = bool(snapshot.change) or source_changes.is_remade(checkpoint, poll.plan)
         snapshot = replace(snapshot, keys_only=changed and isinstance(strategy, LakeTs))
         if snapshot.by_value and strategy.keeps != "rows":
-            what = "the server changed" if snapshot.digests_changed else snapshot.change.told()
+            what = "the server changed" if snapshot.digests_changed else snapshot.change.describe()
             raise SourceChanged(
                 f"{what}, and this stream keeps no old values by which its rows could be compared",
                 stream=poll.context.stream,

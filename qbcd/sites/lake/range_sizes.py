@@ -15,7 +15,7 @@ from qbcd.state.rows import merge_ranges
 
 
 def estimated(plan: StreamPlan) -> int:
-    """Return the number of rows by the table's statistics; 0 if they do not show it, as for a part of the table."""
+    """Return the number of rows by the table's statistics; 0 if unknown, as with a restriction."""
     return 0 if plan.where else max(0, plan.table.rows)
 
 
@@ -43,7 +43,10 @@ def build_ranges(poll: TablePoll, first_id: int, total: int, within: KeyRange | 
 
 
 def split_outgrown(poll: TablePoll, plan: FetchPlan) -> FetchPlan:
-    """Return the plan with too large ranges split; one query each finds the bounds of their parts."""
+    """Return the plan with large ranges split.
+
+    One query for each range finds the bounds of its parts.
+    """
     total = total_of(poll.leased, plan)
     outgrown = {r.range_id for r in plan.outgrown(poll.settings.range_size(total))}
     asked: list[StoredRange] = []
@@ -69,7 +72,7 @@ def split_outgrown(poll: TablePoll, plan: FetchPlan) -> FetchPlan:
 
 
 def merge_small(poll: TablePoll, plan: FetchPlan) -> FetchPlan:
-    """Return the plan with small adjacent ranges merged, where at least one of them is fetched.
+    """Return the plan with small adjacent ranges merged if at least one of them is fetched.
 
     Only for a plan whose rows become a segment; other ranges are merged when the replica is compacted.
     """
@@ -97,7 +100,9 @@ def merge_small(poll: TablePoll, plan: FetchPlan) -> FetchPlan:
 def with_counts(
     stream: str, asked: Sequence[StoredRange], sums: Mapping[int, tuple[int, int | None]]
 ) -> list[StoredRange]:
-    """Return `asked` with count and checksum of the rows that were read, by range; a range without rows is empty.
+    """Return `asked` with count and checksum of the rows that were read, by range.
+
+    A range without rows is empty.
 
     Raises:
         TornRead: A row has no digest.

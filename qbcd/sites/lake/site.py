@@ -1,4 +1,4 @@
-"""The site of the lake wing: the replica is Parquet in the workdir, row and ranges are in the state database.
+"""The site of the lake wing: Parquet in the workdir, row and ranges in the state database.
 
 A poll computes checksums of all ranges and reads dirty ranges once, into a stage, all from one exported snapshot or
 each range by one statement (`qbcd.sites.lake.snapshot`). Comparison, batch and new range checksums use the stage alone.
@@ -60,20 +60,24 @@ class LakeSite(Site):
         return eligibility.watermark_remarks(self.context.source, session, strategy.watermarked)
 
     def create(self, plan: StreamPlan) -> None:
-        self.context.spark.get()  # the baseline needs it: without Java or driver nothing is created
+        self.context.spark.get()  # the baseline needs Spark: without Java or driver nothing is created
         with self.context.writing() as conn:
             self.context.store.create(conn)
         self.context.files.create()
 
     def ddl(self, plan: StreamPlan) -> list[str]:
-        return []
+        strategy, source = self.context.strategy(plan), self.context.source
+        if not isinstance(strategy, LakeTs):
+            return []
+        with source.read(self.context.stream) as session:
+            return eligibility.suggestions(source, session, strategy.watermarked)
 
-    def prepare(self, plan: StreamPlan, settings: Settings, held: LeasedStream) -> Detection:
-        return take_baseline(self._poll(plan, settings, held))
+    def prepare(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Detection:
+        return take_baseline(self._poll(plan, settings, leased))
 
-    def detect(self, plan: StreamPlan, settings: Settings, held: LeasedStream) -> Iterator[Detection]:
-        poll = self._poll(plan, settings, held)
-        change = change_of(held.row.checkpoint, plan)
+    def detect(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Iterator[Detection]:
+        poll = self._poll(plan, settings, leased)
+        change = change_of(leased.row.checkpoint, plan)
         if isinstance(poll.strategy, LakeTs):
             yield from poll_window(poll)
         else:
@@ -81,23 +85,23 @@ class LakeSite(Site):
             if poll.strategy.keeps == "rows" and (began := checkpoints.due(poll)):
                 yield poll_table(poll, {Entry.AUDITED: began}, audit=True)
         if change:
-            yield Detection(None, Cost(), (change.told(),))
+            yield Detection(None, Cost(), (change.describe(),))
 
     def staged(self, header: BatchHeader) -> DataFrame:
         fields = batch_fields([travel for _, travel in header.columns])
         rows = self.context.files.read(self.context.spark.get(), fields, FileSet.of_location(header.location))
         return diff.events_of(rows)
 
-    def collect(self, plan: StreamPlan, held: LeasedStream, settings: Settings) -> None:
-        compaction.collect(self._poll(plan, settings, held))
+    def collect(self, plan: StreamPlan, leased: LeasedStream, settings: Settings) -> None:
+        compaction.collect(self._poll(plan, settings, leased))
 
-    def forget(self, held: LeasedStream) -> None:
+    def forget(self, leased: LeasedStream) -> None:
         with self.context.writing() as conn:
-            held.row = self.context.store.forget(conn, held.row)
-        self.context.files.sweep(set(), held)
+            leased.row = self.context.store.forget(conn, leased.row)
+        self.context.files.sweep(set(), leased)
 
     def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[ExplainedStatement]:
         return explain.explain(self.context, plan, settings, row)
 
-    def verify(self, plan: StreamPlan, settings: Settings, held: LeasedStream) -> Differences:
-        return verify.verify(self._poll(plan, Settings(sinks=(), requested={}, audit=settings.audit), held))
+    def verify(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Differences:
+        return verify.verify(self._poll(plan, Settings(sinks=(), requested={}, audit=settings.audit), leased))

@@ -1,8 +1,8 @@
-"""A source as one poll reads it: protected from DDL, its catalog checked, all in one transaction.
+"""The state of a source for one poll: no DDL, a checked catalog, one transaction.
 
-Where the database exports snapshots, all readers share one. Elsewhere each statement sees its own state, and the only
-promise is that one statement reads a whole range: checksums then only choose the ranges to read, and the replica keeps
-each range as its rows were when they were read (docs/design/protocol.md#rule-10).
+If the database exports snapshots, all readers share one. Otherwise each statement sees its own state, and only one
+statement reads a whole range: checksums then only choose the ranges to read, and the replica stores the rows of each
+range in the state of their read (docs/design/protocol.md#rule-10).
 """
 
 from __future__ import annotations
@@ -26,17 +26,18 @@ ISOLATION_WITHOUT_SNAPSHOT = "READ COMMITTED"  # the source need not keep old ro
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The source as one poll reads it; while `session` is open, no DDL can change the table.
+    """The state of a source for one poll; while `session` is open, no DDL can change the table.
 
     Attributes:
-        name: Name of the exported snapshot that all readers share; None where each statement sees its own state.
-        digests_changed: Digests in the replica may have another meaning than digests of now.
-        change: Difference between what is captured now and what was captured before.
-        old_columns: Columns that the replica's digests cover, if the source can still compute those; otherwise None.
+        name: Name of the exported snapshot that all readers share; None if each statement sees its own state.
+        digests_changed: Digests in the replica may not be comparable with digests of now.
+        change: Change of the captured definition since the last step.
+        old_columns: Columns of the replica's digests, if the source can still compute these; otherwise None.
         ts_ms: The source's clock, milliseconds since 1970 UTC.
         keys_only: Checksums cover keys alone, so they do not find rows that another restriction shows or hides.
-        is_audit: Values are compared even where digests are equal.
-        system_mark: Rows that become visible later are written at or after it; empty where rows do not show that.
+        is_audit: Values are compared even if digests are equal.
+        system_mark: A transaction id: rows that become visible later are written at or after it; empty if rows do not
+            show that.
     """
 
     session: Session
@@ -53,17 +54,17 @@ class Snapshot:
 
     @property
     def reads_all(self) -> bool:
-        """Every row must be read, because stored checksums do not find all that differs."""
+        """True if every row must be read, because stored checksums do not find all differences."""
         return self.digests_changed or self.change.columns or self.keys_only or self.is_audit
 
     @property
     def by_value(self) -> bool:
-        """Values must be compared, because the source cannot compute old digests (docs/design/protocol.md#rule-16)."""
+        """True if values must be compared, without old digests (docs/design/protocol.md#rule-16)."""
         return self.reads_all and self.old_columns is None
 
     @property
     def proves_checksums(self) -> bool:
-        """Checksums and rows are of one state, so that rows can be checked against checksums."""
+        """True if checksums and rows are of one state, so that checksums can prove the rows."""
         return self.name is not None and not self.reads_all
 
 
@@ -76,7 +77,7 @@ def snapshot_of(
     one_state: bool,
     accept_source: bool = False,
 ) -> Iterator[Snapshot]:
-    """Open one read-only transaction: first the lock, then the snapshot, then catalog and server within it.
+    """Open one read-only transaction: lock, then take the snapshot, then check catalog and server.
 
     See docs/design/protocol.md#rule-9.
 

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 
 def range_frame(poll: TablePoll, asked: Sequence[KeyRange], query: Query, connections: int = 0) -> DataFrame:
-    """Return the rows of `query` over `asked` as one JDBC read, to be evaluated once; each range is of one state.
+    """Return the rows of `query` over `asked` as one JDBC read, to be evaluated once.
+
+    Each range is of one state.
 
     Each reader has its own statements over its own ranges. With a condition on range ids instead, some databases would
     read all ranges for each reader.
@@ -43,7 +45,7 @@ def range_frame(poll: TablePoll, asked: Sequence[KeyRange], query: Query, connec
 
 
 def frame(poll: TablePoll, statements: Sequence[Statement], *, at_once: int = 1) -> DataFrame:
-    """Return the rows of `statements`, which have no placeholders, as one JDBC read in the snapshot."""
+    """Return the rows of `statements`, without placeholders, as one JDBC read in the snapshot."""
     context, name = poll.context, poll.snapshot.name
     connector = context.source.connector
     pins = connector.sessions.pins() if name is None else connector.require(SupportsSnapshots).snapshot_pins(name)
@@ -59,7 +61,10 @@ def images_frame(poll: TablePoll, asked: Sequence[KeyRange]) -> DataFrame:
 def fetch_rows(
     poll: TablePoll, asked: Sequence[KeyRange], checksum: RowChecksum | None = None, kind: str = "fetch"
 ) -> FileSet:
-    """Read `asked` once into the stage, as files of `kind`; `checksum` is computed in the same pass."""
+    """Read `asked` once into the stage, as files of `kind`.
+
+    `checksum` is computed in the same pass.
+    """
     context, strategy = poll.context, poll.strategy
     context.progress(
         f"fetching about {counted(sum(r.asked[0] for r in asked), 'row')} of {counted(len(asked), 'range')}"
@@ -82,7 +87,7 @@ def staged_rows(poll: LakePoll, fetched: FileSet) -> DataFrame:
 
 
 def replica_rows(poll: LakePoll, asked: Sequence[StoredRange], *, alone: bool = False) -> DataFrame:
-    """Return the replica's rows in `asked` ranges, for one task where they are few or `alone`."""
+    """Return the replica's rows in `asked` ranges, for one task if they are few or `alone`."""
     context = poll.context
     with context.reading() as conn:
         return context.replica.rows(conn, poll.plan, poll.strategy.stored_columns, asked, alone=alone)
@@ -94,7 +99,7 @@ def stored_fields(poll: LakePoll) -> Fields:
 
 
 def segment_for(poll: LakePoll, fetched: FileSet, stage: DataFrame) -> FileSet:
-    """Return a segment with the rows of a stage: the stage itself, or files with the columns that the replica keeps."""
+    """Return a segment with the rows of a stage: itself, or files with the replica's columns."""
     if poll.strategy.keeps == "rows":
         return fetched
     return poll.context.files.write(stage, stored_fields(poll), "segment", poll.leased)

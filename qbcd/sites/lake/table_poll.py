@@ -1,6 +1,6 @@
-"""A poll of a whole table: find dirty ranges, fetch their rows, compare them with the replica, commit in one step.
+"""A poll of a whole table: find dirty ranges, fetch, compare, commit in one step.
 
-`qbcd.sites.lake.fetch.paths` has the ways in which ranges are found and rows fetched.
+`qbcd.sites.lake.fetch.paths` has the ways to find ranges and fetch rows.
 """
 
 from __future__ import annotations
@@ -63,7 +63,10 @@ def poll_table(poll: LakePoll, entries: Mapping[str, Any] | None = None, *, audi
 
 
 def _of_table(poll: LakePoll, snapshot: Snapshot) -> LakePoll:
-    """Return the poll by the snapshot's catalog; its rows bring the old digest too, where that is needed."""
+    """Return the poll by the snapshot's catalog.
+
+    Its rows also have the old digest if that is needed.
+    """
     plan, strategy = poll.plan.on(snapshot.table), poll.strategy
     if snapshot.reads_all and snapshot.old_columns:
         strategy = strategy.with_old_digest(snapshot.old_columns)
@@ -71,7 +74,7 @@ def _of_table(poll: LakePoll, snapshot: Snapshot) -> LakePoll:
 
 
 def _check_size(poll: TablePoll) -> None:
-    """Check the guards by the table's size before a pass, whose first polls may find few of its deletes.
+    """Check the guards by the table's size before a pass: its first polls may find few deletes.
 
     Raises:
         GuardTripped: Too many rows are deleted.
@@ -85,7 +88,7 @@ def _check_size(poll: TablePoll) -> None:
 
 
 def _planned(poll: TablePoll, plan: FetchPlan) -> tuple[TablePoll, FetchPlan]:
-    """Return the plan by the ranges that the stream has after this poll."""
+    """Return the plan by the stream's ranges after this poll."""
     found = paths.replan(poll, plan)
     if found is not None:
         return found
@@ -99,7 +102,7 @@ def _planned(poll: TablePoll, plan: FetchPlan) -> tuple[TablePoll, FetchPlan]:
 
 
 def _becomes_segment(poll: TablePoll, plan: FetchPlan) -> bool:
-    """Return True if the fetched rows should become the segment of their ranges, since they are all of these."""
+    """Return True if the fetched rows, all rows of their ranges, should become their segment."""
     if poll.strategy.partitioning.paged:  # a layer on other ranges would not show rows that only moved
         return True
     if plan.in_leaves or plan.traced or poll.strategy.keeps != "rows" or not poll.strategy.deletes:
@@ -107,11 +110,11 @@ def _becomes_segment(poll: TablePoll, plan: FetchPlan) -> bool:
     fetched = {r.range_id for r in (*plan.asked, *plan.parents)}
     with poll.context.reading() as conn:
         segments = poll.context.store.segments(conn, poll.context.stream)
-    return compaction.may_take(segments, [r for r in poll.due.known if r.range_id not in fetched], plan.asked)
+    return compaction.may_become_segment(segments, [r for r in poll.due.known if r.range_id not in fetched], plan.asked)
 
 
 def _commit_without_changes(poll: TablePoll, plan: FetchPlan) -> None:
-    """Commit visited ranges, a schema change that affected no row, leaf checksums; nothing if none changed."""
+    """Commit visited ranges, a schema change without effect, leaf checksums, if any changed."""
     leased, change = poll.leased, poll.snapshot.change
     if not poll.due.state and not change and not leaf_checksums.has_new_note(poll, plan):
         return
@@ -146,10 +149,10 @@ def _events_by_range(poll: TablePoll, found: WrittenBatch) -> Mapping[int, int]:
 def _cost(poll: TablePoll, plan: FetchPlan, step: FetchedStep, seconds: float) -> Cost:
     if step.rows is not None:
         rows = step.rows
-    elif poll.snapshot.reads_all:  # the dirty ranges are all ranges, with their counts of before
+    elif poll.snapshot.reads_all:  # the dirty ranges are all ranges, with their old counts
         rows = poll.leased.checkpoint.rows
     else:
         rows = sum(r.asked[0] for r in plan.dirty)
-    # an audit reads all rows, whatever checksums say
+    # an audit reads all rows, regardless of checksums
     compared = (0, 0) if poll.snapshot.is_audit else (len(poll.due.due), len(plan.dirty))
     return Cost(max(plan.scanned, rows), rows, step.size, *compared, seconds)

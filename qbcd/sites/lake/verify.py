@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 def verify(poll: LakePoll) -> Differences:
     """Compare every range with the replica's own rows, and list the rows that differ.
 
-    Where each statement sees its own state, differences are read again and must still be there
-    (docs/design/protocol.md#rule-19): the lease keeps the replica as it is, but rows may have moved between the reads
-    of two ranges. Rows past a watermark are pending, and no differences.
+    If each statement sees its own state, differences are read again and must still exist
+    (docs/design/protocol.md#rule-19): the lease protects the replica, but rows may have moved between the reads of two
+    ranges. Rows past a watermark are pending, and no differences.
 
     Raises:
         StateConflict: Another process continued with the stream, because this one was paused beyond its lease.
@@ -81,7 +81,10 @@ def _compared(poll: LakePoll) -> Differences:
 
 
 def _differences(poll: TablePoll, asked: Sequence[StoredRange], stages: ExitStack) -> DataFrame:
-    """Return the changes between the replica's rows of `asked` and those of the source; `stages` removes the files."""
+    """Return the changes between the replica's rows of `asked` and those of the source.
+
+    `stages` removes the files.
+    """
     fetched = fetch_rows(poll, asked)
     stages.callback(poll.context.files.discard, fetched)
     old = replica_rows(poll, asked)
@@ -89,7 +92,10 @@ def _differences(poll: TablePoll, asked: Sequence[StoredRange], stages: ExitStac
 
 
 def _before_the_watermark(poll: TablePoll, dirty: Sequence[StoredRange], stages: ExitStack) -> Differences:
-    """Return the changes that an audit would make; deleted keys, which a sweep finds, are listed apart."""
+    """Return the changes that an audit would make.
+
+    Deleted keys, which a sweep finds, are listed apart.
+    """
     before = poll.timestamps.watermarked.window(None, poll.leased.checkpoint.watermark["at"])
     if not dirty or before is None:
         return Differences()
@@ -97,7 +103,7 @@ def _before_the_watermark(poll: TablePoll, dirty: Sequence[StoredRange], stages:
     stages.callback(poll.context.files.discard, fetched)
     found = diff.settled_differences(replica_rows(poll, dirty), audit.settled_rows(poll, fetched), poll.plan)
     missing = found.where("op = 'd'")
-    if poll.plan.where:  # some have left the restriction without moving their timestamp, which no sweep finds
+    if poll.plan.where:  # rows that left the restriction without a new timestamp: no sweep finds them
         keys = delete_sweep.fetch_keys(poll, dirty)
         stages.callback(poll.context.files.discard, keys)
         missing = diff.without_keys(missing, delete_sweep.keys_of(poll, keys))
@@ -105,7 +111,7 @@ def _before_the_watermark(poll: TablePoll, dirty: Sequence[StoredRange], stages:
 
 
 def _apart(poll: LakePoll, changes: DataFrame, deleted: DataFrame) -> Differences:
-    """Return `changes`, with the keys of `deleted` apart, which polls have not looked for."""
+    """Return `changes`, and separately the keys of `deleted`, which polls have not looked for."""
     key = len(poll.plan.key)
     keys = [text for _, text in _texts(deleted, key)]
     return Differences(_listed(changes, key), UnseenDeletes.of(keys, next_search(poll) if keys else None))

@@ -1,9 +1,9 @@
-"""Polls of TS in the lake wing: read the rows of a window, and sweep for deletes when that is due.
+"""Polls of TS in the lake wing: read the rows of a window, and sweep for deletes if due.
 
     read clock and open transactions -> fetch the window -> compare with the replica -> sweep
 
-The source is only read. A range's checksum is the sum over the keys that the replica has in it, so a sweep fetches the
-keys of dirty ranges alone (docs/design/architecture.md#reading-2, docs/design/protocol.md#rule-14).
+The source is only read. A range's checksum covers the keys that the replica has in it, so a sweep fetches only the
+keys of dirty ranges (docs/design/architecture.md#reading-2, docs/design/protocol.md#rule-14).
 """
 
 from __future__ import annotations
@@ -48,17 +48,23 @@ ROW_BYTES = 20  # of a fetched row, at least
 
 
 def first_watermark(context: LakeContext, strategy: IdRcs) -> dict[str, Any]:
-    """Return the checkpoint's entries about timestamps for a baseline that begins now; empty for other strategies."""
+    """Return the checkpoint's entries about timestamps for a baseline that begins now.
+
+    It is empty for other strategies.
+    """
     if not isinstance(strategy, LakeTs):
         return {}
-    mark = next_watermark(context.source, strategy.watermarked, None).entry
+    entry = next_watermark(context.source, strategy.watermarked, None).entry
     hooks.reach("after_horizon")
     with context.reading() as conn:
-        return {Entry.WATERMARK: mark, Entry.SWEPT: context.store.now(conn)}
+        return {Entry.WATERMARK: entry, Entry.SWEPT: context.store.now(conn)}
 
 
 def poll_window(poll: LakePoll) -> Iterator[Detection]:
-    """Read the window, then sweep and audit if due; compare all rows instead if timestamps do not show all changes."""
+    """Read the window, then sweep and audit if due.
+
+    Compare all rows if timestamps do not show all changes.
+    """
     context, plan, leased, strategy = poll.context, poll.plan, poll.leased, poll.timestamps
     remade = source_changes.is_remade(leased.row.checkpoint, plan)
     untrusted = _changed_server(poll) or (remade and strategy.watermarked.kind == "counter")
@@ -92,7 +98,10 @@ def _changed_server(poll: LakePoll) -> bool:
 
 
 def _window(poll: LakePoll, ahead: dict[str, Any], since: str | None) -> Detection:
-    """Read the window in one step; without rows in it, only the watermark advances, without Spark."""
+    """Read the window in one step.
+
+    Without rows in it, only the watermark advances, without Spark.
+    """
     started, context, leased = time.monotonic(), poll.context, poll.leased
     known, before = poll.known_ranges(), leased.checkpoint.watermark
     with open_snapshot(poll) as snapshot:
@@ -125,13 +134,16 @@ def _fields(poll: LakePoll) -> Fields:
 
 
 def _compare(poll: TablePoll, fetched: FileSet, entries: Mapping[str, Any]) -> tuple[BatchHeader | None, int]:
-    """Compare the window with the replica and commit; also return the number of rows that were read."""
+    """Compare the window with the replica and commit.
+
+    Also return the number of rows that were read.
+    """
     before = poll.leased.row.checkpoint
     try:
         stage = poll.context.files.read(poll.context.spark.get(), _fields(poll), fetched)
         check_values(poll, stage)
         touched = diff.sums(stage, "key_digest")
-        if not touched:  # rows have left the window since they were seen in it
+        if not touched:  # the rows have left the window since the query for any row
             commit_step(poll, None, {**before, **entries})
             return None, 0
         step = WindowStep(poll, stage, touched)

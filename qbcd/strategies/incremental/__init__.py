@@ -1,1 +1,1 @@
-"""Variant `delta` of VBD: the rows of a query that changed tables can affect."""
+"""Variant `delta` of VBD: find the rows of a query that changes of its tables can affect."""

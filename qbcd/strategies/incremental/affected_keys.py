@@ -17,7 +17,7 @@ from qbcd.strategies.incremental.determinism import known_columns, unknown_colum
 from qbcd.strategies.incremental.join_deltas import TOO_MANY
 from qbcd.strategies.incremental.restriction import Equal, Restriction, equal
 
-LARGEST = 5000  # SELECTs within the statement that asks for keys
+LARGEST = 5000  # SELECTs within the statement that finds keys
 _GROUPING = (exp.Group, exp.AggFunc, exp.Distinct)
 # Expressions that cannot fail for any row.
 _SAFE = (
@@ -63,18 +63,18 @@ class Skeleton:
     """A query whose changes can be derived from those of its base tables.
 
     Args:
-        prepared: The query, made ready.
+        prepared: The prepared query.
         key: Names of the result's columns that identify its rows; none for a result of one row.
-        plain: As :func:`~qbcd.queries.unsupported.refusals` takes it.
-        alike: What equal values of a column of a base table have in common.
-        texts: What equal texts have in common that the query itself makes.
+        plain: As for :func:`~qbcd.queries.unsupported.refusals`.
+        alike: Properties that equal values of a base table's column share.
+        texts: Properties that equal texts share if the query itself computes them.
         kinds: Kinds of the query's values; without it all columns are of one kind.
 
     Attributes:
-        kept: Columns of each base table by which old rows lead to the keys that they affected.
+        kept: Columns of each base table that lead from old rows to the keys that they affected.
 
     Raises:
-        NotIncremental: They cannot; the first reason.
+        NotIncremental: They cannot be derived; names the first reason.
     """
 
     def __init__(
@@ -99,18 +99,18 @@ class Skeleton:
         self.kept = self._kept()
 
     def mentions(self, table: Name) -> list[str]:
-        """The aliases by which the query mentions a base table."""
+        """Return the aliases by which the query mentions a base table."""
         return [alias for alias, name in self.prepared.bases.items() if name == table]
 
     def affected(self, alias: str, state: State, types: Mapping[str, str] | None = None) -> list[exp.Select]:
-        """SELECTs of the keys that changed rows of one mention may affect, in one state; as sets.
+        """Return SELECTs of the distinct keys that changed rows of one mention may affect in one state.
 
-        The arms of a set operation each have their own types; `types` has those of the key, by its columns' names,
-        where they can be cast to them (`typing` where they cannot).
+        The arms of a set operation each have their own types. `types` has the types of the key, by column name, if arms
+        can be cast to them (otherwise see `typing`).
 
-        A join that only looks up a row is left out, since the query itself looks it up for the keys that are found. It
-        is kept if rows are grouped, since one extra key is then a whole group, or if something is computed that may
-        fail for rows that the join excludes.
+        A join that only looks up a row is omitted, since the query itself looks it up for the found keys. It is kept if
+        rows are grouped, since one extra key is then a whole group, or if an expression may fail for rows that the join
+        excludes.
         """
         arms = self._affected(alias, state, lean=self._may_be_lean())
         for item in (item for arm in arms for item in arm.expressions if len(selects(self.prepared.tree)) > 1):
@@ -128,9 +128,9 @@ class Skeleton:
         return all(isinstance(node, _SAFE) for part in parts for node in part.walk())
 
     def typing(self) -> list[exp.Subquery]:
-        """A relation without rows that gives the key's columns the types of all arms.
+        """Return a relation without rows that gives the key's columns the types of all arms.
 
-        Nothing for a query of one SELECT, or without a key.
+        It is empty for a query of one SELECT, or without a key.
         """
         if len(selects(self.prepared.tree)) == 1 or not self.key:
             return []
@@ -143,7 +143,7 @@ class Skeleton:
         return [arm.distinct() for arm in arms]
 
     def _kept(self) -> dict[Name, list[str]]:
-        """Columns of each base table by which old rows lead to the keys that they affected."""
+        """Return by base table the columns that lead from old rows to the keys that they affected."""
         size = 0
         found: dict[Name, dict[str, None]] = {table: {} for table in self.prepared.tables()}
         for alias in self.prepared.bases:
@@ -157,7 +157,7 @@ class Skeleton:
         return {table: list(names) for table, names in found.items()}
 
     def joined_by(self) -> dict[Name, list[str]]:
-        """Columns of each base table that are held equal to those of another: what an index serves."""
+        """Return by base table the columns that are joined by equality; an index serves them."""
         found: dict[Name, dict[str, None]] = {table: {} for table in self.prepared.tables()}
         for test in self.prepared.tree.find_all(exp.EQ):
             sides = [side for side in (test.this, test.expression) if isinstance(side, exp.Column)]
@@ -168,12 +168,12 @@ class Skeleton:
         return {table: list(names) for table, names in found.items()}
 
     def restricted(self, keys: Tree, exact: Collection[str] = (), equal: Equal = equal) -> exp.Query:
-        """The query for affected keys alone.
+        """Return the query for affected keys alone.
 
         Args:
-            keys: The relation of affected keys, with columns named as the key's.
-            exact: Those of them whose values are equal only where they are the same in every use.
-            equal: As :class:`~qbcd.strategies.incremental.restriction.Restriction` takes it.
+            keys: The relation of affected keys, with the key's column names.
+            exact: Columns of the key whose equal values are the same in every use.
+            equal: As for :class:`~qbcd.strategies.incremental.restriction.Restriction`.
         """
         named = list(zip(self.key, self._positions, strict=True))
         return Restriction(keys, self._unknown, self._kinds, exact, equal).restrict(self.prepared.tree, named)

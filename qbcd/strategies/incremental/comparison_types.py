@@ -1,7 +1,7 @@
-"""The kinds of a query's values; values of one kind are always compared in the same way.
+"""Kinds of a query's values; values of one kind are always compared in the same way.
 
 Equality across kinds is not transitive: a `bigint` is compared with another one exactly, but with a floating point
-number as floating point, where different numbers beyond 2^53 are equal. The same goes for a UNION with arms of both.
+number as floating point, where different numbers beyond 2^53 are equal. The same is true of a UNION with arms of both.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Kinds:
 
     Args:
         prepared: The query.
-        column_of: Returns a column of a base table; without it, all of these are of one kind.
+        column_of: Returns a column of a base table; without it, all such columns are of one kind.
     """
 
     def __init__(self, prepared: Prepared, column_of: Callable[[Name, str], Column] | None = None) -> None:
@@ -54,7 +54,10 @@ class Kinds:
         return set[Any]().union(*map(self._of, items))
 
     def _of(self, item: Tree) -> set[Any]:
-        """Return the kind, or those of all arms; none for a constant that adapts to other values."""
+        """Return the kind, or the kinds of all arms.
+
+        It is empty for a constant that adapts to other values.
+        """
         item = item.unnest()
         if isinstance(item, exp.Null) or (isinstance(item, exp.Literal) and item.is_string):
             return set()

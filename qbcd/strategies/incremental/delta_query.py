@@ -1,16 +1,17 @@
-"""A query relaxed: its rows that changed rows of one mention of a base table may affect.
+"""A relaxed query: it finds rows that changed rows of one mention of a table may affect.
 
-Only what single rows of the base tables decide is kept. What aggregates, HAVING and the subqueries of other mentions
-decide is dropped, so more rows may be found than changed, never fewer (docs/paper.md#c27). With D the old and D' the
+It keeps only conditions that single rows of the base tables decide. Conditions on aggregates, HAVING and subqueries of
+other mentions are dropped, so it may find more rows than changed, never fewer (docs/paper.md#c27). With D the old and
+D' the
 new state, let a relaxation "find" rows of a relation. For every relation E of the query, each row that is in only one
 of E(D) and E(D') is found by the relaxation for some mention, evaluated in D or in D':
 
 * A row of a join that is in one state only contains a changed base row, and is found in that state.
 * A row whose outer join found no partner appears when the last partner disappears. It is found as a *crossed* arm: by
-  the place of the changed partner, in the other state. Joins over a crossed arm take no partner for certain: for each
+  the changed partner, in the other state. Joins over a crossed arm assume no partner as certain: for each
   row with partners there is also one without. The same holds for joins within derived tables next to it. (Several rows
   may lose their NULLs at once. The first of them, in the order in which relations are read, is found; nothing before
-  it has changed, and anything after it may be unchanged.)
+  it has changed, and relations after it may be unchanged.)
 * A row whose subquery (EXISTS, IN, a scalar one) has changed is found together with the changed inner row.
 * A group, or a DISTINCT row, changes only if one of its rows does, and its key is that row's.
 """
@@ -35,23 +36,23 @@ class State(Protocol):
     """A state of the base tables' rows: the tables themselves, or their rows as last seen.
 
     Attributes:
-        exact: The rows are all that the tables had in this state and nothing else, with every column.
+        exact: The rows are exactly those that the tables had in this state, with all columns.
     """
 
     exact: bool
 
     def relation(self, alias: str, *, changed: bool) -> Tree:
-        """The mention `alias` as an item of FROM: all its rows, or the changed ones alone."""
+        """Return the mention `alias` as an item of FROM: all its rows, or the changed ones only."""
 
 
 class Relaxed:
     """Relaxations of one query in one state.
 
     Args:
-        unknown: As :func:`unknown_columns` gives it.
+        unknown: The result of :func:`unknown_columns`.
         state: The state of its base tables' rows.
-        lean: Joins that only look a row up are left out, which may find more.
-        exact: The attribute `exact` of the state may be relied on.
+        lean: Omit joins that only look up a row, which may find more rows.
+        exact: Rely on the attribute `exact` of the state.
     """
 
     def __init__(self, unknown: Unknown, state: State, *, lean: bool = False, exact: bool = True) -> None:
@@ -63,13 +64,13 @@ class Relaxed:
     def query(
         self, query: Tree, target: str | None, positions: Sequence[int] | None = None, extra: Extra | None = None
     ) -> list[exp.Select]:
-        """SELECTs that together have every row of `query` that a changed row of `target` may affect.
+        """Return SELECTs that together have all rows of `query` that changes of `target` may affect.
 
         Args:
-            query: What is relaxed.
+            query: The query to relax.
             target: A mention of a base table within; None for all rows.
-            positions: Of the columns that are wanted; by default all that single rows decide.
-            extra: Further conditions on the rows of each arm of it.
+            positions: Positions of output columns; by default all that single rows decide.
+            extra: Further conditions on the rows of each arm.
         """
         positions, found = self._known(query) if positions is None else positions, []
         for select in selects(query):
@@ -82,7 +83,7 @@ class Relaxed:
         return [n for n, known in enumerate(known_columns(query, self._unknown)) if known]
 
     def _rowless(self, part: Tree, query: Tree) -> Tree:
-        """A set operation without rows, whose columns get their types from all arms together."""
+        """Return a set operation without rows, whose columns get their types from all arms together."""
         if isinstance(part, exp.Subquery):
             return self._rowless(part.this, query)
         if not isinstance(part, exp.SetOperation):
@@ -105,13 +106,16 @@ class Relaxed:
         return [arm.built(shown, kept) for arm in chain.arms() if not rejects(kept, arm.empty)]
 
     def _exists(self, query: exp.Query, target: str) -> Tree:
-        """The condition that a changed inner row exists for the outer one."""
+        """Return the condition that a changed inner row exists for the outer one."""
         test = query.parent
         extra = self._membership(test) if isinstance(test, exp.In) and test.args.get("query") is query else None
         return exp.Exists(this=united(self.query(query, target, [], extra)))
 
     def _membership(self, test: exp.In) -> Extra:
-        """The equality of IN; where it may be NULL and that matters, either side may be NULL too."""
+        """Return the equality of IN.
+
+        It also accepts NULL on either side, unless the IN must be true.
+        """
         left = test.this.expressions if isinstance(test.this, exp.Tuple) else [test.this]
         positive = isinstance(test.find_ancestor(exp.Where, exp.Query), exp.Where) and _asserted(test)
 
@@ -133,17 +137,17 @@ class Relaxed:
         return conditions
 
     def _kept(self, conditions: Sequence[Tree]) -> tuple[list[Tree], bool]:
-        """Those conditions that single rows decide, and whether that is all of them."""
+        """Return the conditions that single rows decide, and True if those are all conditions."""
         kept = [c for c in conditions if decided(c, self._unknown)]
         return kept, len(kept) == len(conditions)
 
     def condition(self, on: Tree | None) -> tuple[Tree | None, bool]:
-        """Return the part of a join's condition that is kept, and whether that is all of it."""
+        """Return the kept part of a join's condition, and True if that is the whole condition."""
         kept, whole = self._kept(conjuncts(on))
         return (exp.and_(*(c.copy() for c in kept)) if kept else None), whole
 
     def relation(self, item: Tree, target: str | None, *, crossed: bool = False) -> Tree:
-        """An item of FROM, relaxed; with `crossed`, no partner in it is taken for certain."""
+        """Return an item of FROM, relaxed; with `crossed`, no partner in it is certain."""
         alias = item.alias_or_name
         if isinstance(item, exp.Table):
             return self._state.relation(alias, changed=alias == target)
@@ -163,7 +167,7 @@ class Relaxed:
 
 
 def _shown(select: exp.Select, query: Tree, positions: Sequence[int]) -> list[Tree]:
-    """Columns of one arm of a query, named as the query's are."""
+    """Return columns of one arm of a query, with the query's column names."""
     names = [item.alias_or_name for item in selects(query)[0].expressions]
     return [exp.alias_(select.expressions[n].unalias().copy(), names[n], quoted=True) for n in positions]
 

@@ -1,8 +1,8 @@
-"""The values of a query that single rows of its relations decide.
+"""Values of a query that single rows of its relations decide.
 
-Groups are formed by equality, and equal values need not be identical: of texts that ignore case, and of numbers written
-differently (1.0, 1.00), a group shows one of several. Such a column is *loose*. It is decided up to equality: it may be
-used as it is, and compared. Anything else computed from it depends on which value was shown.
+Equality forms groups, and equal values need not be identical: a group shows one of several texts that differ in case,
+or of numbers written differently (1.0, 1.00). Such a column is *loose*: it is decided up to equality. It may be used
+unchanged, and compared. Every other expression over it depends on the value that the group happens to show.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class Trait:
     """Properties of a column.
 
     Attributes:
-        known: Single rows decide it.
-        loose: They do so only up to equality.
-        alike: What equal values of it have in common.
+        known: Single rows decide the column.
+        loose: They decide it only up to equality.
+        alike: Properties that equal values share.
     """
 
     known: bool = True
@@ -37,9 +37,9 @@ class Unknown:
     """Properties of the columns of a query's relations.
 
     Attributes:
-        derived: By alias of a derived table and name.
-        base: Of a column of a base table, by alias and name, what equal values have in common.
-        texts: What equal texts have in common that the query itself makes.
+        derived: Traits of columns, by alias of a derived table and name.
+        base: Returns the properties that equal values of a base table's column share, by alias and name.
+        texts: Properties that equal texts share if the query itself computes them.
     """
 
     derived: Mapping[str, Mapping[str, Trait]] = field(default_factory=dict)
@@ -90,7 +90,7 @@ _NO_TEXTS = (
     exp.Day,
     exp.Date,
 )
-_TEXTS = (exp.Lower, exp.Upper, exp.JSONExtractScalar, exp.TimeToStr)  # which are texts, whatever they are made of
+_TEXTS = (exp.Lower, exp.Upper, exp.JSONExtractScalar, exp.TimeToStr)  # always texts
 
 
 def decided(node: Tree, unknown: Unknown) -> bool:
@@ -105,7 +105,7 @@ def decided(node: Tree, unknown: Unknown) -> bool:
 
 
 def known_columns(query: Tree, unknown: Unknown) -> list[bool]:
-    """Return by position whether single rows decide a column of `query` in all its arms."""
+    """Return by position True if single rows decide the column of `query` in all its arms."""
     return [trait.known for trait in _traits(query, unknown)]
 
 
@@ -147,7 +147,7 @@ def _traits(query: Tree, unknown: Unknown) -> list[Trait]:
 
 
 def _alike(node: Tree, unknown: Unknown) -> Alike:
-    """Return what equal values of an expression have in common, as far as that is known."""
+    """Return the known properties that equal values of an expression share."""
     node = node.unnest()
     found = [unknown.trait(column.table, column.name).alike for column in node.find_all(exp.Column)]
     alike = max(found, default=Alike.SAME)
@@ -167,7 +167,7 @@ def _alike(node: Tree, unknown: Unknown) -> Alike:
 
 
 def _may_be_text(node: Tree) -> bool:
-    """Return True if an expression itself, not a part of it, may make a text of its own."""
+    """Return True if an expression itself, not a part of it, may compute a new text."""
     if isinstance(node, exp.Literal):
         return bool(node.is_string)
     if isinstance(node, (exp.National, exp.Introducer)):
@@ -200,7 +200,7 @@ def holds(node: Tree, alias: str) -> bool:
 
 
 def united(arms: Sequence[exp.Select]) -> exp.Query:
-    """The rows of all `arms`."""
+    """Return the rows of all `arms`."""
     made: Tree = arms[0]
     for arm in arms[1:]:
         made = exp.union(made, arm, distinct=False, copy=False)

@@ -1,11 +1,11 @@
-"""Lineage of a query's base table: the last seen values that led to keys of the result.
+"""Lineage of a query's base table: last seen values that lead to keys of the result.
 
-For each row it has the key, the columns by which the row is joined, filtered and grouped, and a digest over all columns
-that the query uses and over the timestamp. A row that differs from it is changed, and is recorded in a second table
-until the step ends (docs/paper.md#c27, #c28).
+For each row it has the key, the columns by which the row is joined, filtered and grouped, and a digest over the
+timestamp and all columns that the query uses. A row with another digest is changed; a second table records it until
+the step ends (docs/paper.md#c27, #c28).
 
-The timestamp is in the digest so that a row that was deleted unseen, and came back as it was, counts as changed: the
-result may have been computed without it in between.
+The timestamp is in the digest, so that a row that was deleted and inserted again between two polls counts as changed:
+the result may have been computed without it in between.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ OWN_COLUMNS = ("qbcd_digest", "qbcd_there")  # in addition to those of the base 
 
 
 def lineage_tables(schema: str, stream: str) -> list[tuple[str, str]]:
-    """All tables that lineages of a stream can have in `schema`."""
+    """Return all tables that lineages of a stream can have in `schema`."""
     numbered = [(schema, table_name(f"{kind}{n}", stream)) for n in range(MOST) for kind in KINDS]
     return [affected_table(schema, stream), *numbered]
 
@@ -51,8 +51,8 @@ class LineageTable:
         number: Its position among the query's base tables.
         table: The table by the catalog.
         used: Names of the columns that the query mentions.
-        kept: Those of them by which old rows lead to keys of the result.
-        options: The strategy's options; ``timestamp`` is the columns of this table's, or None.
+        kept: The columns among them that lead from old rows to keys of the result.
+        options: The strategy's options; ``timestamp`` has the columns of this table, or is None.
     """
 
     number: int
@@ -79,20 +79,20 @@ class Lineage:
         self.changed = (schema, table_name(f"changed{number}", plan.stream))
         by_name = {c.name: c for c in table.columns}
         key = tuple(connector.require(SupportsIncrementalQueries).exact_column(by_name[name]) for name in key_of(table))
-        stamps = tuple(options.get("timestamp") or ())
-        kinds = {connector.watermarks.mark_kind(by_name[name]) for name in stamps if name in by_name}
+        timestamps = tuple(options.get("timestamp") or ())
+        kinds = {connector.watermarks.mark_kind(by_name[name]) for name in timestamps if name in by_name}
         options = {n: v for n, v in options.items() if n != "zone" or "zoneless" in kinds}
-        names = [n for n in dict.fromkeys((*base.used, *stamps)) if n in by_name and n not in key_of(table)]
-        beside = [connector.require(SupportsIncrementalQueries).exact_column(by_name[n]) for n in names]
+        names = [n for n in dict.fromkeys((*base.used, *timestamps)) if n in by_name and n not in key_of(table)]
+        others = [connector.require(SupportsIncrementalQueries).exact_column(by_name[n]) for n in names]
         self._stored = list(dict.fromkeys((*(c.name for c in key), *base.kept)))
         self.plan = StreamPlan(
-            plan.stream, plan.source, table, key, tuple(beside), "", "ts", tuple(sorted(options.items()))
+            plan.stream, plan.source, table, key, tuple(others), "", "ts", tuple(sorted(options.items()))
         )
-        self.marked: Ts | None = Ts(connector, self.plan, schema) if stamps else None
+        self.watermarked: Ts | None = Ts(connector, self.plan, schema) if timestamps else None
 
     @property
     def name(self) -> str:
-        """The base table as users write it."""
+        """The base table's name, as users write it."""
         return f"{self.table.schema}.{self.table.name}"
 
     def shape(self) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class Lineage:
 
     # -- tables ------------------------------------------------------------------------------------------------------
     def tables(self) -> list[OwnTable]:
-        """The tables of the lineage and of changed rows."""
+        """Return the tables of the lineage and of changed rows."""
         columns = {c.name: c for c in self.plan.captured}
         stored = [(name, self.connector.ddl.column_type(columns[name])) for name in self._stored]
         key, digest = tuple(c.name for c in self.plan.key), (OWN_COLUMNS[0], "bigint")
@@ -111,7 +111,7 @@ class Lineage:
         ]
 
     def indexes(self, joined_by: Sequence[str]) -> list[str]:
-        """CREATE INDEX of the lineage on columns that other tables are joined by; repeatable."""
+        """Return CREATE INDEX of columns that join the lineage to other tables; repeatable."""
         own, made = Table(*self.lineage, "table", self.plan.captured, ()), []
         for number, column in enumerate(name for name in joined_by if name in self._stored):
             if (column,) != tuple(c.name for c in self.plan.key)[:1]:
@@ -122,25 +122,25 @@ class Lineage:
                     continue  # rows are found without it
         return made
 
-    def mark_index(self) -> str:
-        """CREATE INDEX that a window of the base table is read by; repeatable."""
-        assert self.marked is not None
-        columns, included = self.marked.index_columns()
+    def timestamp_index(self) -> str:
+        """Return CREATE INDEX for windows of the base table; repeatable."""
+        assert self.watermarked is not None
+        columns, included = self.watermarked.index_columns()
         name = prefixed("ix_", self.lineage[1], self.connector.identifier_limit)
         return self.connector.require(SupportsIndexes).create_index(name, self.table, columns, included)
 
-    def has_mark_index(self, indexes: Sequence[Index]) -> bool:
+    def has_timestamp_index(self, indexes: Sequence[Index]) -> bool:
         """Return True if `indexes` has this index, or another one that serves as well."""
-        return self.marked is not None and self.marked.has_index(indexes)
+        return self.watermarked is not None and self.watermarked.has_index(indexes)
 
     # -- a poll ------------------------------------------------------------------------------------------------------
     def find(self, since: str | None) -> Statement:
         """Record rows that differ from the lineage: those written since a watermark, or all."""
-        if self.marked is None or since is None:
+        if self.watermarked is None or since is None:
             return self._compiled("lineage_changed", {}, windowed=False)
-        return self._compiled("lineage_changed", {"lo": self.marked.bound(since)}, windowed=True)
+        return self._compiled("lineage_changed", {"lo": self.watermarked.bound(since)}, windowed=True)
 
-    def find_gone(self) -> Statement:
+    def find_deleted(self) -> Statement:
         """Record lineage rows that no longer exist in the base table."""
         return self._compiled("lineage_gone", {})
 
@@ -149,7 +149,7 @@ class Lineage:
         return self._compiled("lineage_fill", {})
 
     def follow(self) -> list[Statement]:
-        """Bring the lineage up to date from the recorded rows, and forget those."""
+        """Update the lineage from the recorded rows, and delete these."""
         steps = ("lineage_delete", "lineage_update", "lineage_insert")
         return [*(self._compiled(step, {}) for step in steps), self.forget()]
 
@@ -162,21 +162,20 @@ class Lineage:
         return self._compiled("emptied", {}, emptied=self.changed)
 
     def _compiled(self, template: str, params: Mapping[str, Any], **extra: Any) -> Statement:
-        marked = self.marked
         context: dict[str, Any] = {
             "table": self.table,
             "lineage": self.lineage,
             "changed": self.changed,
             "key": self.plan.key,
             "stored": self._stored,
-            **(marked.since() if marked else {"system": False}),
+            **(self.watermarked.since() if self.watermarked else {"system": False}),
         }
         rendered = render(template, **{**context, **extra})
         return compile_sql(rendered, self.connector, self.plan, params, as_seen=template in READING)
 
 
 class Present:
-    """The base tables as they are now, for a skeleton; changed rows as they were recorded."""
+    """The state of the base tables now, for a skeleton; changed rows are those recorded."""
 
     exact = True
 
@@ -193,9 +192,9 @@ class Present:
 
 
 class Past:
-    """The base tables as they were last seen.
+    """The state of the base tables at the last poll.
 
-    Rows that were deleted unseen may be among them, so nothing is certain.
+    It may have rows that were deleted since without being noticed, so nothing is certain.
     """
 
     exact = False
@@ -214,8 +213,8 @@ class Past:
             )
             for c in lineage.plan.key
         ]
-        beside = exp.Exists(this=exp.select("1").from_(_named(lineage.changed, "c")).where(*same))
-        return exp.select("*").from_(_named(lineage.lineage, "l")).where(beside).subquery(_quoted(alias))
+        is_changed = exp.Exists(this=exp.select("1").from_(_named(lineage.changed, "c")).where(*same))
+        return exp.select("*").from_(_named(lineage.lineage, "l")).where(is_changed).subquery(_quoted(alias))
 
 
 def key_of(table: Table) -> tuple[str, ...]:

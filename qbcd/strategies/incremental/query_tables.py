@@ -24,24 +24,24 @@ _KINDS = {
     "matview": "materialized view",
     "foreign": "foreign table",
     "view": "view whose definition cannot be read: the role may not see it (SHOW VIEW), or the view makes texts of its "
-    "own, which in its place would be others",
+    "own, which would differ in place of the view",
 }
 
 
 def stored(query: Table) -> list[Table]:
-    """Return all that a query reads, each once, except views whose definition is known."""
+    """Return the distinct tables that a query reads, and views without a known definition."""
     return [table for table in query.reads if not table.definition]
 
 
 def view_over(query: Table, table: Table) -> str:
-    """The view of a query that reads `table`; empty if the query reads it directly."""
+    """Return the view of a query that reads `table`; empty if the query reads it directly."""
     names = [(t.schema, t.name) for t in query.bases]
     over = [view for view in query.reads if (table.schema, table.name) in [(t.schema, t.name) for t in view.bases]]
     return over[0].label if over and (table.schema, table.name) not in names else ""
 
 
 def hidden_table(query: Table) -> Table | None:
-    """A table behind a view that the role may not read; None where it may read all."""
+    """Return a table behind a view that the role may not read; None if it may read all."""
     return next((table for table in stored(query) if table.grant), None)
 
 
@@ -67,7 +67,7 @@ def skeleton_of(connector: Connector, query: Table, key: tuple[str, ...]) -> Ske
 
     Args:
         connector: The connector of the query's dialect.
-        query: The query, with all that it reads.
+        query: The query, with all tables that it reads.
         key: Columns of the result that identify its rows.
 
     Raises:
@@ -78,18 +78,18 @@ def skeleton_of(connector: Connector, query: Table, key: tuple[str, ...]) -> Ske
 
 
 class _Known:
-    """A table as far as a skeleton depends on it: equal if nothing but its size changed."""
+    """The properties of a table that a skeleton depends on: equal if only its size changed."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
         columns = tuple((c.name, c.sql_type, c.comparison, c.facts, c.travel) for c in table.columns)
-        self._told = (table.label, columns, table.definition)
+        self._identity = (table.label, columns, table.definition)
 
     def __hash__(self) -> int:
-        return hash(self._told)
+        return hash(self._identity)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Known) and self._told == other._told
+        return isinstance(other, _Known) and self._identity == other._identity
 
 
 @lru_cache(maxsize=64)

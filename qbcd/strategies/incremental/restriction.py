@@ -1,6 +1,6 @@
 """A query restricted to some keys of its result.
 
-The condition is placed as far inside as possible, where indexes serve it.
+The condition is placed as deep inside as possible, so that indexes serve it.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ Equal = Callable[[str, Tree, Tree], Tree]  # of a key column, by its name, and t
 
 
 def equal(name: str, left: Tree, right: Tree) -> Tree:
-    """By the database's own operator."""
+    """Compare by the database's own operator."""
     return exp.EQ(this=left, expression=right)
 
 
 class Restriction:
-    """Holds queries to the keys in a relation.
+    """Restricts queries to the keys in a relation.
 
     Args:
-        keys: The relation, with columns named as the key's.
-        unknown: Of the query's derived tables.
-        kinds: Of its values.
-        exact: Key columns whose values are equal only where they are the same in every use: what a join by equality
-            hands on. (Two spellings of one case-insensitive text are one key, and not one text.)
-        equal: Comparison of a key column, the same by which groups are formed.
+        keys: The relation, with the key's column names.
+        unknown: Properties of the query's derived tables.
+        kinds: Kinds of its values.
+        exact: Key columns whose equal values are the same in every use, so that a join by equality passes them on. (Two
+            spellings of one case-insensitive text are one key, and different texts.)
+        equal: Comparison of a key column, the same that forms groups.
     """
 
     def __init__(
@@ -41,14 +41,19 @@ class Restriction:
         self._keys, self._unknown, self._kinds, self._exact, self._equal = keys, unknown, kinds, exact, equal
 
     def restrict(self, tree: exp.Query, key: Sequence[tuple[str, int]]) -> exp.Query:
-        """A copy of a query, held to the keys; `key` names its columns with their positions."""
+        """Return a copy of a query, restricted to the keys.
+
+        `key` has its column names with their positions.
+        """
         made: Tree = tree.copy()
         for select in selects(made):
-            self._hold(select, {name: select.expressions[position].unalias() for name, position in key}, self._exact)
+            self._restrict(
+                select, {name: select.expressions[position].unalias() for name, position in key}, self._exact
+            )
         found: exp.Query = made
         return found
 
-    def _hold(self, select: exp.Select, by: Mapping[str, Tree], handed: Collection[str]) -> None:
+    def _restrict(self, select: exp.Select, by: Mapping[str, Tree], passed_on: Collection[str]) -> None:
         """Restrict one SELECT by expressions over its rows.
 
         First restrict its derived tables that are joined by equality: their rows that lead to other keys do not matter.
@@ -56,7 +61,7 @@ class Restriction:
         Args:
             select: The SELECT.
             by: Expressions over its rows by the names of the key columns.
-            handed: Names of those whose values an equality with another kind of value may hand on.
+            passed_on: Names of columns whose values an equality with another kind of value may pass on.
         """
         if is_total(select):
             return
@@ -64,24 +69,26 @@ class Restriction:
             names, still = dict[str, str](), list[str]()
             for name in (name for name in by if name in self._exact):
                 same, other = self._columns(by[name], item.alias, optional, equal)
-                if same or (other and name in handed):
+                if same or (other and name in passed_on):
                     names[name] = (same or other)[0]
-                    still += [name] if same and name in handed else []
-            self._hold_derived(item, names, still)
+                    still += [name] if same and name in passed_on else []
+            self._restrict_derived(item, names, still)
         wanted = [self._equal(n, exp.column(n, KEYS, quoted=True), operand(e)) for n, e in by.items()]
         rows = exp.select("1").from_(exp.alias_(self._keys.copy(), KEYS, table=True, quoted=True))
         select.where(exp.Exists(this=rows.where(*wanted) if wanted else rows), copy=False)
 
-    def _hold_derived(self, item: exp.Subquery, by: Mapping[str, str], handed: Collection[str]) -> None:
+    def _restrict_derived(self, item: exp.Subquery, by: Mapping[str, str], passed_on: Collection[str]) -> None:
         names = [e.alias_or_name for e in selects(item)[0].expressions]
         places = {name: names.index(column) for name, column in by.items()}
         places = {name: place for name, place in places.items() if not self._kinds.differ(item, place)}
         for inner in selects(item) if places else ():
-            held = {n: inner.expressions[place].unalias() for n, place in places.items() if self._told(inner, place)}
-            if held:
-                self._hold(inner, held, handed)
+            by_inner = {
+                n: inner.expressions[place].unalias() for n, place in places.items() if self._may_restrict(inner, place)
+            }
+            if by_inner:
+                self._restrict(inner, by_inner, passed_on)
 
-    def _told(self, select: exp.Select, position: int) -> bool:
+    def _may_restrict(self, select: exp.Select, position: int) -> bool:
         """Return True if a SELECT may be restricted by equality of a column with a key.
 
         All rows that make up a row of its result then have that value.
@@ -90,7 +97,7 @@ class Restriction:
         return trait.known and not (trait.loose and trait.alike in BY_OTHERS)
 
     def _columns(self, mine: Tree, alias: str, optional: bool, equal: Sequence[Tree]) -> tuple[list[str], list[str]]:
-        """Columns of a derived table that equal `mine` if its row matters: of its kind, of another."""
+        """Return columns of a derived table that must equal `mine`: (of its kind, of another kind)."""
         found = [mine] if not optional else []
         for test in equal:
             sides = (test.this, test.expression)

@@ -1,9 +1,9 @@
 """VBD, variant delta (Carnes & Hanson 4): recompute the result for affected keys alone.
 
-A poll records which rows of the base tables changed, and finds by the query's skeleton to which keys of the result they
-lead, now and as last seen (the lineage). It computes the query for those keys, and compares that with the replica.
-Nothing is computed if no row changed. All of it is one transaction that sees one state of the source: a row that one
-statement sees, all see, so lineage and replica are of the same state.
+A poll records changed rows of the base tables. The query's skeleton finds the keys of the result that they affect, now
+and as last seen (the lineage). The poll computes the query for these keys, and compares it with the replica. Nothing is
+computed if no row changed. A poll is one transaction that sees one state of the source, so lineage and replica are of
+the same state.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from qbcd.strategies.incremental.query_tables import hidden_table, skeleton_of, 
 from qbcd.strategies.mds import Mds
 from qbcd.strategies.vbd_whole import VbdCompare
 
-SHARED = ("zone", "margin", "lag")  # options that a base table's timestamp has from the stream
+SHARED = ("zone", "margin", "lag")  # options of the stream that apply to each base table's timestamp
 
 
-class _Held(Mds):
+class _Restricted(Mds):
     """Statements about the query restricted to affected keys."""
 
     steady = True
@@ -49,26 +49,26 @@ class VbdDelta(VbdCompare):
     steady = True
     by_timestamps = True
     needs = (
-        "SELECT on what the query reads, tables with keys; best with a timestamp in each and an index on it; a sight "
-        "of all sessions; a schema of qbcd's own in the source, with room for a copy of the result and for the columns "
-        "of the base tables by which rows are joined, filtered and grouped"
+        "SELECT on what the query reads, tables with keys; best with a timestamp in each and an index on it; the right "
+        "to see all sessions; a schema of qbcd's own in the source, with room for a copy of the result and for the "
+        "columns of the base tables by which rows are joined, filtered and grouped"
     )
 
     def __init__(self, connector: Connector, plan: StreamPlan, schema: str) -> None:
         super().__init__(connector, plan, schema)
         self.affected = affected_table(schema, plan.stream)
         self._schema = schema
-        self._stamps = {fold(name): columns for name, columns in plan.option("timestamps") or ()}
+        self._timestamps = {fold(name): columns for name, columns in plan.option("timestamps") or ()}
         self.deletes: timedelta | None = plan.option("deletes")
-        if not self.deletes and self._stamps:
-            self.misses = f"{Mds.misses}; deletes in tables with a timestamp, until they are swept for (`deletes`)"
+        if not self.deletes and self._timestamps:
+            self.misses = f"{Mds.misses}; deletes in tables with a timestamp, until a sweep finds them (`deletes`)"
 
     @property
     def label(self) -> str:
-        """With its variant."""
+        """The name with its variant."""
         return "vbd, variant delta"
 
-    # -- whether it can be -------------------------------------------------------------------------------------------
+    # -- eligibility -------------------------------------------------------------------------------------------
     @cached_property
     def refused(self) -> str:
         """The reason why variant delta cannot capture this query; empty if it can."""
@@ -83,13 +83,13 @@ class VbdDelta(VbdCompare):
         )
         texts += [column.name for table in stored(self.plan.table) for column in table.columns]
         if word and any(word in text.lower() for text in texts):
-            return f"it reads or names something with {word} in it, with which names of qbcd's own begin"
+            return f"it reads or names something that contains {word}, the prefix of qbcd's own names"
         try:
             used = self.skeleton.prepared.used()
         except NotIncremental as reason:
             return f"the query {reason}"
         own = next((name for names in used.values() for name in names if name in OWN_COLUMNS), "")
-        return f"the query speaks of a column {own}, as one of qbcd's own is called" if own else ""
+        return f"the query uses a column {own}, which is the name of one of qbcd's own" if own else ""
 
     def check(self, place: Callable[[str], str] | None = None) -> None:
         """Check that the query's changes can be derived from its base tables, by their timestamps.
@@ -125,7 +125,7 @@ class VbdDelta(VbdCompare):
                 where=place("variant") if place else "",
                 remedy="take variant compare or checksum, or let auto choose",
             )
-        unknown = set(self._stamps) - {fold(lineage.name) for lineage in self.lineages}
+        unknown = set(self._timestamps) - {fold(lineage.name) for lineage in self.lineages}
         if unknown:
             raise Refused(
                 f"timestamps names {min(unknown)}, which is no table that the query reads",
@@ -134,10 +134,10 @@ class VbdDelta(VbdCompare):
                 remedy=f"it reads, through views too, {', '.join(lineage.name for lineage in self.lineages)}",
             )
         for lineage in self.lineages:
-            if lineage.marked is not None:
-                lineage.marked.check(lambda option: place("timestamps") if place else "")
+            if lineage.watermarked is not None:
+                lineage.watermarked.check(lambda option: place("timestamps") if place else "")
 
-    # -- what the query says -----------------------------------------------------------------------------------------
+    # -- the query -----------------------------------------------------------------------------------------
     @cached_property
     def _tables(self) -> dict[Name, Table]:
         return {(table.schema, table.name): table for table in stored(self.plan.table)}
@@ -153,7 +153,7 @@ class VbdDelta(VbdCompare):
 
     @cached_property
     def lineages(self) -> list[Lineage]:
-        """One for each base table."""
+        """The lineages, one for each base table."""
         if self.refused:
             return []
         used, kept = self.skeleton.prepared.used(), self.skeleton.kept
@@ -166,7 +166,7 @@ class VbdDelta(VbdCompare):
                     self._tables[name],
                     used[name],
                     kept[name],
-                    {**shared, "timestamp": self._stamps.get(fold(".".join(name)))},
+                    {**shared, "timestamp": self._timestamps.get(fold(".".join(name)))},
                 )
                 for number, name in enumerate(self.skeleton.prepared.tables())
             )
@@ -174,28 +174,28 @@ class VbdDelta(VbdCompare):
 
     # -- tables ------------------------------------------------------------------------------------------------------
     def tables(self) -> list[OwnTable]:
-        """Replica, outbox, affected keys, lineages."""
+        """Return the tables of replica, outbox, affected keys and lineages."""
         keys = [(c.name, self.connector.ddl.column_type(c)) for c in self.plan.key] or [(ONE, "integer")]
         own = [OwnTable(self.affected, tuple(keys), ())]
         return [*super().tables(), *own, *(table for lineage in self.lineages for table in lineage.tables())]
 
     def indexes(self) -> list[str]:
-        """CREATE INDEX of the lineages; repeatable."""
+        """Return CREATE INDEX statements of the lineages; repeatable."""
         joined = self.skeleton.joined_by()
         return [made for of in self.lineages for made in of.indexes(joined[of.table.schema, of.table.name])]
 
     def missing_indexes(self, look_up: Callable[[Table], Sequence[Index]]) -> list[str]:
-        """CREATE INDEX on base tables, for windows that no index serves yet."""
-        marked = [lineage for lineage in self.lineages if lineage.marked is not None and lineage.marked.marks]
-        return [one.mark_index() for one in marked if not one.has_mark_index(look_up(one.table))]
+        """Return CREATE INDEX statements on base tables, for windows that no index serves yet."""
+        indexed = [of for of in self.lineages if of.watermarked is not None and of.watermarked.timestamps]
+        return [one.timestamp_index() for one in indexed if not one.has_timestamp_index(look_up(one.table))]
 
     # -- a poll ------------------------------------------------------------------------------------------------------
     def statistics(self, table: tuple[str, str]) -> str:
-        """The statement that refreshes the server's statistics of one of qbcd's own tables."""
+        """Return the statement that refreshes the server's statistics of one of qbcd's own tables."""
         return self.connector.require(SupportsIncrementalQueries).refresh_statistics(sql_name(self.connector, table))
 
     def find_affected(self, changed: Sequence[Lineage]) -> Statement:
-        """Record the keys that changed rows of some base tables lead to, now and by their lineage."""
+        """Record the keys that changed rows of some base tables affect, now and by their lineage."""
         aliases = {a: of for of in self.lineages for a in self.skeleton.mentions((of.table.schema, of.table.name))}
         casts = self.connector.require(SupportsIncrementalQueries).casts_arms
         types = {c.name: c.fact("storage_type") or c.sql_type for c in self.plan.key if casts}
@@ -218,55 +218,57 @@ class VbdDelta(VbdCompare):
         return Statement(text, counted=counted)
 
     def forget_affected(self) -> Statement:
-        """Forgets affected keys."""
+        """Delete all affected keys."""
         return compile_sql(render("emptied", emptied=self.affected), self.connector, None)
 
     def affected_differences(self, part: OutboxSlice) -> Statement:
         """Find the differences among affected keys."""
-        return self._held()._part("changes", part, held=self.affected)
+        return self._restricted()._part("changes", part, held=self.affected)
 
     def all_differences(self, part: OutboxSlice, reason: str = "") -> Statement:
-        """As `differences`, each event with a reason."""
+        """Find all differences, as `differences` does; each event has a reason."""
         return self._part("changes", part, reason=reason)
 
     def affected_nulls(self) -> Statement:
-        """(nulls), the number of affected keys with NULL; any means that the key is no key."""
+        """Return the query for (nulls), the number of affected keys with NULL."""
         nulls = " OR ".join(f"{self.connector.quote(c.name)} IS NULL" for c in self.plan.key)
         return Statement(f"SELECT COUNT(*) AS nulls FROM {sql_name(self.connector, self.affected)} WHERE {nulls}")
 
     def affected_key_problems(self) -> Statement:
-        """(keys_more_than_once, keys_null) among affected keys."""
-        return self._held()._compiled("key_problems")
+        """Return the query for (keys_more_than_once, keys_null) among affected keys."""
+        return self._restricted()._compiled("key_problems")
 
-    def _held(self) -> InSource:
-        """The strategy of the query restricted to affected keys, over the same replica."""
+    def _restricted(self) -> InSource:
+        """Return the strategy of the query restricted to affected keys, over the same replica."""
         keys = _table(self.affected)
         exact = [c.name for c in self.plan.key if c.comparison == "typed"]
         columns = {c.name: c for c in self.plan.key}
         tree = self.skeleton.restricted(
             keys, exact, lambda name, k, e: self.connector.expressions.key_equal(columns[name], k, e)
         )
-        held = (
+        text = (
             self.connector.require(SupportsIncrementalQueries)
             .planned(tree, first=True)
             .sql(dialect=self.connector.dialect, pretty=_may_break(tree))
         )
-        table = replace(self.plan.table, query=held)
-        return _Held(self.connector, replace(self.plan, table=table), self._schema)
+        table = replace(self.plan.table, query=text)
+        return _Restricted(self.connector, replace(self.plan, table=table), self._schema)
 
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """Estimate windows of the base tables by indexes on timestamps, and affected rows."""
-        told = "sum of delta*(S + N + I) of base tables with a timestamp, N of the others, and the affected keys' rows"
-        pages = sum(of.table.pages if of.marked is None else of.table.pages // 100 for of in self.lineages)
-        return Estimate(pages, -1, told, "nothing")
+        formula = (
+            "sum of delta*(S + N + I) of base tables with a timestamp, N of the others, and the affected keys' rows"
+        )
+        pages = sum(of.table.pages if of.watermarked is None else of.table.pages // 100 for of in self.lineages)
+        return Estimate(pages, -1, formula, "nothing")
 
     def warnings(self) -> list[str]:
-        """Return what costs more, or sees less, than it could."""
+        """Return warnings about avoidable costs, and about deletes that polls do not find."""
         found = []
-        full = [of.name for of in self.lineages if of.marked is None]
+        full = [of.name for of in self.lineages if of.watermarked is None]
         if full:
             found.append(f"{', '.join(full)}: no timestamp, so each poll compares all its rows with their lineage")
-        swept = [of.name for of in self.lineages if of.marked is not None]
+        swept = [of.name for of in self.lineages if of.watermarked is not None]
         if swept and not self.deletes:
             found.append(
                 f"{', '.join(swept)}: a timestamp cannot show a deleted row, and nothing else looks for it "
@@ -296,5 +298,5 @@ def why_not_delta(connector: Connector, plan: StreamPlan) -> str:
 
 
 def fold(name: str) -> str:
-    """A table's name as options name it."""
+    """Return a table's name in the form in which options are compared."""
     return name.lower()

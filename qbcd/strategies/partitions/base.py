@@ -1,8 +1,8 @@
 """Base class for the kinds of ranges into which a table's rows are divided.
 
-Each kind gives the same: bounds, count and checksum of each range, the rows of some. Ranges of the key
-(`qbcd.strategies.partitions.key`) are read by its index, which is cheap if the key follows the storage order. Ranges of
-a hash of the key, buckets, are in `qbcd.strategies.partitions.hash`, those of pages in
+Each kind has statements for the bounds of ranges, for count and checksum of each range, and for the rows of some.
+Ranges of the key (`qbcd.strategies.partitions.key`) are read by its index, which is cheap if the key follows the
+storage order. Ranges of a hash of the key, buckets, are in `qbcd.strategies.partitions.hash`, ranges of pages in
 `qbcd.strategies.partitions.page`.
 """
 
@@ -21,7 +21,7 @@ from qbcd.ranges import partition, row_selection
 from qbcd.ranges.partition import SMALL
 from qbcd.sql import compile_sql, render
 
-Share = tuple[int, int]  # number (from 0) and how many there are
+Share = tuple[int, int]  # (number from 0, number of shares)
 WHOLE: Share = (0, 1)
 Range = TypeVar("Range", bound=KeyRange)
 Query = Callable[[Sequence[KeyRange], Share], Statement]
@@ -34,19 +34,19 @@ TOTAL = "COUNT(*) AS n, COALESCE(SUM(t.qbcd_digest), 0) AS checksum"  # the dige
 
 
 class Partitioning(ABC):
-    """Ranges of one stream and the statements that ask for them.
+    """Ranges of one stream and the statements that read them.
 
     Args:
         connector: The source's dialect and primitives.
         plan: The stream.
-        sums_of: Template of the rows that checksums sum.
+        checksum_template: Template of the rows that checksums add up.
 
     Attributes:
         hashed: Ranges are of the key's hash.
-        paged: Ranges are of the table's pages; a row may get into another one without being changed.
-        one_state: All that a poll reads is of one state of the table; otherwise each statement sees its own.
-        per_statement: How many ranges one statement may answer for.
-        answers_all: A range without rows is answered too.
+        paged: Ranges are of the table's pages; an unchanged row may move to another range.
+        one_state: A poll sees one state of the table; otherwise each statement sees its own.
+        per_statement: Maximal number of ranges in one statement.
+        answers_all: The result includes ranges without rows.
     """
 
     hashed: ClassVar[bool] = False
@@ -54,43 +54,43 @@ class Partitioning(ABC):
     answers_all: ClassVar[bool]
     per_statement: int
 
-    def __init__(self, connector: Connector, plan: StreamPlan, sums_of: str) -> None:
+    def __init__(self, connector: Connector, plan: StreamPlan, checksum_template: str) -> None:
         self.connector = connector
         self.plan = plan
-        self.sums_of = sums_of
+        self.checksum_template = checksum_template
         shared = connector.supports(SupportsSnapshots) and not plan.table.remote
         self.one_state = shared and plan.option("consistency") != "range"
 
     def row_count(self) -> Statement:
-        """One row (n) with the table's rows under the restriction."""
+        """Return the query for one row (n), the table's rows in the restriction."""
         return compile_sql(render("row_count", table=self.plan.table, flag=""), self.connector, self.plan)
 
     @abstractmethod
     def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement | None:
-        """The query to run before the table or one range is divided; None if none is needed."""
+        """Return the query to run before the table or one range is divided; None if none is needed."""
 
     @abstractmethod
     def ranges(self, found: Sequence[Any], rows_per_range: int, first_id: int, most: int | None) -> list[KeyRange]:
-        """The ranges of the whole table.
+        """Return the ranges of the whole table.
 
         Args:
             found: Rows of `bounds`.
-            rows_per_range: How many rows a range should hold.
+            rows_per_range: Intended rows of a range.
             first_id: The first new id.
-            most: How many ranges there may be, or None.
+            most: Maximal number of ranges, or None.
         """
 
     @abstractmethod
     def parts(
         self, found: Sequence[Any], rows_per_range: int, first_id: int, within: KeyRange, total: int
     ) -> list[KeyRange]:
-        """The parts into which one range is divided.
+        """Divide one range; return its parts.
 
         Args:
             found: Rows of `bounds`; none if it has no query.
-            rows_per_range: How many rows a range should hold.
+            rows_per_range: Intended rows of a range.
             first_id: The first new id.
-            within: The range, whose rows are those of now.
+            within: The range, with its present row count.
             total: Rows of the table.
         """
 
@@ -100,17 +100,19 @@ class Partitioning(ABC):
 
     @abstractmethod
     def joined(self, known: Sequence[Range], rows_per_range: int, small: float = SMALL) -> list[list[Range]]:
-        """Group all ranges, in order; each group is to become one range, since some are small.
+        """Group all ranges, in order; each group becomes one range, so that small ranges are merged.
 
         Args:
             known: The ranges.
-            rows_per_range: How many rows a range should hold.
-            small: The share of these below which one is small.
+            rows_per_range: Intended rows of a range.
+            small: Share of `rows_per_range` below which a range is small.
         """
 
     @abstractmethod
     def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
-        """Rows (range_id, n, digests, checksum) of `asked`; n = digests or a digest was NULL.
+        """Return the query for rows (range_id, n, digests, checksum) of `asked`.
+
+        If a digest was NULL, n > digests.
 
         With `leaves` there is also ``leaves``, in which a leaf of a bucket may appear twice.
         """
@@ -119,7 +121,7 @@ class Partitioning(ABC):
     def rows(
         self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
     ) -> Statement:
-        """`select` over a template's rows in `asked`, and their range_id.
+        """Return the query for `select` over a template's rows in `asked`, with range_id.
 
         Args:
             asked: The ranges.
@@ -130,7 +132,9 @@ class Partitioning(ABC):
         """
 
     def passes(self, known: Sequence[KeyRange], connections: int, *, leaves: bool = False) -> list[list[Statement]]:
-        """By connection, the statements of a checksum pass; what several say of one range adds up.
+        """Return by connection the statements of a checksum pass.
+
+        Results of several for one range add up.
 
         With `leaves` rows also have the checksums of the range's leaves (`qbcd.ranges.leaves`).
         """
@@ -138,28 +142,30 @@ class Partitioning(ABC):
         return [[self.checksums(part, leaves=leaves) for part in own] for own in asked]
 
     def totals(self, connections: int) -> list[list[Statement]]:
-        """By connection, the statement that adds up its part of the storage: one row (n, checksum).
+        """Return by connection the statement for its part of the storage: one row (n, checksum).
 
-        A row without a digest is counted but not added, so that the totals never match those of ranges.
+        A row without a digest is counted but not added, so the totals never match those of ranges.
         """
         parts = [self.digests(part) for part in self.parts_of_storage(connections)]
         return [[Statement(f"SELECT {TOTAL}\nFROM {relation} AS t")] for relation in parts]
 
     def shared(self, query: Query, asked: Sequence[KeyRange], readers: int, rows: float = math.inf) -> list[Statement]:
-        """`query` over `asked` as statements for `readers` to share; each range is in one of them.
+        """Return `query` over `asked` as statements for `readers` to share.
+
+        Each range is in one of them.
 
         Args:
-            query: The statement over some ranges, or over the part of the storage that they are read from.
+            query: Makes the statement over some ranges, or over a part of the storage.
             asked: The ranges.
-            readers: How many connections there are.
-            rows: How many rows a statement may bring, where it is not a scan and its ranges are not larger.
+            readers: Number of connections.
+            rows: Maximal rows of a statement, unless it is a scan or one range has more.
         """
         shares = partition.statements(asked, readers, self.per_statement, rows)
         return [query(some, WHOLE) for own in shares for some in own]
 
     @property
     def is_parted(self) -> bool:
-        """True if connections can each scan a part: they see one state, and the table is stored."""
+        """True if each connection can scan a part: all see one state, and the table is stored."""
         return self.one_state and self.connector.ranges.has_shares(self.plan.table)
 
     @property
@@ -168,23 +174,23 @@ class Partitioning(ABC):
         return self.is_parted and self.connector.require(SupportsScans).places_keys(self.plan.key)
 
     def parts_of_storage(self, wanted: int) -> list[Share]:
-        """Parts of the storage for `wanted` connections; the whole if a scan cannot be divided."""
+        """Return parts of the storage for `wanted` connections, or the whole if not divisible."""
         number = max(1, min(wanted, self.plan.table.pages)) if self.is_parted else 1
         return [(i, number) for i in range(number)]
 
     def key_follows(self) -> float | None:
-        """Return how well storage order follows the key, 0..1, by the catalog; None if unknown."""
+        """Return the correlation of storage order and key, 0..1, by the catalog; None if unknown."""
         table = self.plan.table
         known = table.primary_key or next(iter(table.unique_keys), ())
-        told = bool(self.plan.key) and known[:1] == (self.plan.key[0].name,) and table.key_correlation is not None
-        return abs(table.key_correlation or 0.0) if told else None
+        is_known = bool(self.plan.key) and known[:1] == (self.plan.key[0].name,) and table.key_correlation is not None
+        return abs(table.key_correlation or 0.0) if is_known else None
 
     def digests(self, part: Share = WHOLE, *, leaves: bool = False) -> str:
-        """The captured rows, or a part of them, as a FROM item with key or hash and `qbcd_digest`."""
-        return self.relation(self.sums_of, part, leaves=leaves)
+        """Return captured rows, or a part of them, as a FROM item with key or hash and `qbcd_digest`."""
+        return self.relation(self.checksum_template, part, leaves=leaves)
 
     def relation(self, template: str, part: Share = WHOLE, **extra: Any) -> str:
-        """A template's rows, or those of a part of the storage, as a FROM item."""
+        """Return a template's rows, or those of a part of the storage, as a FROM item."""
         plan, (number, parts) = self.plan, part
         off = dict.fromkeys(("ranged", "windowed", "settled", "keyed", "leaves", "written_since"), False)
         context = {"hashed": self.hashed, "paged": self.paged, "was": (), **off, **extra}
@@ -196,7 +202,7 @@ class Partitioning(ABC):
     def looked_up(
         self, found: row_selection.Asked[Any], select: Sequence[str], template: str, **extra: Any
     ) -> list[str]:
-        """Statements for ``range_id, *select`` over a template's rows that are looked up by key."""
+        """Return statements for ``range_id, *select`` over a template's rows, looked up by key."""
         if not found.numbers and not found.texts:
             return []
         relation, key, arms = self.relation(template, **extra, hashed=False), self.plan.key, list[str]()

@@ -1,4 +1,4 @@
-"""Ranges of an even hash of the key (buckets): one scan, whatever the keys and row order."""
+"""Ranges of an even hash of the key (buckets): one scan reads them in any row order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNEVEN = 3  # levels that a bucket may be deeper than its table needs
 
 
 class HashPartitioning(Partitioning):
-    """Ranges of the key's hash: halved without a query, and all answered by one scan.
+    """Ranges of the key's hash: split without a query, all read by one scan.
 
     A row without a key is identified by its digest, which is already a hash of it.
     """
@@ -29,29 +29,29 @@ class HashPartitioning(Partitioning):
     answers_all = False
     per_statement = 100_000
 
-    def __init__(self, connector: Connector, plan: StreamPlan, sums_of: str) -> None:
-        super().__init__(connector, plan, sums_of)
+    def __init__(self, connector: Connector, plan: StreamPlan, checksum_template: str) -> None:
+        super().__init__(connector, plan, checksum_template)
         self._hash = HASH if plan.key else DIGEST
 
     def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement | None:
-        """The query for the table's row count; None for one range, whose count is known."""
+        """Return the query for the table's row count; None for one range, whose count is known."""
         if within is not None:
             return None
         return self.row_count()
 
     def counted(self, found: Sequence[Any], rows_per_range: int) -> int:
-        """As the source counts them."""
+        """Return the source's own count."""
         return int(found[0].n)
 
     def ranges(self, found: Sequence[Any], rows_per_range: int, first_id: int, most: int | None) -> list[KeyRange]:
-        """Halves, halves of halves, and so on."""
+        """Return halves of all hashes, halves of halves, and so on."""
         depth = hash_buckets.depth_for(int(found[0].n), rows_per_range)
         return hash_buckets.divided(min(depth, most.bit_length() - 1) if most else depth, first_id=first_id)
 
     def parts(
         self, found: Sequence[Any], rows_per_range: int, first_id: int, within: KeyRange, total: int
     ) -> list[KeyRange]:
-        """Its halves, halves of these, and so on."""
+        """Return halves of the range, halves of these, and so on."""
         # a bucket that is still large this deep has rows of one hash, which cannot be divided
         depth = hash_buckets.depth_of([within]) + hash_buckets.depth_for(within.rows, rows_per_range)
         depth = min(depth, hash_buckets.depth_for(total, rows_per_range) + UNEVEN, hash_buckets.DEEPEST)
@@ -60,17 +60,17 @@ class HashPartitioning(Partitioning):
         return hash_buckets.divided(depth, first_id=first_id, within=within)
 
     def joined(self, known: Sequence[Range], rows_per_range: int, small: float = SMALL) -> list[list[Range]]:
-        """Halves of one bucket."""
+        """Group the halves of one bucket."""
         return hash_buckets.joined(
             known, lambda rows, others: partition.should_merge(rows, others, rows_per_range, small)
         )
 
     def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
-        """All of them by one scan."""
+        """Return one scan for all ranges."""
         return self._sums(asked, WHOLE, leaves=leaves)
 
     def passes(self, known: Sequence[KeyRange], connections: int, *, leaves: bool = False) -> list[list[Statement]]:
-        """One scan: in parts if connections see one snapshot, otherwise by one of them."""
+        """Return one scan, divided among connections if they see one snapshot."""
         parts = self.parts_of_storage(connections)
         if len(parts) == 1:
             return super().passes(known, 1, leaves=leaves)
@@ -79,7 +79,7 @@ class HashPartitioning(Partitioning):
     def rows(
         self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
     ) -> Statement:
-        """All of them by one scan, but for rows that are looked up."""
+        """Return one scan for all ranges, except for rows that are looked up."""
         found = row_selection.parted(asked)
         arms = []
         if found.whole:
@@ -89,7 +89,7 @@ class HashPartitioning(Partitioning):
         return Statement("\nUNION ALL\n".join(arms))
 
     def shared(self, query: Query, asked: Sequence[KeyRange], readers: int, rows: float = math.inf) -> list[Statement]:
-        """One scan in parts if readers see one snapshot, otherwise a scan by each of them.
+        """Return one scan, divided among readers of one snapshot, otherwise one scan for each.
 
         Rows that are looked up by key are distributed over the same statements.
         """

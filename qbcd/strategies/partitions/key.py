@@ -16,47 +16,47 @@ from qbcd.strategies.partitions.base import FOLLOWED, SUMS, WHOLE, Partitioning,
 
 
 class KeyPartitioning(Partitioning):
-    """Ranges of the key, bounds picked and spelled by the source."""
+    """Ranges of the key; the source chooses the bounds and formats them."""
 
     answers_all = True
 
-    def __init__(self, connector: Connector, plan: StreamPlan, sums_of: str) -> None:
-        super().__init__(connector, plan, sums_of)
+    def __init__(self, connector: Connector, plan: StreamPlan, checksum_template: str) -> None:
+        super().__init__(connector, plan, checksum_template)
         self.per_statement = connector.ranges_per_statement
 
     def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement:
-        """The first key of every range but the first."""
+        """Return the query for the first key of every range but the first."""
         keys, connector, columns = self.relation("row_keys"), self.connector, self.plan.key
         if within is not None:
-            # under names of our own: a key column may be called range_id
+            # under qbcd's own names: a key column may be called range_id
             names = [f"t.{connector.quote(c.name)} AS qbcd_{i}" for i, c in enumerate(columns)]
             keys = f"({connector.ranges.per_range(names, keys, columns, [within], aggregate=False)})"
             columns = tuple(replace(c, name=f"qbcd_{i}") for i, c in enumerate(columns))
         return Statement(connector.ranges.range_bounds(keys, columns, rows_per_range=rows_per_range))
 
     def counted(self, found: Sequence[Any], rows_per_range: int) -> int:
-        """By the number of ranges."""
+        """Estimate by the number of ranges."""
         return (len(found) + 1) * rows_per_range
 
     def ranges(self, found: Sequence[Any], rows_per_range: int, first_id: int, most: int | None) -> list[KeyRange]:
-        """Between the keys that the source picked, or some of them."""
+        """Return the ranges between the keys that the source chose, or some of them."""
         return partition.build(self._keys(partition.thinned(found, most)), first_id=first_id)
 
     def parts(
         self, found: Sequence[Any], rows_per_range: int, first_id: int, within: KeyRange, total: int
     ) -> list[KeyRange]:
-        """Between the keys that the source picked."""
+        """Return the ranges between the keys that the source chose."""
         return partition.build(self._keys(found), first_id=first_id, within=within)
 
     def _keys(self, found: Sequence[Any]) -> list[tuple[str, ...]]:
         return [tuple(str(v) for v in row) for row in found]
 
     def joined(self, known: Sequence[Range], rows_per_range: int, small: float = SMALL) -> list[list[Range]]:
-        """Neighbors."""
+        """Group adjacent ranges."""
         return partition.merge(known, rows_per_range, small)
 
     def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
-        """Each range by the index of the key."""
+        """Return a read of each range by the index of the key."""
         if leaves:
             return Statement(
                 self.connector.require(SupportsLeafChecksums).range_leaves(
@@ -67,7 +67,7 @@ class KeyPartitioning(Partitioning):
         return Statement(self.connector.ranges.per_range(select, self.digests(), self.plan.key, asked, aggregate=True))
 
     def passes(self, known: Sequence[KeyRange], connections: int, *, leaves: bool = False) -> list[list[Statement]]:
-        """One scan in storage order if rows have moved away from key order, otherwise by index."""
+        """Return one scan in storage order if rows do not follow key order, otherwise index reads."""
         key, connector = self.plan.key, self.connector
         if not self._is_scanned(known) or (
             leaves and connector.require(SupportsLeafChecksums).whole_number_bytes(key) is None
@@ -88,7 +88,7 @@ class KeyPartitioning(Partitioning):
 
     def _is_scanned(self, known: Sequence[KeyRange]) -> bool:
         """Return True if a scan costs less than the index, for ranges that are the whole table."""
-        if any(self.plan.option(name) for name in ("per_poll", "target")):  # asked for some at a time
+        if any(self.plan.option(name) for name in ("per_poll", "target")):  # these read some ranges at a time
             return False
         follows = self.key_follows()
         moved = follows is not None and follows < FOLLOWED
@@ -98,7 +98,7 @@ class KeyPartitioning(Partitioning):
     def rows(
         self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
     ) -> Statement:
-        """Each range by the index of the key, or each row that is looked up."""
+        """Return a read of each range by the index of the key, or of each row that is looked up."""
         found = row_selection.parted(asked)
         arms = []
         if found.whole:

@@ -1,9 +1,9 @@
 """Ranges of a table's pages: rows are grouped by their place in the storage, not by key.
 
-A checksum pass reads the table in its own order, as a plain scan does, and rows that were written one after another are
-in few ranges, where the hash of a uuid would scatter them. The cost: an update may move a row from one range to
-another, so ranges are valid for one state of the whole table only. Therefore all rows of all dirty ranges are read, and
-they replace these ranges in the replica at once.
+A checksum pass reads the table in its own order, as a plain scan does. Rows that were written one after another are in
+few ranges; the hash of a uuid would scatter them. The cost: an update may move a row from one range to another, so
+ranges are valid for one state of the whole table only. Therefore a poll reads all rows of all dirty ranges, and they
+replace these ranges in the replica in one commit.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ class PagePartitioning(Partitioning):
     per_statement = 100_000
 
     def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement:
-        """The query for the number of pages, and for the whole table the number of rows."""
+        """Return the query for the number of pages, and for the whole table also the number of rows."""
         pages = self.connector.require(SupportsPages).page_count(self.plan.table)
         if within is not None:
             return Statement(f"SELECT {pages} AS pages")
         return Statement(f"SELECT q.n, {pages} AS pages FROM ({self.row_count().sql}) AS q")
 
     def counted(self, found: Sequence[Any], rows_per_range: int) -> int:
-        """As the source counts them."""
+        """Return the source's own count."""
         return int(found[0].n)
 
     def ranges(self, found: Sequence[Any], rows_per_range: int, first_id: int, most: int | None) -> list[KeyRange]:
-        """As many pages each."""
+        """Return ranges with equal numbers of pages."""
         wanted = -(-int(found[0].n) // rows_per_range)
         edges = _edges(0, int(found[0].pages), min(wanted, most or wanted))
         return partition.build(edges, first_id=first_id)
@@ -47,17 +47,17 @@ class PagePartitioning(Partitioning):
     def parts(
         self, found: Sequence[Any], rows_per_range: int, first_id: int, within: KeyRange, total: int
     ) -> list[KeyRange]:
-        """As many of its pages each."""
+        """Return parts with equal numbers of pages."""
         low = int(within.lo[0]) if within.lo else 0
         high = int(within.hi[0]) if within.hi else int(found[0].pages)
         return partition.build(_edges(low, high, -(-within.rows // rows_per_range)), first_id=first_id, within=within)
 
     def joined(self, known: Sequence[Range], rows_per_range: int, small: float = SMALL) -> list[list[Range]]:
-        """Neighbors."""
+        """Group adjacent ranges."""
         return partition.merge(known, rows_per_range, small)
 
     def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
-        """Each range by its pages; there are no leaves."""
+        """Return a read of each range by its pages; there are no leaves."""
         if leaves:
             raise ValueError("ranges of pages have no leaves")
         select = [f"{sql} AS {name}" for name, sql in SUMS.items()]
@@ -66,7 +66,7 @@ class PagePartitioning(Partitioning):
     def rows(
         self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
     ) -> Statement:
-        """Each range by its pages."""
+        """Return a read of each range by its pages."""
         return Statement(
             self.connector.require(SupportsPages).per_pages(select, self.relation(template, **extra), asked)
         )

@@ -1,6 +1,6 @@
-"""Collations of ICU: keys ordered by them, and ones that equate different bytes. Needs a server that has ICU.
+"""Collations of ICU: keys in their order, and collations that equate different bytes.
 
-The embedded server has none, so this runs in the campaign, against Debian's or the one that `QBCD_TEST_ICU_URL` names.
+The embedded server has no ICU, so these tests run in the campaign, on Debian's server or that of `QBCD_TEST_ICU_URL`.
 """
 
 from __future__ import annotations

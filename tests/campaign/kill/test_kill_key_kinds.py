@@ -1,7 +1,8 @@
-"""kill -9 at every step of ID/RCS under keys of every kind, by ranges of the key, its hash, or pages: exact on restart.
+"""kill -9 at every step of ID/RCS with keys of every kind: exact on restart.
 
-Ranges are small, so that polls cut them, and every poll folds its batch into the replica and joins what has become
-small (docs/design/protocol.md#rule-11, #rule-23): the second visit to a commit is that of the folding.
+Ranges are of the key, of its hash, or of pages. They are small, so that polls split them; every poll compacts its batch
+into the replica and merges small ranges (docs/design/protocol.md#rule-11, #rule-23): the second visit to a commit is
+that of compaction.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ JOINS = [("before_commit", 2), ("after_commit", 2)]
 def test_kill(
     kind: str, how: str, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _always_folded(monkeypatch)
+    _always_compacted(monkeypatch)
     killed_everywhere(place, kind, how, workspace, spark)
 
 
@@ -47,7 +48,7 @@ def test_kill(
 def test_kill_under_collations_of_icu(
     kind: str, how: str, icu: GivenServer, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _always_folded(monkeypatch)
+    _always_compacted(monkeypatch)
     with new_place(icu, "postgresql") as place:
         killed_everywhere(place, kind, how, workspace, spark)
 
@@ -80,16 +81,16 @@ def test_kill_by_pages(
                 nth=nth,
                 constants={"qbcd.sites.lake.compaction.COMPACT_SEGMENTS": 0},
             )
-            _made_good(project, table)
+            _recovered(project, table)
 
 
-def _always_folded(monkeypatch: pytest.MonkeyPatch) -> None:
+def _always_compacted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compaction, "COMPACT_BATCHES", 1)
     batch_layers.always(monkeypatch)
 
 
 def killed_everywhere(place: Place, kind: str, how: str, folder: Path, spark: SparkSession) -> None:
-    """A poll with changes killed at every point in turn, each made good by the next poll."""
+    """Kill a poll with changes at each point in turn; the next poll must find everything."""
     table = Keyed(place, kind, how, folder, Random(f"killed {kind} {how}"))
     table.insert(0.5)
     with opened(table.config, folder, spark) as project:
@@ -115,10 +116,10 @@ def _killed_and_restarted(project: qbcd.Project, table: Keyed, point: str, nth: 
     kill_at(point, table.config, table.folder, spark, nth=nth, constants=FOLDED)
     if (point, nth) in JOINS:
         assert (_ranges(project) == known) is (point == "before_commit" or len(known) == 1)
-    _made_good(project, table)
+    _recovered(project, table)
 
 
-def _made_good(project: qbcd.Project, table: Keyed) -> None:
+def _recovered(project: qbcd.Project, table: Keyed) -> None:
     poll(project, "s")
     assert table.replay()
     assert project.stream("s").verify() == []

@@ -1,4 +1,4 @@
-"""Executors in processes of their own (`local-cluster`) find what threads of one process do, in every way of a replica.
+"""Executors in processes of their own (`local-cluster`) find the same events as threads.
 
 They have a class path, files and a clock of their own, as on a cluster; the workdir is shared, since they share a host.
 """
@@ -44,7 +44,7 @@ WAYS: dict[str, dict[str, Any]] = {
         }
     },
 }
-NARROW = {"key", "hash", "digest", "tlcs"}  # which ask for keys and digests first
+NARROW = {"key", "hash", "digest", "tlcs"}  # strategies that fetch keys and digests first
 SINKS = {"changes": {"type": "jsonl", "path": "out/changes"}, "lake": {"type": "parquet", "path": "out/lake"}}
 TABLE = """
 CREATE TABLE t (id bigint PRIMARY KEY, v text, at timestamptz, amount numeric(12, 2), doc jsonb, raw bytea,
@@ -72,7 +72,7 @@ SMALL_TABLES = {
 
 
 def history(url: str, folder: Path, spark: SparkSession | None, master: str = "") -> None:
-    """A table, its baseline and its changes, polled in every way."""
+    """Poll a table with every strategy: baseline and changes."""
     place, fetch, ran = place_of(url), two_phase.fetch, set[str]()
     restricted, by_leaves = leaf_checksums.restrict_to_dirty_leaves, list[bool]()
     place.sql(TABLE)
@@ -87,7 +87,7 @@ def history(url: str, folder: Path, spark: SparkSession | None, master: str = ""
         by_leaves.append(found.in_leaves)
         return found
 
-    # both rounds of the narrow path, leaves, and foldings, among so few rows
+    # two-phase fetches, leaves and compaction of so few rows
     for (module, name), value in SMALL_TABLES.items():
         setattr(module, name, value)
     setattr(two_phase, "fetch", watched)  # noqa: B010 -- mypy takes a function for what it is
@@ -100,7 +100,7 @@ def history(url: str, folder: Path, spark: SparkSession | None, master: str = ""
             project.stream(name).prepare()
         for number, change in enumerate(CHANGES):
             if number == len(CHANGES) - 1:
-                compaction.TAKEN_SEGMENTS = TAKEN_SEGMENTS  # what is fetched becomes a segment
+                compaction.TAKEN_SEGMENTS = TAKEN_SEGMENTS  # fetched rows become a segment
             place.sql(change)
             time.sleep(PAST_THE_MARGIN)
             poll(project)
@@ -118,7 +118,7 @@ def test_the_same_events(
     request: pytest.FixtureRequest, place: Place, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module, name in (*SMALL_TABLES, (two_phase, "fetch"), (leaf_checksums, "restricted")):
-        monkeypatch.setattr(module, name, getattr(module, name))  # put back afterwards
+        monkeypatch.setattr(module, name, getattr(module, name))  # the original value is put back at the end
     threads, cluster = (tmp_path / name for name in ("threads", "cluster"))
     for folder in (threads, cluster):
         folder.mkdir()
@@ -130,8 +130,8 @@ def test_the_same_events(
         child.kill()
         assert child.exitcode == 0
     for name in WAYS:
-        told = [net(events(folder / "out/changes", name)) for folder in (threads, cluster)]
-        assert told[0] == told[1], name
+        found = [net(events(folder / "out/changes", name)) for folder in (threads, cluster)]
+        assert found[0] == found[1], name
         assert Counter(e["op"] for e in events(cluster / "out/changes", name))["r"] == 400
         files = [sorted(p.parent.name for p in (f / "out/lake" / name).rglob("_SUCCESS")) for f in (threads, cluster)]
         assert files[0] == files[1]

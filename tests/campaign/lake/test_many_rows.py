@@ -1,4 +1,4 @@
-"""The ways that only many rows take, by several tasks, find what the ways of few rows do."""
+"""Paths for many rows, with several tasks, find the same changes as paths for few rows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ UNDER_SPARK = [v for v in VARIANTS if v.name in ("id_rcs", "ts-spark")]
 def test_many_rows(
     seed: int, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No rows are few: they are shuffled, sent to every task, numbered by range; small sessions are not used."""
+    """All rows count as many: they are shuffled, broadcast, numbered by range.
+
+    Small sessions are not used.
+    """
     merged: list[bool] = []
     in_many = layers._in_many
     monkeypatch.setattr(diff, "FEW_ROWS", -1)

@@ -1,4 +1,7 @@
-"""Random tables that grow and shrink under small ranges: cut, joined and stopped half way, replay gives the source."""
+"""Random tables that grow and shrink, with small ranges and polls stopped half way.
+
+Replay is exact. Ranges are split and merged meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from qbcd.api import assembly_of
 from qbcd.errors import Refused
 from qbcd.sites.database import range_poll
 from qbcd.state import StoredRange
-from tests.support.captured_tables import Captured, prepare, told
+from tests.support.captured_tables import Captured, prepare, reproducible
 from tests.support.drawn_tables import draw_tables
 from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
@@ -33,7 +36,7 @@ def _short_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Ranges:
-    """The key ranges of a stream: they cover all keys, count its rows, and never have an id twice."""
+    """The key ranges of a stream: they cover all keys, count its rows, and never repeat an id."""
 
     def __init__(self, project: qbcd.Project, one: Captured) -> None:
         (stream,) = one.streams
@@ -52,7 +55,7 @@ class Ranges:
         return row is not None and bool(row.checkpoint.get("open"))
 
     def check(self) -> None:
-        """Looks at them after a whole pass."""
+        """Check the ranges after a whole pass."""
         known = self._known()
         now = {r.range_id for r in known}
         edges = [edge for r in known for edge in (r.lo, r.hi)]
@@ -69,7 +72,7 @@ class Ranges:
 
 
 def stopped(project: qbcd.Project, ranges: Ranges, nth: int) -> bool:
-    """Polls up to the `nth` commit of the poll; whether there were so many."""
+    """Poll up to the `nth` commit; return True if the poll had as many."""
 
     def stop() -> None:
         nonlocal nth
@@ -90,7 +93,7 @@ def stopped(project: qbcd.Project, ranges: Ranges, nth: int) -> bool:
 
 
 def change(rng: Random, one: Captured) -> None:
-    """The table grows, shrinks, or is only changed here and there."""
+    """Grow or shrink the table, or change a few rows."""
     kind = rng.choice(["grow", "grow", "thin", "empty", "act"])
     if kind == "grow":
         one.history.fill(rng.choice([10, 40]))
@@ -102,7 +105,7 @@ def change(rng: Random, one: Captured) -> None:
 
 
 def one_round(rng: Random, project: qbcd.Project, one: Captured, ranges: Ranges) -> None:
-    """Changes and a poll, perhaps one that is stopped while the table goes on changing."""
+    """Make changes and poll; at random, stop the poll while the table goes on changing."""
     (stream,) = one.streams
     change(rng, one)
     halted = rng.random() < 0.5 and stopped(project, ranges, rng.randint(1, 4))
@@ -115,14 +118,14 @@ def one_round(rng: Random, project: qbcd.Project, one: Captured, ranges: Ranges)
 
 
 def run(seed: int, place: Place, folder: Path, spark: SparkSession, rounds: int, tables_used: int) -> Counter[str]:
-    """One project over freshly drawn tables; what happened to ranges and polls."""
+    """Run one project over newly drawn tables; return what happened to ranges and polls."""
     rng = Random(seed)
     tables = draw_tables(rng, place, TABLES)[:tables_used]
     at: list[str] = []
-    with told(seed, tables, at, folder):
+    with reproducible(seed, tables, at, folder):
         changes = folder / "out" / "changes"
         captured = [
-            # a poll that was stopped tells of ranges as they were at different times
+            # a stopped poll saw ranges at different times
             Captured(rng, t, i, changes, {"id": {"type": "id", "rows_per_range": (2, 5, 3, 4)[i]}}, whole=False)
             for i, t in enumerate(tables)
         ]
@@ -141,7 +144,7 @@ def run(seed: int, place: Place, folder: Path, spark: SparkSession, rounds: int,
 
 @pytest.mark.campaign
 @over("seed", [1, *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(2, 12))], elsewhere=[])
-def test_ranges_may_be_cut_and_joined_at_any_time(
+def test_ranges_may_be_split_and_merged_at_any_time(
     seed: int, place: Place, workspace: Path, spark: SparkSession
 ) -> None:
     rounds, tables = (3, 2) if seed == 1 else (10, TABLES)

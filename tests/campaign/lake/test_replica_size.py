@@ -29,7 +29,7 @@ ALTER TABLE t ADD PRIMARY KEY (id); ANALYZE t
 """
 
 
-# Under the integer key of most tables: a key that says as much as a row, such as a uuid, stays as it is.
+# With an integer key, as most tables have: a replica always stores the key, and a uuid is as long as many rows.
 @pytest.mark.campaign
 def test_digests_take_a_tenth(database: str, workspace: Path, spark: SparkSession) -> None:
     sql(database, TABLE)

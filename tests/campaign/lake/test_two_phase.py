@@ -1,4 +1,7 @@
-"""Keys and digests first, or whole ranges: what a poll learns of its changes decides for the next (algorithms 2.7)."""
+"""Two-phase or whole fetches.
+
+The changes of a poll decide for the next one (algorithms 2.7).
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ def test_thin_and_dense_changes(
         copy = copy_of(database, "public.t", ["id"])
         project.stream("s").prepare()
         copy.take_baseline()
-        # growth at the end waits to be cut until whole ranges are asked for at once
+        # growth at the end is split only when whole ranges are fetched at once
         sql(database, f"INSERT INTO t SELECT i, 0, {NOTE} FROM generate_series({ROWS + 1}, {ROWS + GROWTH}) i")
         before, after = ROWS // RANGE, (ROWS + GROWTH) // RANGE
         for where, known in ((thin, before), (dense, before), (dense, before), (thin, after), (thin, after)):
@@ -57,7 +60,7 @@ def test_thin_and_dense_changes(
         copy.replay(batches(workspace / "out/changes", "s"))
         assert copy.differences() == []
         assert project.stream("s").verify() == []
-    # two rounds; two, the second of which is given up; none for what was dense last; so also once for what is thin now
+    # two phases; two, the second of which is given up; none after dense changes; so also once for thin changes now
     assert rounds == [True, False, True]
     first, given_up, whole, wrong, last = shipped
     assert max(first, last) < whole / 5

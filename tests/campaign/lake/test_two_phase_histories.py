@@ -1,4 +1,4 @@
-"""The narrow path of the strategies under Spark finds what whole ranges would, where a snapshot can be shared."""
+"""Two-phase fetches find the same changes as whole ranges, if a snapshot can be shared."""
 
 from __future__ import annotations
 
@@ -22,10 +22,13 @@ NARROW = [v for v in VARIANTS if v.name in ("id_rcs", *BY_KEY)]
 
 @pytest.mark.campaign
 @over("seed", range(1, 6), elsewhere=[])
-def test_rows_that_changed_are_asked_for_by_key(
+def test_changed_rows_are_fetched_by_key(
     seed: int, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every look takes two rounds, in several tasks; one that finds many keys falls back to whole ranges."""
+    """Every poll fetches in two phases, in several tasks.
+
+    One with many keys falls back to whole ranges.
+    """
     rounds: list[bool] = []
     fetch = two_phase.fetch
     monkeypatch.setattr(two_phase, "SAVED_BYTES", -(10**12))

@@ -1,4 +1,7 @@
-"""TPC-H's queries as captured results, under refreshes of all its tables: exact after each poll."""
+"""TPC-H's queries as captured results, under refreshes of all its tables.
+
+Exact after each poll.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from tests.support.query_streams import detect, replica_differs
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# By recomputation alone: the count of orders is the key.
+# By recomputation only: the count of orders is the key.
 NOT_DELTA = {13: "computes its key column c_count from more than one row"}
 
 
@@ -29,7 +32,7 @@ def test_tpch(place: Place, workspace: Path, tmp_path: Path, spark: SparkSession
     if program is None:
         pytest.skip("tpchgen-cli is not installed (pip install tpchgen-cli)")
     tpch.load(place, tmp_path, program, scale)
-    lag = {} if place.kind == FIRST else {"lag": "2ms", "margin": "1ms"}  # open transactions cannot all be seen there
+    lag = {} if place.kind == FIRST else {"lag": "2ms", "margin": "1ms"}  # open transactions are not all visible there
     queries = {
         f"q{n}": (tpch.query_of(place, query), {"key": key} if key else {}) for n, (query, key) in tpch.QUERIES.items()
     }
@@ -67,7 +70,9 @@ def test_tpch(place: Place, workspace: Path, tmp_path: Path, spark: SparkSession
                 if name.endswith(".checksum"):
                     assert not project.stream(name).verify(), name
                 else:
-                    assert not (told := replica_differs(place, name, str(table["query"]))), f"{name}: {told[:1000]}"
+                    assert not (difference := replica_differs(place, name, str(table["query"]))), (
+                        f"{name}: {difference[:1000]}"
+                    )
                 found[name] += sum(counts[name].values())
             for name in queries:
                 for other in ("delta", "checksum"):

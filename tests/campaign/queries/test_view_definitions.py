@@ -1,4 +1,7 @@
-"""Definitions as the catalog writes them, parsed and written again: of the same rows and types as the view itself."""
+"""Definitions of views from the catalog, parsed and rewritten.
+
+Same rows and types as the view.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,7 @@ string_agg(distinct v, ',') ;; any_value(m) ;; array_agg(distinct n)
 
 
 def definitions() -> Iterator[tuple[str, str]]:
-    """(definition, key) of a view for each form."""
+    """Return (definition, key) of a view for each form."""
     for form in ROWS.strip().replace("\n", " ;; ").split(" ;; "):
         yield f"SELECT id, {form} AS c FROM x", "id"
     for form in GROUPS.strip().replace("\n", " ;; ").split(" ;; "):
@@ -108,7 +111,7 @@ def _written_again(source: Source, view: str, key: str) -> str:
 
 
 def _seen(source: Source, query: str) -> tuple[Counter[str], list[tuple[str, str | None]]]:
-    """Rows of a query, and types of its columns."""
+    """Return the rows of a query, and the types of its columns."""
     with source.read("q") as session:
         columns = source.connector.require(SupportsQueryColumns).query_columns(session.connection, query)
         rows = Counter(str([_shown(value) for value in row]) for row in session.rows(query))

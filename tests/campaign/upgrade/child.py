@@ -1,4 +1,4 @@
-"""Prepare and poll a project by an older version of qbcd; run by the Python of that version's own environment.
+"""Prepare and poll a project by an older version of qbcd, in that version's environment.
 
 The one argument is a JSON file: `environment` (the folder that qbcd must come from), `project` (its qbcd.yaml) and
 `constants` of that version's modules. Commands arrive on stdin, one JSON line each; each gets one JSON line on stdout.
@@ -16,9 +16,9 @@ from typing import Any
 
 
 def main() -> None:
-    """Obey commands until stdin ends."""
+    """Run commands until stdin ends."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever else is printed goes to stderr
+    os.dup2(2, 1)  # other output goes to stderr
     spec = json.loads(Path(sys.argv[1]).read_text("utf-8"))
 
     import qbcd
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def obey(project: Any, command: dict[str, Any]) -> dict[str, Any]:
-    """Prepare or poll the named streams once; return their errors and the failures of their sinks."""
+    """Prepare or poll the named streams once; return their errors and failures of sinks."""
     if command["do"] == "prepare":
         reports = {name: project.stream(name).prepare() for name in command["streams"]}
         return {"errors": {}, "failures": {n: failures_of(r) for n, r in reports.items() if r.failures}}
@@ -50,7 +50,7 @@ def obey(project: Any, command: dict[str, Any]) -> dict[str, Any]:
 
 
 def failures_of(report: Any) -> dict[str, str]:
-    """By sink, why it did not take a batch."""
+    """Return by sink the reason why it did not take a batch."""
     return {sink: str(error) for sink, error in report.failures.items()}
 
 

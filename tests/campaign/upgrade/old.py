@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-# The last commit of version 0.1.0. Every later version must go on with what this one left.
+# The last commit of version 0.1.0. Every later version must continue with the state that it left.
 COMMIT = "e72e4d7e31c418400e28b071f2ba96d458bd74b5"
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = Path(__file__).with_name("child.py")
@@ -52,7 +52,7 @@ class OldVersion:
 
     @classmethod
     def installed(cls, folder: Path) -> OldVersion:
-        """Install the version into `folder`, with the same versions of its dependencies as this process has."""
+        """Install the version into `folder`, with this process's versions of its dependencies."""
         source, environment = folder / "source", folder / "environment"
         with tarfile.open(fileobj=BytesIO(_archive())) as archive:
             archive.extractall(source)
@@ -135,7 +135,10 @@ class OldProcess:
 
 
 def _archive() -> bytes:
-    """Return the files of version 0.1 as a tar archive; skip without a git history, fail where it is cut short."""
+    """Return the files of version 0.1 as a tar archive.
+
+    Skip the test without a git history; fail if it is cut short.
+    """
     if not (ROOT / ".git").exists():
         pytest.skip(f"{ROOT} has no git history to take version 0.1 (commit {COMMIT[:7]}) from")
     got = subprocess.run(["git", "-C", ROOT, "archive", "--format=tar", COMMIT], capture_output=True, check=False)
@@ -153,7 +156,7 @@ def _run(*command: Path | str) -> None:
 
 
 def _environment() -> dict[str, str]:
-    """Return this process's variables without those that lead Python or Spark to this checkout and its session."""
+    """Return this process's variables without those that point Python or Spark to this checkout."""
     led = ("PYTHON", "PYSPARK_", "SPARK_", "VIRTUAL_ENV", "COVERAGE_")
     return {name: value for name, value in os.environ.items() if not name.startswith(led)}
 

@@ -1,4 +1,4 @@
-"""Stored state of a project, read by the names that version 0.1 gave it and not by the code under test."""
+"""Stored state of a project, read by the names of version 0.1, not by the code under test."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Stored:
 
 
 def stored(place: Place, folder: Path, stream: dict[str, Any]) -> Stored:
-    """Return the stored state of a stream, from the source or from the state database of the project in `folder`."""
+    """Return the stored state of a stream, from the source or the state database of its project."""
     name = stream["name"]
     run = _of_source(place, name) if _is_in_source(stream["strategy"]) else _of_project(folder, name)
     columns = ("epoch", "last_batch_seq", "prepared", "checkpoint")

@@ -21,7 +21,7 @@ from tests.support.value_shapes import SHAPES, Service
 _WHEN = "timestamp(6) NOT NULL"
 UPDATED = Service("timestamptz NOT NULL", _WHEN, "{clock}", "{clock}")
 SERVICES = {"updated": UPDATED, "row_sum": Service("bigint", "bigint", "NULL")}
-FLAGGED = {"updated": UPDATED, "gone": Service("boolean", "boolean", "{gone}", "{gone}")}
+FLAGGED = {"updated": UPDATED, "gone": Service("boolean", "boolean", "{flagged}", "{flagged}")}
 NUMBERED = {"number": Service("bigint NOT NULL", "bigint NOT NULL", "{number}")}
 COLUMNS = {"id": "whole", "part": "word", **{shape: shape for shape in SHAPES}}
 FEW = {"id": "whole", "part": "word", "money": "money", "instant": "instant"}
@@ -64,7 +64,7 @@ IN_TURNS = ("ranges_turns", "steps_turns")
 
 
 class FlaggedRows(FlaggedModel):
-    """A table from which only qbcd deletes rows, because a timestamp does not show other deletes."""
+    """A table from which only qbcd deletes rows, since a timestamp shows no other deletes."""
 
     steps_known = Model.steps_known
 
@@ -188,7 +188,7 @@ class Consumer:
 
     Args:
         place: The source.
-        folder: Of the sink.
+        folder: Folder of the sink.
         stream: The stream's configuration.
     """
 

@@ -1,7 +1,8 @@
-"""A project of version 0.1 goes on under this version: right events, nothing lost, nothing prepared again.
+"""A project of version 0.1 continues under this version.
 
-Version 0.1 prepares and polls all streams in a process of its own. It is killed in the middle of two polls, and one
-sink takes no batch of it. Then this version polls the same project on the same server.
+Right events, no loss, no new baseline. Version 0.1 prepares and polls all streams in a process of its own. It is killed
+in the middle of two polls, and one sink takes none of its batches. Then this version polls the same project on the same
+server.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.campaign
 PAST_THE_MARGIN = 0.02  # seconds; the streams' margin and lag are milliseconds
-MOST_POLLS = 40  # until passes have seen every range
+MOST_POLLS = 40  # until passes have visited every range
 LAYERED = ("ranges", "ranges_hash")
 SEED = 36
 
@@ -102,7 +103,7 @@ class Scene:
         return {name: stored(self.place, self.folder, stream) for name, stream in self.streams.items()}
 
     def has_what_is_promised(self, then: Mapping[str, Stored]) -> None:
-        """Prove that version 0.1 has left every kind of state that this version has to read."""
+        """Prove that version 0.1 has left every kind of state that this version must read."""
         for name in LAYERED:
             kinds = Counter(segment.partition("-")[0] for segment, _ in then[name].segments)
             assert kinds["segment"] >= 1, f"{name}: nothing was compacted: {then[name].segments}"
@@ -128,7 +129,7 @@ class Scene:
         poll(project, *self.streams)
 
     def finds_what_is_missing(self, project: qbcd.Project) -> None:
-        """Poll, and prove that this brings the events that are missing, and delivers the batches that waited."""
+        """Poll, and prove that this brings the missing events and delivers the waiting batches."""
         missing = {}
         for name, consumer in self.consumers.items():
             consumer.read()
@@ -155,7 +156,7 @@ class Scene:
             assert now[name].checkpoint["pass"]["began"] == then[name].checkpoint["pass"]["began"], name
 
     def has_compacted(self, then: Mapping[str, Stored]) -> None:
-        """Prove that batches which the old version left on top of the replica are in this version's segments."""
+        """Prove that layers of the old version are in this version's segments."""
         now = self.stored()
         for name in LAYERED:
             level = then[name].numbers[1]

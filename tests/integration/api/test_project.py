@@ -1,4 +1,4 @@
-"""A project in Python: what is refused once it is closed, and how streams are named."""
+"""A project in Python: refusals after it is closed, and names of streams."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_closed_project_refuses_all_work(place: Place, workspace: Path) -> Non
     polled = stream.poll()
     batch = next(polled)
     project.close()
-    project.close()  # once more is no fault
+    project.close()  # closing it again is allowed
     handles: list[Callable[[], object]] = [
         stream.prepare,
         stream.verify,

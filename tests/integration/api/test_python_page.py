@@ -1,4 +1,4 @@
-"""The samples of docs/reference/python.md, run as they are and in their order."""
+"""The samples of docs/reference/python.md, run unchanged and in their order."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def test_every_sample_runs(
             sql(database, (FIRST / "changes.sql").read_text(encoding="utf-8"))
         exec(text, namespace)
         printed.append(capsys.readouterr().out)
-    prepared, named, polled, ran, told, failed, looked = printed
-    assert (prepared, named, told) == ("", "['orders']\n", "orders 0\n")
+    prepared, named, polled, ran, counted, failed, explained = printed
+    assert (prepared, named, counted) == ("", "['orders']\n", "orders 0\n")
     assert polled.startswith("1 {")
     assert ran == "orders {}\n0\n"
     assert failed.startswith('2 there is no configuration file "missing.yaml"')
-    assert "checksums, connection 1 of 1 source shop, read only SELECT" in looked
-    assert "1 4\norders True" in looked
-    assert "orders privileges ok role postgres may SELECT; the source is only read" in looked
+    assert "checksums, connection 1 of 1 source shop, read only SELECT" in explained
+    assert "1 4\norders True" in explained
+    assert "orders privileges ok role postgres may SELECT; the source is only read" in explained
     assert sql(database, "SELECT count(*) FROM pg_namespace WHERE nspname = 'qbcd'") == [(0,)]

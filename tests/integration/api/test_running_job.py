@@ -26,17 +26,20 @@ INSERT INTO t SELECT i, now() FROM generate_series(1, 9) AS i
 
 
 class Kept(Sink):
-    """Takes every batch, of which it needs no rows."""
+    """A sink that takes every batch and needs no rows."""
 
     def check(self) -> None:
-        """Nothing can be wrong with it."""
+        """Accept any configuration."""
 
     def write(self, batch: SinkBatch) -> None:
-        """Nothing is done with it."""
+        """Do nothing with the batch."""
 
 
-class Turns(threading.Event):
-    """A stop that nobody waits for. After every poll comes the next of `then`, and the end after the last."""
+class Script(threading.Event):
+    """A stop event that does not wait.
+
+    After every poll it runs the next of `then`, after the last one it stops.
+    """
 
     def __init__(self, *then: Callable[[], object]) -> None:
         super().__init__()
@@ -45,8 +48,8 @@ class Turns(threading.Event):
     def wait(self, timeout: float | None = None) -> bool:
         return self.is_set()
 
-    def told(self, outcome: Outcome) -> None:
-        """Notes a poll."""
+    def record(self, outcome: Outcome) -> None:
+        """Record a poll."""
         self.outcomes.append(outcome)
         if self.then:
             self.then.pop(0)()
@@ -62,14 +65,14 @@ def project_of(url: str, folder: Path, **table: Any) -> qbcd.Project:
 
 
 def ran(project: qbcd.Project, *then: Callable[[], object], **options: Any) -> list[Outcome]:
-    """The polls of a job."""
-    turns = Turns(*then)
-    project.run(["s"], told=turns.told, stop=turns, **options)
-    return turns.outcomes
+    """Return the polls of a job."""
+    script = Script(*then)
+    project.run(["s"], on_outcome=script.record, stop=script, **options)
+    return script.outcomes
 
 
 def sinks_of(outcome: Outcome) -> tuple[str, ...]:
-    """Whom the batch that a poll found is for."""
+    """Return the sinks of the batch that a poll found."""
     assert outcome.error is None
     assert outcome.report is not None
     assert outcome.report.header is not None
@@ -77,7 +80,10 @@ def sinks_of(outcome: Outcome) -> tuple[str, ...]:
 
 
 def test_a_python_consumer_that_enrols_and_is_retired_while_a_job_runs(database: str, workspace: Path) -> None:
-    """It takes events typed: what fits no type of Spark is refused as long as it is there."""
+    """The consumer takes typed events.
+
+    Values without a Spark type are refused as long as it is registered.
+    """
     sql(database, TABLE)
 
     def change(value: str = "now()") -> None:

@@ -1,4 +1,4 @@
-"""The output of `qbcd check`: what is not ok, each error once, and a sum line."""
+"""The output of `qbcd check`: findings that are not ok, each error once, and a summary line."""
 
 from __future__ import annotations
 

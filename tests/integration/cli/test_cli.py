@@ -1,4 +1,4 @@
-"""The command line on a real server: what users type, what they read, and what the process exits with."""
+"""The command line on a real server: what users type, what they read, and exit codes."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def configure(workspace: Path, url: str, where: str = "region = 'EU'", more: str
 
 
 def role(database: str, *rights: str) -> str:
-    """URL of a new role with `rights`, ``{}`` standing for its name."""
+    """Return the URL of a new role with `rights`, in which ``{}`` stands for its name."""
     name = f"r_{time.monotonic_ns()}"
     sql(database, f"CREATE ROLE {name} LOGIN")
     for right in rights:
@@ -76,7 +76,7 @@ def names_in(workspace: Path) -> list[str]:
     return sorted(path.name for path in workspace.iterdir())
 
 
-def test_looks_change_nothing(cli: Cli, workspace: Path, database: str) -> None:
+def test_commands_that_only_read_change_nothing(cli: Cli, workspace: Path, database: str) -> None:
     assert cli("check").out == "2 streams: 2 ok\n"
     checked = cli("check", "-v")
     assert checked.code == 0, checked.err
@@ -111,12 +111,12 @@ def test_a_table_without_statistics_has_its_size(cli: Cli, workspace: Path, data
     sql(database, "INSERT INTO fresh SELECT i, repeat('x', 100) FROM generate_series(1, 1000) AS i")
     [(pages,)] = sql(database, "SELECT pg_relation_size('fresh') / 8192")
     configure(workspace, database, more="  - {source: shop, table: public.fresh, strategy: id_rcs}\n")
-    told = cli("explain", "fresh")
-    assert f"reads {pages} pages and an unknown number of rows (R*N)" in told.out
+    explained = cli("explain", "fresh")
+    assert f"reads {pages} pages and an unknown number of rows (R*N)" in explained.out
 
 
 def test_dry_run_gives_what_prepare_needs(cli: Cli, workspace: Path, database: str) -> None:
-    """A DBA runs the DDL; a role that may create nothing then prepares and polls."""
+    """A DBA runs the DDL; a role without the right to create then prepares and polls."""
     ddl = cli("prepare", "customers", "--dry-run").out
     sql(database, ddl)
     grants = (
@@ -213,7 +213,7 @@ def test_status_says_how_far_a_table_is_read(cli: Cli, workspace: Path, database
 
 
 @pytest.mark.usefixtures("spark")
-def test_what_a_sink_does_not_take_waits(cli: Cli, workspace: Path, database: str) -> None:
+def test_a_batch_that_a_sink_refuses_waits(cli: Cli, workspace: Path, database: str) -> None:
     assert cli("prepare", "customers").code == 0
     sql(database, "UPDATE customers SET name = 'x' WHERE id = 1")
     (workspace / "out").write_text("in the way")
@@ -287,7 +287,7 @@ def test_check_collects_every_stream(cli: Cli, workspace: Path, database: str) -
     configure(workspace, database, more=more)
     ran = cli("check", "--json")
     found = {(f["stream"], f["subject"]): f for f in ran.data["findings"]}
-    assert ran.code == 3  # the worst of 2 and 3
+    assert ran.code == 3  # the worse of 2 and 3
     assert found["loose", "key"]["message"].startswith("(a), unique now")
     assert "not unique" in found["twice", "stream"]["error"]
     assert found["twice", "stream"]["where"] == "qbcd.yaml:11: tables[3].key"
@@ -301,9 +301,12 @@ def test_a_role_without_rights(cli: Cli, workspace: Path, database: str) -> None
     ran = cli("check")
     assert ran.code == 3
     assert "may not create schema qbcd" in ran.err
+    assert 'CREATE SCHEMA "qbcd" AUTHORIZATION "' in ran.err
     assert "qbcd prepare customers --dry-run" in ran.err
     sql(database, "CREATE SCHEMA qbcd")
-    assert "may not create tables in schema qbcd" in cli("check", "customers").err
+    refused = cli("check", "customers").err
+    assert "may not create tables in schema qbcd" in refused
+    assert 'GRANT USAGE, CREATE ON SCHEMA "qbcd" TO "' in refused
     assert cli("check", "orders").code == 0
 
 
@@ -355,7 +358,7 @@ def test_the_first_signal_finishes_the_step_and_the_second_does_not(cli: Cli, wo
             ran = finished(process, 60)
             assert ran.code == 0, ran.err
             assert [line["outcome"] for line in ran.lines] == ["empty"]
-    assert cli("run", "--once", "customers").code == 0  # a killed poller's lease stands in nobody's way
+    assert cli("run", "--once", "customers").code == 0  # the lease of a killed poller hinders nobody
 
 
 def _waits_for_lock(database: str) -> bool:
@@ -370,7 +373,7 @@ def test_the_demo_cleans_up_after_ctrl_c(workspace: Path) -> None:
     process = spawn(workspace, "demo", "--directory", "shown")
     config = workspace / "shown" / "qbcd.yaml"
     try:
-        # The state is made after the configuration, which may still be half written when it is first seen.
+        # The state is made after the configuration, which may be half written when it is first seen.
         wait_until((workspace / "shown" / ".qbcd").exists, timeout=180, what="the project's state")
         url = config.read_text().split('"')[1]
         with psycopg2.connect(url):
@@ -388,11 +391,11 @@ def test_the_demo_leaves_other_folders_alone(workspace: Path, capsys: pytest.Cap
     (workspace / "mine.txt").write_text("mine")
     ran = Cli(capsys)("demo", "--directory", str(workspace))
     assert ran.code == 2
-    assert "holds other things" in ran.err
+    assert "contains files that no demonstration wrote" in ran.err
     assert names_in(workspace) == ["mine.txt"]
 
 
-def test_executors_are_asked_for_the_workdir(workspace: Path, spark: SparkSession) -> None:
+def test_executors_are_checked_for_the_workdir(workspace: Path, spark: SparkSession) -> None:
     config = SparkConfig(master="spark://cluster:7077")
     provider = SparkProvider(config, list, session=spark)
     for workdir in (workspace, workspace / "new", workspace / "far" / "below" / "new"):
@@ -407,7 +410,7 @@ def test_executors_are_asked_for_the_workdir(workspace: Path, spark: SparkSessio
 
 @pytest.mark.campaign
 def test_the_demo_finds_what_was_applied(workspace: Path) -> None:
-    for _ in range(2):  # a second demonstration takes the place of the first
+    for _ in range(2):  # the second demonstration replaces the first
         ran = finished(spawn(workspace, "demo", "--json"), 240)
         assert ran.code == 0, ran.err
         assert ran.data["found"]["flights"] == {"d": 62, "u": 719, "c": 760}

@@ -1,4 +1,4 @@
-"""The examples of `examples/`, run as they are against a real server: what the documentation shows is what happens."""
+"""The examples of `examples/`, run unchanged on a real server, have the documented output."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MARIADB = EXAMPLES / "mariadb"
 
 @pytest.fixture
 def shop(database: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The database of the examples, which find it in the environment as their readers' would be."""
+    """The database of the examples, which read its URL from the environment as for a reader."""
     sql(database, (FIRST / "shop.sql").read_text(encoding="utf-8"))
     monkeypatch.setenv("SHOP_URL", database)
     return database
@@ -43,10 +43,10 @@ def row(order: int, customer: str, status: str, amount: str | None) -> dict[str,
     return {"order_id": order, "customer": customer, "status": status, "amount": amount}
 
 
-def test_first_stream_needs_select_alone(
+def test_first_stream_needs_only_select(
     shop: str, spark: SparkSession, workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The grants of docs/how-to/grant-rights.md, and no others."""
+    """The role has the grants of docs/how-to/grant-rights.md, and no others."""
     role = f"reader_{shop.rsplit('/', 1)[1]}"
     sql(
         shop,
@@ -85,12 +85,12 @@ def test_python_api(
         "batch 1: c order 3",
         "batch 1: c order 4",
     ]
-    assert printed() == []  # the batch was taken
+    assert printed() == []  # the batch was acknowledged
 
 
 @pytest.fixture
 def maria_shop(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
-    """The MariaDB of the example, read by a role that has only the grants of docs/how-to/grant-rights.md."""
+    """The MariaDB of the example; its role has only the grants of docs/how-to/grant-rights.md."""
     place.sql((MARIADB / "shop.sql").read_text(encoding="utf-8"))
     for file in MARIADB.iterdir():
         shutil.copy(file, workspace)
@@ -160,4 +160,4 @@ def test_mariadb_followed_from_python(
         "customers 1 (statement): c grace@example.com",
         "customers 1 (statement): u Ada@example.com email: ada@example.com -> Ada@example.com",
     ]
-    assert printed() == []  # both batches were taken
+    assert printed() == []  # both batches were acknowledged

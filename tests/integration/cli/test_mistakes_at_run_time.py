@@ -1,4 +1,7 @@
-"""Mistakes that only a server, a file system or an earlier `prepare` shows: exit code, what, where, fix, each once."""
+"""Mistakes that only a server, a file system or an earlier `prepare` shows.
+
+Each is reported once, with exit code, what, where and fix.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ class Mistake:
         error: Part of the error.
         fix: Part of the remedy.
         table: Keys of stream `orders`, next to its source, table and strategy mds.
-        url: URL of its source, if it is not the right one.
+        url: URL of its source, if it is a wrong one.
         more: Further keys of the configuration.
         later: Keys of the stream, or `state`, that are edited after `prepare`; None if it is not prepared.
         sql: Statements just before the command.
@@ -70,7 +73,7 @@ class Mistake:
 
 AGAIN = "(1, 'again')"
 CASES = {
-    # what is missing
+    # missing objects
     "no such table": Mistake("check", 2, "table {s}.ordres does not exist", "{s}.orders", {"table": "{s}.ordres"}),
     "no such schema": Mistake("check", 2, "table nope.orders does not exist", ".orders", {"table": "nope.orders"}),
     "no such column": Mistake("check", 2, 'column "nmae" does not exist in', '"name"?', {"columns": ["nmae"]}),
@@ -82,7 +85,7 @@ CASES = {
     "not prepared: verify": Mistake("verify", 3, "is not prepared", "qbcd prepare orders"),
     "not prepared: changes": Mistake("changes orders", 3, "is not prepared", "qbcd prepare orders"),
     "not prepared: reset": Mistake("reset orders -y", 3, "is not prepared", "qbcd prepare orders"),
-    # what does not fit
+    # invalid objects
     "a sequence": Mistake("check", 2, "{s}.numbers is a sequence, which has no", "table", {"table": "{s}.numbers"}),
     "a repeated key value": Mistake(
         "check",
@@ -101,11 +104,11 @@ CASES = {
         {"table": "{s}.loose", "key": ["k"]},
         sql="INSERT INTO {s}.loose VALUES (NULL, 'none')",
     ),
-    # what cannot be reached
+    # unreachable servers
     "a wrong host": Mistake("prepare", 1, "no-such-host.invalid", "check host", url="{no_host}"),
     "a wrong port": Mistake("check", 1, "cannot be reached", "check host, port", url="{no_port}"),
     "a server that is down": Mistake("run --once", 1, "cannot be reached", "check host, port", url="{no_port}"),
-    # what was edited after prepare
+    # edits after prepare
     "another strategy": Mistake(
         "check",
         3,
@@ -140,7 +143,7 @@ CASES = {
     "another state database": Mistake(
         "run --once", 3, "prepared by another project", "another `schema:`", later={"state": "sqlite:///2.db"}
     ),
-    # what changed in the source after prepare
+    # changes in the source after prepare
     "a dropped table": Mistake(
         "run --once", 3, "{s}.orders does not exist", "qbcd reset orders", later={}, sql="DROP TABLE {s}.orders"
     ),
@@ -215,17 +218,17 @@ POSTGRESQL = {
     ),
     "a server without TLS": Mistake("check", 1, "does not support SSL", "TLS settings", url="{tls}"),
     "a wrong password": Mistake("check", 1, "password authentication failed", "the password of", url="{wrong_login}"),
-    "no rights": Mistake("check", 3, "may not use schema {s}", "GRANT USAGE ON SCHEMA {s} TO", url="{stranger}"),
+    "no rights": Mistake("check", 3, "may not use schema {s}", 'GRANT USAGE ON SCHEMA "{s}" TO', url="{stranger}"),
 }
 MARIADB = {
     "a wrong password": Mistake("check", 1, "Access denied", "the password of the source", url="{wrong_login}"),
-    "no rights": Mistake("check", 3, "denied", "grant the role", url="{stranger}"),
+    "no rights": Mistake("check", 3, "denied", "GRANT SELECT ON `", url="{stranger}"),
 }
 
 
 @dataclass
 class Desk:
-    """A user's folder with a configuration of stream `orders`, and a schema of its own in a shared database."""
+    """A user's folder with a configuration of stream `orders`, and a schema of its own."""
 
     place: Place
     names: Mapping[str, str]
@@ -278,7 +281,7 @@ class Desk:
         assert ran.err.count("error: ") <= 1
 
     def warned(self, restrictions: Mapping[str, str]) -> None:
-        """Check that `check` and `prepare` accept restrictions, and warn of those that change by themselves."""
+        """Check that `check` and `prepare` accept restrictions, and warn of unstable ones."""
         self.place.sql(self.filled(TABLES))
         shop = {"url": self.place.url, "schema": f"{self.names['s']}_own"}
         table = {"source": "shop", "table": f"{self.names['s']}.orders", "strategy": "mds"}
@@ -298,7 +301,10 @@ class Desk:
 
 
 def errors(ran: Ran) -> list[dict[str, Any]]:
-    """Return the errors that a command has printed as JSON: `check` and `status` in lists, others a line each."""
+    """Return the errors that a command has printed as JSON.
+
+    `check` and `status` print lists, other commands one error per line.
+    """
     printed = [json.loads(line) for line in ran.out.splitlines()]
     found = [one for data in printed for one in data.get("findings", data.get("streams", [data]))]
     return [one for one in found if one.get("error")]
@@ -325,7 +331,7 @@ def urls(place: Place, user: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def postgres(server: EmbeddedPostgres) -> Iterator[tuple[Place, dict[str, str]]]:
-    """A database, and URLs that are wrong; the server asks one role for its password."""
+    """A database, and wrong URLs; the server requires a password of one role."""
     rules = server.directory / "data" / "pg_hba.conf"
     before = rules.read_text()
     with new_place(server, "postgresql") as place, place.user(PASSWORD) as user:
@@ -360,7 +366,7 @@ def test_on_mariadb(name: str, maria: tuple[Place, dict[str, str]], cli: Cli) ->
     desk_of(maria, cli).refused({**CASES, **MARIADB}[name])
 
 
-# By restriction: what changes by itself in it, if anything does.
+# By restriction: its unstable part, if it has one.
 MOVING = {
     "'2030-01-01' > now()": "now()",
     "current_date > '2001-01-01'": "current_date",

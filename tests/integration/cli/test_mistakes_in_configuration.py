@@ -1,4 +1,7 @@
-"""Mistakes of a first configuration: each is answered by what, where and what helps; no traceback, no masked word."""
+"""Mistakes of a first configuration: each is answered by what, where and a fix.
+
+There is no traceback, and no masked word.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import pytest
 
 from tests.support.cli import Cli
 
-# The password is also the name of the stream; what comes through PW, or is written out, is seen nowhere.
+# The password is also the name of the stream. A secret of PW, or one in the file, is never shown.
 PASSWORD, CANARY, WRITTEN = "orders", "c4naryXy7", "written-Xy7"
 GOOD = """\
 version: 1
@@ -42,9 +45,9 @@ class Mistake:
         old: The text that is replaced, once; empty for the whole file.
         new: The text in its place.
         line: Line of the place.
-        path: Key path of the place; empty where the file is no YAML.
-        what: A part of what is wrong.
-        fix: A part of what helps.
+        path: Key path of the place; empty if the file is no YAML.
+        what: Part of the problem.
+        fix: Part of the remedy.
     """
 
     old: str
@@ -78,12 +81,12 @@ MISTAKES = {
     "tab-in-line": Mistake("version: 1", "version:\t1", 1, "", "there is a tab in this line", "spaces"),
     "no-colon": Mistake("sources:\n", "sources\n", 2, "", "no `key: value`", "write a colon"),
     "no-blank": Mistake("version: 1", "version:1", 2, "", "the line above has no `key: value`", "same column"),
-    "indent": Mistake(SOURCE, "   source: shop\n", 13, "", "this line's indent fits none", "same column"),
+    "indent": Mistake(SOURCE, "   source: shop\n", 13, "", "indentation of this line matches no line", "same column"),
     "second-colon": Mistake(KEY, "    where: a: b\n", 14, "", "a second colon", "in quotes"),
     "at-sign": Mistake("${env:SHOP_PASSWORD}", f"@{WRITTEN}", 5, "", "cannot begin with @", "in quotes"),
     "star": Mistake("app.orders", "*", 12, "", "cannot begin with *", "in quotes"),
-    "open-quote": Mistake(KEY, "    where: 'a = 1\n", 14, "", "a quote is opened here", "close it"),
-    "behind-quote": Mistake(KEY, "    where: 'a' = 'b'\n", 14, "", "text behind a quoted value", "in quotes"),
+    "open-quote": Mistake(KEY, "    where: 'a = 1\n", 14, "", "this quote is never closed", "close it"),
+    "behind-quote": Mistake(KEY, "    where: 'a' = 'b'\n", 14, "", "text after a quoted value", "in quotes"),
     "open-bracket": Mistake("[id]", "[id", 14, "", "a bracket is not closed", "close it"),
     "braces": Mistake(SHOP, "  shop: {url: ${env:PW}}\n", 3, "", "a value in it needs quotes", "quote values"),
     "template": Mistake("${env:SHOP_PASSWORD}", "{{ PW }}", 5, "sources.shop.password", "a key must be", "${env:NAME}"),
@@ -101,7 +104,7 @@ MISTAKES = {
     "misplaced": Mistake("version: 1", "version: 1\nretain: 1d", 2, "retain", "unknown key", "under `defaults`"),
     "sources-list": Mistake(SHOP, "  - name: shop\n", 2, "sources", "expected a mapping", "sources: {shop: {url: "),
     "source-without-name": Mistake(
-        SHOP, f"{URL[2:]}  password: ${{env:PW}}\n", 2, "sources", "each source has a name", "sources: {shop: {url"
+        SHOP, f"{URL[2:]}  password: ${{env:PW}}\n", 2, "sources", "each source needs a name", "sources: {shop: {url"
     ),
     "source-is-url": Mistake(SHOP, "  shop: x://h/d\n", 3, "sources.shop", "expected a mapping", "shop: {url: "),
     "sinks-list": Mistake(SINK, "  - {type: jsonl}\n", 6, "sinks", "expected a mapping", "sinks: {changes: {type"),
@@ -133,14 +136,14 @@ MISTAKES = {
     "misspelled": Mistake("postgresql:", "postgrsql:", 4, AT_URL, "no connector for", 'did you mean "postgresql"?'),
     "short": Mistake("postgresql:", "psql:", 4, AT_URL, "no connector for", 'did you mean "postgresql"?'),
     "placeholder": Mistake(URL, "    url: ${env:PW}://x\n", 4, AT_URL, '"${env:PW}://x" names', NO_CONNECTOR),
-    "jdbc": Mistake("url: ", "url: jdbc:", 4, AT_URL, "this is a JDBC URL", "leave `jdbc:` out"),
+    "jdbc": Mistake("url: ", "url: jdbc:", 4, AT_URL, "this is a JDBC URL", "without `jdbc:`"),
     "no-scheme": Mistake("postgresql://", "", 4, AT_URL, "not a database URL", "write dialect://"),
     "port": Mistake(":5432", ":main", 4, AT_URL, "the port in the URL is not a whole number", "such as 5432"),
-    "no-database": Mistake("/store", "", 4, AT_URL, "names no database", "/DATABASE"),
+    "no-database": Mistake("/store", "", 4, AT_URL, "has no database", "/DATABASE"),
     "at-in-password": Mistake("reader@", f"reader:p@{WRITTEN}@", 4, AT_URL, "there is an @", "percent-encode"),
     "password-in-query": Mistake("/store", f"/store?password={WRITTEN}", 4, AT_URL, "query part", "`password:`"),
     "written-out": Mistake(
-        "${env:SHOP_PASSWORD}", WRITTEN, 5, "sources.shop.password", "is written out", "${env:NAME}"
+        "${env:SHOP_PASSWORD}", WRITTEN, 5, "sources.shop.password", "is written in the file", "${env:NAME}"
     ),
     "password-twice": Mistake(
         "reader@", "reader:${env:PW}@", 5, "sources.shop.password", "is given twice", "remove one"
@@ -192,7 +195,7 @@ MISTAKES = {
     "bucket": Mistake("out/changes", "s3a://b/x", 7, "sinks.changes.path", "not built yet", "local or mounted"),
     "unknown-sink": Mistake("[changes]", "changs", 10, "defaults.sinks", 'no sink "changs"', '"changes"'),
     "hidden-sink": Mistake("[changes]", "${env:PW}", 10, "defaults.sinks", 'no sink "${env:PW}"', "there are changes"),
-    "sinks-with-commas": Mistake("[changes]", "a, b", 10, "defaults.sinks", "written in brackets", "[a, b]"),
+    "sinks-with-commas": Mistake("[changes]", "a, b", 10, "defaults.sinks", "needs brackets", "[a, b]"),
     # -- tables
     "unknown-source": Mistake("source: shop", "source: shp", 13, "tables[0].source", 'no source "shp"', '"shop"'),
     "no-source": Mistake(SOURCE, "", 12, "tables[0].source", "`source` is missing", "source: shop, here or under"),
@@ -206,7 +209,7 @@ MISTAKES = {
     ),
     "filter": Mistake(KEY, "    filter: a = 1\n", 14, "tables[0].filter", 'unknown key "filter"', '"where"'),
     "primary-key": Mistake(KEY, "    primary_key: id\n", 14, "tables[0].primary_key", "unknown key", '"key"'),
-    "keys-with-commas": Mistake("[id]", "id, line", 14, "tables[0].key", "written in brackets", "[a, b]"),
+    "keys-with-commas": Mistake("[id]", "id, line", 14, "tables[0].key", "needs brackets", "[a, b]"),
     "types": Mistake(KEY, "    types: {a: int}\n", 14, "tables[0].types.a", "not known here", "expected 'text'"),
     "strategy": Mistake("id_rcs", "id_rsc", 15, "tables[0].strategy", 'no strategy "id_rsc"', '"id_rcs"'),
     "auto": Mistake("id_rcs", "auto", 15, "tables[0].strategy", "not built yet", "this version has mds, id_rcs"),
@@ -238,7 +241,7 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, wor
 
 
 def problems(data: dict[str, Any]) -> list[dict[str, Any]]:
-    """The problems that an answer in JSON lists: several, findings of a check, or the answer itself."""
+    """Return the problems of an answer in JSON: several, findings of a check, or the answer."""
     if "findings" in data:
         return [finding for finding in data["findings"] if finding.get("exit_code") == 2]
     return list(data.get("problems", [data]))
@@ -258,7 +261,7 @@ def test_a_mistake_is_answered_by_what_where_and_a_fix(cli: Cli, workspace: Path
         assert unwanted not in ran.out + ran.err
 
 
-def test_files_that_are_not_there(cli: Cli, workspace: Path) -> None:
+def test_missing_files(cli: Cli, workspace: Path) -> None:
     for arguments in ((), ("-c", "other.yaml"), ("-c", ".")):
         ran = cli("check", "--json", *arguments)
         assert ran.code == 2
@@ -268,7 +271,10 @@ def test_files_that_are_not_there(cli: Cli, workspace: Path) -> None:
 
 
 def test_one_problem_hides_no_other(cli: Cli, workspace: Path) -> None:
-    """Neither a missing version nor a variable that is not set; an unknown database comes before its password."""
+    """Neither a missing version nor an unset variable hides others.
+
+    An unknown database comes before its password.
+    """
     text = GOOD.replace("version: 1\n", "").replace("SHOP_PASSWORD", "NOT_SET").replace("[changes]", "[x]")
     text = text.replace("postgresql://reader@", f"oracle://reader:{WRITTEN}@").replace("source: shop", "source: y")
     (workspace / "qbcd.yaml").write_text(text)

@@ -1,4 +1,7 @@
-"""Mistakes on the command line: the exit code, what is wrong and how to fix it, in one message without a traceback."""
+"""Mistakes on the command line: exit code, problem and fix in one message.
+
+There is no traceback.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ tables:
 
 @pytest.fixture(scope="module")
 def shop(server: EmbeddedPostgres) -> Iterator[Place]:
-    """Two tables of which nothing is prepared."""
+    """Two tables without a prepared stream."""
     with new_place(server, "postgresql") as place:
         for table in ("orders", "customers"):
             place.sql(f"CREATE TABLE {table} (id int PRIMARY KEY, name text)")
@@ -39,7 +42,7 @@ def shop(server: EmbeddedPostgres) -> Iterator[Place]:
 def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, workspace: Path, shop: Place) -> Cli:
     monkeypatch.chdir(workspace)
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    monkeypatch.setenv("COLUMNS", "200")  # usage messages are in a box, whose lines would break
+    monkeypatch.setenv("COLUMNS", "200")  # usage messages are in a box, whose lines would be wrapped
     (workspace / "qbcd.yaml").write_text(CONFIG.format(url=shop.url))
     (workspace / "notes.txt").write_text("mine")
     (workspace / "tab.yaml").write_text("version: 1\nsources:\n\tshop: {}\n")
@@ -69,13 +72,13 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, wor
         ("changes orders customers", 2, "(customers)", "qbcd changes -h"),
         ("run --log-format xml", 2, "'xml' is not one of 'text', 'json'", "--log-format"),
         ("init -c qbcd.yaml", 2, "qbcd.yaml exists and is not overwritten", "another"),
-        ("init here -c mine.yaml", 2, "init takes a folder or -c FILE, and not both", "leave one of them out"),
+        ("init here -c mine.yaml", 2, "init accepts a folder or -c FILE, but not both", "remove one of them"),
         ("demo --directory .", 2, "holds other things", "directory"),
         ("advise", 2, "qbcd advise is not built yet", "qbcd explain STREAM"),
         ("reset orders", 2, "reset was not confirmed", "--yes"),
         ("reset ordrs -y", 2, 'there is no stream "ordrs"', 'did you mean "orders"?'),
-        ("retire orders changes -y", 2, "sink 'changes' is configured for it", "take it out of the stream's sinks"),
-        ("retire orders lake -y", 2, "knows no sink 'lake'", "no sink of it waits to be retired"),
+        ("retire orders changes -y", 2, "sink 'changes' is still configured", "remove it from the stream's `sinks`"),
+        ("retire orders lake -y", 2, "has no sink 'lake'", "it has no sink that can be retired"),
         ("changes orders", 3, "stream orders: is not prepared", "qbcd prepare orders"),
         ("verify orders", 3, "stream orders: is not prepared", "qbcd prepare orders"),
         ("run --once orders", 3, "stream orders: is not prepared", "qbcd prepare orders"),

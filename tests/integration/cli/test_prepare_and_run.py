@@ -1,4 +1,4 @@
-"""`qbcd run --prepare`, and a process that runs on while its source is away."""
+"""`qbcd run --prepare`, and a process that runs on while its source is down."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, wor
     return Cli(capsys)
 
 
-def test_what_is_not_prepared_is_prepared_first(cli: Cli) -> None:
+def test_unprepared_streams_are_prepared_first(cli: Cli) -> None:
     ran = cli("run", "--once", "--prepare")
     assert (ran.code, ran.out) == (3, "")
     lines = [re.sub(r" \(.*", "", line) for line in ran.err.splitlines()]
@@ -59,7 +59,7 @@ def test_after_the_last_result_nothing_is_waited_for(cli: Cli, monkeypatch: pyte
 
 @pytest.mark.campaign
 def test_a_source_that_is_away_at_the_start(cli: Cli, workspace: Path, database: str) -> None:
-    """The process goes on, prepares the stream once it can, and says what happened in log lines."""
+    """The process goes on, prepares the stream as soon as it can, and logs both."""
     name = f"r_{time.monotonic_ns()}"
     sql(database, f"CREATE ROLE {name} NOLOGIN; GRANT SELECT ON customers TO {name}")
     sql(database, f"GRANT CREATE ON DATABASE {database.rpartition('/')[2]} TO {name}")

@@ -37,7 +37,7 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, wor
 
 @contextmanager
 def waiting_for_b(folder: Path, database: str, *command: str) -> Iterator[subprocess.Popen[str]]:
-    """A command that waits for a lock on table b, which goes when the block ends."""
+    """Start a command that waits for a lock on table b; release the lock at the end."""
     with connect(database) as lock, lock.cursor() as cursor:
         cursor.execute("LOCK TABLE b IN ACCESS EXCLUSIVE MODE")
         process = spawn(folder, *command)
@@ -50,7 +50,7 @@ def waiting_for_b(folder: Path, database: str, *command: str) -> Iterator[subpro
 
 
 def stopped(folder: Path, database: str, number: signal.Signals) -> Ran:
-    """`run --once` of all streams, to which the signal came while the poll of b was in hand."""
+    """Run `run --once` of all streams, and send it a signal during the poll of b."""
     with waiting_for_b(folder, database, "run", "--once", "--json") as process:
         process.send_signal(number)
         assert process.stderr is not None
@@ -70,7 +70,7 @@ def test_the_step_in_hand_is_finished_and_the_rest_left_out(
     assert ran.code == 0, ran.err
 
 
-def test_what_was_refused_before_still_counts(cli: Cli, workspace: Path, database: str) -> None:
+def test_an_earlier_refusal_still_counts(cli: Cli, workspace: Path, database: str) -> None:
     assert cli("prepare", "b", "c").code == 0
     ran = stopped(workspace, database, signal.SIGTERM)
     assert [(line["stream"], line["outcome"]) for line in ran.lines] == [("a", "refused"), ("b", "empty")]
@@ -89,7 +89,7 @@ def test_other_commands_end_with_the_statement_in_hand(cli: Cli, workspace: Path
 
 @pytest.mark.campaign
 def test_an_interrupt_while_java_is_starting(database: str, cli: Cli, workspace: Path) -> None:
-    """It waits until Java can be told to end, so that none is left behind."""
+    """Java must have started before it can be ended, so that no process is left behind."""
     (workspace / "qbcd.yaml").write_text(CONFIG.format(url=database).replace("mds", "id_rcs"))
     process = spawn(workspace, "prepare", "a")
     wait_until(lambda: bool(java_below(process.pid)), what="Java that is starting")
@@ -102,13 +102,13 @@ def test_an_interrupt_while_java_is_starting(database: str, cli: Cli, workspace:
 
 
 def java_below(pid: int) -> list[int]:
-    """Processes under `pid` in which Spark runs."""
+    """Return the processes below `pid` that run Spark."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
             parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
             command = (entry / "cmdline").read_bytes()
-        except (OSError, IndexError, ValueError):  # no process, or gone by now
+        except (OSError, IndexError, ValueError):  # no such process, or it has ended
             continue
         if parent == pid and b"java" in command and b"SparkSubmit" in command:
             found.append(int(entry.name))

@@ -1,4 +1,4 @@
-"""The state of a stream: its lag, by the clock of this machine, and the process that works on it."""
+"""The state of a stream: its lag by this machine's clock, and the process that works on it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.pausing import at
 from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
 
-AHEAD = 3600.0  # seconds by which the clock that `prepare` went by is ahead of ours
+AHEAD = 3600.0  # seconds by which the clock of `prepare` is ahead of this one
 
 
 @over(elsewhere=[])
@@ -35,7 +35,7 @@ def test_the_lag_grows_though_the_stream_was_prepared_in_the_future(
         now = clock() - AHEAD + 60
         status = stream_status(assembly_of(project).open_stream("s"), now)
         assert status.epoch > now
-        assert status.lag == pytest.approx(60, abs=30)  # since the poll that found nothing
+        assert status.lag == pytest.approx(60, abs=30)  # since the poll without changes
 
 
 @over(elsewhere=[])
@@ -68,4 +68,4 @@ def test_a_stream_that_is_worked_on_shows_since_when(place: Place, workspace: Pa
     assert preparing[0].polling_since is not None
     assert busy.polling_since is not None
     assert began - 0.1 <= preparing[0].polling_since < busy.polling_since <= clock()
-    assert before.last_poll == after.last_poll  # the poll that could not begin is none
+    assert before.last_poll == after.last_poll  # the poll that could not begin does not count

@@ -21,7 +21,7 @@ tables:
 
 
 @pytest.mark.usefixtures("spark")
-def test_a_list_that_is_cut_says_so(
+def test_a_shortened_list_says_so(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, workspace: Path, database: str
 ) -> None:
     monkeypatch.chdir(workspace)

@@ -1,4 +1,7 @@
-"""`qbcd verify`: of all streams, and of streams whose polls do not show deletes, which are no differences."""
+"""`qbcd verify` of all streams, and of streams whose polls do not show deletes.
+
+Such deletes are no differences.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ def configure(url: str, **streams: dict[str, Any]) -> None:
         "sources": {"shop": {"url": url}},
         "tables": [{"source": "shop", "table": "public.t", "name": name, **one} for name, one in streams.items()],
     }
-    Path("qbcd.yaml").write_text(json.dumps(data))  # which has no anchors for what occurs twice
+    Path("qbcd.yaml").write_text(json.dumps(data))  # without anchors for repeated values
 
 
 @pytest.fixture
@@ -50,7 +53,7 @@ def test_every_stream_is_compared(cli: Cli, database: str) -> None:
     assert cli("verify", "last", "lst").code == 2
     streams: dict[str, dict[str, Any]] = {"new": {"strategy": "mds"}, "first": {"strategy": "mds"}}
     configure(database, **streams, last={"strategy": "tlcs"})
-    refused = cli("verify", "new", "first")  # the refusal of one keeps no other from being compared
+    refused = cli("verify", "new", "first")  # a refused stream does not stop the comparison of others
     assert (refused.code, "first: 1 difference" in refused.out, "qbcd prepare new" in refused.err) == (3, True, True)
     polled = cli("run", "--once", "first", "last").err  # without sinks no row travels
     assert polled.count(" shipped nothing ") == polled.count("without Spark)") == 2
@@ -58,7 +61,7 @@ def test_every_stream_is_compared(cli: Cli, database: str) -> None:
         assert [(one.stream, one.exit_code) for one in project.verify(["new", "last"])] == [("new", 3), ("last", 0)]
 
 
-def test_deletes_that_no_poll_has_looked_for(cli: Cli, database: str) -> None:
+def test_deletes_that_no_poll_has_searched(cli: Cli, database: str) -> None:
     configure(
         database,
         hourly={"strategy": {**STAMP, "deletes": {"every": "1h"}}},
@@ -97,7 +100,9 @@ def test_deletes_that_no_poll_has_looked_for(cli: Cli, database: str) -> None:
 
 
 WHERE = "n < 5"
-SCATTER = f"{DELETE}; UPDATE t SET n = 9 WHERE id = 5; UPDATE t SET v = 'by hand' WHERE id = 6"  # without their stamps
+SCATTER = (
+    f"{DELETE}; UPDATE t SET n = 9 WHERE id = 5; UPDATE t SET v = 'by hand' WHERE id = 6"  # without their timestamps
+)
 
 
 def check_apart(cli: Cli, stream: str, *, exits: bool) -> None:

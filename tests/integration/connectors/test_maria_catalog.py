@@ -19,7 +19,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
 
 
 # -- tables and keys -------------------------------------------------------------------------------------------------
-def test_keys_that_the_catalog_vouches_for(place: Place) -> None:
+def test_keys_that_the_catalog_proves(place: Place) -> None:
     place.sql("""
         CREATE TABLE k (
           id int PRIMARY KEY, u int NOT NULL, nullable int, part varchar(40) NOT NULL, body text NOT NULL,
@@ -28,7 +28,7 @@ def test_keys_that_the_catalog_vouches_for(place: Place) -> None:
           UNIQUE six (a, part(3)), UNIQUE seven (a, nullable), UNIQUE eight (c DESC), KEY nine (plain))
         """)
     ignored = "IGNORED" if place.kind == "mariadb" else "INVISIBLE"
-    place.sql(f"ALTER TABLE k ALTER INDEX one {ignored}")  # it still is unique
+    place.sql(f"ALTER TABLE k ALTER INDEX one {ignored}")  # it is still unique
     if place.kind == "mysql":
         place.sql("ALTER TABLE k ADD UNIQUE ten ((lower(b))), ADD UNIQUE eleven (a, (lower(b)))")
     with reading(place) as session:
@@ -51,10 +51,8 @@ def test_keys_of_long_texts_and_of_periods(place: Place) -> None:
     with reading(place) as session:
         hashed, history, spans = (probe(session, place, n) for n in ("hashed", "history", "spans"))
         assert session.one("SELECT count(*) AS n FROM history").n == 1
-    assert sorted(hashed.unique_keys) == [("body",), ("wide",)]  # checked by whole values behind the hash
-    assert "beginnings" in connector.catalog.key_problem(
-        column(hashed, "body")
-    )  # but no range of it is ever found by it
+    assert sorted(hashed.unique_keys) == [("body",), ("wide",)]  # the hash is checked together with the whole values
+    assert "beginnings" in connector.catalog.key_problem(column(hashed, "body"))  # but no range of the key uses it
     assert (history.kind, history.primary_key, [c.name for c in history.columns]) == ("table", ("id",), ["id", "v"])
     assert set(spans.primary_key) == {"id", "a", "b"}
 
@@ -97,7 +95,7 @@ def test_kinds_and_sizes(place: Place) -> None:
     assert connector.sessions.lock_against_rewrite(t) == f"SELECT 1 FROM `{place.schema}`.`t` LIMIT 0"
 
 
-def test_what_is_no_table(place: Place) -> None:
+def test_objects_that_are_no_tables(place: Place) -> None:
     place.sql("CREATE PROCEDURE routine() SELECT 1")
     names = ["routine"]
     if place.kind == "mariadb":
@@ -136,7 +134,10 @@ def test_a_table_that_was_read_keeps_its_definition(place: Place) -> None:
 
 # -- rights ----------------------------------------------------------------------------------------------------------
 def rights_of(place: Place, user: str, schema: str = "") -> tuple[bool, tuple[str, ...], bool, bool]:
-    """(select, missing columns, owns the schema, may lock) of a user for columns k, a and secret of table t."""
+    """Return (select, missing columns, owns the schema, may lock) of a user.
+
+    The columns are k, a and secret of table t.
+    """
     table = Table(place.schema, "t", "table", (), ("k",))
     with reading(place, place.url_as(user)) as session:
         connector = connector_of(place)

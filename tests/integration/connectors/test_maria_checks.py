@@ -37,9 +37,9 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
         yield made
 
 
-# -- what may be compared in the source -------------------------------------------------------------------------------
+# -- tables of a source replica ---------------------------------------------------------------------------------------
 def refusal(place: Place, name: str, url: str = "") -> str:
-    """Return the reason why a table or view is not compared in the source, or an empty string."""
+    """Return the reason why a table or view can have no source replica, or an empty string."""
     with reading(place, url) as session:
         try:
             connector_of(place).catalog.check_in_source(
@@ -68,7 +68,7 @@ def test_only_innodb_is_compared_in_the_source(place: Place) -> None:
             """)
         for relation in (name, f"{name}_1", f"{name}_2"):
             said = refusal(place, relation)
-            assert f"{place.schema}.{name} is stored by engine {engine}" in said, relation
+            assert f"{place.schema}.{name} has storage engine {engine}" in said, relation
             assert "id_rcs" in said
 
 
@@ -79,13 +79,11 @@ def test_a_view_whose_tables_are_hidden_is_refused(place: Place) -> None:
             place.grant("SELECT", view, user)
         for view in "vw":
             said = refusal(place, view, place.url_as(user))
-            assert "does not show its storage engine" in said
+            assert "is hidden from the role" in said
             assert "SHOW VIEW" in said
         for view in "vw":
             place.grant("SHOW VIEW", view, user)
-        assert "does not show its storage engine" in refusal(
-            place, "w", place.url_as(user)
-        )  # `t` is still out of sight
+        assert "is hidden from the role" in refusal(place, "w", place.url_as(user))  # `t` is still hidden
         place.grant("SELECT", "t", user)
         assert [refusal(place, view, place.url_as(user)) for view in "vw"] == ["", ""]
 
@@ -105,7 +103,7 @@ def test_a_server_that_may_lose_commits_is_refused(place: Place) -> None:
 
 
 def test_a_binary_log_by_statements_is_refused(mariadb: MariaServer) -> None:
-    """With a server of its own, as the binary log cannot be turned on while one runs."""
+    """With a server of its own, because the binary log cannot be enabled while a server runs."""
     settings: dict[str, str | int] = {"log_bin": "binlog", "server_id": 7, "binlog_format": "STATEMENT"}
     with MariaServer.start(settings=settings) as server, new_place(server, "mariadb") as place:
         place.sql("CREATE TABLE t (k int PRIMARY KEY)")
@@ -120,7 +118,7 @@ def test_a_binary_log_by_statements_is_refused(mariadb: MariaServer) -> None:
 # -- qbcd's own tables -------------------------------------------------------------------------------------------------
 @contextmanager
 def set_globally(place: Place, name: str, value: str) -> Iterator[None]:
-    """A setting of the server's during the block, for sessions that begin then."""
+    """Set a server variable during the block, for sessions that begin then."""
     (before,) = place.sql(f"SELECT @@global.{name}")[0]
     place.sql(f"SET GLOBAL {name} = {value}")
     try:
@@ -130,7 +128,7 @@ def set_globally(place: Place, name: str, value: str) -> Iterator[None]:
 
 
 def engines_of(place: Place) -> set[str]:
-    """The engines of qbcd's own tables."""
+    """Return the engines of qbcd's own tables."""
     sql = "SELECT DISTINCT engine FROM information_schema.tables WHERE table_schema = %s"
     return {engine for (engine,) in place.sql(sql, [place.own_schema])}
 
@@ -158,7 +156,7 @@ def test_own_tables_of_another_engine_are_refused(place: Place, workspace: Path,
         assert seen.ops() == [[(5, "d")]]
         name = f"{place.own_schema}.{which}"
         place.sql(f"ALTER TABLE {name} ENGINE = {engine}")
-        with pytest.raises(Refused, match=rf"own table {name} is stored by engine {engine}") as raised:
+        with pytest.raises(Refused, match=rf"own table {name} has storage engine {engine}") as raised:
             seen.poll()
         assert raised.value.remedy == f"ALTER TABLE {name} ENGINE = InnoDB"
         assert seen.there(5)
@@ -168,7 +166,7 @@ def test_own_tables_of_another_engine_are_refused(place: Place, workspace: Path,
 
 
 def test_a_schema_that_the_server_writes_in_lower_case(mariadb: MariaServer, workspace: Path) -> None:
-    """With a server of its own, as the rule is fixed when a server starts."""
+    """With a server of its own, because the rule is fixed when a server starts."""
     with MariaServer.start(settings={"lower_case_table_names": 1}) as server, new_place(server, "mariadb") as place:
         place.sql("CREATE TABLE T (k int PRIMARY KEY); INSERT INTO T VALUES (1)")
         tables = {"name": "s", "table": place.table("T"), "strategy": "mds", "baseline": "silent", "sinks": []}
@@ -179,8 +177,8 @@ def test_a_schema_that_the_server_writes_in_lower_case(mariadb: MariaServer, wor
             with pytest.raises(Refused, match=rf"schema {lower.upper()} has capitals") as raised:
                 project.stream("s").prepare()
             assert f"schema: {lower} " in raised.value.remedy
-            told = [str(finding.error) for finding in project.check(["s"]) if finding.error]
-            assert str(raised.value) in told
+            errors = [str(finding.error) for finding in project.check(["s"]) if finding.error]
+            assert str(raised.value) in errors
         assert engines_of(place) == set()
         data["sources"]["shop"]["schema"] = lower
         with opened(data, workspace) as project:
@@ -191,13 +189,13 @@ def test_a_schema_that_the_server_writes_in_lower_case(mariadb: MariaServer, wor
             assert outcome.report.counts == {"c": 1}
 
 
-# -- which server, and how far ---------------------------------------------------------------------------------------
+# -- identity and position --------------------------------------------------------------------------------------------
 def test_server_identity(place: Place) -> None:
     connector = connector_of(place)
     with reading(place) as session:
         one = connector.catalog.server_identity(session.connection)
     place.sql("CREATE TABLE t (k int); INSERT INTO t VALUES (1)")
-    with new_place(place, place.kind) as beside, reading(beside) as session:
+    with new_place(place, place.kind) as other_place, reading(other_place) as session:
         other = connector.catalog.server_identity(session.connection)
     wait_until(lambda: position(place) > one.position, what="the server's position")
     with reading(place) as session:
@@ -229,7 +227,7 @@ def test_another_server_has_another_identity(mariadb: MariaServer) -> None:
 
 
 def test_a_url_of_the_other_family_is_refused(place: Place) -> None:
-    """At the first look at the server, or by a setting that the other one does not know."""
+    """The first read of the server shows it, or a setting that the other family does not know."""
     other = {"mariadb": "mysql", "mysql": "mariadb"}[place.kind]
     url = place.url.replace(f"{place.kind}://", f"{other}://")
     with pytest.raises(ConfigError, match=f"{place.kind}://"), reading(place, url) as session:
@@ -238,12 +236,12 @@ def test_a_url_of_the_other_family_is_refused(place: Place) -> None:
 
 @contextmanager
 def sleeping(place: Place) -> Iterator[None]:
-    """Another session runs a statement during the block."""
+    """Run a statement in another session during the block."""
     with place.connect(autocommit=True) as conn:
         number = conn.thread_id()
 
         def run() -> None:
-            with contextlib.suppress(pymysql.err.OperationalError):  # that it was stopped
+            with contextlib.suppress(pymysql.err.OperationalError):  # the test stops it
                 place.run(conn, "SELECT sleep(60)")
 
         thread = threading.Thread(target=run)
@@ -257,12 +255,12 @@ def sleeping(place: Place) -> Iterator[None]:
             thread.join()
 
 
-def test_high_water(place: Place) -> None:
-    """The clock is the source's, in UTC; whatever another session began before and has not ended comes before it."""
+def test_safe_high_watermark(place: Place) -> None:
+    """The clock is the source's, in UTC; any open transaction of another session is before it."""
     place.sql("CREATE TABLE t (k int PRIMARY KEY)")
     connector = connector_of(place)
 
-    def look() -> tuple[str, str | None]:
+    def high_water() -> tuple[str, str | None]:
         with reading(place) as session:
             found = connector.require(SupportsWatermarks).high_water(session.connection)
             assert found.held == ""
@@ -274,19 +272,19 @@ def test_high_water(place: Place) -> None:
         return str(place.sql("SELECT date_format(utc_timestamp(6), '%Y-%m-%d %H:%i:%s.%f')")[0][0])
 
     before = now()
-    assert before <= look()[0] <= now()
+    assert before <= high_water()[0] <= now()
     with place.connect() as writer:
         before = now()
         place.run(writer, "SET time_zone = '-05:00'; INSERT INTO t (k) VALUES (1)")
         time.sleep(2.2)
-        clock, oldest = look()
+        clock, oldest = high_water()
         assert oldest is not None
         assert oldest <= before < clock
         assert seconds(clock) - seconds(oldest) < 10
     before = now()
     with sleeping(place):
         time.sleep(2.2)
-        clock, oldest = look()
+        clock, oldest = high_water()
     assert oldest is not None
     assert oldest <= before < clock
     assert seconds(clock) - seconds(oldest) < 10
@@ -296,7 +294,7 @@ def seconds(text: str) -> float:
     return datetime.fromisoformat(text).timestamp()
 
 
-def test_high_water_needs_process(place: Place) -> None:
+def test_safe_high_watermark_needs_process(place: Place) -> None:
     place.sql("CREATE TABLE t (k int PRIMARY KEY)")
     with place.user() as user:
         place.grant("SELECT", "t", user)

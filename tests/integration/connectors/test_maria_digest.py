@@ -1,4 +1,4 @@
-"""The row digest of MariaDB and MySQL: what it must tell apart, alone and under SUM, and when packets are small."""
+"""The row digest of MariaDB and MySQL: differing values, sums, and small packets."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from tests.support.maria_source import (
 from tests.support.maria_values import Input, Sql, literal
 from tests.support.places import Place, new_place, server_of
 
-# Events say that something changed, but their text does not say what: the number of an enum's error value, and codes
-# that are one character.
+# The event shows a change although its text is unchanged: the number of an enum's error value, and two codes of one
+# character.
 LOSSY = {("enum('','x')", Sql("'no such'")), ("varchar(40) CHARACTER SET cp932", Sql("_cp932 X'FA4A'"))}
 # Numbers 0 to 99,999.
 DIGITS = "(" + " UNION ALL ".join(f"SELECT {n} AS d" for n in range(10)) + ")"
@@ -54,7 +54,7 @@ def test_there_are_many_pairs() -> None:
 
 
 def test_pairs_of_values(place: Place) -> None:
-    """Comparison, digest (alone, before and behind another column, of swapped columns) and replay, each as expected."""
+    """Comparison, digest (alone, next to another column, of swapped columns) and replay."""
     cases = pairs(place.kind)
     with place.connect() as conn:
         place.run(conn, "SET sql_mode = 'ALLOW_INVALID_DATES'")
@@ -84,7 +84,7 @@ def test_pairs_of_values(place: Place) -> None:
 
 
 def check_replay(place: Place, name: str, x: Column, expected: list[tuple[bool, bool]], wires: list[str]) -> None:
-    """The new image of each pair in place of the old one gives the new value, and another one where they differ."""
+    """Check that replay of each pair gives the new value, and that it differs where expected."""
     with place.connect() as conn:
         rows = ", ".join(f"({n}, {wire})" for n, wire in enumerate(wires))
         place.run(conn, "SET sql_mode = 'ALLOW_INVALID_DATES'")
@@ -100,7 +100,7 @@ def check_replay(place: Place, name: str, x: Column, expected: list[tuple[bool, 
 
 
 def test_pairs_of_rows(place: Place) -> None:
-    """Values that would be one text if they were put behind each other, in columns of all lengths and charsets."""
+    """Rows whose values have equal concatenations, in columns of all lengths and charsets."""
     cases: dict[tuple[str, str], list[str]] = {}
     for sql_types, one, two in ROWS:
         rows = cases.setdefault(sql_types, [])
@@ -122,7 +122,10 @@ def test_pairs_of_rows(place: Place) -> None:
 
 # -- under SUM -------------------------------------------------------------------------------------------------------
 def test_rows_that_swap_a_value_change_the_sum(place: Place) -> None:
-    """In every type: two rows exchange their values; the sum of digests must see it, a sum of linear hashes cannot."""
+    """Two rows of each type exchange their values.
+
+    The sum of digests must change; a sum of linear hashes would not.
+    """
     swaps = 0
     with new_place(place, place.kind) as full:
         tables = load_values(full)
@@ -190,7 +193,7 @@ def test_sums_are_whole_numbers_in_any_order(place: Place) -> None:
 
 @pytest.mark.campaign
 def test_a_million_rows_have_a_million_digests(place: Place) -> None:
-    """No two digests equal, and their halves collide as often as 32 random bits do (116 of a million, give or take)."""
+    """All digests differ; their halves collide as often as 32 random bits (116 of a million)."""
     place.sql("CREATE TABLE m (id bigint PRIMARY KEY, qty int, price decimal(12,2), at datetime, d double)")
     place.sql(
         "INSERT INTO m SELECT n + 100000 * d.d, n % 1000, n % 100000 / 100, '2024-01-01' + INTERVAL n SECOND, n * 1.5 "
@@ -222,7 +225,7 @@ def test_the_widest_table_has_a_digest_that_sees_every_column(place: Place) -> N
 
 @contextmanager
 def packet(place: Place, size: int) -> Iterator[None]:
-    """New sessions have max_allowed_packet of `size` bytes."""
+    """Give new sessions a max_allowed_packet of `size` bytes."""
     before = place.sql("SELECT @@global.max_allowed_packet")[0][0]
     place.sql(f"SET GLOBAL max_allowed_packet = {size}")
     try:
@@ -232,7 +235,10 @@ def packet(place: Place, size: int) -> Iterator[None]:
 
 
 def test_values_above_max_allowed_packet(place: Place) -> None:
-    """Three megabytes in a packet of one: digests, comparisons and what travels are those of any other session."""
+    """Three megabytes with a packet of one.
+
+    Digests, comparisons and events are the same as without the limit.
+    """
     if place.kind != "mariadb":
         pytest.skip("a server that is not the run's own keeps its settings")
     kinds = ["longblob", "longtext", "longtext CHARACTER SET utf16", "json", "mediumtext", "text", "varchar(300)"]
@@ -243,7 +249,7 @@ def test_values_above_max_allowed_packet(place: Place) -> None:
         json = f"concat('\"', repeat('ab', 1500000), '{tail}\"')"
         place.sql(f"INSERT INTO large VALUES ({row}, {value}, {value}, {value}, {json}, {value}, '{tail}', '{tail}')")
 
-    def look() -> tuple[list[list[int]], list[list[str]]]:
+    def digests_and_images() -> tuple[list[list[int]], list[list[str]]]:
         with reading(place) as session:
             every = probe(session, place, "large").columns[1:]
             forms = [digest("t", *every), *(digest("t", c) for c in every)]
@@ -251,14 +257,14 @@ def test_values_above_max_allowed_packet(place: Place) -> None:
                 text(MARIA.expressions.null_safe_distinct(c, named("t", c.name), named("o", c.name))) for c in every
             ]
             joined = "FROM large AS t JOIN large AS o ON o.id = 1 ORDER BY t.id"
-            told = [list(r) for r in session.rows(f"SELECT {', '.join(forms)} {joined}")]
+            digests = [list(r) for r in session.rows(f"SELECT {', '.join(forms)} {joined}")]
             forms = [text(MARIA.expressions.travel_form(c, named("t", c.name))) for c in every]
             images = session.rows(f"SELECT {', '.join(forms)} FROM large AS t ORDER BY t.id")
-            return told, [[v if isinstance(v, str) else v.decode() for v in r] for r in images]
+            return digests, [[v if isinstance(v, str) else v.decode() for v in r] for r in images]
 
-    wanted, images = look()
+    wanted, images = digests_and_images()
     with packet(place, 1024 * 1024):
-        found, again = look()
+        found, again = digests_and_images()
     assert found == wanted
     assert again == images
     assert None not in wanted[0]
@@ -268,8 +274,11 @@ def test_values_above_max_allowed_packet(place: Place) -> None:
     assert images[2][1] == images[2][0] == "ab" * 1_500_000 + "X"
 
 
-def test_what_no_packet_holds_stops_the_statement(place: Place) -> None:
-    """The text of a geometry's or a blob's bytes is longer than they are; where it cannot be made, nothing is sent."""
+def test_values_larger_than_a_packet_stop_the_statement(place: Place) -> None:
+    """The text of a geometry or a blob is longer than its bytes.
+
+    If it exceeds a packet, nothing is sent.
+    """
     if place.kind != "mariadb":
         pytest.skip("a server that is not the run's own keeps its settings")
     place.sql("CREATE TABLE shapes (id int PRIMARY KEY, g linestring, b longblob)")
@@ -291,7 +300,7 @@ def test_what_no_packet_holds_stops_the_statement(place: Place) -> None:
 
 
 def test_a_row_that_no_packet_holds_has_no_digest_and_no_silence(place: Place) -> None:
-    """The count of digests then is not that of rows, which stops the poll."""
+    """The count of digests then differs from that of rows, which stops the poll."""
     if place.kind != "mariadb":
         pytest.skip("a server that is not the run's own keeps its settings")
     columns = ", ".join(f"c{i} varchar(63)" for i in range(200))

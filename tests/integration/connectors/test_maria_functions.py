@@ -1,4 +1,4 @@
-"""Functions that variant delta follows on MariaDB: what qbcd writes for them gives what the user's text gave."""
+"""Functions that variant delta follows on MariaDB: rewriting keeps their values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INSERT INTO v VALUES
   (3, 2, 99999999.9999, 2, ' 42abc ', x'0a', '2023-07-04', '2023-07-04 12:30', '23:59:59', '"x"', NULL),
   (4, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)
 """
-# Of one row each.
+# Each has a value for one row.
 SCALARS = r"""
 abs(n);; yes AND n > 1;; yes OR n > 1;; n && yes;; n || yes;; ascii(s);; bit_length(s)
 CASE WHEN n > 1 THEN 'x' ELSE s END;; CASE n WHEN 7 THEN 'a' END;; CAST(n AS CHAR);; CAST(n AS CHAR(2))
@@ -70,7 +70,7 @@ std(n);; sum(d);; stddev(n);; stddev_pop(n);; stddev_samp(n);; variance(n);; var
 """
 
 
-def test_what_is_written_again_means_the_same(place: Place) -> None:
+def test_rewritten_expressions_mean_the_same(place: Place) -> None:
     place.sql(TABLE)
     scalars = listed(SCALARS)
     for text in (*scalars, *listed(GROUPED)):
@@ -92,7 +92,7 @@ OTHERWISE = [
 
 
 @pytest.mark.parametrize("text", OTHERWISE)
-def test_what_would_be_another_value_is_refused(text: str, place: Place) -> None:
+def test_expressions_that_change_their_value_are_refused(text: str, place: Place) -> None:
     place.sql(f"{TABLE}; UPDATE v SET yes = 5 WHERE id = 1")
     assert is_another_value(text, place, "mysql") and misread(f"SELECT {text} AS x FROM v", [])
 
@@ -101,5 +101,5 @@ def test_what_would_be_another_value_is_refused(text: str, place: Place) -> None
     "text",
     ["CAST(s AS NCHAR(9)) = 'x'", "N'x' = s", "s LIKE 'a\\\\_b'", "len(s)", "n = 1 = yes", "n = id >= 1", "chr(n)"],
 )
-def test_what_may_be_another_value_is_refused(text: str, place: Place) -> None:
+def test_expressions_that_may_change_their_value_are_refused(text: str, place: Place) -> None:
     assert misread(f"SELECT {text} AS x FROM v", [])

@@ -1,4 +1,4 @@
-"""Keys of MariaDB and MySQL: identity is the column's own equality, under every collation, or the key is refused."""
+"""Keys of MariaDB and MySQL: identity is equality in every collation, or the key is refused."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ REFUSED = {
 
 @pytest.fixture(scope="module", params=KINDS)
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
-    """A database for all tests; table `texts` holds the texts as Unicode."""
+    """A database for all tests; table `texts` has the texts as Unicode."""
     with new_place(server_of(request, request.param), request.param) as made:
         made.sql("CREATE TABLE texts (id int PRIMARY KEY, v varchar(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin)")
         made.insert("texts", list(enumerate(TEXTS)))
@@ -96,7 +96,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
 
 
 def charset_of(place: Place) -> dict[str, str]:
-    """The character set of each collation, by its full name."""
+    """Return the character set of each collation, by its full name."""
     if place.kind == "mariadb":
         source = "full_collation_name, character_set_name FROM information_schema.collation_character_set_applicability"
     else:
@@ -105,7 +105,7 @@ def charset_of(place: Place) -> dict[str, str]:
 
 
 def collated(place: Place, collation: str, charset: str) -> None:
-    """Table `c` of the texts that the character set has."""
+    """Make table `c` of the texts that exist in the character set."""
     sql_type = (
         "varbinary(764)" if collation == "binary" else f"varchar(191) CHARACTER SET {charset} COLLATE {collation}"
     )
@@ -117,7 +117,7 @@ def collated(place: Place, collation: str, charset: str) -> None:
 
 
 def disagreements(session: Session, place: Place) -> list[tuple[str, str]]:
-    """Pairs of `c` whose identities are equal and whose values are not, or the other way round."""
+    """Return pairs of `c` for which equality of identities and of values differs."""
     v = column(probe(session, place, "c"), "v")
     identity = text(MARIA.expressions.key_identity([(v, named("t", "v"))]))
     rows = session.rows(f"SELECT t.id, {identity} AS identity FROM c AS t")
@@ -143,7 +143,7 @@ def test_identity_is_equality_under_collations(place: Place) -> None:
 
 @pytest.mark.campaign
 def test_identity_is_equality_under_every_collation_of_the_server(place: Place) -> None:
-    """Those that are refused disagree, on one of the two servers at least; all others agree."""
+    """Refused collations disagree on at least one of the two servers; all others agree."""
     checked = refused = 0
     for collation, charset in sorted(charset_of(place).items()):
         if charset == "binary":
@@ -177,7 +177,7 @@ def test_collations_without_an_identity_are_refused_by_name(place: Place) -> Non
 
 
 def test_identity_is_equality_for_every_type(place: Place) -> None:
-    """Identities of two values are equal exactly when the type says that the values are, alone and with another."""
+    """Two identities are equal exactly if the values are, alone and with another column."""
     checked = 0
     with new_place(place, place.kind) as full:
         tables = load_values(full)

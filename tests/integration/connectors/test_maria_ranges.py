@@ -1,4 +1,4 @@
-"""Key ranges of MariaDB and MySQL against brute force: each row in its one range, and the index used to find it."""
+"""Key ranges of MariaDB and MySQL against brute force: coverage, and use of the index."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
 
 
 def filled(place: Place, name: str, sql_types: Sequence[str]) -> None:
-    """A table whose key has these types, with the values of the corpus, every combination of some of them."""
+    """Make a table whose key has these types, with combinations of the values of the corpus."""
     few = {1: 99, 2: 12, 3: 6}[len(sql_types)]
     names = [f"k{i}" for i in range(len(sql_types))]
     kinds = [f"{t.replace(' NULL', '')} NOT NULL" for t in sql_types]
@@ -110,7 +110,7 @@ def filled(place: Place, name: str, sql_types: Sequence[str]) -> None:
 
 
 class Ordered:
-    """`rows` of a table, by HEX of the key, as the server itself orders them; the bound of each but the first."""
+    """`rows` of a table as HEX of the key, in the server's order, and all bounds but the first."""
 
     def __init__(self, session: Session, key: list[Column], name: str) -> None:
         self.key, self.name = key, name
@@ -124,17 +124,20 @@ class Ordered:
         assert len(self.bounds) == len(self.rows) - 1 > 0
         assert len(set(self.rows)) == len(self.rows)
 
-    def check(self, session: Session, place: Place, draw: random.Random, gone: set[str]) -> int:
-        """Ranges between random rows, some left out, asked for in any order; gives how many."""
+    def check(self, session: Session, place: Place, draw: random.Random, deleted: set[str]) -> int:
+        """Check ranges between random rows; return their number.
+
+        Some ranges are left out, and they are requested in any order.
+        """
         cuts = sorted(draw.sample(range(1, len(self.rows)), min(len(self.rows) - 1, draw.randint(1, 9))))
         edges = [0, *cuts, len(self.rows)]
         bound = [None, *(self.bounds[c - 1] for c in cuts), None]
         every = [(KeyRange(i * 7 + 3, bound[i], bound[i + 1]), edges[i], edges[i + 1]) for i in range(len(edges) - 1)]
-        asked = [e for e in every if draw.random() < 0.8] or every
+        requested = [e for e in every if draw.random() < 0.8] or every
         if draw.random() < 0.3:
-            draw.shuffle(asked)
-        wanted = sorted((r.range_id, p) for r, lo, hi in asked for p in self.rows[lo:hi] if p not in gone)
-        ranges = [r for r, _, _ in asked]
+            draw.shuffle(requested)
+        wanted = sorted((r.range_id, p) for r, lo, hi in requested for p in self.rows[lo:hi] if p not in deleted)
+        ranges = [r for r, _, _ in requested]
         relation = f"(SELECT {', '.join(c.name for c in self.key)} FROM {self.name} WHERE (TRUE))"
         found = session.rows(
             MARIA.ranges.per_range([f"{self.hexed} AS place"], relation, self.key, ranges, aggregate=False)
@@ -144,17 +147,17 @@ class Ordered:
         assert {r.range_id: r.n for r in counted} == {
             r.range_id: sum(i == r.range_id for i, _ in wanted) for r in ranges
         }
-        asked_in, lo, hi = draw.choice(every)
+        requested_in, lo, hi = draw.choice(every)
         keys = ", ".join(f"t.{c.name}" for c in self.key)
-        inside = MARIA.ranges.per_range([keys], relation, self.key, [asked_in], aggregate=False)
-        if not gone:
+        inside = MARIA.ranges.per_range([keys], relation, self.key, [requested_in], aggregate=False)
+        if not deleted:
             cut = session.rows(MARIA.ranges.range_bounds(f"({inside})", self.key, rows_per_range=2))
             assert [tuple(r) for r in cut] == [self.bounds[i - 1] for i in range(lo + 2, hi, 2)]
         return len(ranges)
 
 
 def check_keys(place: Place, rounds: int) -> int:
-    """Random ranges over every kind of key, then again after half of the rows are gone."""
+    """Check random ranges over every kind of key, then again after half of the rows are deleted."""
     checked = 0
     draw = random.Random(f"{place.kind} {rounds}")
     for i, sql_types in enumerate([*[(t,) for t in SINGLE], *COMPOSITE]):
@@ -238,7 +241,7 @@ def test_ranges_that_make_no_sense_are_refused(place: Place) -> None:
 
 
 def test_bounds_of_characters_with_two_codes(place: Place) -> None:
-    """Both are one character in Unicode, so that a bound in Unicode would put both into one range."""
+    """Both are one character in Unicode: a bound in Unicode would put both into one range."""
     place.sql("CREATE TABLE codes (k varchar(9) CHARACTER SET cp932 COLLATE cp932_bin PRIMARY KEY)")
     place.sql("INSERT INTO codes VALUES (_cp932 X'8754'), (_cp932 X'FA4A'), (_cp932 X'FA4B')")
     with reading(place) as session:
@@ -249,7 +252,7 @@ def test_bounds_of_characters_with_two_codes(place: Place) -> None:
 
 
 def test_long_keys_are_ordered_by_all_of_their_characters(place: Place) -> None:
-    """Sorting compares no more than max_sort_length bytes, 1,024 unless it is pinned."""
+    """Sorting compares only max_sort_length bytes, 1,024 unless qbcd's session sets it."""
     place.sql("CREATE TABLE long_keys (k varchar(768) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci PRIMARY KEY)")
     keys = [f"{'x' * 760}{i:04}" for i in range(3000)]
     shuffled = list(keys)
@@ -296,14 +299,14 @@ INDEXED = {
 
 
 def handlers(session: Session) -> int:
-    """Rows that the session has asked its storage engines for in the order of an index, or of the table."""
+    """Return the number of rows that the session has read by an index or by a scan."""
     rows = [tuple(r) for r in session.rows("SHOW SESSION STATUS LIKE 'Handler_read%'")]
     read = {str(name).lower(): int(number) for name, number in rows}
     return sum(read[f"handler_read_{how}"] for how in ("next", "prev", "rnd_next", "first", "last"))
 
 
 def test_a_range_costs_what_it_holds(place: Place) -> None:
-    """One range of many, and a run of three: no more than three times the rows of the ranges are looked at."""
+    """A read of one or three ranges of many reads at most three times their rows."""
     for i, (name, (columns, values)) in enumerate(INDEXED.items()):
         if place.kind != "mariadb" and name in ONLY_MARIADB:
             continue
@@ -321,15 +324,15 @@ def test_a_range_costs_what_it_holds(place: Place) -> None:
             bounds = [tuple(r) for r in session.rows(MARIA.ranges.range_bounds(relation, key, rows_per_range=100))]
             every = ranges_of(bounds)
             assert len(every) == 50
-            for asked in (every[20:21], every[:1], every[-1:], every[30:33]):
+            for requested in (every[20:21], every[:1], every[-1:], every[30:33]):
                 for aggregate, select in ((True, ["count(*) AS n", "sum(t.n) AS s"]), (False, ["t.n AS n"])):
-                    statement = MARIA.ranges.per_range(select, relation, key, asked, aggregate=aggregate)
+                    statement = MARIA.ranges.per_range(select, relation, key, requested, aggregate=aggregate)
                     before = handlers(session)
                     rows = session.rows(statement)
                     # the aggregates read a range once from the index and once more from the derived table
                     cost = handlers(session) - before
-                    assert (sum(r.n for r in rows) if aggregate else len(rows)) == 100 * len(asked), name
-                    assert cost <= 3 * 100 * len(asked) + 100, (name, aggregate, asked, cost)
+                    assert (sum(r.n for r in rows) if aggregate else len(rows)) == 100 * len(requested), name
+                    assert cost <= 3 * 100 * len(requested) + 100, (name, aggregate, requested, cost)
 
 
 def test_two_hundred_ranges_of_a_wide_table_fit_a_packet_of_one_megabyte(place: Place) -> None:

@@ -1,4 +1,7 @@
-"""Sessions on MariaDB: what they pin holds against the server's own settings; time-outs and wrong servers are told."""
+"""Sessions on MariaDB: pins override the server's settings.
+
+Timeouts and wrong servers are reported.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def maria(mariadb: MariaServer) -> Iterator[Place]:
 
 @contextmanager
 def hostile(place: Place) -> Iterator[None]:
-    """The server's defaults are what no session of qbcd wants."""
+    """A server whose defaults are the opposite of those that qbcd needs."""
     old = {name: place.sql(f"SELECT @@global.{name}")[0][0] for name in HOSTILE}
     place.sql(f"SET {', '.join(f'GLOBAL {name} = {value}' for name, value in HOSTILE.items())}")
     try:
@@ -57,7 +60,10 @@ def source_of(url: str, *, statement_timeout: int = 0) -> Source:
 
 
 def test_nothing_of_the_servers_defaults_reaches_a_session(maria: Place, spark: SparkSession) -> None:
-    """Both drivers: an uncommitted row is not there, limits and zones do not count, double quotes are texts."""
+    """Both drivers see no uncommitted rows, no limits and no zones of the server.
+
+    Double quotes are texts.
+    """
     limited = "SELECT x FROM t"
     query = (
         'SELECT (SELECT count(*) FROM t) AS n, "a\\tb" AS quoted, concat(1 / 3) AS third, @@time_zone AS zone, '
@@ -81,19 +87,19 @@ def test_nothing_of_the_servers_defaults_reaches_a_session(maria: Place, spark: 
     source.close()
 
 
-def test_a_statement_that_takes_too_long_is_cancelled_and_told(maria: Place) -> None:
+def test_a_statement_that_takes_too_long_is_cancelled_and_reported(maria: Place) -> None:
     source = source_of(maria.url, statement_timeout=1)
     with (
-        pytest.raises(SourceError, match=r"stream s: source shop .*max_statement_time.*raise the source's statement"),
+        pytest.raises(SourceError, match=r"stream s: source shop .*max_statement_time.*raise `statement_timeout`"),
         source.read("s") as session,
     ):
         session.rows("SELECT sleep(5) FROM (SELECT 1 UNION SELECT 2) AS d")
     source.close()
 
 
-def test_a_server_of_the_other_family_is_told_by_name(maria: Place) -> None:
+def test_a_server_of_the_other_family_is_refused_by_name(maria: Place) -> None:
     source = source_of(maria.url.replace("mariadb:", "mysql:", 1))
-    told = r"another kind of server.*begin the source's url with mariadb://"
-    with pytest.raises(ConfigError, match=told), source.read("s"):
+    message = r"not the kind of server.*start the source's url with mariadb://"
+    with pytest.raises(ConfigError, match=message), source.read("s"):
         pass
     source.close()

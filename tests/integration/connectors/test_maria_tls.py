@@ -1,4 +1,4 @@
-"""TLS to MariaDB: verified in full by both drivers, or refused; a server with a certificate of a private authority."""
+"""TLS to MariaDB with a private authority: verified in full by both drivers, or refused."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def authority(folder: Path, name: str) -> Authority:
 
 
 def issue(ca: Authority, folder: Path, address: str) -> tuple[Path, Path]:
-    """Certificate and key of a server at `address`, as PEM files that any account may read."""
+    """Issue certificate and key of a server at `address`, as PEM files for any account."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "server")])
     made = _builder(name, ca.certificate.subject, key)
@@ -84,7 +84,7 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivate
 
 @dataclass(frozen=True)
 class Secured:
-    """A server that speaks TLS, the authority behind its certificate, and one that is not."""
+    """A server with TLS, the authority of its certificate, and another authority."""
 
     server: MariaServer
     trusted: Path
@@ -112,7 +112,7 @@ def secured(mariadb: MariaServer) -> Iterator[Secured]:
 
 
 def jdbc(source: Source, spark: SparkSession) -> str:
-    """The cipher of a JDBC session, as Spark reads it."""
+    """Return the cipher of a JDBC session, read through Spark."""
     url, options = source.jdbc("s")
 
     def read() -> str:

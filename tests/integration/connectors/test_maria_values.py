@@ -1,4 +1,7 @@
-"""Every type of MariaDB and MySQL: what travels comes back, digest and comparison mean the type's own equality."""
+"""Values of every MariaDB and MySQL type: travel, digest and comparison.
+
+Digest and comparison agree with the type's own equality.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ from tests.support.maria_values import EQUAL, ONLY_MARIADB, VALUES
 from tests.support.places import Place, new_place, server_of
 
 Values = tuple[Place, dict[str, str]]
-# What a session may have been given before the pins: by its user, by init_connect or by the server's configuration.
+# Settings of a session before the pins: by its user, by init_connect or by the server's configuration.
 HOSTILE = (
     "sql_mode = 'ANSI,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH,HIGH_NOT_PRECEDENCE,NO_UNSIGNED_SUBTRACTION,"
     "NO_ZERO_DATE,NO_ZERO_IN_DATE,ONLY_FULL_GROUP_BY,REAL_AS_FLOAT'",
@@ -53,7 +56,7 @@ ONLY_ON_MARIADB = ("old_mode = 'ZERO_DATE_TIME_CAST'", "sql_mode = concat(@@sql_
 
 @pytest.fixture(scope="module", params=KINDS)
 def values(request: pytest.FixtureRequest) -> Iterator[Values]:
-    """A database with a table a type, and the types' tables."""
+    """A database with one table per type, and the types' tables."""
     with new_place(server_of(request, request.param), request.param) as place:
         yield place, load_values(place)
 
@@ -64,8 +67,8 @@ def test_there_are_many_values() -> None:
     assert set(VALUES) >= ONLY_MARIADB
 
 
-# -- what travels comes back -----------------------------------------------------------------------------------------
-def test_what_travels_comes_back_as_the_very_same_value(values: Values) -> None:
+# -- travel and back ---------------------------------------------------------------------------------------------------
+def test_wire_values_come_back_as_the_very_same_value(values: Values) -> None:
     place, tables = values
     with reading(place) as session, place.connect() as conn:
         for sql_type, name in tables.items():
@@ -75,12 +78,17 @@ def test_what_travels_comes_back_as_the_very_same_value(values: Values) -> None:
             assert MARIA.expressions.fits_typed_sink(over, named("t", "x")) is None
             forms = [connector_of(place).expressions.travel_form(c, named("t", "x")) for c in (x, over)]
             forms.append(MARIA.expressions.canonical_text(x, named("t", "x")))
-            lost = {form: missed(session, place, conn, name, x, form) for form in sorted(set(map(text, forms)))}
-            assert not any(lost.values()), (sql_type, lost)
+            changed_values = {
+                form: missed(session, place, conn, name, x, form) for form in sorted(set(map(text, forms)))
+            }
+            assert not any(changed_values.values()), (sql_type, changed_values)
 
 
 def missed(session: Session, place: Place, conn: Any, name: str, x: Column, form: str) -> list[Any]:
-    """Wire values, put into a table of the column's storage type; gives those that are other values there."""
+    """Insert wire values into a table of the column's storage type.
+
+    Return the values that differ there.
+    """
     wires = [(r.id, r.wire) for r in session.rows(f"SELECT t.id, {form} AS wire FROM {name} AS t ORDER BY t.id")]
     assert wires[0] == (0, None)
     mode = "ALLOW_INVALID_DATES" + ("" if x.base_type == "enum" else ",STRICT_ALL_TABLES")  # the error value
@@ -177,7 +185,10 @@ def test_wire_form(values: Values, sql_type: str, fitting: dict[str, bool], wire
 
 
 def test_copies_in_tables_of_our_own_are_the_same_values(values: Values) -> None:
-    """A replica and an outbox take every value as it is, zero dates and error values too, in a strict session."""
+    """A replica and an outbox store every value unchanged in a strict session.
+
+    Zero dates and error values are among them.
+    """
     place, tables = values
     connector, source = connector_of(place), source_of(place)
     for sql_type, name in tables.items():
@@ -207,7 +218,7 @@ def test_generated_and_invisible_columns(values: Values) -> None:
         INSERT INTO made (id, a) VALUES (1, 5), (2, NULL)
         """)
 
-    def look(*names: str) -> list[Any]:
+    def read_rows(*names: str) -> list[Any]:
         with reading(place) as session:
             table = probe(session, place, "made")
             columns = [column(table, n) for n in names]
@@ -215,21 +226,21 @@ def test_generated_and_invisible_columns(values: Values) -> None:
             return [list(r) for r in session.rows(f"SELECT {digest('t', *columns)}, {wires} FROM made t ORDER BY id")]
 
     names = ["seen", "kept", "hidden"]
-    before = look(*names)
+    before = read_rows(*names)
     assert [r[1:] for r in before] == [[10, "n5", "1.00"], [None, None, "1.00"]]
     for change, changed in (("a = 6", "seen"), ("a = 7", "kept"), ("hidden = 1.01", "hidden")):
-        old = look(changed)
+        old = read_rows(changed)
         place.sql(f"UPDATE made SET {change} WHERE id = 1")
-        new = look(changed)
+        new = read_rows(changed)
         assert new[0][0] != old[0][0], changed
         assert new[1] == old[1]
     with reading(place) as session:
         assert [c.name for c in probe(session, place, "made").columns] == ["id", "a", *names]
 
 
-# -- what is one value -----------------------------------------------------------------------------------------------
-def test_digest_and_comparison_tell_exactly_the_values_apart(values: Values) -> None:
-    """Every pair of every type: two inputs are one value only where `EQUAL` says so, and NULL is none of them."""
+# -- equality ---------------------------------------------------------------------------------------------------------
+def test_digest_and_comparison_distinguish_exactly_the_values(values: Values) -> None:
+    """Two inputs of a type are one value only if `EQUAL` says so; NULL equals none."""
     place, tables = values
     pairs = 0
     with reading(place) as session:
@@ -250,8 +261,8 @@ def test_digest_and_comparison_tell_exactly_the_values_apart(values: Values) -> 
     assert pairs >= 15_000
 
 
-def test_a_row_of_all_types_has_one_digest_however_it_is_read(values: Values) -> None:
-    """From the table, from a copy of another format, from a view that is materialised, behind an outer join."""
+def test_a_row_of_all_types_has_one_digest_by_every_read(values: Values) -> None:
+    """From the table, a copy of another format, a materialized view, and behind an outer join."""
     place, tables = values
     shown = {t: n for t, n in tables.items() if not t.startswith(("long", "medium")) and "INVISIBLE" not in t}
     names = ", ".join(shown.values())
@@ -290,7 +301,7 @@ def test_settings_of_a_session_change_nothing(values: Values) -> None:
 
 
 def everything(place: Place, tables: dict[str, str], settings: list[str]) -> dict[str, Any]:
-    """All that the primitives give in a session that is pinned after it was set up in another way."""
+    """Return all results of the primitives in a session that was pinned after other settings."""
     connector, url = connector_of(place), make_url(place.url)
     arguments = connector.sessions.connect_args(url, stream="s", read_only=True)
     engine = create_engine(connector.sessions.sqlalchemy_url(url), connect_args=arguments)

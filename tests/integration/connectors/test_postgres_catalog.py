@@ -27,7 +27,7 @@ CREATE UNIQUE INDEX ON k (c COLLATE "POSIX");
 
 @contextmanager
 def role(database: str, rights: str) -> Iterator[str]:
-    """URL of a role with the rights that `rights` grants to ``{role}``."""
+    """Return the URL of a role with the rights that `rights` grants to ``{role}``."""
     name = database.rsplit("/", 1)[1] + "_r"
     sql(database, f"CREATE ROLE {name} LOGIN")
     try:
@@ -38,7 +38,7 @@ def role(database: str, rights: str) -> Iterator[str]:
         sql(database, f"DROP OWNED BY {name}; DROP ROLE {name}")
 
 
-def test_keys_that_the_catalog_vouches_for(database: str) -> None:
+def test_keys_that_the_catalog_proves(database: str) -> None:
     sql(database, KEYS)
     with reading(database) as session:
         table = probe(session, "k")
@@ -95,7 +95,7 @@ def test_kinds_and_sizes(database: str) -> None:
     assert (found["fresh"].rows, found["fresh"].key_correlation) == (-1, None)
     # children of plain inheritance may repeat the parent's keys
     assert (found["parent"].primary_key, found["parent"].columns[0].nullable) == ((), True)
-    # nobody enforces NOT NULL or a scale on a foreign table
+    # nothing enforces NOT NULL or a scale on a foreign table
     assert found["f"].columns[0].nullable
     assert found["f"].columns[1].fact("loose") == "yes"
     assert PG.sessions.lock_against_rewrite(found["t"]) == 'LOCK TABLE "public"."t" IN ACCESS SHARE MODE'

@@ -1,4 +1,4 @@
-"""The row digest: what it must tell apart, alone and under SUM, and how it spreads."""
+"""The row digest of PostgreSQL: differing values, sums, and distribution."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.support import sql
 from tests.support.pg_source import PG, digest, load_values, named, probe, reading, text
 from tests.support.pg_values import VALUES
 
-# (type, one value, another value) that look alike to PostgreSQL's own hash functions or to a concatenation.
+# (type, one value, another value) that are equal for PostgreSQL's own hash functions or for a concatenation.
 ALIKE = [
     ("double precision", None, "0"),
     ("double precision", "0.0", "NaN"),
@@ -101,7 +101,10 @@ def test_texts_of_two_columns(database: str, one: tuple[str | None, ...], two: t
 
 
 def test_rows_that_swap_a_value_change_the_sum(database: str) -> None:
-    """In every type: two rows exchange their values; the sum of digests must see it, a sum of linear hashes cannot."""
+    """Two rows of each type exchange their values.
+
+    The sum of digests must change; a sum of linear hashes would not.
+    """
     tables = load_values(database)
     swaps = 0
     with reading(database) as session:
@@ -123,7 +126,7 @@ def test_rows_that_swap_a_value_change_the_sum(database: str) -> None:
     assert swaps > 2000
 
 
-# What becomes of rows x, y and z: whose values of a and b each of them has then.
+# New values of rows x, y and z: the row from which each takes its a and its b.
 MOVES = {
     "two rows swap a value": ("ya xb", "xa yb", "za zb"),
     "three rows rotate a value": ("ya xb", "za yb", "xa zb"),
@@ -166,7 +169,7 @@ def test_a_hundred_thousand_random_swaps_and_rotations_are_seen(database: str) -
 
 
 def test_a_million_rows_have_a_million_digests(database: str) -> None:
-    """No two digests equal, and their halves collide as often as 32 random bits do (116 of a million, give or take)."""
+    """All digests differ; their halves collide as often as 32 random bits (116 of a million)."""
     sql(
         database,
         "CREATE TABLE m AS SELECT g AS id, (g % 1000)::int AS qty, "

@@ -1,4 +1,4 @@
-"""Foreign tables: no snapshot of this server is one of theirs, so each range is a state of its own, and says so."""
+"""Foreign tables, which no snapshot of this server covers: each range has its own state."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def consistency(project: qbcd.Project, stream: str) -> str:
     return work.site.strategy(project.stream(stream).plan()).consistency
 
 
-def test_what_is_read_from_elsewhere_is_known(project: qbcd.Project) -> None:
+def test_foreign_reads_are_known(project: qbcd.Project) -> None:
     found = {name: consistency(project, name) for name in ("s", "shown", "local", "parts")}
     assert found == {"s": "range", "shown": "range", "local": "snapshot", "parts": "range"}
     with pytest.raises(ConfigError, match="rows of it are on another server"):
@@ -69,11 +69,11 @@ def test_a_write_during_a_poll_is_no_torn_read(project: qbcd.Project, workspace:
     with at_nth("after_checksums", 1, lambda: sql(database, "UPDATE acc SET bal = 2 WHERE id = 38")):
         poll(project, "s")
     poll(project, "s")
-    told = [
+    events = [
         json.loads(line)
         for file in sorted((workspace / "out" / "changes" / "s").glob("*.jsonl"))
         for line in file.open()
     ]
-    assert {event["key"]["id"]: event["after"]["bal"] for event in told} == {2: 1, 38: 2}
-    assert {event["source"]["consistency"] for event in told} == {"range"}
+    assert {event["key"]["id"]: event["after"]["bal"] for event in events} == {2: 1, 38: 2}
+    assert {event["source"]["consistency"] for event in events} == {"range"}
     assert not project.stream("s").verify()

@@ -1,4 +1,4 @@
-"""Functions that variant delta follows on PostgreSQL: what qbcd writes for them gives what the user's text gave."""
+"""Functions that variant delta follows on PostgreSQL: rewriting keeps their values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INSERT INTO v VALUES
    '90 min', '{3,NULL}', '{NULL,z}', '"x"', '"y"', 'é', NULL),
   (4, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)
 """
-# Of one row each.
+# Each has a value for one row.
 SCALARS = r"""
 abs(n);; yes AND n > 1;; yes OR n > 1;; ARRAY[n, 2];; array_append(a, n);; array_cat(a, a);; a <@ ARRAY[1, 2, 3]
 a @> ARRAY[1];; a && ARRAY[3];; array_position(a, 3);; array_remove(a, 2);; array_length(a, 1);; array_to_string(w, '-')
@@ -64,7 +64,7 @@ percentile_disc(0.5) WITHIN GROUP (ORDER BY n)
 """
 
 
-def test_what_is_written_again_means_the_same(place: Place) -> None:
+def test_rewritten_expressions_mean_the_same(place: Place) -> None:
     place.sql(TABLE)
     scalars = listed(SCALARS)
     seen = functions_of([*scalars, *listed(GROUPED)], scalars, place, "postgres", WRITTEN_AGAIN)
@@ -73,7 +73,7 @@ def test_what_is_written_again_means_the_same(place: Place) -> None:
 
 
 @pytest.mark.parametrize("text", ["at + interval '1 day 02:00'", "regexp_like(E'a\\nb' || s, '^b', 'n')", "|/ d + 1"])
-def test_what_would_be_another_value_is_refused(text: str, place: Place) -> None:
+def test_expressions_that_change_their_value_are_refused(text: str, place: Place) -> None:
     place.sql(f"{TABLE}; DELETE FROM v WHERE id = 2")
     assert is_another_value(text, place, "postgres")
     with pytest.raises(NotIncremental):

@@ -1,4 +1,4 @@
-"""Key ranges: bounds that the server picks, every row in exactly one range, the index used, identity as equality."""
+"""Key ranges of PostgreSQL: bounds, coverage, use of the index, and identity as equality."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def key_of(table: Table) -> list[Column]:
 
 
 def check_cover(database: str, name: str, rows_per_range: int) -> None:
-    """Ranges partition the rows as the server orders them, whoever counts."""
+    """Check that ranges partition the rows in the server's order, by each way to count."""
     with reading(database) as session:
         key = key_of(probe(session, name))
         assert [PG.catalog.key_problem(c) for c in key] == [""] * len(key)
@@ -212,13 +212,13 @@ def test_aggregates_that_share_a_column_compute_it_once(database: str) -> None:
         every = ranges_of([("10",), ("20",)])
         statement = PG.ranges.per_range(["count(t.h) AS n", "sum(t.h) AS s"], relation, key, every, aggregate=True)
         plan = "\n".join(r[0] for r in session.rows(f"EXPLAIN (VERBOSE, COSTS OFF) {statement}"))
-    # EXPLAIN writes what a node takes over from below in brackets of its own
+    # EXPLAIN puts values that a node takes from below into brackets
     assert "count((hashint4extended(" in plan
     assert "count(hashint4extended(" not in plan
 
 
 def test_identity_is_the_columns_own_equality(database: str) -> None:
-    """For every key type: identities of two values are equal exactly when the type says that the values are."""
+    """For every key type, two identities are equal exactly if the type's values are."""
     tables = load_values(database)
     checked = 0
     with reading(database) as session:

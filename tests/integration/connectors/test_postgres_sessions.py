@@ -1,4 +1,4 @@
-"""Sessions: what they may do, what they see, how long they hold, and the one message for what goes wrong."""
+"""Sessions on PostgreSQL: rights, visible state, life time, and one message per failure."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def test_a_reader_cannot_write_and_sees_one_state(shop: Source, database: str) -
 
 
 @pytest.mark.parametrize("error", [Refused("by itself"), ValueError("by itself")])
-def test_what_went_wrong_is_told_though_the_session_has_ended(error: Exception, shop: Source, database: str) -> None:
-    """Else a refusal would read as a source that cannot be reached, which is tried again."""
-    with pytest.raises(type(error), match="by itself") as told, shop.read("orders") as session:
+def test_an_error_is_reported_though_the_session_has_ended(error: Exception, shop: Source, database: str) -> None:
+    """Otherwise a refusal would look like an unreachable source, which is retried."""
+    with pytest.raises(type(error), match="by itself") as caught, shop.read("orders") as session:
         sql(database, f"SELECT pg_terminate_backend({session.one('SELECT pg_backend_pid()')[0]}, 5000)")
         raise error
-    assert told.value is error
+    assert caught.value is error
 
 
 def _all_ended(database: str) -> None:
@@ -88,7 +88,7 @@ def test_sessions_of_a_poll_go_on_where_others_have_ended(shop: Source, database
         with pytest.raises(SourceError), shop.write("orders") as session:
             session.run("SELECT 1 / 0")
         sql(database, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'qbcd/orders'")
-        _all_ended(database)  # the server only asks them to end
+        _all_ended(database)  # the server ends sessions asynchronously
         with shop.write("orders") as session:
             assert session.one("SELECT current_setting('transaction_isolation')")[0] == "read committed"
     _all_ended(database)
@@ -169,7 +169,7 @@ def test_messages_of_the_server(shop: Source, database: str) -> None:
     cases = {
         "SELECT nothing FROM public.t": (SchemaChanged, 'column "nothing" does not exist', "qbcd reset"),
         "SELECT 1 FROM public.gone": (SchemaChanged, 'relation "public.gone" does not exist', "qbcd reset"),
-        "SET statement_timeout = 20; SELECT pg_sleep(5)": (SourceError, "statement timeout", "time-out"),
+        "SET statement_timeout = 20; SELECT pg_sleep(5)": (SourceError, "statement timeout", "`statement_timeout`"),
         "SELECT 1 / 0": (SourceError, "division by zero", ""),
         "SELECT 1 FROM": (SourceError, "syntax error at end of input", ""),
     }
@@ -232,16 +232,16 @@ def test_servers_that_do_not_answer(database: str) -> None:
     assert "cannot be reached" in str(slow)
     nowhere = unreachable("postgresql://u:CANARY@no-such-host.invalid:5432/d?sslmode=require")
     assert "no-such-host.invalid:5432" in str(nowhere)
-    gone = unreachable(database.replace("//postgres@", "//postgres:CANARY@") + "_gone")
-    assert type(gone) is ConfigError
-    assert str(gone).startswith("qbcd.yaml:7: sources.shop")
+    missing = unreachable(database.replace("//postgres@", "//postgres:CANARY@") + "_gone")
+    assert type(missing) is ConfigError
+    assert str(missing).startswith("qbcd.yaml:7: sources.shop")
     role = unreachable(database.replace("//postgres@", "//nobody_here:CANARY@"))
     assert "nobody_here" in str(role)
     assert "check the user and the password" in str(role)
 
 
-def test_a_wrong_password_is_said_and_never_shown(server: object, database: str) -> None:
-    """The server of the tests asks for no password, so one that does is spelled out by its own message."""
+def test_a_wrong_password_is_reported_and_never_shown(server: object, database: str) -> None:
+    """The test server needs no password, so the message of one that does is written out here."""
     wrong = 'connection to server at "h", port 5432 failed: FATAL:  password authentication failed for user "u"'
     error = PG.errors.explain_error(Exception(wrong + "\npassword=CANARY"), stream="s", source="shop (h:5432)")
     assert type(error) is SourceError
@@ -266,10 +266,10 @@ def test_a_wrong_password_is_said_and_never_shown(server: object, database: str)
         ("a", "SELECT a", 'column "a" does not exist'),
     ],
 )
-def test_of_the_servers_words_only_the_password_is_masked(
+def test_only_the_password_in_a_message_of_the_server_is_masked(
     database: str, password: str, statement: str, said: str
 ) -> None:
-    """The server of the tests asks for no password, and takes any."""
+    """The test server requires no password, and accepts any."""
     url = make_url(database).set(password=password)
     source = Source("shop", url, connector_for(url), "qbcd")
     with pytest.raises(QbcdError) as raised, source.read("s") as session:

@@ -1,4 +1,4 @@
-"""Transaction ids as watermarks: whatever becomes visible after a look is a candidate of the next one, on a server."""
+"""Transaction ids as watermarks: rows that become visible later are candidates later."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ TABLE = "CREATE TABLE t (k integer PRIMARY KEY, v integer)"
 
 
 class Poller:
-    """Polls a table as a strategy does: the mark first, then the rows since the one before, and all rows to compare."""
+    """A reader that polls a table as a strategy does.
+
+    It reads the watermark first, then the rows since the one before, and all rows to compare.
+    """
 
     def __init__(self, place: Place, name: str = "t") -> None:
         self.place = place
@@ -29,9 +32,9 @@ class Poller:
         self.poll()
 
     def poll(self) -> set[int]:
-        """k of the candidates; fails where a row is new or changed and is none of them."""
+        """Return k of the candidates; fail if a new or changed row is not a candidate."""
         with session(self.place) as reading:
-            mark = connector_of(self.place).require(SupportsSystemMarks).system_mark(reading.connection)
+            watermark = connector_of(self.place).require(SupportsSystemMarks).system_mark(reading.connection)
         with session(self.place) as reading:
             now = dict(rows(reading, compiled(self.place, self.plan, "SELECT k, v FROM {t}")))
             seen: set[int] = set(now)
@@ -40,16 +43,16 @@ class Poller:
                 seen = {int(k) for (k,) in rows(reading, compiled(self.place, self.plan, query, mark=self.mark))}
         changed = {k for k, v in now.items() if self.known.get(k) != v}
         assert changed <= seen, (self.mark, changed - seen)
-        self.mark, self.known = mark, now
+        self.mark, self.known = watermark, now
         return seen
 
-    def problem(self, mark: str | None = None) -> str:
+    def problem(self, watermark: str | None = None) -> str:
         with session(self.place) as reading:
             conn = reading.connection
             return (
                 connector_of(self.place)
                 .require(SupportsSystemMarks)
-                .system_mark_problem(conn, self.mark if mark is None else mark)
+                .system_mark_problem(conn, self.mark if watermark is None else watermark)
             )
 
 
@@ -65,8 +68,11 @@ def test_rows_of_finished_transactions_are_candidates_once(place: Place) -> None
     assert poller.problem() == ""
 
 
-def test_what_an_open_transaction_wrote_is_a_candidate_when_it_ends(place: Place) -> None:
-    """Savepoints have ids of their own; a newer transaction that ends first moves no mark past an older one."""
+def test_rows_of_an_open_transaction_are_candidates_when_it_ends(place: Place) -> None:
+    """Savepoints have ids of their own.
+
+    A newer transaction that ends first moves no watermark past an older one.
+    """
     place.sql(TABLE)
     with place.connect() as old, place.connect() as older:
         place.run(older, "INSERT INTO t VALUES (1, 0)")
@@ -88,7 +94,10 @@ def test_what_an_open_transaction_wrote_is_a_candidate_when_it_ends(place: Place
 
 
 def test_a_snapshot_behind_many_open_transactions_loses_none_of_them(place: Place) -> None:
-    """Ids are given out far beyond the last one that ended: ages are no distance from the snapshot."""
+    """Ids are given out far beyond the last one that ended.
+
+    Ages are no distance from the snapshot.
+    """
     place.sql(TABLE)
     poller = Poller(place)
     with ExitStack() as stack:
@@ -103,27 +112,27 @@ def test_a_snapshot_behind_many_open_transactions_loses_none_of_them(place: Plac
     assert set(range(1, 20)) <= poller.poll()
 
 
-def test_a_prepared_transaction_keeps_the_mark(place: Place) -> None:
+def test_a_prepared_transaction_keeps_the_watermark_of_transaction_ids(place: Place) -> None:
     place.sql(TABLE)
     with place.connect(autocommit=True) as conn:
         place.run(conn, "BEGIN; INSERT INTO t VALUES (1, 0); SAVEPOINT s; INSERT INTO t VALUES (2, 0)")
         place.run(conn, f"PREPARE TRANSACTION '{place.name}'")
     poller = Poller(place)
-    mark = poller.mark
+    watermark = poller.mark
     for k in range(10, 15):
         place.sql(f"INSERT INTO t VALUES ({k}, 0)")
         poller.poll()
-    assert poller.mark == mark
+    assert poller.mark == watermark
     place.sql(f"COMMIT PREPARED '{place.name}'")
     assert poller.poll() == {1, 2, 10, 11, 12, 13, 14}
 
 
-def test_frozen_and_moved_rows_keep_what_they_were_written_by(place: Place) -> None:
+def test_frozen_and_moved_rows_keep_the_transaction_that_wrote_them(place: Place) -> None:
     place.sql(f"{TABLE}; INSERT INTO t SELECT g, 0 FROM generate_series(1, 9) g")
     poller = Poller(place)
     place.sql("UPDATE t SET v = 1 WHERE k = 1")
-    for upkeep in ("VACUUM FREEZE t", "VACUUM FULL t", "CLUSTER t USING t_pkey", "VACUUM FREEZE t"):
-        place.sql(upkeep)
+    for maintenance in ("VACUUM FREEZE t", "VACUUM FULL t", "CLUSTER t USING t_pkey", "VACUUM FREEZE t"):
+        place.sql(maintenance)
     assert 1 in poller.poll()
     poller.poll()
     place.sql("VACUUM FULL t")
@@ -133,11 +142,11 @@ def test_frozen_and_moved_rows_keep_what_they_were_written_by(place: Place) -> N
         cursor.execute("TRUNCATE t")
         cursor.execute("COPY t FROM PROGRAM 'printf \"21\\t1\\n22\\t1\\n\"' (FREEZE)")
     assert poller.poll() == {21, 22}
-    place.sql("ALTER TABLE t ALTER v TYPE bigint")  # writes all rows anew
+    place.sql("ALTER TABLE t ALTER v TYPE bigint")  # rewrites all rows
     assert poller.poll() == {21, 22}
 
 
-def test_rows_of_every_partition_are_told(place: Place) -> None:
+def test_rows_of_every_partition_are_candidates(place: Place) -> None:
     place.sql("""CREATE TABLE p (k integer, v integer, PRIMARY KEY (k)) PARTITION BY RANGE (k);
         CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10);
         CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (10) TO (20); CREATE VIEW w AS SELECT * FROM p""")
@@ -155,7 +164,7 @@ def test_rows_of_every_partition_are_told(place: Place) -> None:
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.campaign) for n in (1, 2))])
 def test_no_interleaving_hides_a_row(place: Place, seed: int) -> None:
-    """Six sessions begin, write, set and leave savepoints, prepare and end in any order, and polls come in between."""
+    """Six sessions begin, write, use savepoints, prepare and end in any order, between polls."""
     chance = random.Random(seed)
     place.sql(f"{TABLE}; INSERT INTO t SELECT g, 0 FROM generate_series(0, 59) g")
     poller, prepared = Poller(place), set[str]()
@@ -212,10 +221,10 @@ def steps(chance: random.Random, i: int, step: int, depth: list[int], prepared: 
 # -- the end of 32 bits ------------------------------------------------------------------------------------------------
 @contextmanager
 def before_the_wrap(left: int) -> Iterator[Place]:
-    """A database on a server of its own that has `left` transaction ids before they begin again."""
+    """Yield a database on its own server, `left` transaction ids before the wraparound."""
     with EmbeddedPostgres.start(settings={"fsync": False, "max_prepared_transactions": 5}) as server:
         place = PostgresPlace(server.url)
-        place.sql("VACUUM FREEZE")  # no row of the catalog needs an id from before
+        place.sql("VACUUM FREEZE")  # no row of the catalog needs an earlier id
         assert server._pg_ctl("stop").returncode == 0
         data, first = server.directory / "data", 2**32 - left
         status = data / "pg_xact" / f"{first // 2**20:04X}"
@@ -228,7 +237,7 @@ def before_the_wrap(left: int) -> Iterator[Place]:
 
 
 @pytest.mark.campaign
-def test_ids_that_begin_again_are_told_apart() -> None:
+def test_ids_after_the_wraparound_are_distinguished() -> None:
     with before_the_wrap(60) as place:
         place.sql(f"{TABLE}; INSERT INTO t SELECT g, 0 FROM generate_series(0, 9) g")
         poller = Poller(place)

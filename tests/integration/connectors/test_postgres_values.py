@@ -1,4 +1,7 @@
-"""Every type: what travels comes back, digest and comparison mean the type's own equality, settings change nothing."""
+"""Values of every PostgreSQL type: they travel unchanged; digest and comparison agree.
+
+Both follow the type's own equality. Settings change nothing.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from tests.support import sql
 from tests.support.pg_source import PG, digest, load_values, named, probe, reading, text
 from tests.support.pg_values import VALUES, values_of
 
-EQUAL = {  # what the type's own equality calls the same, though it reads differently
+EQUAL = {  # equal for the type, though the text differs
     "real": {("0", "-0")},
     "double precision": {("0", "-0")},
     "numeric": {("0", "0.0"), ("1", "1.0"), ("1", "1.00"), ("1.0", "1.00")},
@@ -34,7 +37,7 @@ def test_there_are_many_values() -> None:
     assert sum(map(len, VALUES.values())) >= 400
 
 
-def test_what_travels_casts_back_to_the_very_same_value(database: str, tables: dict[str, str]) -> None:
+def test_wire_values_cast_back_to_the_very_same_value(database: str, tables: dict[str, str]) -> None:
     with reading(database) as session:
         for sql_type, name in tables.items():
             column = probe(session, name).column("x")
@@ -49,7 +52,7 @@ def test_what_travels_casts_back_to_the_very_same_value(database: str, tables: d
 
 
 def check_return(session: Session, name: str, sql_type: str, column: Column, form: str) -> None:
-    """Wire values, taken out and put in again, give a value whose stored bytes are the same (`record_image_eq`)."""
+    """Check that wire values, inserted again, have the same stored bytes (`record_image_eq`)."""
     rows = session.rows(f"SELECT t.id, {form} AS wire FROM public.{name} AS t ORDER BY t.id")
     wires = [r.wire for r in rows]
     assert wires[0] is None
@@ -64,7 +67,7 @@ def check_return(session: Session, name: str, sql_type: str, column: Column, for
 
 
 def written(wire: Any) -> str | None:
-    """A value as a driver hands it over, as input text."""
+    """Return a value, as a driver returns it, as input text."""
     if isinstance(wire, memoryview):
         return "\\x" + bytes(wire).hex()
     return wire if wire is None or isinstance(wire, str) else str(wire)
@@ -173,7 +176,7 @@ def test_wire_form(database: str, sql_type: str, fitting: dict[str, bool], wires
 
 
 def test_digest_and_comparison_mean_the_types_own_equality(database: str, tables: dict[str, str]) -> None:
-    """Every pair of values of every type, against an oracle not ours: the type's operator, or the stored bytes."""
+    """Every pair of values of every type, compared with the type's operator or the stored bytes."""
     pairs = differing = 0
     with reading(database) as session:
         for sql_type, name in tables.items():

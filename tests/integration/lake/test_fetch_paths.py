@@ -1,4 +1,7 @@
-"""Each fetch path can be switched off by name: polls then take another path and find the same events."""
+"""Each fetch path can be switched off by name.
+
+Polls then take another path and find the same.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ FORCING: dict[str, tuple[Mapping[tuple[Any, str], float], str]] = {
 
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of the paths that polls take from now on."""
+    """Return a list to which polls append the names of their fetch paths."""
     names, is_taken = list[str](), paths._is_taken
 
     def watched(path: FetchPath, *args: Any) -> bool:
@@ -62,7 +65,7 @@ def test_polls_find_the_same_without_a_path(
     constants, shown_by = FORCING[name]
     for (module, constant), value in constants.items():
         monkeypatch.setattr(module, constant, value)
-    key = "md5(i::text)::uuid" if name == "page_fallback" else "i"  # only keys in no order get page ranges
+    key = "md5(i::text)::uuid" if name == "page_fallback" else "i"  # only keys in no order get ranges of pages
     sql(database, f"CREATE TABLE t AS SELECT {key} AS k, i AS n, md5(i::text) AS v FROM generate_series(1, {ROWS}) i")
     sql(database, "ALTER TABLE t ADD PRIMARY KEY (k); ANALYZE t")
     stream = {"name": "s", "table": "public.t", "strategy": {"type": "id_rcs", "rows_per_range": 50}}
@@ -81,7 +84,7 @@ def test_polls_find_the_same_without_a_path(
             assert copy.differences() == []
             return shown_by in taken
 
-        if name == "page_fallback":  # taken once for good, after a poll that read most pages
+        if name == "page_fallback":  # decided once, after a poll that read most pages
             takes()
             with paths.disabled(name):
                 assert not takes()

@@ -1,4 +1,4 @@
-"""Ranges of the key's hash: keys of every kind, cut ever finer; replay of the events gives the source."""
+"""Ranges that are hash buckets of the key, split ever finer; replay gives the source."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from qbcd.sites.lake.fetch import two_phase
 from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs
 from tests.support import batch_layers, sql
-from tests.support.captured_tables import Captured, prepare, told
+from tests.support.captured_tables import Captured, prepare, reproducible
 from tests.support.drawn_tables import draw_tables
 from tests.support.oracle import batches, copy_of, events
 from tests.support.places import Place, over
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 TABLES = 3
 HASH = {"type": "id_rcs", "rows_per_range": 4, "buckets": "hash"}
-# By name; of a key of which nothing is known, and so it is here, the last one takes pages, or a hash where it cannot.
+# By name: the configuration of buckets. For a key without statistics, as here, the last one chooses pages, or the hash
+# if it cannot.
 OF: dict[str, dict[str, Any]] = {"hash": HASH, "key": {**HASH, "buckets": "key"}, "page": {"type": "id_rcs"}}
 ENDS = (-(2**63), -(2**63) + 1, -1, 0, 1, 2**32, 2**63 - 1)
 WORDS = [f"'Word {i}'" for i in range(100)]
@@ -51,7 +52,7 @@ KEYS: dict[str, tuple[list[str], list[str], list[str]]] = {
 
 
 def known(project: qbcd.Project, stream: str) -> list[StoredRange]:
-    """The ranges of a stream; buckets cover every hash once."""
+    """Return the ranges of a stream; check that buckets cover every hash once."""
     site = assembly_of(project).open_stream(stream).site
     with site.context.reading() as conn:
         found = site.context.store.ranges(conn, stream)
@@ -64,7 +65,7 @@ def known(project: qbcd.Project, stream: str) -> list[StoredRange]:
 
 
 def make(place: Place, kind: str) -> list[str]:
-    """Table t of 20 rows; the names of the key's columns."""
+    """Make table t of 20 rows; return the names of the key's columns."""
     first = place.kind == "postgresql"
     if first:
         place.sql("CREATE EXTENSION IF NOT EXISTS citext")
@@ -77,7 +78,10 @@ def make(place: Place, kind: str) -> list[str]:
 
 
 def change(place: Place, kind: str) -> int:
-    """The table loses three rows and grows, four rows get another value, a word another case; how many came."""
+    """Delete three rows, add some, update four, change the case of a key.
+
+    Return the number of new rows.
+    """
     keys = KEYS[kind][2][20:]
     place.sql("DELETE FROM t WHERE a IN (1, 6, 17)")
     place.sql("UPDATE t SET a = -a WHERE a IN (2, 5, 9, 18)")
@@ -111,17 +115,17 @@ def test_keys_of_every_kind(kind: str, place: Place, workspace: Path, spark: Spa
         assert project.stream("s").verify() == []
         assert [o.report and o.report.header for o in poll(project, "s")] == [None]
     if kind in ("word", "mixed"):
-        told = [(e["op"], e["before"]["k0"], e["after"]["k0"], e["changed"]) for e in respelt]
-        assert told == [("u", "Word 3", "WORD 3", ["k0"])]
+        changes = [(e["op"], e["before"]["k0"], e["after"]["k0"], e["changed"]) for e in respelt]
+        assert changes == [("u", "Word 3", "WORD 3", ["k0"])]
 
 
 @pytest.mark.parametrize("chosen", ["page", "hash"])
-def test_what_prepare_chose_stays(
+def test_the_choice_of_prepare_stays(
     chosen: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(two_phase, "SAVED_BYTES", -(10**9))  # keys and digests of buckets first, then the rows by key
     if chosen == "hash":
-        monkeypatch.setattr(IdRcs, "is_by_pages", False)  # as of any table elsewhere
+        monkeypatch.setattr(IdRcs, "is_by_pages", False)  # as for a table of another database
     rounds, fetch = [], two_phase.fetch
 
     def fetched(*args: Any) -> Any:
@@ -149,7 +153,7 @@ def test_what_prepare_chose_stays(
 
     with opened(data("id_rcs"), workspace, spark) as project:
         project.stream("s").prepare()
-    sql(database, "CLUSTER t USING t_pkey; ANALYZE t")  # by now ranges of the key would be chosen
+    sql(database, "CLUSTER t USING t_pkey; ANALYZE t")  # ranges of the key would be chosen now
     assert polled("id_rcs") == {"u": 3}
     assert [moved is not None for moved in rounds] == ([True] if chosen == "hash" else [])
     assert polled({"type": "id_rcs", "buckets": chosen}) == {}
@@ -158,10 +162,13 @@ def test_what_prepare_chose_stays(
 
 
 def run(seed: int, place: Place, folder: Path, spark: SparkSession, rounds: int, kind: str) -> Counter[str]:
-    """One project over freshly drawn tables; ops found, and how often ranges were cut anew and joined."""
+    """Run one project over newly drawn tables.
+
+    Return the ops, and the numbers of splits and merges.
+    """
     rng, at = Random(seed), list[str]()
     tables = draw_tables(rng, place, TABLES)
-    with told(seed, tables, at, folder):
+    with reproducible(seed, tables, at, folder):
         captured = [
             Captured(rng, t, i, folder / "out" / "changes", {kind: {**OF[kind], "rows_per_range": (1, 3, 5)[i]}})
             for i, t in enumerate(tables)
@@ -182,7 +189,7 @@ def run(seed: int, place: Place, folder: Path, spark: SparkSession, rounds: int,
 
 
 def one_round(rng: Random, project: qbcd.Project, one: Captured, growth: int) -> Counter[str]:
-    """Changes, of which most rows may go (a growth below 0), and a poll that finds them."""
+    """Make changes, which delete most rows if `growth` is negative, and poll."""
     (stream,) = (s["name"] for s in one.streams)
     before = known(project, stream)
     one.history.act(rng.choice([1, 6, 20]))
@@ -203,7 +210,7 @@ def one_round(rng: Random, project: qbcd.Project, one: Captured, growth: int) ->
 def test_replay_equals_the_source(
     seed: int, kind: str, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compaction, "COMPACT_BATCHES", 1)  # small ranges are joined at every poll
+    monkeypatch.setattr(compaction, "COMPACT_BATCHES", 1)  # small ranges are merged at every poll
     monkeypatch.setattr(IdRcs, "_scattered", lambda strategy: True)
     batch_layers.at_times(monkeypatch)
     seen = run(seed, place, workspace, spark, 6, kind)

@@ -1,4 +1,7 @@
-"""A poll of half the ranges: hot ranges first, the others in rotation, none older than `max_staleness`."""
+"""A poll of half the ranges.
+
+Hot ranges first, the others in rotation within `max_staleness`.
+"""
 
 from __future__ import annotations
 
@@ -25,14 +28,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 RANGES, ROWS = 20, 8  # ranges, and rows in each
-EVERY, STALENESS = 10, 90  # seconds between polls, and that none may be older than
+EVERY, STALENESS = 10, 90  # seconds: between polls, and the maximal age of a range
 LEARNING, POLLS = 3, 9
 PER_POLL = 20  # changes
 STOPPED_AFTER = 3  # ranges
 
 
 class Clock:
-    """The store's clock, which goes on only when the test says so."""
+    """The store's clock, which moves only when the test sets it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seconds = 1_000_000.0
@@ -40,7 +43,7 @@ class Clock:
 
 
 def unseen(project: Project) -> set[int]:
-    """Keys whose changes no poll has found yet."""
+    """Return the keys whose changes no poll has found yet."""
     return {int(difference.key) for difference in project.stream("s").verify()}
 
 
@@ -93,7 +96,10 @@ def test_half_the_ranges_find_most_changes_and_all_in_time(
 
 @over(elsewhere=[])
 def test_a_pass_goes_on_after_a_stop(place: Place, workspace: Path) -> None:
-    """A poll that is stopped between two ranges leaves the others to the next one, and no change is found twice."""
+    """A poll stopped between two ranges leaves the others to the next one.
+
+    No change is found twice.
+    """
     place.sql("CREATE TABLE t (id integer PRIMARY KEY, n integer)")
     place.insert("t", [(i, 0) for i in range(RANGES * ROWS)])
     strategy = {"type": "id", "rows_per_range": 2 * ROWS, "pace": {"per_second": 1000}}  # each range is a step
@@ -114,7 +120,7 @@ def test_a_pass_goes_on_after_a_stop(place: Place, workspace: Path) -> None:
         assert status.visits is not None
         assert (status.visits.ranges, status.visits.visited) == (RANGES // 2, STOPPED_AFTER)
     with opened(config(place.url, table), workspace) as project:
-        change(place, range(ROWS))  # in a range that this pass has seen: the next one finds it
+        change(place, range(ROWS))  # in a range that this pass has visited: the next pass finds it
         for expected in ((RANGES - 2 * STOPPED_AFTER) * ROWS, ROWS):
             [outcome] = poll(project, "s")
             assert outcome.report is not None
@@ -126,7 +132,7 @@ def test_a_pass_goes_on_after_a_stop(place: Place, workspace: Path) -> None:
 def test_rests_are_multiples_of_the_steps_before_them(
     place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`nice_ratio: 2`: after each step but the last, twice as long as it took."""
+    """With `nice_ratio: 2`, a poll rests after each step but the last, twice as long as it took."""
     place.sql("CREATE TABLE t (id integer PRIMARY KEY, n integer)")
     place.insert("t", [(i, 0) for i in range(RANGES * ROWS)])
     strategy = {"type": "id", "rows_per_range": ROWS, "pace": {"target": "1ms", "nice_ratio": 2}}

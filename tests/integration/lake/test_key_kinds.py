@@ -1,8 +1,9 @@
-"""ID/RCS over keys of every kind, by ranges of the key and of its hash: replay of the events gives the source, typed.
+"""ID/RCS over keys of every kind, by ranges of the key and of its hash.
 
-Ranges are small, so that growth cuts them; batches are folded in all the time, by which small ranges are joined; and
-a reader with a pin holds the first batch and all rows of the replica over later polls, which may not take its files
-away although every sink has what it wants and nothing names them any more (docs/design/protocol.md#rule-11, #rule-23).
+Replay gives the source. Ranges are small, so that growth splits them. Batches are compacted all the time, which merges
+small ranges. A reader with a pin holds the first batch and all rows of the replica over later polls; these may not
+remove its files, although every sink has them and nothing names them any more (docs/design/protocol.md#rule-11,
+#rule-23).
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ LONG = [(0.9, 0.2), (0.1, 0.9), (0.9, 0.1), (0.2, 0.8), (0.9, 0.3)]
 
 
 class Reader:
-    """Reads the replica's rows and the oldest batch as they are when it begins, and takes its time with their files."""
+    """A reader of the replica's rows and of the oldest batch, which reads the files later."""
 
     def __init__(self, project: qbcd.Project) -> None:
         stream = assembly_of(project).open_stream("s")
@@ -47,7 +48,7 @@ class Reader:
         self.plan, _ = plan_of(stream, self.site.context.row())
 
     def begin(self) -> None:
-        """Registers a pin, and reads the manifest after it."""
+        """Register a pin, then read the manifest."""
         site = self.site
         with site.context.writing() as conn:
             self.pin = site.context.store.add_pin(conn, "s", 600.0)
@@ -61,33 +62,33 @@ class Reader:
         self.parts = self.named()
 
     def named(self) -> set[str]:
-        """The parts that the manifest names now."""
+        """Return the parts that the manifest names now."""
         with self.site.context.reading() as conn:
             segments = {s.segment_id for s in self.site.context.store.segments(conn, "s")}
         return segments | {str(h.location["part"]) for h in self.site.context.batches()}
 
-    def standing(self) -> set[str]:
-        """The parts that stand in the stream's folder."""
+    def existing(self) -> set[str]:
+        """Return the parts in the stream's folder."""
         return {path.name for path in self.site.context.files.root.iterdir()}
 
     def values(self) -> set[int]:
-        """The replica's rows by their value, which none shares with another."""
+        """Return the replica's rows by their value, which is unique."""
         place = [c.name for c in self.plan.captured].index("a")
         return {int(row[0]) for row in self._rows.select(f"c{place}").collect()}
 
-    def told(self) -> dict[str, str]:
-        """Op by event."""
+    def ops(self) -> dict[str, str]:
+        """Return the op of each event."""
         return {row["event_id"]: row["op"] for row in self._batch.events.collect()}
 
     def end(self) -> None:
-        """Gives the pin back, which must not have ended before."""
+        """End the pin, which must still be valid."""
         with self.site.context.writing() as conn:
             self.site.context.store.check_pin(conn, self.pin)
             self.site.context.store.drop_pin(conn, self.pin)
 
 
 def range_ids(project: qbcd.Project) -> set[int]:
-    """Ids of the stream's ranges; the store refuses gaps and overlaps itself."""
+    """Return the ids of the stream's ranges; the store itself refuses gaps and overlaps."""
     site = assembly_of(project).open_stream("s").site
     with site.context.reading() as conn:
         return {r.range_id for r in site.context.store.ranges(conn, "s")}
@@ -121,7 +122,7 @@ def test_collations_of_icu(
 def run(
     place: Place, kind: str, how: str, folder: Path, spark: SparkSession, rounds: Sequence[tuple[float, float]]
 ) -> None:
-    """Polls after every round, of which each is the shares that the table grows and shrinks by."""
+    """Poll after every round; a round is the shares by which the table grows and shrinks."""
     table = Keyed(place, kind, how, folder, Random(f"{kind} {how}"))
     table.insert(0.3)
     with opened(table.config, folder, spark) as project:
@@ -135,7 +136,7 @@ def run(
             table.insert(grown)
             if found:
                 poll(project, "s")
-            else:  # it begins while the batch of the first poll stands there, which that very poll folds in
+            else:  # it begins while the batch of the first poll exists, which that poll compacts
                 found = {int(row[0]) for row in place.sql("SELECT a FROM t")}
                 with at_nth("after_commit", 1, reader.begin):
                     poll(project, "s")
@@ -144,13 +145,13 @@ def run(
             seen["cut"], seen["joined"], before = seen["cut"] + (now > before), seen["joined"] + (now < before), now
         assert reader.site.context.batches() == [], "all are delivered, folded in and let go"
         assert not reader.parts & reader.named(), "the replica's files are others by now"
-        assert reader.parts <= reader.standing()
+        assert reader.parts <= reader.existing()
         assert reader.values() == found
         (_, first), *_ = batches(folder / "out/changes", "s")
-        assert reader.told() == {event["event_id"]: event["op"] for event in first}
+        assert reader.ops() == {event["event_id"]: event["op"] for event in first}
         assert project.stream("s").verify() == []
         reader.end()
         assert [o.report and o.report.header for o in poll(project, "s")] == [None]
-        assert reader.standing() == reader.named()
+        assert reader.existing() == reader.named()
     assert min(seen["c"], seen["d"]) > 0, seen
     assert min(seen["cut"], seen["joined"]) > 0 or kind == "boolean", seen

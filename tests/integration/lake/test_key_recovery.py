@@ -1,4 +1,4 @@
-"""Rows that were traced by what leaves add up to: looked up by key, in the source and in the replica."""
+"""Rows whose keys were recovered from leaf checksums: read by key, in source and replica."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 ROWS, RANGE = 10_000, 2_000
 TABLE = {"name": "s", "table": "public.t", "strategy": {"type": "id_rcs", "rows_per_range": RANGE}}
-# By name: type of the key, and how the number of a row becomes its key.
+# By name: type of the key, and SQL from the number of a row to its key.
 KEYS = {
     "smallint": ("smallint", "i - 5000"),
     "integer": ("integer", "i * 3 - 15000"),
@@ -46,7 +46,7 @@ UPDATE t SET n = n + 1 WHERE k IN (SELECT k FROM t ORDER BY k DESC LIMIT 3);
 
 
 def _table(database: str, kind: str, key: str) -> None:
-    """Rows of which one in ten is missing, and can be inserted."""
+    """Make a table in which one row of ten is missing; the test can insert those."""
     sql(database, "CREATE DOMAIN counted AS bigint CHECK (VALUE > -1)")
     sql(database, f"CREATE TABLE t (k {kind} PRIMARY KEY, n int, v text)")
     sql(database, f"INSERT INTO t SELECT {key}, 0, md5(i::text) FROM generate_series(1, {ROWS}) i WHERE i % 10 <> 0")
@@ -54,22 +54,22 @@ def _table(database: str, kind: str, key: str) -> None:
     sql(database, "ANALYZE")
 
 
-def _looks(monkeypatch: pytest.MonkeyPatch) -> list[FetchPlan]:
-    """The looks whose rows are compared as they come."""
-    looks: list[FetchPlan] = []
+def _fetch_plans(monkeypatch: pytest.MonkeyPatch) -> list[FetchPlan]:
+    """Return a list to which polls append the fetch plans of streamed rows."""
+    plans: list[FetchPlan] = []
     compare = streamed.compare
 
     def watched(*args: Any) -> WrittenBatch:
-        looks.extend(arg for arg in args if isinstance(arg, FetchPlan))
+        plans.extend(arg for arg in args if isinstance(arg, FetchPlan))
         return compare(*args)
 
     monkeypatch.setattr(streamed, "compare", watched)
-    return looks
+    return plans
 
 
 @contextmanager
 def _prepared(database: str, workspace: Path, spark: SparkSession) -> Iterator[qbcd.Project]:
-    """A project with the stream; at its end what it told is replayed, and has to be the table."""
+    """Yield a project with the stream; at the end, replay of its events must give the table."""
     with opened(config(database, TABLE), workspace, spark) as project:
         copy = copy_of(database, "public.t", ["k"])
         project.stream("s").prepare()
@@ -95,31 +95,31 @@ def _polled(database: str, project: qbcd.Project, polls: int) -> list[Outcome]:
 def test_rows_are_looked_up(
     name: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Few rows beside those that changed travel; ranges with an open end, whose keys are unknown, go by leaves."""
+    """Few unchanged rows travel; ranges with an open end have unknown keys and are read by leaf."""
     force(monkeypatch, traced=False)
-    looks = _looks(monkeypatch)
+    plans = _fetch_plans(monkeypatch)
     _table(database, *KEYS[name])
     with _prepared(database, workspace, spark) as project:
         outcomes = _polled(database, project, 4)
     last = outcomes[-1].report
     assert last is not None
-    assert last.cost.rows_shipped == looks[-1].fetched < looks[-1].rows
-    assert [look.is_traced for look in looks] == [True, True], "the third and fourth poll; none was done again"
-    for look in looks:
-        traced = [r for r in look.asked if key_recovery.is_traced(r)]
-        assert [r for r in look.asked if r not in traced] == [r for r in look.asked if r.lo is None or r.hi is None]
-        assert len(traced) == len(look.asked) - 2 > 1
-        changed, rows = 95 * len(traced) / len(look.asked), sum(r.rows for r in traced)
+    assert last.cost.rows_shipped == plans[-1].fetched < plans[-1].rows
+    assert [plan.is_traced for plan in plans] == [True, True], "the third and fourth poll; none was done again"
+    for plan in plans:
+        traced = [r for r in plan.asked if key_recovery.is_traced(r)]
+        assert [r for r in plan.asked if r not in traced] == [r for r in plan.asked if r.lo is None or r.hi is None]
+        assert len(traced) == len(plan.asked) - 2 > 1
+        changed, rows = 95 * len(traced) / len(plan.asked), sum(r.rows for r in traced)
         assert sum(len(list(key_recovery.keys(r))) for r in traced) < min(4 * changed, rows / 10)
 
 
 @pytest.mark.parametrize("wrong", ["another row's", pytest.param("none's", marks=pytest.mark.campaign)])
-def test_rows_that_were_traced_wrongly(
+def test_keys_that_were_recovered_wrongly(
     wrong: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They do not add up to what the source counted: the rows of all leaves that differ are read in their place."""
+    """Their sums differ from the source's counts: the rows of all dirty leaves are read instead."""
     force(monkeypatch)
-    looks, changed_key, rng = _looks(monkeypatch), key_recovery.changed_key, Random(3)
+    plans, changed_key, rng = _fetch_plans(monkeypatch), key_recovery.changed_key, Random(3)
 
     def mistaken(leaf: int, rows: int, digests: int, weighted: int, lo: int, hi: int) -> int | None:
         found = changed_key(leaf, rows, digests, weighted, lo, hi)
@@ -135,24 +135,24 @@ def test_rows_that_were_traced_wrongly(
         _polled(database, project, 3)
         site = assembly_of(project).open_stream("s").site
         assert isinstance(site, LakeSite)
-        assert len(list(site.context.files.root.glob("batch-*"))) == 3, "what was compared wrongly is gone"
-    assert [look.is_traced for look in looks] == [True, False]
+        assert len(list(site.context.files.root.glob("batch-*"))) == 3, "the wrong comparison left a batch"
+    assert [plan.is_traced for plan in plans] == [True, False]
 
 
-def test_what_the_source_is_asked(
+def test_statements_to_the_source(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows that were traced are looked up by the index of the key: nothing scans the table."""
+    """Recovered keys are looked up by the index of the key: nothing scans the table."""
     force(monkeypatch)
-    looks = _looks(monkeypatch)
+    plans = _fetch_plans(monkeypatch)
     _table(database, "bigint", "i")
     with _prepared(database, workspace, spark) as project:
         _polled(database, project, 3)
-        (look,) = looks
-        asked = [r for r in look.asked if key_recovery.is_traced(r)]
+        (plan,) = plans
+        asked = [r for r in plan.asked if key_recovery.is_traced(r)]
         site = assembly_of(project).open_stream("s").site
         assert isinstance(site, LakeSite)
         text = site.context.strategy(project.stream("s").plan()).images(asked, typed=False).sql
-    plan = "\n".join(row[0] for row in sql(database, f"EXPLAIN {text}"))
-    assert re.search(r"Index Scan using t_pkey on t\b.*\n\s+Index Cond: \(k = r\.k\)", plan)
-    assert "Seq Scan on t" not in plan
+    explained = "\n".join(row[0] for row in sql(database, f"EXPLAIN {text}"))
+    assert re.search(r"Index Scan using t_pkey on t\b.*\n\s+Index Cond: \(k = r\.k\)", explained)
+    assert "Seq Scan on t" not in explained

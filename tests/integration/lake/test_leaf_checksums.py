@@ -1,4 +1,7 @@
-"""Leaves of ranges under Spark: asked for while changes are spread thin, and only the rows of those that differ."""
+"""Leaf checksums in the lake wing: read while changes are scattered.
+
+Only dirty leaves are fetched.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ WAYS = [
     {"type": "id_rcs", "rows_per_range": RANGE, **how}
     for how in ({"buckets": "key"}, {"buckets": "hash"}, {"buckets": "key", "pace": {"target": "20ms"}})
 ]
-# By name: the key's columns, and keys of which the identities of some have no byte, or end with the same ones.
+# By name: the key's columns, and keys. Some have identities without a byte, or with the same last byte.
 KEYS = {
     "int2": (["int2"], "i - 200"),
     "int4": (["int4"], "i * 7919 - 1000000"),
@@ -59,7 +62,7 @@ def _make(place: Place, kind: str, rows: int = 400) -> list[str]:
 
 @pytest.mark.parametrize("kind", KEYS)
 def test_the_source_and_spark_agree_on_the_leaf(kind: str, database: str, workspace: Path) -> None:
-    """The source's number is the last byte of the identity that Spark takes it from."""
+    """The source's number is the last byte of the identity, from which Spark takes it."""
     place = place_of(database)
     names = _make(place, kind)
     data = config(database, {"name": "s", "table": place.table("t"), "key": names, "strategy": "id_rcs"})
@@ -91,7 +94,7 @@ def test_the_source_and_spark_agree_on_the_leaf(kind: str, database: str, worksp
 def test_changes_under_keys_of_every_kind(
     kind: str, how: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place, looks = place_of(database), force(monkeypatch)
+    place, in_leaves = place_of(database), force(monkeypatch)
     names = _make(place, kind)
     strategy = {"type": "id_rcs", "rows_per_range": 100, "buckets": how}
     data = config(database, {"name": "s", "table": place.table("t"), "key": names, "strategy": strategy})
@@ -99,7 +102,7 @@ def test_changes_under_keys_of_every_kind(
         copy = copy_of(database, "t", names)
         project.stream("s").prepare()
         copy.take_baseline()
-        # rows with empty identities are changed, deleted, and put back while other leaves of their range move
+        # rows with empty identities are changed, deleted, and inserted again while other leaves of their range change
         for change in (
             "UPDATE t SET a = a + 1000 WHERE a % 50 = 0",
             "DELETE FROM t WHERE a % 40 = 1",
@@ -112,7 +115,7 @@ def test_changes_under_keys_of_every_kind(
             copy.replay(batches(workspace / "out/changes", "s"))
             assert copy.differences() == []
         assert project.stream("s").verify() == []
-    assert looks == [False, True, True, True]
+    assert in_leaves == [False, True, True, True]
 
 
 def _table(database: str) -> None:
@@ -121,7 +124,7 @@ def _table(database: str) -> None:
 
 
 def _spread(database: str, every: int = 400) -> None:
-    """Changes in every range, and in few leaves."""
+    """Change rows in every range, and in few leaves."""
     sql(database, f"UPDATE t SET n = n + 1 WHERE id % {every} = 7")
 
 
@@ -140,10 +143,10 @@ def _kept(folder: Path) -> list[str]:
     [WAYS[0], *(pytest.param(way, marks=pytest.mark.campaign) for way in WAYS[1:])],
     ids=["key", "hash", "pace"],
 )
-def test_what_is_asked_follows_what_polls_find(
+def test_reads_of_leaves_follow_the_changes_of_polls(
     strategy: dict[str, Any], database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One scattered poll and leaves are asked for; some without use and they are not."""
+    """A scattered poll enables leaf checksums; some polls without use disable them."""
     for name, value in {"LEAST_ROWS": ROWS // 2, "USELESS": 1}.items():
         monkeypatch.setattr(leaf_checksums, name, value)
     _table(database)
@@ -156,11 +159,11 @@ def test_what_is_asked_follows_what_polls_find(
         for _ in range(4):
             _spread(database)
             shipped.append(_cost(project).rows_shipped)
-        assert shipped[:2] == [ROWS, ROWS], "nothing is remembered yet"
-        # 20 rows, each in a leaf of 2,000 rows' 256th part or, by the hash of the key, of one of any size like it
+        assert shipped[:2] == [ROWS, ROWS], "no leaves are stored yet"
+        # 20 rows, each in a leaf of one 256th of 2,000 rows or, by the hash of the key, of a similar size
         assert all(20 <= rows <= 20 * 4 * RANGE / 256 for rows in shipped[2:]), shipped
         assert len(_kept(workspace)) == 1
-        sql(database, "UPDATE t SET n = n + 1 WHERE id = 30")  # in one range, for which they are of no use
+        sql(database, "UPDATE t SET n = n + 1 WHERE id = 30")  # in one range, where leaves do not help
         assert _cost(project).rows_shipped < RANGE / 10
         assert remembered(project, "s") is None
         unchanged = _cost(project)
@@ -173,17 +176,17 @@ def test_what_is_asked_follows_what_polls_find(
         assert project.stream("s").verify() == []
 
 
-def test_quiet_polls_remember_and_keys_that_end_alike_are_left_alone(
+def test_leaves_after_unchanged_polls_and_with_equal_key_ends(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every id ends with the byte 0: all rows of a range are in one leaf, which is found out, and not tried again."""
+    """Every id ends with the byte 0: all rows of a range are in one leaf, which disables leaves."""
     for name, value in {"LEAST_ROWS": ROWS // 2, "PAUSE": 2}.items():
         monkeypatch.setattr(leaf_checksums, name, value)
     _table(database)
     sql(database, "CREATE TABLE u AS SELECT id * 256 AS id, n, v FROM t; ALTER TABLE u ADD PRIMARY KEY (id); ANALYZE u")
     tables = [{"name": name, "table": f"public.{name}", "strategy": WAYS[0]} for name in "tu"]
 
-    def asked() -> list[str]:
+    def requested() -> list[str]:
         notes = [remembered(project, name) or {"left": 0} for name in "tu"]
         return ["none" if not note["left"] else "all" if note["at_once"] else "differing" for note in notes]
 
@@ -197,23 +200,23 @@ def test_quiet_polls_remember_and_keys_that_end_alike_are_left_alone(
             return [o.report.cost.rows_shipped for o in poll(project, "t", "u") if o.report]
 
         assert polled(spread=True) == [ROWS, ROWS]
-        assert asked() == ["all", "all"]
+        assert requested() == ["all", "all"]
         for _ in range(2):
             assert polled(spread=False) == [0, 0]
-            assert asked() == ["differing", "differing"]
-        sql(database, "UPDATE t SET n = n + 1 WHERE id = 30")  # in one range, which is as well fetched whole
+            assert requested() == ["differing", "differing"]
+        sql(database, "UPDATE t SET n = n + 1 WHERE id = 30")  # in one range, which may as well be fetched whole
         assert polled(spread=False) == [RANGE, 0]
-        assert asked() == ["differing", "differing"]
-        shipped = polled(spread=True)  # of that range nothing is known now; of the others leaves are
+        assert requested() == ["differing", "differing"]
+        shipped = polled(spread=True)  # nothing is stored of that range now, but leaves of the others are
         assert RANGE < shipped[0] <= RANGE + 20 * 4 * RANGE / 256
         assert shipped[1] == ROWS
-        assert asked() == ["all", "none"]
+        assert requested() == ["all", "none"]
         titles = [[step.title for step in project.stream(name).explain()] for name in "tu"]
-        assert ["leaves" in " ".join(told) for told in titles] == [True, False]
+        assert ["leaves" in " ".join(stream_titles) for stream_titles in titles] == [True, False]
         for _ in range(2):
             assert polled(spread=True)[1] == ROWS
-            assert asked() == ["all", "none"]
+            assert requested() == ["all", "none"]
         polled(spread=True)
-        assert asked() == ["all", "all"], "tried again"
+        assert requested() == ["all", "all"], "tried again"
         for name in "tu":
             assert project.stream(name).verify() == []

@@ -1,4 +1,4 @@
-"""Tables without a key: rows are told by all their values and counted; n copies more are n inserts, fewer n deletes."""
+"""Tables without a key: rows are identified by all values and counted; copies are events."""
 
 from __future__ import annotations
 
@@ -29,34 +29,34 @@ Bag = Counter[str]
 
 
 class Copy:
-    """A multiset of rows that lives by the events of a stream, beside the table itself."""
+    """A multiset of rows next to the table itself, changed only by the events of a stream."""
 
     def __init__(self, place: Place, folder: Path) -> None:
         self.place, self.folder, self.seen, self.rows = place, folder, 0, Bag()
         place.sql("CREATE TABLE t (n int, w varchar(10), m numeric(9, 2))")
 
     def replay(self) -> list[Event]:
-        """Applies the events that came since the last call; every row that goes is there."""
+        """Apply the new events; every deleted row must exist."""
         fresh = events(self.folder / "out/changes", "s")[self.seen :]
         self.seen += len(fresh)
         assert all(e["key"] is None and e["changed"] is None for e in fresh)
-        gone, new = (Bag(_told(e[side]) for e in fresh if e[side]) for side in ("before", "after"))
-        assert gone <= self.rows
-        assert not gone & new, "a row goes and comes at once"
-        self.rows = self.rows - gone + new
+        deleted, new = (Bag(_values(e[side]) for e in fresh if e[side]) for side in ("before", "after"))
+        assert deleted <= self.rows
+        assert not deleted & new, "a row is deleted and inserted in one batch"
+        self.rows = self.rows - deleted + new
         return fresh
 
     def source(self) -> Bag:
-        """The rows that stand in the table."""
+        """Return the rows of the table."""
         found = self.place.sql("SELECT n, w, m FROM t")
-        return Bag(_told({"n": n, "w": w, "m": None if m is None else str(m)}) for n, w, m in found)
+        return Bag(_values({"n": n, "w": w, "m": None if m is None else str(m)}) for n, w, m in found)
 
     def insert(self, row: str, copies: int) -> None:
-        """So many copies of a row."""
+        """Insert copies of a row."""
         self.place.sql(f"INSERT INTO t VALUES {', '.join([row] * copies)}")
 
 
-def _told(image: dict[str, Any]) -> str:
+def _values(image: dict[str, Any]) -> str:
     return json.dumps(image, sort_keys=True)
 
 
@@ -66,7 +66,7 @@ def stream(place: Place, **more: Any) -> dict[str, Any]:
 
 
 def check(project: qbcd.Project, copy: Copy) -> Counter[str]:
-    """A poll brings the copy level with the table; the ops that it took."""
+    """Poll, compare the copy with the table, and return the ops."""
     poll(project, "s")
     found = Counter(e["op"] for e in copy.replay())
     assert copy.rows == copy.source()
@@ -93,7 +93,7 @@ def test_copies_are_counted(place: Place, workspace: Path, spark: SparkSession) 
 
 @pytest.mark.campaign
 @over()
-def test_a_changed_meaning_of_digests_is_no_change_of_rows(
+def test_another_digest_is_no_change_of_rows(
     place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = Copy(place, workspace)
@@ -105,7 +105,7 @@ def test_a_changed_meaning_of_digests_is_no_change_of_rows(
         connector = assembly_of(project).open_stream("s").source.connector
         copy.insert(ROWS[2], 2)
         place.sql("DELETE FROM t WHERE n = -1")
-        # another digest, as another server computes one
+        # another digest, as another server computes it
         plain, identity = connector.expressions.row_digest, connector.catalog.server_identity
 
         def doubled(columns: Any) -> exp.Expression:
@@ -145,7 +145,7 @@ def test_random_multisets(seed: int, place: Place, workspace: Path, spark: Spark
 
 @over(elsewhere=[])
 def test_guards_count_rows_that_none_came_for(place: Place, workspace: Path, spark: SparkSession) -> None:
-    """An update is a delete and an insert, and takes no row away."""
+    """An update is a delete and an insert, and does not count as a deleted row."""
     copy = Copy(place, workspace)
     for row in ROWS:
         copy.insert(row, 2)

@@ -1,7 +1,7 @@
-"""ID/RCS by ranges of pages: rows move among them, and replay of the events gives the source all the same.
+"""ID/RCS with ranges of pages: rows move between them, and replay still gives the source.
 
-Rows are so wide that a page holds four of them, and ranges so small that they have two pages: most updates move a row
-to another range. What is not captured moves rows too, and tells nothing.
+Rows are so wide that a page has four of them, and ranges so small that they have two pages: most updates move a row to
+another range. Updates of columns that are not captured move rows too, and make no events.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 PAGES = {"type": "id_rcs", "buckets": "page", "rows_per_range": 8}
 QUICK = "uuid"
 ROUNDS = [(0.9, 0.2), (0.1, 0.9), (0.9, 0.1), (0.2, 0.8), (0.9, 0.3)]
-# What a table may go through between two polls that changes no row of it.
+# Operations between two polls that change no row of the table.
 REWRITTEN = ["VACUUM t", "VACUUM FULL t", "CLUSTER t USING t_pkey"]
 
 
@@ -69,7 +69,7 @@ def test_replay_equals_the_source(
     kind: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compaction, "COMPACT_SEGMENTS", 3)
-    batch_layers.always(monkeypatch)  # what other ranges would do
+    batch_layers.always(monkeypatch)  # as for other ranges
     place, rng = place_of(database), Random(f"pages {kind}")
     table = Keyed(place, kind, "page", workspace, rng)
     table.insert(0.5)
@@ -99,7 +99,7 @@ def test_replay_equals_the_source(
 
 
 def orders(url: str, rows: int = 400) -> None:
-    """Table t under a uuid, ten rows a page."""
+    """Make table t with a uuid key, ten rows per page."""
     sql(url, "CREATE TABLE t (k uuid PRIMARY KEY, a int NOT NULL, pad char(700) NOT NULL DEFAULT '')")
     sql(url, "ALTER TABLE t ALTER pad SET STORAGE PLAIN")
     sql(url, f"INSERT INTO t SELECT md5(i::text)::uuid, i FROM generate_series(1, {rows}) i; ANALYZE t")
@@ -109,12 +109,12 @@ def project_of(url: str, strategy: Any, **more: Any) -> dict[str, Any]:
     return config(url, {"name": "s", "table": "public.t", "strategy": strategy, "exclude": ["pad"], **more})
 
 
-def test_changes_that_keep_together_read_few_pages(
+def test_changes_that_are_close_together_read_few_pages(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A key that does not follow the pages is no reason to read most of them, once the pages are what is summed.
+    """A key that does not follow the pages does not matter, since checksums are per page.
 
-    Nor are rows asked for by their keys, however wide they are: others may have moved that did not change.
+    Rows are not fetched by key, however wide they are: others may have moved without a change.
     """
     monkeypatch.setattr(two_phase, "SAVED_BYTES", -(10**9))
     orders(database)
@@ -140,7 +140,7 @@ def test_changes_that_keep_together_read_few_pages(
 
 
 def test_rows_that_only_moved_are_not_lost(database: str, workspace: Path, spark: SparkSession) -> None:
-    """Whole ranges lose their rows to others: what guards count is what the table has lost."""
+    """Whole ranges lose their rows to others: guards count the rows that the table has lost."""
     orders(database)
     guarded = project_of(database, {"type": "id_rcs", "rows_per_range": 20}, guards={"max_delete_fraction": 0.4})
     with opened(guarded, workspace, spark) as project:
@@ -157,7 +157,7 @@ def test_rows_that_only_moved_are_not_lost(database: str, workspace: Path, spark
 
 
 @pytest.mark.campaign
-def test_files_hold_few_rows_that_are_read_no_more(database: str, workspace: Path, spark: SparkSession) -> None:
+def test_files_have_few_obsolete_rows(database: str, workspace: Path, spark: SparkSession) -> None:
     orders(database)
     copy = copy_of(database, "public.t", ["k"], columns=["k", "a"])
     with opened(project_of(database, {**PAGES, "rows_per_range": 20}), workspace, spark) as project:
@@ -180,7 +180,7 @@ def test_files_hold_few_rows_that_are_read_no_more(database: str, workspace: Pat
 
 
 def test_other_columns_another_restriction_and_audits(database: str, workspace: Path, spark: SparkSession) -> None:
-    """Whatever has every row read anew: ranges stay ranges of pages, and only rows that differ are told."""
+    """All rows are read again: ranges of pages stay, and only rows that differ are reported."""
     orders(database)
     sql(database, "ALTER TABLE t ADD b int; UPDATE t SET b = a % 7 WHERE a % 2 = 0")
     own = {"type": "id_rcs", "rows_per_range": 20}
@@ -201,35 +201,35 @@ def test_other_columns_another_restriction_and_audits(database: str, workspace: 
     sql(database, "UPDATE t SET a = -a WHERE a = 7; UPDATE t SET pad = pad WHERE a > 300")
     assert polled(["a"], baseline="events") == {"u": 1}
     sql(database, "UPDATE t SET pad = pad WHERE a < 100")
-    assert polled(["a", "b"], baseline="events") == {}  # what was captured before is as it was
+    assert polled(["a", "b"], baseline="events") == {}  # the columns captured before are unchanged
     assert polled(["a", "b"], baseline="events", where="a > 40") == {"d": 40}
     sql(database, "UPDATE t SET a = a + 1000 WHERE a IN (8, 9, 50)")
     assert polled(["a", "b"], baseline="events", where="a > 40", audit={"every": "1s"}) == {"c": 2, "u": 1}
 
 
-ANYWHERE = "UPDATE t SET a = -a WHERE a % 40 = {}"  # other rows each time: once updated, they stand together
+ANYWHERE = "UPDATE t SET a = -a WHERE a % 40 = {}"  # other rows each time: updated rows are stored together
 NOT_CAPTURED = "UPDATE t SET pad = pad"
 IN_ONE_PLACE = "UPDATE t SET a = -a WHERE abs(a) <= 12"
 
 
 @pytest.mark.parametrize(
-    "strategy, change, ends, told",
+    "strategy, change, ends, updates",
     [
         ({}, ANYWHERE, "hash", 10),
         pytest.param({"replica": "digest"}, ANYWHERE, "hash", 10, marks=pytest.mark.campaign),
         pytest.param(
             {"buckets": "page"}, ANYWHERE, "page", 10, marks=pytest.mark.campaign
-        ),  # who names them keeps them
+        ),  # explicitly configured pages are kept
         pytest.param({}, NOT_CAPTURED, "hash", 0, marks=pytest.mark.campaign),
         pytest.param({}, IN_ONE_PLACE, "page", 12, marks=pytest.mark.campaign),
     ],
     ids=["anywhere", "of digests", "as named", "not captured", "in one place"],
 )
-def test_pages_that_are_of_no_use_give_way_to_buckets(
+def test_pages_that_do_not_help_are_replaced_by_buckets(
     strategy: dict[str, Any],
     change: str,
     ends: str,
-    told: int,
+    updates: int,
     database: str,
     workspace: Path,
     spark: SparkSession,
@@ -252,13 +252,13 @@ def test_pages_that_are_of_no_use_give_way_to_buckets(
                 assert copy.differences() == []
             assert project.stream("s").verify() == []
             ops = Counter(e["op"] for e in events(workspace / "out/changes", "s"))
-            assert ops["u"] == number * told
+            assert ops["u"] == number * updates
         assert found == ["page", "page", ends, ends, ends]
         assert ops.keys() <= {"r", "u"}
 
 
-def test_a_key_that_is_vouched_for_no_more(database: str, workspace: Path, spark: SparkSession) -> None:
-    """Rows of one key could stand on pages that differ and on others that do not: buckets hold them together."""
+def test_a_key_that_is_no_longer_proven(database: str, workspace: Path, spark: SparkSession) -> None:
+    """Rows with one key may be on dirty and on clean pages; a hash bucket has them all."""
     orders(database)
     with opened(project_of(database, {"type": "id_rcs", "rows_per_range": 20}, key=["k"]), workspace, spark) as project:
         project.stream("s").prepare()
@@ -277,7 +277,7 @@ def test_a_key_that_is_vouched_for_no_more(database: str, workspace: Path, spark
     [
         ("CREATE TABLE t (k uuid PRIMARY KEY, a int)", {}, "page"),
         ("CREATE TABLE t (k uuid PRIMARY KEY, a int)", {"pace": {"target": "1s"}}, "page"),
-        ("CREATE TABLE t (k uuid NOT NULL, a int)", {}, "hash"),  # nothing vouches for the key
+        ("CREATE TABLE t (k uuid NOT NULL, a int)", {}, "hash"),  # nothing proves the key
         ("CREATE TABLE t (k uuid, a int, PRIMARY KEY (k)) PARTITION BY HASH (k)", {}, "hash"),
         ("CREATE TABLE b (k uuid PRIMARY KEY, a int); CREATE VIEW t AS SELECT * FROM b", {}, "hash"),
         ("CREATE MATERIALIZED VIEW t AS SELECT gen_random_uuid() AS k, 1 AS a", {}, "hash"),
@@ -286,7 +286,7 @@ def test_a_key_that_is_vouched_for_no_more(database: str, workspace: Path, spark
         ("CREATE TABLE t (k bigint PRIMARY KEY, a int)", {"buckets": "page"}, "page"),
     ],
 )
-def test_which_tables_take_them(
+def test_tables_that_use_pages(
     made: str, options: dict[str, Any], kind: str, database: str, workspace: Path, spark: SparkSession
 ) -> None:
     for statement in made.split("; "):
@@ -298,7 +298,7 @@ def test_which_tables_take_them(
 
 
 def test_statements_read_the_pages_of_their_ranges_alone(place: Place) -> None:
-    """By a plan that read the table once for each range, a poll of many would not end."""
+    """A plan that read the table once for each range would make a poll of many ranges endless."""
     orders(place.url)
     strategy = IdRcs(connector_of(place), plan_of(probed(place), buckets="page"))
     counted = strategy.partitioning.bounds(20)

@@ -1,4 +1,4 @@
-"""ID/RCS with `per_poll`: a poll asks for some ranges, is exact for those, and the others come in their turn."""
+"""ID/RCS with `per_poll`: a poll visits some ranges, exactly; later polls visit the others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 RANGES, ROWS, PART = 6, 10, 3
 PARTLY: dict[str, Any] = {"type": "id_rcs", "rows_per_range": ROWS, "per_poll": PART, "pace": {"target": "1s"}}
-TURNS = -(-RANGES // (PART - int(PART * 0.75)))  # polls until all quiet ranges were seen
+POLLS = -(-RANGES // (PART - int(PART * 0.75)))  # polls until all ranges without changes were visited
 
 
 def data(place: Place, **strategy: Any) -> dict[str, Any]:
@@ -54,45 +54,45 @@ def version(project: qbcd.Project) -> int:
     return row.version
 
 
-def turn(project: qbcd.Project, **options: Any) -> tuple[Cost, dict[str, int]]:
-    """Poll once and return its cost and its counts of events."""
+def poll_once(project: qbcd.Project, **options: Any) -> tuple[Cost, dict[str, int]]:
+    """Poll once; return its cost and its counts of events."""
     [outcome] = poll(project, "s", **options)
     assert outcome.report is not None
     return outcome.report.cost, dict(outcome.report.counts)
 
 
 @over(elsewhere=["mariadb"])
-def test_ranges_in_their_turn(place: Place, workspace: Path, spark: SparkSession) -> None:
+def test_ranges_in_rotation(place: Place, workspace: Path, spark: SparkSession) -> None:
     with opened(data(place), workspace, spark) as project:
         copy = copy_of(place.url, place.quote("t"), ["id"])
         project.stream("s").prepare()
         copy.take_baseline()
         place.sql("UPDATE t SET n = 1 WHERE id IN (3, 35, 58)")
-        cost, counts = turn(project)  # the first three, since all were seen at the same time
+        cost, counts = poll_once(project)  # the first three, since all were visited at the same time
         assert (cost.ranges, cost.rows_scanned, cost.dirty, counts) == (PART, PART * ROWS, 1, {"u": 1})
         assert [d.key for d in project.stream("s").verify()] == ["35", "58"]
         [status] = project.status()
         assert status.visits is not None
         assert (status.visits.ranges, status.visits.visited) == (RANGES, PART)
 
-        told = [step.title for step in project.stream("s").explain()]
-        assert any(f"checksums of the {PART} ranges whose turn it is" in title for title in told), told
+        titles = [step.title for step in project.stream("s").explain()]
+        assert any(f"checksums of the {PART} ranges that are due" in title for title in titles), titles
 
-        # the range that was hot, and two of the others; a row of an old one and growth at the end wait for their turn
+        # the hot range, and two of the others; a row of an old one and growth at the end are found later
         place.sql("UPDATE t SET n = 2 WHERE id = 4")
         place.insert("t", [(i, 0) for i in range(RANGES * ROWS, (RANGES + 3) * ROWS)])
         place.sql("DELETE FROM t WHERE id = 36")
-        cost, counts = turn(project)
+        cost, counts = poll_once(project)
         assert (cost.ranges, cost.dirty) == (PART, 2)
         assert counts == {"u": 2, "d": 1}
-        for _ in range(TURNS):
-            turn(project)
+        for _ in range(POLLS):
+            poll_once(project)
         assert project.stream("s").verify() == []
         assert len(ranges_of(project)) > RANGES, "the last range was not cut"
         found = copy.replay(batches(workspace / "out/changes", "s"))
         assert copy.differences() == []
         assert {e["source"]["consistency"] for e in found} == {"range"}
-        assert turn(project)[1] == {}
+        assert poll_once(project)[1] == {}
 
 
 @over(elsewhere=[])
@@ -100,21 +100,21 @@ def test_deletes_of_a_pass_count_together(place: Place, workspace: Path, spark: 
     with opened(data(place), workspace, spark) as project:
         project.stream("s").prepare()
         place.sql("UPDATE t SET n = 1 WHERE id < 5")
-        turn(project)  # the pass begins, and sees three ranges
-        place.sql("DELETE FROM t WHERE id > 5")  # more than half, but no look sees so many
-        assert turn(project)[1] == {"d": 4 + 2 * ROWS}
+        poll_once(project)  # the pass begins and visits three ranges
+        place.sql("DELETE FROM t WHERE id > 5")  # more than half, but no poll sees them all
+        assert poll_once(project)[1] == {"d": 4 + 2 * ROWS}
         before = version(project)
         for _ in range(2):
             with pytest.raises(GuardTripped, match="34 deletes of 60 rows"):
-                turn(project)
+                poll_once(project)
         assert version(project) == before
-        assert turn(project, accept_deletes=True)[1] == {"d": ROWS}
+        assert poll_once(project, accept_deletes=True)[1] == {"d": ROWS}
         with pytest.raises(GuardTripped, match="20 deletes of 26 rows"):  # the next pass begins with a count
-            turn(project)
+            poll_once(project)
 
 
 @over(elsewhere=[])
-def test_a_scan_answers_for_all_buckets(place: Place, workspace: Path, spark: SparkSession) -> None:
+def test_a_scan_reads_all_buckets(place: Place, workspace: Path, spark: SparkSession) -> None:
     made = data(place, pace={})
     place.sql("CREATE TABLE u (id integer, n integer)")
     made["tables"][0] |= {"table": place.table("u"), "key": "none"}
@@ -126,13 +126,13 @@ def test_a_scan_answers_for_all_buckets(place: Place, workspace: Path, spark: Sp
 def test_short_statements_and_no_state_kept(
     place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Statements are sized by the last one's time; between them no session holds a state of the table."""
+    """The last statement's duration sizes the next; between them no session holds a snapshot."""
     monkeypatch.setattr(range_checksums, "FIRST_ROWS", 2 * ROWS)
-    asked, rests, kept = list[int](), list[float](), list[tuple[Any, ...]]()
+    statements, rests, kept = list[int](), list[float](), list[tuple[Any, ...]]()
     checksums = KeyPartitioning.checksums
 
     def counted(cut: KeyPartitioning, some: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
-        asked.append(len(some))
+        statements.append(len(some))
         return checksums(cut, some, leaves=leaves)
 
     pace = {"target": "1m", "nice_ratio": 3}
@@ -147,8 +147,8 @@ def test_short_statements_and_no_state_kept(
         else:
             hook = nullcontext()
         with hook:
-            assert turn(project)[1] == {"u": 2}
-        assert sorted(asked) == [1, 1, 2, 2], "two connections: two ranges each, then the rest"
+            assert poll_once(project)[1] == {"u": 2}
+        assert sorted(statements) == [1, 1, 2, 2], "two connections: two ranges each, then the rest"
         assert len(rests) == 2
         assert min(rests) > 0
         assert set(kept) == ({(None,)} if place.kind == "postgresql" else set())

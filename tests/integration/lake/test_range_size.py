@@ -44,11 +44,11 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param("hash", True, marks=pytest.mark.campaign),
     ],
 )
-def test_a_large_table_is_cut_into_few(
+def test_a_large_table_has_few_ranges(
     database: str, spark: SparkSession, workspace: Path, buckets: str, analyzed: bool
 ) -> None:
     made(database, 1000)
-    if analyzed:  # else nobody knows how many rows there are
+    if analyzed:  # otherwise the number of rows is unknown
         sql(database, "ANALYZE log")
     with opened(config(database, log(buckets=buckets)), workspace, spark) as project:
         project.stream("log").prepare()
@@ -80,7 +80,7 @@ def test_a_size_that_the_user_names_holds(database: str, spark: SparkSession, wo
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("taken", [True, False])
-def test_what_grows_has_larger_ones_and_few(
+def test_growing_tables_have_larger_ranges_and_few(
     database: str, spark: SparkSession, workspace: Path, taken: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not taken:
@@ -98,7 +98,7 @@ def test_what_grows_has_larger_ones_and_few(
             cost_of(project)
             sizes.append([r.rows for r in ranges_of(workspace)])
         assert min(map(len, sizes)) >= MOST / 2
-        assert max(map(len, sizes)) <= compaction.TOO_MANY * MOST + 4  # those of a poll since
+        assert max(map(len, sizes)) <= compaction.TOO_MANY * MOST + 4  # with the ranges that polls added since
         assert max(sizes[-1]) > 4 * 10, "they have not grown with the table"
         copy.replay(batches(workspace / "out/changes", "log"))
         assert copy.differences() == []
@@ -115,7 +115,7 @@ def test_a_table_that_was_empty_at_prepare(database: str, spark: SparkSession, w
 
 
 @pytest.mark.parametrize("buckets", ["key", pytest.param("hash", marks=pytest.mark.campaign)])
-def test_too_many_are_joined_though_none_is_small(
+def test_too_many_are_merged_though_none_is_small(
     database: str, spark: SparkSession, workspace: Path, buckets: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compaction, "COMPACT_BATCHES", 1)

@@ -1,4 +1,7 @@
-"""Rows that the source says were written lately: looked up by key, and held against what ranges grew by."""
+"""Rows that were written recently according to the source.
+
+Read by key, checked against counts.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +33,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROWS, RANGE = 4_000, 500
-FORCED = {"LEAST_ROWS": 0, "MOST_SHARE": 1.0}  # of :mod:`qbcd.sites.lake.fetch.recent_writes`: however small a table is
-# By name: type of the key's first column, how the number of a row becomes its value, and what ranges are of.
+FORCED = {"LEAST_ROWS": 0, "MOST_SHARE": 1.0}  # of :mod:`qbcd.sites.lake.fetch.recent_writes`: for tables of any size
+# By name: type of the key's first column, SQL from the number of a row to its value, and the kind of ranges.
 KEYS = {
     "uuid": ("uuid", "md5(i::text)::uuid", "hash"),
     "bigint": ("bigint", "i", "key"),
@@ -45,7 +48,7 @@ DELETES = f"DELETE FROM t WHERE k IN {SOME}"
 
 
 def _table(database: str, kind: str, key: str, columns: tuple[str, ...] = ("k",)) -> None:
-    """Rows of which one in ten is missing, and can be inserted."""
+    """Make a table in which one row of ten is missing; the test can insert those."""
     sql(database, f"CREATE TABLE t (k {kind}, n int, v text, part int DEFAULT 7, PRIMARY KEY ({', '.join(columns)}))")
     sql(database, f"CREATE TABLE gone AS SELECT ({key})::{kind} AS k, i::text AS v FROM generate_series(1, {ROWS}) i")
     sql(database, "INSERT INTO t SELECT k, 0, v FROM gone WHERE v::int % 10 <> 0")
@@ -53,8 +56,8 @@ def _table(database: str, kind: str, key: str, columns: tuple[str, ...] = ("k",)
 
 
 @pytest.fixture
-def looks(monkeypatch: pytest.MonkeyPatch) -> list[FetchPlan]:
-    """The looks whose rows are compared as they come, however small tables are."""
+def plans(monkeypatch: pytest.MonkeyPatch) -> list[FetchPlan]:
+    """Return a list of the fetch plans of streamed rows, for tables of any size."""
     for name, value in FORCED.items():
         monkeypatch.setattr(recent_writes, name, value)
     found: list[FetchPlan] = []
@@ -72,7 +75,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[FetchPlan]:
 def _prepared(
     database: str, workspace: Path, spark: SparkSession, buckets: str, columns: tuple[str, ...] = ("k",), **options: Any
 ) -> Iterator[qbcd.Project]:
-    """A project with the stream; at its end what it told is replayed, and has to be the table."""
+    """Yield a project with the stream; at the end, replay of its events must give the table."""
     strategy = {"type": "id_rcs", "rows_per_range": RANGE, "buckets": buckets, **options}
     stream = {"name": "s", "table": "public.t", "strategy": strategy}
     with opened(config(database, stream), workspace, spark) as project:
@@ -92,7 +95,7 @@ def _polled(database: str, project: qbcd.Project, *changes: str) -> Outcome:
     return outcome
 
 
-def _noted(project: qbcd.Project) -> RecentNote:
+def _recent_note(project: qbcd.Project) -> RecentNote:
     row = assembly_of(project).open_stream("s").site.context.row()
     assert row is not None
     return RecentNote.from_checkpoint(row.checkpoint)
@@ -100,9 +103,9 @@ def _noted(project: qbcd.Project) -> RecentNote:
 
 @pytest.mark.parametrize("name", KEYS)
 def test_rows_are_looked_up(
-    name: str, database: str, workspace: Path, spark: SparkSession, looks: list[FetchPlan]
+    name: str, database: str, workspace: Path, spark: SparkSession, plans: list[FetchPlan]
 ) -> None:
-    """From the first poll on, where rows are written anywhere and none goes, or some that leave their range smaller."""
+    """From the first poll on, if rows are written anywhere and few or none are deleted."""
     kind, key, buckets = KEYS[name]
     columns = ("k", "part") if name == "composite" else ("k",)
     _table(database, kind, key, columns)
@@ -110,81 +113,85 @@ def test_rows_are_looked_up(
         least = "UPDATE t SET n = -1 WHERE k = (SELECT k FROM t ORDER BY k LIMIT 1)"
         first = _polled(database, project, UPDATES.format(seed=1, n=40), INSERTS.format(n=12), least)
         assert first.report is not None
-        assert first.report.cost.rows_shipped == looks[0].fetched == first.report.headers[0].size >= 52
-        assert len(looks[0].asked) > 4
-        assert all(map(is_by_key, looks[0].asked))
+        assert first.report.cost.rows_shipped == plans[0].fetched == first.report.headers[0].size >= 52
+        assert len(plans[0].asked) > 4
+        assert all(map(is_by_key, plans[0].asked))
         second = _polled(database, project, UPDATES.format(seed=2, n=60), DELETES.format(seed=3, n=1))
         assert second.report is not None
-        assert [is_by_key(r) for r in looks[1].asked].count(False) == 1, "all rows of the range that lost one"
-        assert [look.is_traced for look in looks] == [True, True]
-        assert _noted(project).pause == 0
+        assert [is_by_key(r) for r in plans[1].asked].count(False) == 1, "all rows of the range that lost one"
+        assert [plan.is_traced for plan in plans] == [True, True]
+        assert _recent_note(project).pause == 0
 
 
 @pytest.mark.parametrize("name", ["uuid", "bigint"])
-def test_rows_that_are_gone_are_told_by_their_digests(
-    name: str, database: str, workspace: Path, spark: SparkSession, looks: list[FetchPlan]
+def test_deleted_rows_are_recognized_by_their_digests(
+    name: str, database: str, workspace: Path, spark: SparkSession, plans: list[FetchPlan]
 ) -> None:
-    """Of ranges that lost one row each the source is not asked; some other range is, or one of them where all did."""
+    """Ranges that lost one row each are not read, except one of them if no other range is read."""
     _table(database, *KEYS[name][:2])
     with _prepared(database, workspace, spark, KEYS[name][2]) as project:
         _polled(database, project, UPDATES.format(seed=1, n=1), DELETES.format(seed=2, n=3))
         outcome = _polled(database, project, DELETES.format(seed=3, n=2))
-        told = [sorted(r.only.lost is not None for r in look.asked if r.only) for look in looks]
-        assert any(True in one for one in told)
+        by_digest = [sorted(r.only.deleted_digest is not None for r in plan.asked if r.only) for plan in plans]
+        assert any(True in one for one in by_digest)
         assert outcome.report is not None
         assert outcome.report.headers[0].counts == {"d": 2}
         assert outcome.report.cost.rows_shipped < 2 * RANGE
 
 
 def test_many_ranges_that_lost_a_row_are_read_whole(
-    database: str, workspace: Path, spark: SparkSession, looks: list[FetchPlan], monkeypatch: pytest.MonkeyPatch
+    database: str, workspace: Path, spark: SparkSession, plans: list[FetchPlan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recent_writes, "MOST_LOST", 2)
     monkeypatch.setattr(recent_writes, "USEFUL", 1.0)
     _table(database, "bigint", "i")
     with _prepared(database, workspace, spark, "key") as project:
         _polled(database, project, "DELETE FROM t WHERE k IN (1, 1001, 2001, 3001)")
-        [look] = looks
-        assert [r.only is not None and r.only.lost is not None for r in look.asked] == [True, True, False, False]
+        [plan] = plans
+        by_digest = [r.only is not None and r.only.deleted_digest is not None for r in plan.asked]
+        assert by_digest == [True, True, False, False]
 
 
-def test_leaves_are_not_asked_for_where_rows_are_looked_up(
-    database: str, workspace: Path, spark: SparkSession, looks: list[FetchPlan], monkeypatch: pytest.MonkeyPatch
+def test_leaves_are_not_read_where_rows_are_looked_up(
+    database: str, workspace: Path, spark: SparkSession, plans: list[FetchPlan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They would be, after changes like these, where whole ranges were read."""
+    """Leaves would be read after such changes if whole ranges were fetched."""
     force(monkeypatch)
     _table(database, "bigint", "i")
     with _prepared(database, workspace, spark, "key") as project:
         _polled(database, project, UPDATES.format(seed=1, n=40))
         assert remembered(project, "s") is None
-        assert len(looks) == 1
+        assert len(plans) == 1
         monkeypatch.setattr(recent_writes, "LEAST_ROWS", ROWS)
         _polled(database, project, UPDATES.format(seed=2, n=40))
         assert remembered(project, "s") is not None
-        assert len(looks) == 1
+        assert len(plans) == 1
 
 
-def test_a_row_that_goes_while_another_comes(
-    database: str, workspace: Path, spark: SparkSession, looks: list[FetchPlan]
+def test_a_row_deleted_while_another_is_inserted(
+    database: str, workspace: Path, spark: SparkSession, plans: list[FetchPlan]
 ) -> None:
-    """The source names what came, and ranges have not shrunk: what differs is read whole, and for a while at once."""
+    """The source lists the new row, and the range has not shrunk.
+
+    It is read whole, and so for a while.
+    """
     _table(database, "bigint", "i")
     with _prepared(database, workspace, spark, "key") as project:
         _polled(database, project, "DELETE FROM t WHERE k = 5; INSERT INTO t VALUES (10, 0, 'new')")
-        assert [look.is_traced for look in looks] == [True]
-        assert _noted(project).pause == recent_writes.PAUSE
+        assert [plan.is_traced for plan in plans] == [True]
+        assert _recent_note(project).pause == recent_writes.PAUSE
         for left in reversed(range(recent_writes.PAUSE)):
             _polled(database, project, UPDATES.format(seed=left, n=5))
-            assert _noted(project).pause == left
-        assert len(looks) == 1
+            assert _recent_note(project).pause == left
+        assert len(plans) == 1
         _polled(database, project, UPDATES.format(seed=9, n=5))
-        assert [look.is_traced for look in looks] == [True, True]
+        assert [plan.is_traced for plan in plans] == [True, True]
 
 
 def test_rows_that_change_without_being_written(
-    database: str, workspace: Path, spark: SparkSession, looks: list[FetchPlan]
+    database: str, workspace: Path, spark: SparkSession, plans: list[FetchPlan]
 ) -> None:
-    """No row of a range was written lately, and it differs: all of it is read."""
+    """No row of a range was written recently, but it differs: all of it is read."""
     sql(database, "CREATE TYPE mood AS ENUM ('sad', 'glad')")
     sql(database, "CREATE TABLE t (k bigint PRIMARY KEY, n int, v mood DEFAULT 'sad')")
     sql(
@@ -197,11 +204,11 @@ def test_rows_that_change_without_being_written(
         assert outcome.report is not None
         assert outcome.report.cost.rows_shipped == ROWS
         assert outcome.report.headers[0].size >= ROWS / RANGE
-        assert looks == []
+        assert plans == []
 
 
 def test_a_transaction_that_commits_late(
-    database: str, workspace: Path, spark: SparkSession, looks: list[FetchPlan]
+    database: str, workspace: Path, spark: SparkSession, plans: list[FetchPlan]
 ) -> None:
     """Check that the watermark stays before a transaction that was open at the last poll.
 
@@ -214,14 +221,14 @@ def test_a_transaction_that_commits_late(
         late.commit()
         outcome = _polled(database, project, UPDATES.format(seed=2, n=20))
         assert outcome.report is not None
-        assert [look.is_traced for look in looks] == [True, True]
-        assert outcome.report.cost.rows_shipped == looks[1].fetched >= 22
+        assert [plan.is_traced for plan in plans] == [True, True]
+        assert outcome.report.cost.rows_shipped == plans[1].fetched >= 22
 
 
-def test_the_source_is_not_asked_on_where_too_many_were_written(
-    database: str, workspace: Path, spark: SparkSession, looks: list[FetchPlan], monkeypatch: pytest.MonkeyPatch
+def test_the_read_of_recent_writes_stops_at_too_many_rows(
+    database: str, workspace: Path, spark: SparkSession, plans: list[FetchPlan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However short a stream's statements are, no more rows come than it takes to know that they are too many."""
+    """The read of recent rows stops as soon as they are too many, even with short statements."""
     asked: list[str] = []
     monkeypatch.setattr(recent_writes, "MOST_KEYS", 10)
     monkeypatch.setattr(checksums, "FETCHED_PER_SECOND", RANGE / 60)
@@ -236,13 +243,16 @@ def test_the_source_is_not_asked_on_where_too_many_were_written(
     with _prepared(database, workspace, spark, "key", pace={"target": "1m"}) as project:
         _polled(database, project, "UPDATE t SET n = n + 1")
         assert sum("xmin" in text for text in asked) == 1
-        assert looks == []
+        assert plans == []
 
 
-def test_what_few_rows_hold_and_many_that_changed_are_read_whole(
+def test_small_tables_and_ranges_with_many_changes_are_read_whole(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Small tables are not asked; where most rows that were read had changed, the source is not asked any more."""
+    """Small tables have no read of recent writes.
+
+    After a poll with most rows changed, there is none either.
+    """
     asked: list[Statement] = []
     statement = IdRcs.recent_keys
 
@@ -258,14 +268,14 @@ def test_what_few_rows_hold_and_many_that_changed_are_read_whole(
         monkeypatch.setattr(recent_writes, "LEAST_ROWS", 0)
         for _ in range(2):
             _polled(database, project, "UPDATE t SET n = n + 1 WHERE k > 3500")
-            assert _noted(project).share > recent_writes.MOST_SHARE
+            assert _recent_note(project).share > recent_writes.MOST_SHARE
         assert len(asked) == 1
 
 
-def test_what_the_source_is_asked(database: str, workspace: Path, spark: SparkSession) -> None:
-    """`explain` has the statement once there is a mark."""
+def test_statements_to_the_source(database: str, workspace: Path, spark: SparkSession) -> None:
+    """`explain` has the statement once there is a watermark."""
     _table(database, "uuid", "md5(i::text)::uuid")
     with _prepared(database, workspace, spark, "hash") as project:
-        [told] = [step.statement.sql for step in project.stream("s").explain() if "written since" in step.title]
-        assert f"'{_noted(project).since}'" in told
-        assert sql(database, told) == []
+        [statement] = [step.statement.sql for step in project.stream("s").explain() if "written since" in step.title]
+        assert f"'{_recent_note(project).since}'" in statement
+        assert sql(database, statement) == []

@@ -1,4 +1,4 @@
-"""Rows that have moved away from the order of their keys: checksums by one scan say what those by the index say."""
+"""Rows in no order of their keys: checksums by one scan equal those by the index."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ROWS, RANGE = 3_000, 200
 INDEXED, SCANNED = 0.0, 2.0  # of `partitions.key.FOLLOWED`: never, always
-# By name: the key's type, and how the number of a row becomes its value.
+# By name: the key's type, and SQL from the number of a row to its value.
 KEYS = {
     "smallint": ("smallint", "i - 1500"),
     "int": ("int", "i * 7 - 1500"),
@@ -40,10 +40,10 @@ KEYS = {
 COMPOSITE = ("bigint", "i / 3")
 
 
-def _table(database: str, kind: str, key: str, beside: str = "") -> None:
-    """Rows anywhere in the table, and statistics that say so."""
+def _table(database: str, kind: str, key: str, more_key: str = "") -> None:
+    """Make a table with rows in random order, and its statistics."""
     sql(database, "CREATE DOMAIN whole AS int")
-    sql(database, f'CREATE TABLE t ("K" {kind}, n int, PRIMARY KEY ("K"{beside}))')
+    sql(database, f'CREATE TABLE t ("K" {kind}, n int, PRIMARY KEY ("K"{more_key}))')
     sql(database, f"INSERT INTO t SELECT ({key})::{kind}, i FROM generate_series(1, {ROWS}) i ORDER BY md5(i::text)")
     sql(database, "ANALYZE t")
 
@@ -57,8 +57,8 @@ def _opened(
     )
 
 
-def _asked(project: Project, *, of_leaves: bool) -> tuple[list[str], dict[int, tuple[int, int, set[str]]]]:
-    """A pass: its statements, and by range what they say, added up."""
+def _pass(project: Project, *, of_leaves: bool) -> tuple[list[str], dict[int, tuple[int, int, set[str]]]]:
+    """Run a pass; return its statements, and by range the sums of their results."""
     site = assembly_of(project).open_stream("s").site
     strategy = site.strategy(project.stream("s").plan())
     assert isinstance(strategy, IdRcs)
@@ -73,12 +73,12 @@ def _asked(project: Project, *, of_leaves: bool) -> tuple[list[str], dict[int, t
             count, checksum, texts = found.get(row.range_id, (0, 0, set()))
             more = set(row.leaves.split()) if of_leaves else set()
             found[row.range_id] = count + int(row.n), checksum + int(row.checksum), texts | more
-    assert found.keys() == {r.range_id for r in known}  # those without rows, too
+    assert found.keys() == {r.range_id for r in known}  # also the ranges without rows
     return statements, found
 
 
 @pytest.mark.parametrize("name", KEYS)
-def test_a_scan_says_what_the_index_says(
+def test_a_scan_gives_what_the_index_gives(
     name: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _table(database, *KEYS[name])
@@ -88,9 +88,9 @@ def test_a_scan_says_what_the_index_says(
         whole = name in ("smallint", "int", "bigint", "bigint at its ends", "domain")
         for of_leaves in (False, True):
             monkeypatch.setattr(key, "FOLLOWED", INDEXED)
-            by_index, expected = _asked(project, of_leaves=of_leaves)
+            by_index, expected = _pass(project, of_leaves=of_leaves)
             monkeypatch.setattr(key, "FOLLOWED", SCANNED)
-            by_scan, found = _asked(project, of_leaves=of_leaves)
+            by_scan, found = _pass(project, of_leaves=of_leaves)
             scans = whole or not of_leaves
             assert [("width_bucket" in s) for s in by_index + by_scan] == [False, False, scans, scans]
             assert found == expected
@@ -109,15 +109,15 @@ def test_a_scan_says_what_the_index_says(
 def test_sums_of_other_strategies_add_up(
     strategy: dict[str, Any], database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each connection adds up its own part of the table, also where sums are of keys alone."""
+    """Each connection sums its own part of the table, also where sums are of keys only."""
     _table(database, *KEYS["int"])
     sql(database, "ALTER TABLE t ADD at timestamptz NOT NULL DEFAULT now(); ANALYZE t")
     with _opened(database, workspace, spark, strategy, connections=2) as project:
         project.stream("s").prepare()
         monkeypatch.setattr(key, "FOLLOWED", INDEXED)
-        _, expected = _asked(project, of_leaves=False)
+        _, expected = _pass(project, of_leaves=False)
         monkeypatch.setattr(key, "FOLLOWED", SCANNED)
-        by_scan, found = _asked(project, of_leaves=False)
+        by_scan, found = _pass(project, of_leaves=False)
         assert ["width_bucket" in s for s in by_scan] == [True, True]
         assert found == expected
 
@@ -126,19 +126,19 @@ def test_statistics_decide(database: str, workspace: Path, spark: SparkSession) 
     _table(database, *KEYS["bigint"])
     with _opened(database, workspace, spark) as project:
         project.stream("s").prepare()
-        assert all("width_bucket" in s for s in _asked(project, of_leaves=False)[0])
+        assert all("width_bucket" in s for s in _pass(project, of_leaves=False)[0])
         sql(database, "CLUSTER t USING t_pkey; ANALYZE t")
-        assert not any("width_bucket" in s for s in _asked(project, of_leaves=False)[0])
+        assert not any("width_bucket" in s for s in _pass(project, of_leaves=False)[0])
 
 
 @pytest.mark.parametrize("option", [{"per_poll": 3}, {"pace": {"target": "100ms"}}, {"consistency": "range"}], ids=str)
-def test_some_ranges_at_a_time_are_looked_up(
+def test_some_ranges_at_a_time_are_read_by_index(
     option: dict[str, Any], database: str, workspace: Path, spark: SparkSession
 ) -> None:
     _table(database, *KEYS["int"])
     with _opened(database, workspace, spark, {"type": "id_rcs", "buckets": "key", **option}) as project:
         project.stream("s").prepare()
-        assert not any("width_bucket" in s for s in _asked(project, of_leaves=False)[0])
+        assert not any("width_bucket" in s for s in _pass(project, of_leaves=False)[0])
 
 
 def test_ranges_that_do_not_adjoin_are_an_error() -> None:
@@ -150,16 +150,16 @@ def test_ranges_that_do_not_adjoin_are_an_error() -> None:
 
 
 @pytest.mark.parametrize("key", ["composite", "text"])
-def test_other_keys_are_looked_up(key: str, database: str, workspace: Path, spark: SparkSession) -> None:
+def test_other_keys_are_read_by_index(key: str, database: str, workspace: Path, spark: SparkSession) -> None:
     _table(database, *(("text", "md5(i::text)", "") if key == "text" else (*COMPOSITE, ", n")))
     with _opened(database, workspace, spark) as project:
         project.stream("s").prepare()
-        assert not any("width_bucket" in s for s in _asked(project, of_leaves=False)[0])
+        assert not any("width_bucket" in s for s in _pass(project, of_leaves=False)[0])
 
 
 @pytest.mark.parametrize("connections", [1, 3])
 @pytest.mark.parametrize("in_leaves", [False, True])
-def test_what_changed_is_found_by_scans(
+def test_scans_find_the_changes(
     connections: int,
     in_leaves: bool,
     database: str,
@@ -173,7 +173,7 @@ def test_what_changed_is_found_by_scans(
         copy = copy_of(database, "public.t", ["K"])
         project.stream("s").prepare()
         copy.take_baseline()
-        asked = _asked(project, of_leaves=False)[0]
+        asked = _pass(project, of_leaves=False)[0]
         assert all("width_bucket" in s for s in asked)
         assert len(asked) == 2
         for turn in range(4):

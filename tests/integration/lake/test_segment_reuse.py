@@ -27,7 +27,7 @@ OWN: dict[str, Any] = {"type": "id_rcs", "rows_per_range": 50}
 
 
 class Log:
-    """A table of 1,000 rows in 20 ranges of the key, or in buckets, and what is known of its replica."""
+    """A table of 1,000 rows in 20 ranges or in buckets, and the state of its replica."""
 
     def __init__(self, url: str, folder: Path, **options: Any) -> None:
         self.url, self.folder = url, folder
@@ -39,7 +39,7 @@ class Log:
         self.config = config(url, table)
 
     def poll(self, project: Any, changes: str) -> tuple[list[StoredRange], list[Segment]]:
-        """Makes changes, polls, and holds the events against the table; ranges and segments after."""
+        """Make changes, poll, and compare the events with the table; return ranges and segments."""
         sql(self.url, changes)
         poll(project, STREAM)
         if self.has_old_values:
@@ -59,10 +59,13 @@ def levels(segments: list[Segment]) -> list[int]:
 
 
 @pytest.mark.parametrize("how", [{"replica": "digest"}, {}, {"type": "tlcs", "checksums": "remote"}], ids=str)
-def test_prepare_leaves_the_replica_alone(
+def test_prepare_leaves_only_the_replica(
     how: dict[str, Any], database: str, spark: SparkSession, workspace: Path
 ) -> None:
-    """A replica of digests was made to keep no values: what the baseline fetched goes as soon as it is made."""
+    """A replica of digests stores no values.
+
+    The baseline's fetch is removed as soon as it is made.
+    """
     log = Log(database, workspace)
     [table] = log.config["tables"]
     table |= {"strategy": {"type": "id_rcs", **how}, "baseline": "silent"}
@@ -75,7 +78,7 @@ def test_prepare_leaves_the_replica_alone(
         assert [path.name for path in site.context.files.root.iterdir()] == [segment.segment_id]
 
 
-def test_no_batch_lies_on_what_was_fetched(database: str, spark: SparkSession, workspace: Path) -> None:
+def test_no_batch_lies_on_a_fetched_segment(database: str, spark: SparkSession, workspace: Path) -> None:
     log = Log(database, workspace)
     with opened(log.config, workspace, spark) as project:
         project.stream(STREAM).prepare()
@@ -94,8 +97,8 @@ def test_no_batch_lies_on_what_was_fetched(database: str, spark: SparkSession, w
 
 
 @pytest.mark.campaign
-def test_too_many_rows_that_are_read_no_more(database: str, spark: SparkSession, workspace: Path) -> None:
-    """Files grow to half as many rows again as there are; then batches lie on them, until all is fetched anew."""
+def test_too_many_obsolete_rows(database: str, spark: SparkSession, workspace: Path) -> None:
+    """Files grow to 1.5 times the rows; then batches lie on them, until all is fetched again."""
     log = Log(database, workspace)
     with opened(log.config, workspace, spark) as project:
         project.stream(STREAM).prepare()
@@ -117,7 +120,7 @@ def test_too_many_rows_that_are_read_no_more(database: str, spark: SparkSession,
 
 @pytest.mark.campaign
 def test_many_segments(database: str, spark: SparkSession, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are as many as is said; then the smaller ones become one, and the largest stays as it is."""
+    """Their number is limited; the smaller ones are merged, and the largest stays unchanged."""
     monkeypatch.setattr(compaction, "TAKEN_SEGMENTS", 3)
     monkeypatch.setattr(compaction, "SOME_SEGMENTS", 3)
     log = Log(database, workspace)
@@ -144,7 +147,10 @@ def test_many_segments(database: str, spark: SparkSession, workspace: Path, monk
 def test_small_neighbors_are_fetched_as_one(
     buckets: str, database: str, spark: SparkSession, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Or joined when batches are folded, where too many rows are read no more: the table loses most of what it had."""
+    """Or merged by compaction, if too many stored rows are obsolete.
+
+    The table loses most of its rows.
+    """
     monkeypatch.setattr(compaction, "COMPACT_BATCHES", 2)
     log = Log(database, workspace, buckets=buckets)
     with opened(log.config, workspace, spark) as project:
@@ -160,7 +166,7 @@ def test_small_neighbors_are_fetched_as_one(
             ids |= fresh
             numbers.append(len(ranges))
         assert numbers == sorted(numbers, reverse=True)
-        if buckets == "key":  # else all buckets shrink alike
+        if buckets == "key":  # hash buckets all shrink alike
             assert numbers[3] < numbers[1] < numbers[0], "no batch was folded until then"
         assert numbers[-1] <= numbers[0] // 2, numbers
         assert project.stream(STREAM).verify() == []
@@ -168,12 +174,12 @@ def test_small_neighbors_are_fetched_as_one(
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("number", [0, 1])
-def test_batches_lie_on_it_at_times(
+def test_batches_lie_on_the_replica_at_times(
     number: int, database: str, spark: SparkSession, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batch_layers.at_times(monkeypatch)
     if number:
-        compaction.may_take([], [], [])  # so that the other polls are those of which a segment is made
+        compaction.may_become_segment([], [], [])  # so that the other polls are those that make a segment
     log = Log(database, workspace)
     with opened(log.config, workspace, spark) as project:
         project.stream(STREAM).prepare()
@@ -201,7 +207,7 @@ def test_a_replica_of_digests_is_not_written_for_it(database: str, spark: SparkS
         assert project.stream(STREAM).verify() == []
 
 
-def test_parts_of_a_range_beside_one_on_which_a_batch_lies(
+def test_parts_of_a_range_next_to_one_with_a_batch(
     database: str, spark: SparkSession, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     batch_layers.always(monkeypatch)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 CHANGED = 120
 SIZES = {"small": (3_000, 60), "large": (12_000, 60), "finer": (12_000, 600)}  # rows, and ranges
-# Bytes that a range adds; bounds, counts and checksums are shorter here than those of millions of rows.
+# Bytes per range. Bounds, counts and checksums are shorter here than those of millions of rows.
 PEAK_OF_RANGE, SHIPPED_OF_RANGE = 1_400, 80
 TABLE = """
 CREATE TABLE {name} AS SELECT i AS id, 'customer-' || i AS customer, i % 97 AS quantity, i / 7.0 AS weight,
@@ -60,7 +60,7 @@ def test_bytes_and_memory_grow_with_the_ranges_alone(place: Place, workspace: Pa
             idle, peak = {}, {}
             for name in SIZES:
                 project.stream(name).prepare()
-                poll(project, name)  # what a first look alone asks
+                poll(project, name)  # requests of a first poll only
                 idle[name] = received(project, name, 0)
                 tracemalloc.start()
                 poll(project, name)

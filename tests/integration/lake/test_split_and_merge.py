@@ -1,4 +1,4 @@
-"""ID/RCS cuts ranges anew that have outgrown their size, and joins those that have become small.
+"""ID/RCS splits ranges that have outgrown their size, and merges small ones.
 
 See docs/design/protocol.md#rule-11.
 """
@@ -31,7 +31,7 @@ TABLE: dict[str, Any] = {
 
 def ranges_of(workspace: Path, stream: str = "log") -> list[StoredRange]:
     with ProjectState(f"sqlite:///{workspace}/.qbcd/state.db") as state, state.read() as conn:
-        return state.store.ranges(conn, stream)  # refuses gaps and overlaps itself
+        return state.store.ranges(conn, stream)  # the store itself refuses gaps and overlaps
 
 
 def cost_of(project: qbcd.Project) -> Any:
@@ -55,7 +55,7 @@ def test_a_table_that_was_empty_at_prepare(database: str, spark: SparkSession, w
         assert sum(r.rows for r in grown) == 1000
         assert {r.range_id for r in grown}.isdisjoint({r.range_id for r in first}), "an id was used again"
 
-        # growth at the end dirties the last range alone, and each range stays small
+        # growth at the end changes only the last range, and each range stays small
         for batch in range(3):
             sql(
                 database,
@@ -66,7 +66,7 @@ def test_a_table_that_was_empty_at_prepare(database: str, spark: SparkSession, w
             assert cost.rows_shipped <= 3 * 50 + 60
         assert max(r.rows for r in ranges_of(workspace)) <= 2 * 50
 
-        # old rows, in children and in ranges that were never cut, still compare
+        # old rows, in children and in ranges that were never split, still compare
         sql(database, "UPDATE log SET line = NULL WHERE id % 100 = 7; DELETE FROM log WHERE id % 100 = 9")
         cost_of(project)
         assert cost_of(project).dirty == 0
@@ -75,7 +75,7 @@ def test_a_table_that_was_empty_at_prepare(database: str, spark: SparkSession, w
         assert project.stream("log").verify() == []
 
 
-def test_compaction_after_many_cuts(database: str, spark: SparkSession, workspace: Path, monkeypatch: Any) -> None:
+def test_compaction_after_many_splits(database: str, spark: SparkSession, workspace: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(compaction, "COMPACT_SEGMENTS", 2)
     batch_layers.always(monkeypatch)
     sql(database, "CREATE TABLE log (id bigint PRIMARY KEY, line text)")
@@ -95,7 +95,7 @@ def test_compaction_after_many_cuts(database: str, spark: SparkSession, workspac
 
 
 @pytest.mark.campaign
-def test_only_ranges_with_changes_are_written_anew(
+def test_only_ranges_with_changes_are_rewritten(
     database: str, spark: SparkSession, workspace: Path, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(compaction, "COMPACT_BATCHES", 1)
@@ -122,7 +122,8 @@ def test_only_ranges_with_changes_are_written_anew(
             assert row is not None
             assert {s.folded_through for s in segments} == {row.last_batch_seq}
             kept.append(sorted(s.rows for s in segments))
-        # one more each time, of a few ranges; then the smaller ones become one; then too many rows are read no more
+        # one segment more each time, of a few ranges; then the smaller ones are merged; then too many stored rows are
+        # obsolete
         assert [len(rows) for rows in kept] == [2, 3, 2, 1]
         assert kept[2][1] == 1000
         assert kept[0][0] < 300 < 1000 == kept[0][1]
@@ -139,7 +140,7 @@ KINDS: dict[str, dict[str, str]] = {"key": {}, "hash": {"buckets": "hash"}, "dig
 
 
 @pytest.mark.parametrize("names", [("key",), pytest.param(tuple(KINDS), marks=pytest.mark.campaign)])
-def test_small_ranges_are_joined_when_batches_are_folded(
+def test_small_ranges_are_merged_when_batches_are_compacted(
     names: tuple[str, ...], database: str, spark: SparkSession, workspace: Path, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(compaction, "COMPACT_BATCHES", 2)
@@ -155,7 +156,7 @@ def test_small_ranges_are_joined_when_batches_are_folded(
             project.stream(name).prepare()
         before = {name: ranges_of(workspace, name) for name in kinds}
         sql(database, "DELETE FROM log WHERE id <= 700 OR id % 100 = 3")
-        poll(project)  # the baseline is folded already: this is the first of two batches
+        poll(project)  # the baseline is compacted already: this is the first of two batches
         assert {name: [r.range_id for r in ranges_of(workspace, name)] for name in kinds} == {
             name: [r.range_id for r in before[name]] for name in kinds
         }

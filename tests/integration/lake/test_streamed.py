@@ -1,4 +1,7 @@
-"""Rows of leaves under Spark, compared as they come from the source, or through a stage where they are many."""
+"""Rows of leaves in the lake wing.
+
+Compared as they arrive, or through a file if they are many.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ def _table(database: str) -> None:
 
 
 def _written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The kinds of what is written into the stream's folder from now on."""
+    """Return a list to which polls append the kinds of files that they write."""
     kinds: list[str] = []
     write = Files.write
 
@@ -50,7 +53,7 @@ def _written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def _warm(project: qbcd.Project, database: str) -> None:
-    """Two polls with changes: from then on leaves are asked for, and remembered."""
+    """Poll twice with changes: from then on leaf checksums are read and stored."""
     project.stream("s").prepare()
     for _ in range(2):
         sql(database, "UPDATE t SET n = n + 1 WHERE id % 400 = 7")
@@ -58,7 +61,7 @@ def _warm(project: qbcd.Project, database: str) -> None:
 
 
 FEW, MANY = streamed.FEW_BYTES, 0  # bytes up to which rows are few
-STREAMED, STAGED = ["batch"], ["passing", "batch"]  # what a poll writes
+STREAMED, STAGED = ["batch"], ["passing", "batch"]  # kinds of files of a poll
 
 
 @pytest.mark.parametrize(
@@ -71,7 +74,7 @@ STREAMED, STAGED = ["batch"], ["passing", "batch"]  # what a poll writes
         pytest.param("parquet", "key", FEW, STREAMED, marks=pytest.mark.campaign),  # a typed sink
     ],
 )
-def test_what_comes_is_compared_at_once_where_it_is_little(
+def test_few_rows_are_compared_as_they_arrive(
     sink: str,
     buckets: str,
     few: int,
@@ -81,7 +84,7 @@ def test_what_comes_is_compared_at_once_where_it_is_little(
     spark: SparkSession,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    looks, kinds = force(monkeypatch), _written(monkeypatch)
+    in_leaves, kinds = force(monkeypatch), _written(monkeypatch)
     monkeypatch.setattr(streamed, "FEW_BYTES", few)
     _table(database)
     table = {"name": "s", "table": "public.t", "strategy": {**STRATEGY, "buckets": buckets}}
@@ -105,13 +108,13 @@ def test_what_comes_is_compared_at_once_where_it_is_little(
         copy.replay(batches(workspace / "out/changes", "s")[seen:])
         assert copy.differences() == []
         assert project.stream("s").verify() == []
-    assert looks == [False, True, True]
+    assert in_leaves == [False, True, True]
 
 
 def test_a_value_that_no_typed_sink_takes(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is refused by name while it comes, nothing of the batch stays, and no change is lost."""
+    """It is refused by name while it arrives, nothing of the batch stays, and no change is lost."""
     force(monkeypatch)
     _table(database)
     sql(database, "ALTER TABLE t ADD day date DEFAULT DATE '2024-02-29'")
@@ -137,10 +140,12 @@ def test_a_value_that_no_typed_sink_takes(
 def test_generated_code_is_the_same_at_every_poll(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Java would compile it anew else, which takes longer than the rest of such a job."""
-    looks = force(monkeypatch)
+    """Otherwise Java would compile it again, which takes longer than the rest of such a job."""
+    in_leaves = force(monkeypatch)
     _table(database)
-    sql(database, "ALTER TABLE t ADD w smallint DEFAULT 1, ADD x real, ADD y boolean, ADD z bytea")  # as no other has
+    sql(
+        database, "ALTER TABLE t ADD w smallint DEFAULT 1, ADD x real, ADD y boolean, ADD z bytea"
+    )  # columns that no other test has
     jvm = spark.sparkContext._jvm
     assert jvm is not None
     compiled = jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
@@ -151,7 +156,7 @@ def test_generated_code_is_the_same_at_every_poll(
             sql(database, "UPDATE t SET n = n + 1 WHERE id % 400 = 7")
             poll(project, "s")
             counts.append(compiled.getCount())
-    assert looks == [False] + [True] * 5
+    assert in_leaves == [False] + [True] * 5
     assert counts[1] > counts[0], "code is generated for so many rows"
     assert counts[3:] == counts[3:4] * 3, "the third poll has several layers for the first time"
 
@@ -159,7 +164,10 @@ def test_generated_code_is_the_same_at_every_poll(
 def test_a_source_that_fails_while_its_rows_are_compared(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is told as the source's failure; nothing of the batch stays, and the next poll finds what this one did not."""
+    """The failure is reported as the source's.
+
+    Nothing of the batch stays, and the next poll finds all.
+    """
     force(monkeypatch)
     images = IdRcs.images
 

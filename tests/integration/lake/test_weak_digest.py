@@ -1,8 +1,8 @@
-"""A digest of eight bits, or of none: what counts tell all the same, what sums then miss, and what finds it again.
+"""Digests of eight bits or of none: counts find some changes, a later comparison the others.
 
-No row is lost or made up by it: what is missed stays as the replica had it, until its digest differs or values are
-compared (docs/design/pitfalls.md#d1). `verify` of ID/RCS compares digests as its polls do, so that it cannot see a
-change which these miss; nor can an audit of timestamps under Spark. Audits of ID/RCS and in the source compare values.
+No row is lost or invented: a missed change stays as the replica had it, until its digest differs or values are compared
+(docs/design/pitfalls.md#d1). `verify` of ID/RCS compares digests as its polls do, so it cannot see such a change; nor
+can an audit of timestamps with a lake replica. Audits of ID/RCS and of source replicas compare values.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ whole_digest, whole_identity = PostgresExpressions.row_digest, PostgresCatalog.s
 
 @pytest.fixture
 def cut(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
-    """Cuts digests to so many bits; to 64 again as another server would compute them."""
+    """Return a function that cuts digests to some bits, or makes those of another server."""
 
     def to(bits: int) -> None:
         def row_digest(columns: Any) -> exp.Expression:
@@ -61,7 +61,7 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
 
 
 def alike(database: str, *names: str) -> list[int]:
-    """Rows whose digest, of all columns or these, has the same eight bits before and after their change."""
+    """Return rows whose digest has the same eight bits before and after their change."""
     with reading(database) as session:
         columns = [c for c in probe(session, "t").columns if not names or c.name in names]
         found = session.rows(
@@ -71,7 +71,7 @@ def alike(database: str, *names: str) -> list[int]:
     return [row.id for row in found]
 
 
-def test_counts_tell_and_what_is_missed_is_found_by_its_values(
+def test_counts_find_changes_and_values_find_the_missed_ones(
     database: str, workspace: Path, spark: SparkSession, cut: Callable[[int], None]
 ) -> None:
     sql(database, f"CREATE TABLE t AS SELECT i AS id, 'v' || i AS v FROM generate_series(1, {ROWS}) AS i")
@@ -116,7 +116,7 @@ WAYS = [
 
 
 @pytest.mark.parametrize("more", WAYS, ids=str)
-def test_an_audit_by_values_tells_what_digests_hide(
+def test_an_audit_by_values_finds_changes_that_digests_hide(
     more: dict[str, Any],
     database: str,
     workspace: Path,
@@ -124,7 +124,7 @@ def test_an_audit_by_values_tells_what_digests_hide(
     cut: Callable[[int], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As long as the replica has the old values: of ranges that it takes over as they were fetched it has the new."""
+    """Only while the replica has the old values: ranges that became segments have the new ones."""
     monkeypatch.setattr(compaction, "TAKEN_SEGMENTS", 0)
     sql(database, f"CREATE TABLE t AS SELECT i AS id, 'v' || i AS v FROM generate_series(1, {ROWS}) AS i")
     sql(database, "ALTER TABLE t ADD PRIMARY KEY (id)")
@@ -140,15 +140,15 @@ def test_an_audit_by_values_tells_what_digests_hide(
         project.stream("s").prepare()
         copy.take_baseline()
         sql(database, "CREATE TABLE o AS SELECT * FROM t; UPDATE t SET v = v || '!'")
-        for _ in range(6 if "per_poll" in more else 1):  # ranges are visited in turns
+        for _ in range(6 if "per_poll" in more else 1):  # ranges are visited in rotation
             polled(project)
         missed = alike(database)
         assert 0 < len(missed) < 30
         assert len(copy.differences()) == len(missed)
     with opened(config(database, {**table, "audit": {"every": "1ms"}}), workspace, spark) as project:
         sql(database, f"INSERT INTO t VALUES ({ROWS} + 1, 'new')")
-        told = polled(project)
-        assert told == {("u", "audit"): len(missed), ("c", None): 1}, "the poll before it tells what polls tell"
+        found = polled(project)
+        assert found == {("u", "audit"): len(missed), ("c", None): 1}, "the audit reports only what polls missed"
         assert copy.differences() == []
         assert polled(project) == {}
         assert project.stream("s").verify() == []
@@ -165,10 +165,13 @@ def test_an_audit_by_values_tells_what_digests_hide(
         assert later.audited_ago > status.audited_ago, "polls remember when the last audit was"
 
 
-def test_counts_alone_tell_inserts_and_deletes(
+def test_counts_alone_show_inserts_and_deletes(
     database: str, workspace: Path, spark: SparkSession, cut: Callable[[int], None]
 ) -> None:
-    """Without a bit of a digest all sums are 0. A range that grew or shrank is read, and told by its keys."""
+    """Without any digest bits all sums are 0.
+
+    A range whose count changed is read and compared by keys.
+    """
     sql(database, "CREATE TABLE t AS SELECT i AS id, 'v' || i AS v FROM generate_series(1, 100) AS i")
     sql(database, "ALTER TABLE t ADD PRIMARY KEY (id)")
     strategy = {"type": "id_rcs", "rows_per_range": 10, "buckets": "key"}
@@ -190,7 +193,7 @@ def test_counts_alone_tell_inserts_and_deletes(
         assert polled(grown) == [("c", 101), ("c", 102), ("c", 103), ("d", 13), ("d", 15), ("d", 66)]
         assert copy.differences() == []
         assert polled("UPDATE t SET v = 'other' WHERE id IN (14, 42)") == [], "an update moves no count"
-        # what comes and goes in one range moves none either, until it grows by another row
+        # rows that come and go in one range change no count, until it grows by another row
         assert polled("DELETE FROM t WHERE id = 14; INSERT INTO t VALUES (13, 'back')") == []
         assert len(project.stream("s").verify()) == 0 < len(copy.differences()) == 3
         assert polled("INSERT INTO t VALUES (15, 'back')") == [("c", 13), ("c", 15), ("d", 14)]
@@ -207,7 +210,7 @@ OLD = "'2001-01-01 00:00:00'"  # before every watermark
 
 
 def test_an_audit_in_the_source_needs_no_digest(place: Place, workspace: Path, cut: Callable[[int], None]) -> None:
-    """An update, a delete and an insert that no timestamp tells of."""
+    """It finds an update, a delete and an insert that no timestamp shows."""
     cut(0)
     with Watched(place, workspace, {"s": stamped(place, "ts")}, audit={"every": "1ms"}) as seen:
         seen.fill()
@@ -220,10 +223,10 @@ def test_an_audit_in_the_source_needs_no_digest(place: Place, workspace: Path, c
 
 
 @pytest.mark.campaign
-def test_an_audit_under_spark_has_counts_and_the_digest_that_there_is(
+def test_an_audit_of_a_lake_replica_has_counts_and_the_existing_digest(
     place: Place, workspace: Path, spark: SparkSession, cut: Callable[[int], None]
 ) -> None:
-    """Of updates that no timestamp tells of it finds those whose digest of eight bits differs, and no others."""
+    """Of updates that no timestamp shows it finds exactly those whose eight-bit digest differs."""
     cut(8)
     with StampedScene(place.url, workspace, "ts_spark", spark, audit={"every": "1ms"}) as scene:
         scene.make_table()
@@ -236,7 +239,7 @@ def test_an_audit_under_spark_has_counts_and_the_digest_that_there_is(
         assert 0 < len(missed) < 15
         before = len(scene.seen())
         scene.poll()
-        told = {(e["op"], e["key"]["id"], e["reason"]) for b in list(scene.seen().values())[before:] for e in b}
+        found = {(e["op"], e["key"]["id"], e["reason"]) for b in list(scene.seen().values())[before:] for e in b}
         updated = {("u", key, "audit") for key in range(1001, 1601) if key not in missed}
-        assert told == {("d", 7, None), ("c", 300, "audit")} | updated
+        assert found == {("d", 7, None), ("c", 300, "audit")} | updated
         assert scene.project.stream("s").verify() == []

@@ -1,4 +1,4 @@
-"""Affected keys against the truth: whatever changed in a query's result is among them, and the held query shows it."""
+"""Affected keys contain every change of a query's result, and restricted queries show it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ Rows = list[tuple[Any, ...]]
 
 
 class _State:
-    """Base tables as they are now, or copies of earlier with the columns that are kept; changed keys beside them."""
+    """Base tables as they are now, or earlier copies with the stored columns.
+
+    Changed keys are listed.
+    """
 
     def __init__(self, skeleton: Skeleton, schema: str) -> None:
         self._skeleton, self._schema = skeleton, schema
@@ -44,7 +47,7 @@ def _skeleton(drawn: DrawnQuery, tables: tuple[str, ...]) -> Skeleton:
 
 
 def _check(place: Place, schema: DrawnSchema, drawn: DrawnQuery) -> int:
-    """One query over one step of history; how many keys changed."""
+    """Check one query over one step of history; return the number of changed keys."""
     try:
         skeleton = _skeleton(drawn, schema.tables)
     except NotIncremental as refused:
@@ -84,12 +87,12 @@ def _check(place: Place, schema: DrawnSchema, drawn: DrawnQuery) -> int:
 
 
 def _keys(drawn: DrawnQuery, place: Place, rows: Rows) -> set[Any]:
-    """(key and row, times); the key's columns stand first."""
+    """Return the count by (key, row); the key's columns come first."""
     return set(Counter(rows).items())
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.campaign) for n in (1, 2))])
-def test_what_changed_is_among_the_affected_keys(seed: int, place: Place) -> None:
+def test_changed_keys_are_among_the_affected_keys(seed: int, place: Place) -> None:
     assert _seed(seed, place, 12)
 
 

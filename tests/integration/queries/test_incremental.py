@@ -1,4 +1,7 @@
-"""Variant delta end to end: after each poll the replica, which its batches alone have made, is the query's result."""
+"""Variant delta end to end.
+
+After each poll the replica, which only batches change, is the result.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ from tests.support.query_streams import delta, detect, replica_differs, some_sta
 
 
 class Writers:
-    """Transactions that stay open over polls, a few at a time, on keys of their own so that none waits for another."""
+    """Transactions that stay open over polls, a few at a time.
+
+    Each has keys of its own, so that none waits for another.
+    """
 
     NUMBER = 3
 
@@ -51,22 +57,23 @@ def drawn(
     rounds: int,
     acting: Callable[[DrawnSchema], Callable[[], None]],
 ) -> Counter[str]:
-    """Streams of queries over one schema and one history; how many changes of each kind were found.
+    """Poll streams of queries over one schema and one history; return the changes by op.
 
-    Odd seeds draw views too, over tables and over each other, where these are followed; each third joins in brackets.
+    Odd seeds draw views too, over tables and over each other, on databases where views are followed; one seed of three
+    joins in brackets.
     """
     rng = Random(seed)
     schema = DrawnSchema.made(rng, place)
-    views = seed % 2 == 1 and place.kind != "mysql"  # whose views are not looked into
+    views = seed % 2 == 1 and place.kind != "mysql"  # its views are not followed
     draw = Queries(rng, schema, views=views, brackets=seed % 3 == 0)
-    asked = [draw.draw() for _ in range(queries)]
-    streams = {f"s{n}": one for n, one in enumerate(asked)}
+    queries_drawn = [draw.draw() for _ in range(queries)]
+    streams = {f"s{n}": one for n, one in enumerate(queries_drawn)}
     read = {name: draw.read(one.text) for name, one in streams.items()}
     for view, body in draw.views.items():
         schema.run(f"CREATE VIEW {view} AS {body}")
-    told = [stream(name, one, delta(place, some_stamps(rng, read[name]))) for name, one in streams.items()]
+    tables = [stream(name, one, delta(place, some_stamps(rng, read[name]))) for name, one in streams.items()]
     found: Counter[str] = Counter()
-    with opened(config(place.url, *told), folder) as project:
+    with opened(config(place.url, *tables), folder) as project:
         for name in list(streams):
             try:
                 project.stream(name).prepare()

@@ -52,7 +52,7 @@ LISTED = """SELECT o.area, COUNT(x.line) AS n, SUM(x.quantity) AS q
 STAMPS = {"public.orders": "at", "public.lines": "at"}
 KEYS = {BY_REGION: ["region"], WITH_X: ["id"], WITHOUT_X: ["id"], MANY: ["c"], BY_KIND: ["kind"], LISTED: ["area"]}
 
-# The query, what happens, the events.
+# By case: the query, the changes, the events.
 CASES: dict[str, tuple[str, str, dict[str, int]]] = {
     "both tables change, so that neither new row meets the other's old one": (
         BY_REGION,
@@ -102,7 +102,7 @@ CASES: dict[str, tuple[str, str, dict[str, int]]] = {
 
 
 def configured(place: Place, query: str, **more: Any) -> dict[str, Any]:
-    """One stream of a query, which looks for rows that are gone at each poll."""
+    """Return one stream of a query as configuration; each poll searches for deleted rows."""
     stamps = {table: at for table, at in STAMPS.items() if table in query}
     strategy = {"type": "vbd", "variant": "delta", "timestamps": stamps, "deletes": {"every": "1ms"}, **more}
     key = KEYS.get(query)
@@ -135,48 +135,48 @@ def test_exact(place: Place, workspace: Path) -> None:
 
 
 def found(project: qbcd.Project, name: str = "q") -> dict[str, int]:
-    """Events by op of one poll."""
+    """Poll once; return the events by op."""
     return {op: n for d in detect(project, name) if d.header for op, n in d.header.counts.items()}
 
 
 def test_one_row_is_computed_where_a_row_leads_to_it_alone(tables: Place, workspace: Path) -> None:
-    """Once, whatever moved; not at all where what moved stood outside of it, and stands there still."""
+    """It is computed once per poll, and not at all if all changed rows are and stay outside."""
     moved = f"UPDATE orders SET amount = amount + 1, at = {NOW} WHERE id IN ({{}})"
     with opened(configured(tables, TOTAL), workspace) as project:
         project.stream("q").prepare()
         for ids, computed in (("2, 4", 0), ("1, 2, 3", 1), ("8", 0)):
             tables.sql(moved.format(ids))
             reached: list[str] = []
-            _poll_telling(project, lambda _, what, reached=reached: reached.append(what))
+            _poll_with_progress(project, lambda _, what, reached=reached: reached.append(what))
             assert len([what for what in reached if what.startswith("computing")]) == computed, ids
             assert not replica_differs(tables, "q", TOTAL)
 
 
 def test_a_poll_sees_one_state(tables: Place, workspace: Path) -> None:
-    """A row comes into an affected group after changed rows were looked for, and leaves it before the next poll."""
+    """A row enters an affected group during the poll, and leaves it before the next one."""
     with opened(configured(tables, BY_REGION), workspace) as project:
         project.stream("q").prepare()
         tables.sql(f"UPDATE lines SET quantity = 100, at = {NOW} WHERE order_id = 2")  # the east is affected
         move = "UPDATE orders SET region = '{}', at = clock_timestamp() WHERE id = 3"
         reached = []
 
-        def told(_: str, what: str) -> None:
+        def progress(_: str, what: str) -> None:
             if what.startswith("computing"):
                 reached.append(what)
                 tables.sql(move.format("east"))
 
-        _poll_telling(project, told)
+        _poll_with_progress(project, progress)
         assert len(reached) == 1
         tables.sql(move.format("west"))
         found(project)
         assert not replica_differs(tables, "q", BY_REGION)
 
 
-def _poll_telling(project: qbcd.Project, told: Any) -> None:
+def _poll_with_progress(project: qbcd.Project, progress: Any) -> None:
     from qbcd.planning import plan_of
 
     work = assembly_of(project).open_stream("q")
-    work.site.context.progress = lambda what: told("q", what)
+    work.site.context.progress = lambda what: progress("q", what)
     with work.site.context.hold() as held:
         plan, _ = plan_of(work, held.row)
         list(work.site.detect(plan, work.settings, held))
@@ -208,8 +208,11 @@ def test_a_row_deleted_unseen_that_comes_back_as_it_was(tables: Place, workspace
         assert not replica_differs(tables, "q", BY_REGION)
 
 
-def test_a_row_seen_to_be_gone_that_comes_back_as_it_was(tables: Place, workspace: Path) -> None:
-    """Its table has no timestamp, and its lineage must not remember it: else it would look unchanged."""
+def test_a_row_found_deleted_that_comes_back_as_it_was(tables: Place, workspace: Path) -> None:
+    """Its table has no timestamp, and its lineage must forget it.
+
+    Otherwise it would look unchanged.
+    """
     timestamps = {"public.orders": "at"}
     with opened(configured(tables, WITH_X, timestamps=timestamps), workspace) as project:
         project.stream("q").prepare()
@@ -221,7 +224,7 @@ def test_a_row_seen_to_be_gone_that_comes_back_as_it_was(tables: Place, workspac
 
 
 def test_a_number_that_is_written_otherwise(place: Place, workspace: Path) -> None:
-    """Equal to what it was, and not by the text that the query makes of it."""
+    """The value is equal, but the text that the query makes of it is another one."""
     place.sql(
         "CREATE TABLE n (id integer PRIMARY KEY, v numeric, w double precision); INSERT INTO n VALUES (1, 1.0, 0)"
     )
@@ -233,9 +236,7 @@ def test_a_number_that_is_written_otherwise(place: Place, workspace: Path) -> No
             assert found(project) == {"u": 1}, change
 
 
-def test_another_meaning_of_digests_takes_all_anew(
-    tables: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_digest_recomputes_all_rows(tables: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Check that a new encoder version recomputes all rows and rewrites the lineage.
 
     The recomputation also finds a change that no timestamp showed.
@@ -254,7 +255,7 @@ def test_another_meaning_of_digests_takes_all_anew(
 
 
 def test_nothing_is_computed_where_nothing_changed(tables: Place, workspace: Path) -> None:
-    """By the server's own statistics: of replica and tables nothing is read but the index on the timestamp."""
+    """The server's statistics show reads of nothing but the index on the timestamp."""
     tables.sql(
         "CREATE INDEX ON orders (at); CREATE INDEX ON lines (at); INSERT INTO orders (id, region, at) SELECT i, "
         "'far', '2020-01-01' FROM generate_series(100, 9000) i; UPDATE lines SET at = '2020-01-01'; "
@@ -275,9 +276,9 @@ def test_nothing_is_computed_where_nothing_changed(tables: Place, workspace: Pat
 
 
 def scans(place: Place, names: list[str]) -> list[tuple[Any, ...]]:
-    """By table, how often it was read whole, and how often the replica was read by an index.
+    """Return by table the number of full scans, and the number of index reads of the replica.
 
-    (The server's planner looks into indexes of tables that a statement names, and counts that.)
+    The server's planner reads indexes of the tables that a statement names, and counts those reads.
     """
     wait_until(lambda: no_sessions(place.url), what="the end of sessions, which tell what they read")
     return [
@@ -301,7 +302,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "a subquery about no row": (
         "SELECT id, amount FROM public.orders WHERE amount > (SELECT AVG(amount) FROM public.orders)",
         {},
-        "has a subquery that is about no row of the rest",
+        "has a subquery that does not depend on the outer row",
     ),
     "an aggregate as key": (
         "SELECT MAX(id) AS k, region FROM public.orders GROUP BY region",
@@ -395,15 +396,15 @@ def test_refused_by_name(tables: Place, workspace: Path) -> None:
         ),
     )
     with opened(data, workspace) as project:
-        for name, (_, _, told) in REFUSED.items():
+        for name, (_, _, reason) in REFUSED.items():
             with pytest.raises(QbcdError) as caught:
                 project.stream(name.replace(" ", "-")).prepare()
-            assert told in caught.value.what, name
+            assert reason in caught.value.what, name
             assert caught.value.remedy
     assert tables.sql("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'qbcd'") == [(0,)]
 
 
-def test_auto_takes_delta_where_time_stamps_are_named_and_says_why_not(tables: Place, workspace: Path) -> None:
+def test_auto_chooses_delta_with_timestamps_and_explains_other_choices(tables: Place, workspace: Path) -> None:
     window = "SELECT id, rank() OVER (ORDER BY amount) AS r FROM public.orders"
     data = configured(tables, BY_REGION, variant="auto")
     other = configured(tables, window, variant="auto")["tables"][0] | {"name": "w", "key": ["id"]}
@@ -413,8 +414,8 @@ def test_auto_takes_delta_where_time_stamps_are_named_and_says_why_not(tables: P
             project.stream(stream).prepare()
         labels = {stream: _label(project, stream) for stream in ("q", "w")}
         assert labels == {"q": "vbd, variant delta", "w": "vbd, variant compare"}
-        told = [str(finding) for finding in project.check() if finding.stream == "w"]
-        assert any("variant delta cannot follow: the query has window functions" in text for text in told), told
+        findings = [str(finding) for finding in project.check() if finding.stream == "w"]
+        assert any("variant delta cannot follow: the query has window functions" in text for text in findings), findings
 
 
 def _label(project: qbcd.Project, stream: str) -> str:
@@ -430,8 +431,8 @@ def test_a_reset_leaves_no_table_behind(tables: Place, workspace: Path) -> None:
         assert len(own(tables)) > 5
         tables.sql("UPDATE orders SET region = 'north' WHERE id = 3")
         assert [d.op for d in project.stream("q").verify()] == ["u", "c"], "a verification needs no timestamp"
-        told = [step.title for step in project.stream("q").explain()]
-        assert told[:2] == [
+        titles = [step.title for step in project.stream("q").explain()]
+        assert titles[:2] == [
             "public.orders: read what was written since",
             "public.orders: find deleted rows, when that is due",
         ]
@@ -443,7 +444,7 @@ def test_a_reset_leaves_no_table_behind(tables: Place, workspace: Path) -> None:
 
 
 def own(place: Place) -> list[Any]:
-    """qbcd's tables of the stream."""
+    """Return qbcd's tables of the stream."""
     return place.sql(
         "SELECT table_name FROM information_schema.tables WHERE table_schema = 'qbcd' AND "
         "table_name LIKE '%%\\_q\\_%%'",
@@ -451,8 +452,8 @@ def own(place: Place) -> list[Any]:
     )
 
 
-def test_a_row_that_was_away_unseen_by_the_systems_mark(tables: Place, workspace: Path) -> None:
-    """Nothing in its values tells that it was gone, while the result was computed without it."""
+def test_a_row_that_was_missing_unseen_by_transaction_ids(tables: Place, workspace: Path) -> None:
+    """Its values do not show that it was missing when the result was computed."""
     query = """SELECT o.id, l.kind FROM public.orders o LEFT JOIN public.lines l ON l.id = o.customer"""
     data = configured(tables, query)
     data["tables"][0]["strategy"] |= {"timestamps": {"public.orders": "at", "public.lines": "xmin"}}
@@ -460,7 +461,7 @@ def test_a_row_that_was_away_unseen_by_the_systems_mark(tables: Place, workspace
     with opened(data, workspace) as project:
         project.stream("q").prepare()
         tables.sql("CREATE TABLE away AS SELECT * FROM lines WHERE id = 3; DELETE FROM lines WHERE id = 3")
-        assert found(project) == {}, "a delete that nobody looks for"
+        assert found(project) == {}, "no sweep searches for deletes"
         tables.sql(f"UPDATE orders SET amount = 1, at = {NOW} WHERE customer = 3")
         assert found(project) == {"u": 2}
         tables.sql("INSERT INTO lines SELECT * FROM away")
@@ -468,24 +469,24 @@ def test_a_row_that_was_away_unseen_by_the_systems_mark(tables: Place, workspace
         assert not replica_differs(tables, "q", query)
 
 
-# A row that is written without its timestamp leads nowhere; what it leads to later goes by what it is now.
+# A row written without its timestamp is not found; the audit finds it.
 @pytest.mark.parametrize("variant", ["delta", "auto"])
-def test_an_audit_tells_what_no_time_stamp_told(variant: str, tables: Place, workspace: Path) -> None:
+def test_an_audit_finds_changes_without_a_timestamp(variant: str, tables: Place, workspace: Path) -> None:
     data = configured(tables, BY_REGION, variant=variant)
     data["tables"][0] |= {"audit": {"every": "1ms"}}
     tables.sql("UPDATE orders SET at = '2001-01-01'; UPDATE lines SET at = '2001-01-01'")  # before any window
     with opened(data, workspace) as project:
         project.stream("q").prepare()
         tables.sql("UPDATE orders SET region = 'south' WHERE id = 3")
-        events = [json.loads(line) for line in told(project, workspace)]
+        events = [json.loads(line) for line in polled_lines(project, workspace)]
         assert sorted((e["op"], e["key"]["region"], e["reason"]) for e in events) == [
             ("c", "south", "audit"),
             ("u", "west", "audit"),
         ]
         assert not replica_differs(tables, "q", BY_REGION)
         tables.sql(f"UPDATE lines SET quantity = 99, at = {NOW} WHERE id = 3")
-        assert [json.loads(line)["reason"] for line in told(project, workspace)] == [None]
-        assert told(project, workspace) == []
+        assert [json.loads(line)["reason"] for line in polled_lines(project, workspace)] == [None]
+        assert polled_lines(project, workspace) == []
         assert stream_status(assembly_of(project).open_stream("q")).audited_ago is not None
         titles = [step.title for step in project.stream("q").explain()]
         assert [t for t in titles if t.startswith("audit")] == [
@@ -495,7 +496,7 @@ def test_an_audit_tells_what_no_time_stamp_told(variant: str, tables: Place, wor
 
 
 def test_an_audit_while_a_transaction_is_prepared(tables: Place, workspace: Path) -> None:
-    """The watermark stays, as it does in any poll; what the transaction wrote is seen when it has ended."""
+    """The watermark stays, as in any poll; rows of the transaction are seen when it has ended."""
     data = configured(tables, BY_REGION)
     data["tables"][0] |= {"audit": {"every": "1ms"}}
     with opened(data, workspace) as project:
@@ -510,7 +511,7 @@ def test_an_audit_while_a_transaction_is_prepared(tables: Place, workspace: Path
                 tables.run(conn, text)
         try:
             tables.sql("UPDATE orders SET region = 'north', at = '2001-01-01' WHERE id = 5")
-            assert [json.loads(line)["reason"] for line in told(project, workspace)] == ["audit", "audit"]
+            assert [json.loads(line)["reason"] for line in polled_lines(project, workspace)] == ["audit", "audit"]
             assert checkpoint(project, "q")["marks"] == before
         finally:
             with tables.connect(autocommit=True) as conn:
@@ -519,8 +520,8 @@ def test_an_audit_while_a_transaction_is_prepared(tables: Place, workspace: Path
         assert not replica_differs(tables, "q", BY_REGION)
 
 
-def told(project: qbcd.Project, workspace: Path) -> list[str]:
-    """The lines that one poll adds."""
+def polled_lines(project: qbcd.Project, workspace: Path) -> list[str]:
+    """Poll once; return the new lines of the sink."""
     before = dict.fromkeys(workspace.rglob("*.jsonl"))
     poll(project, "q")
     return [line for path in workspace.rglob("*.jsonl") if path not in before for line in path.read_text().splitlines()]

@@ -1,4 +1,7 @@
-"""Variant delta on MariaDB, whose statements that write read what is newest unless they go through a cursor."""
+"""Variant delta on MariaDB, where statements that write read the newest rows.
+
+Only a cursor reads a single state there.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,10 @@ def by_region(place: Place) -> str:
 
 
 def stream(place: Place, query: str, *key: str, stamped: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
-    """One stream of a query; tables without a timestamp are compared in full."""
+    """Return the configuration of one stream of a query.
+
+    Tables without a timestamp are compared in full.
+    """
     times = {place.table(name): "at" for name in stamped}
     lag = {"deletes": {"every": "1ms"}, "lag": "2ms", "margin": "1ms"} if times else {}
     strategy = {"type": "vbd", "variant": "delta", "timestamps": times, **lag}
@@ -52,13 +58,16 @@ def tables(place: Place) -> Iterator[Place]:
     yield place
 
 
-# -- one state, and nobody waits ---------------------------------------------------------------------------------------
+# -- one state, and nobody waits --------------------------------------------------------------------------------------
 def meddling(place: Place, monkeypatch: pytest.MonkeyPatch, *changes: str) -> list[str]:
-    """Runs a change by another session, which waits for no lock, after each look at a table; those that were run."""
+    """Run a change in another session after each read of a base table.
+
+    Return the changes that were run. The other session waits for no lock.
+    """
     done: list[str] = []
     find = query_poll._Step._find
 
-    def look(step: Any, session: Any, lineage: Any) -> int:
+    def changing_find(step: Any, session: Any, lineage: Any) -> int:
         seen = find(step, session, lineage)
         if len(done) < len(changes):
             with place.connect() as conn:
@@ -67,7 +76,7 @@ def meddling(place: Place, monkeypatch: pytest.MonkeyPatch, *changes: str) -> li
             done.append(changes[len(done)])
         return seen
 
-    monkeypatch.setattr(query_poll._Step, "_find", look)
+    monkeypatch.setattr(query_poll._Step, "_find", changing_find)
     return done
 
 
@@ -75,7 +84,7 @@ def meddling(place: Place, monkeypatch: pytest.MonkeyPatch, *changes: str) -> li
 def test_a_poll_sees_one_state_and_nobody_waits(
     stamped: tuple[str, ...], tables: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows come into an affected group once changed rows were looked for, and leave it before the next poll."""
+    """Rows enter an affected group during the poll, and leave it before the next one."""
     query = by_region(tables)
     with opened(config(tables.url, stream(tables, query, "region", stamped=stamped)), workspace) as project:
         project.stream("q").prepare()
@@ -97,10 +106,8 @@ def test_a_poll_sees_one_state_and_nobody_waits(
         assert not replica_differs(tables, "q", query)
 
 
-def test_what_is_read_at_prepare_is_one_state_too(
-    tables: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A row comes and goes after the replica has been filled, and before the lineages are."""
+def test_prepare_reads_one_state_too(tables: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row is inserted and deleted after the replica was filled, before the lineages are."""
     query, fill = by_region(tables), query_poll.fill
 
     def late(*args: Any) -> float:
@@ -116,27 +123,27 @@ def test_what_is_read_at_prepare_is_one_state_too(
         assert not replica_differs(tables, "q", query)
 
 
-def test_an_audit_computes_the_whole_and_takes_the_lineages_anew(tables: Place, workspace: Path) -> None:
+def test_an_audit_computes_the_whole_and_rebuilds_the_lineages(tables: Place, workspace: Path) -> None:
     query = by_region(tables)
     data = config(tables.url, stream(tables, query, "region", stamped=("orders", "more"), audit={"every": "1ms"}))
     with opened(data, workspace) as project:
         project.stream("q").prepare()
-        tables.sql("UPDATE more SET quantity = 100, at = '2001-01-01' WHERE id = 1")  # where no window looks
+        tables.sql("UPDATE more SET quantity = 100, at = '2001-01-01' WHERE id = 1")  # before any window
         assert found(project) == {"u": 1}
         tables.sql("UPDATE orders SET region = 'north' WHERE id = 1")
         assert found(project) == {"u": 1, "c": 1}
         assert not replica_differs(tables, "q", query)
 
 
-def test_the_rights_that_time_stamps_and_lineages_need_are_printed(tables: Place, workspace: Path) -> None:
-    """That to see other sessions once, however many tables have a timestamp, and not at all without one."""
+def test_the_rights_that_timestamps_and_lineages_need_are_printed(tables: Place, workspace: Path) -> None:
+    """The right to see other sessions is printed once, and not at all without a timestamp."""
     for stamped, times in ((("orders", "more"), 1), ((), 0)):
         data = config(tables.url, stream(tables, by_region(tables), "region", stamped=stamped))
         with opened(data, workspace) as project:
             work = assembly_of(project).open_stream("q")
             printed = work.site.ddl(plan_of(work, None)[0])
         assert sum("GRANT PROCESS ON *.*" in statement for statement in printed) == times
-        assert sum(", INDEX ON " in statement for statement in printed) == 1
+        assert sum(", INDEX, ALTER ON " in statement for statement in printed) == 1
 
 
 # -- values and texts --------------------------------------------------------------------------------------------------
@@ -194,7 +201,7 @@ def test_every_value_passes_through_variables(place: Place, workspace: Path) -> 
         assert not replica_differs(place, "q", query)
         for change, ops in (
             ("UPDATE v SET grp = 2, f = 0e0, r = 0e0", {"u": 3}),
-            ("UPDATE v SET r = '-0' WHERE id = 0", {}),  # is stored as 0
+            ("UPDATE v SET r = '-0' WHERE id = 0", {}),  # stored as 0
             ("UPDATE w SET name = 'TWO' WHERE id = 2", {"u": 3}),
             ("DELETE FROM w WHERE id = 2; DELETE FROM v WHERE id = 7", {"u": 2, "d": 1}),
         ):
@@ -290,12 +297,12 @@ def test_texts_that_are_equal_and_not_the_same(changes: tuple[str, ...], place: 
             place.sql(change)
             for name, case in names.items():
                 found(project, name)
-                # of equal texts that are grouped any is shown
+                # of equal texts in a group, any one is shown
                 by = "hex(weight_string(k)), n, s" if name == "q0" else "*"
                 assert not replica_differs(place, name, queries[name], by), (case, change)
 
 
-# -- what is refused, and what is not ----------------------------------------------------------------------------------
+# -- refused and accepted queries -------------------------------------------------------------------------------------
 REFUSED: dict[str, tuple[str, tuple[str, ...], str]] = {
     "a group of texts, of which the result shows more": (
         "SELECT md5(a.ci) AS k, COUNT(*) AS n FROM {a} AS a GROUP BY a.ci",
@@ -309,7 +316,7 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str]] = {
         "",
     ),
     "a function that is written otherwise": ("SELECT a.id, log10(a.n) AS n FROM {a} AS a", ("id",), "calls log10"),
-    "a pattern": ("SELECT a.id FROM {a} AS a WHERE a.ci REGEXP 'x'", ("id",), "which qbcd may not write as you did"),
+    "a pattern": ("SELECT a.id FROM {a} AS a WHERE a.ci REGEXP 'x'", ("id",), "which qbcd may not reproduce exactly"),
     "a backslash": ("SELECT a.id FROM {a} AS a WHERE a.ci LIKE 'a\\_b'", ("id",), "has a backslash in the text"),
     "either of two": ("SELECT a.id FROM {a} AS a WHERE a.n > 1 XOR a.d > 1 AND a.ci = 'x'", ("id",), "calls "),
     "a column in another case": ("SELECT a.id, a.N FROM {a} AS a", ("id",), "names that cannot be resolved"),
@@ -322,7 +329,7 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str]] = {
     "USING by columns of two types": (
         "SELECT z.id FROM {z} AS z JOIN {a} AS a USING (bi) WHERE bi > '8'",
         ("id",),
-        "may be of several types",
+        "may have different types",
     ),
     "USING by columns of one": (
         "SELECT a.id, b.id AS other FROM {a} AS a JOIN {b} AS b USING (n) WHERE n > 1",
@@ -354,10 +361,10 @@ def test_refused_by_name(place: Place, workspace: Path) -> None:
         "NO SQL RETURN 7; CREATE TABLE z (id integer PRIMARY KEY, day date NOT NULL, bi integer, D integer)"
     )
     tables = {name: place.table(name) for name in "abvwz"}
-    told = {f"q{n}": case for n, case in enumerate(REFUSED)}
-    streams = [stream(place, REFUSED[c][0].format(**tables), *REFUSED[c][1]) | {"name": n} for n, c in told.items()]
+    cases = {f"q{n}": case for n, case in enumerate(REFUSED)}
+    streams = [stream(place, REFUSED[c][0].format(**tables), *REFUSED[c][1]) | {"name": n} for n, c in cases.items()]
     with opened(config(place.url, *streams), workspace) as project:
-        for name, case in told.items():
+        for name, case in cases.items():
             if not REFUSED[case][2]:
                 project.stream(name).prepare()
                 continue
@@ -381,7 +388,7 @@ def test_a_table_or_column_that_another_took_the_name_of(altered: str, tables: P
     data = config(tables.url, stream(tables, query, "region", stamped=("orders", "more")))
     with opened(data, workspace) as project:
         project.stream("q").prepare()
-        time.sleep(1.1)  # what the server tells of definitions is of whole seconds
+        time.sleep(1.1)  # the server's clock of definitions has whole seconds
         tables.sql(altered)
         assert found(project) == {"u": 2}
         assert not replica_differs(tables, "q", query)

@@ -1,4 +1,7 @@
-"""Changes that must lead to a key though no single row of theirs shows it: each by name, on a server."""
+"""Changes that affect a key although no single changed row shows it.
+
+Each by name, on a server.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ CREATE TABLE y (id integer PRIMARY KEY, xid integer); CREATE TABLE w (id integer
 INSERT INTO x VALUES (1, 5), (2, 5); INSERT INTO z VALUES (1, 5), (2, 5)
 """
 
-# The query (its first column is its key), what happens, the events.
+# The query (its first column is its key), the changes, the events.
 CASES: dict[str, tuple[str, str, dict[str, int]]] = {
     "two derived tables": (f"SELECT v1.id FROM ({V1}) v1 JOIN ({V2}) v2 ON v2.id = v1.id {NONE}", LOST, {"d": 1}),
     "two views": (f"SELECT v1.id FROM public.v1 v1 JOIN public.v2 v2 ON v2.id = v1.id {NONE}", LOST, {"d": 1}),
@@ -72,13 +75,13 @@ CASES: dict[str, tuple[str, str, dict[str, int]]] = {
         LOST,
         {"d": 1},
     ),
-    "a right join lost beside a derived table": (
+    "a right join lost next to a derived table": (
         f"SELECT z.id FROM (SELECT y.xid FROM public.y) d RIGHT JOIN public.z ON d.xid = z.id "
         f"JOIN ({V2}) v2 ON v2.id = z.id WHERE d.xid IS NULL AND v2.wid IS NULL",
         LOST,
         {"d": 1},
     ),
-    "a full join lost beside a derived table": (
+    "a full join lost next to a derived table": (
         f"SELECT z.id FROM (SELECT y.xid FROM public.y) d FULL JOIN public.z ON d.xid = z.id "
         f"JOIN ({V2}) v2 ON v2.id = z.id WHERE d.xid IS NULL AND v2.wid IS NULL",
         LOST,
@@ -130,8 +133,8 @@ CASES: dict[str, tuple[str, str, dict[str, int]]] = {
 def test_two_that_found_no_partner_find_one_in_one_poll(place: Place, workspace: Path) -> None:
     streams = {f"q{n}": case for n, case in enumerate(CASES)}
     place.sql(f"{TABLES}; CREATE VIEW v1 AS {V1}; CREATE VIEW v2 AS {V2}")
-    told = [_stream(name, CASES[case][0]) for name, case in streams.items()]
-    with opened(config(place.url, *told), workspace) as project:
+    tables = [_stream(name, CASES[case][0]) for name, case in streams.items()]
+    with opened(config(place.url, *tables), workspace) as project:
         for name, case in streams.items():
             query, happens, expected = CASES[case]
             place.sql("TRUNCATE x, y, z, w; INSERT INTO x VALUES (1, 5), (2, 5); INSERT INTO z VALUES (1, 5), (2, 5)")
@@ -164,22 +167,22 @@ REFUSED: dict[str, tuple[str, str]] = {
     ),
     "RIGHT JOIN USING": ("SELECT z.id FROM public.x RIGHT JOIN public.z USING (n)", "USING (n)"),
     "NATURAL": ("SELECT x.id FROM public.x NATURAL JOIN public.z", "NATURAL JOIN"),
-    "a whole row": ("SELECT x.id, md5(x.*::text) AS h FROM public.x", "takes a whole row"),
-    "a row": ("SELECT x.id, md5(x::text) AS h FROM public.x", "takes a whole row"),
+    "a whole row": ("SELECT x.id, md5(x.*::text) AS h FROM public.x", "uses a whole row"),
+    "a row": ("SELECT x.id, md5(x::text) AS h FROM public.x", "uses a whole row"),
     "a number by its bits": ("SELECT x.id, x.n + 0b11 AS n FROM public.x", "has a number as 0b11: write its digits"),
     "a column named as one of qbcd's own": (
         "SELECT own.id FROM public.own WHERE own.qbcd_digest > 1",
         "a column qbcd_digest",
     ),
-    "a row in WHERE": ("SELECT x.id FROM public.x WHERE x.*::text <> 'a'", "takes a whole row"),
+    "a row in WHERE": ("SELECT x.id FROM public.x WHERE x.*::text <> 'a'", "uses a whole row"),
     "a name of the select list": (
         "SELECT t.id FROM public.t WHERE EXISTS (SELECT y.id AS n FROM public.y WHERE y.xid = n)",
-        "speaks of n",
+        "uses n, but a column of the select list",
     ),
 }
 
 
-BEYOND = 2**53  # and one more, which is the same as a floating point number
+BEYOND = 2**53  # one more is equal to it as a floating point number
 MIXED = "SELECT q.n AS v, q.id AS k FROM public.q UNION ALL SELECT r.d, r.id + 100 FROM public.r"
 FLOATS: dict[str, tuple[str, dict[str, int]]] = {  # the query, the events
     "a derived table of both": (f"SELECT p.big, u.k, u.v FROM public.p JOIN ({MIXED}) u ON u.v = p.big", {"c": 1}),
@@ -196,8 +199,8 @@ FLOATS: dict[str, tuple[str, dict[str, int]]] = {  # the query, the events
 }
 
 
-def test_whole_numbers_beside_floating_point_numbers(place: Place, workspace: Path) -> None:
-    """Equality is no chain from one kind of number to another and back."""
+def test_whole_numbers_next_to_floating_point_numbers(place: Place, workspace: Path) -> None:
+    """Equality between kinds of numbers is not transitive."""
     place.sql(
         "CREATE TABLE p (id integer PRIMARY KEY, big bigint NOT NULL UNIQUE);"
         "CREATE TABLE q (id integer PRIMARY KEY, n bigint); CREATE TABLE r (id integer PRIMARY KEY, d float8);"
@@ -205,8 +208,8 @@ def test_whole_numbers_beside_floating_point_numbers(place: Place, workspace: Pa
     )
     names = {case: f"q{number}" for number, case in enumerate(FLOATS)}
     arms = "SELECT id FROM public.p WHERE big IN (SELECT n FROM public.q UNION SELECT d FROM public.r)"
-    told = [_stream(names[case], FLOATS[case][0], "big", "k") for case in FLOATS]
-    with opened(config(place.url, *told, _stream("arms", arms)), workspace) as project:
+    tables = [_stream(names[case], FLOATS[case][0], "big", "k") for case in FLOATS]
+    with opened(config(place.url, *tables, _stream("arms", arms)), workspace) as project:
         for name in names.values():
             project.stream(name).prepare()
         with pytest.raises(Refused, match="a UNION whose arms are of several types"):
@@ -222,11 +225,11 @@ def test_refused_by_name(place: Place, workspace: Path) -> None:
     place.sql("CREATE TABLE own (id integer PRIMARY KEY, qbcd_digest integer)")
     names = {case: f"q{number}" for number, case in enumerate(REFUSED)}
     with opened(config(place.url, *(_stream(names[c], q) for c, (q, _) in REFUSED.items())), workspace) as project:
-        for case, (_, told) in REFUSED.items():
+        for case, (_, reason) in REFUSED.items():
             with pytest.raises(Refused) as caught:
                 project.stream(names[case]).prepare()
             assert "cannot follow the query" in caught.value.what, case
-            assert told in caught.value.what, case
+            assert reason in caught.value.what, case
 
 
 def test_using_is_followed(place: Place, workspace: Path) -> None:
@@ -241,7 +244,7 @@ def test_using_is_followed(place: Place, workspace: Path) -> None:
             assert not replica_differs(place, "q", query), change
 
 
-# -- keys that are equal and not the same, and arms of other types -----------------------------------------------------
+# -- keys that are equal and not identical, and arms of other types ---------------------------------------------------
 VALUES = """
 CREATE EXTENSION IF NOT EXISTS citext SCHEMA public;
 CREATE TABLE c (id integer PRIMARY KEY, v public.citext, n numeric, k text);
@@ -363,7 +366,7 @@ ALTERED: dict[str, tuple[str, str]] = {
 
 @pytest.mark.parametrize("case", ALTERED)
 def test_an_altered_base_table(case: str, place: Place, workspace: Path) -> None:
-    happens, told = ALTERED[case]
+    happens, reason = ALTERED[case]
     place.sql(ORDERS)
     data = config(place.url, _stream("q", SUMS, "region"))
     data["tables"][0]["strategy"] = {"type": "vbd", "variant": "delta", "timestamps": {"public.orders": "at"}}
@@ -373,7 +376,7 @@ def test_an_altered_base_table(case: str, place: Place, workspace: Path) -> None
         place.sql(happens)
         with pytest.raises(SchemaChanged) as caught:
             found(project)
-        assert told in caught.value.what
+        assert reason in caught.value.what
         assert "qbcd reset q" in str(caught.value.remedy)
         project.stream("q").reset(discard=True)
         project.stream("q").prepare()
@@ -391,20 +394,20 @@ def test_a_name_that_is_another_columns_now(place: Place, workspace: Path) -> No
         project.stream("q").prepare()
         assert found(project) == {}
         place.sql("ALTER TABLE orders ADD v integer")
-        with pytest.raises(SchemaChanged, match=r"speaks of column 'v' of public\.orders now, and did not"):
+        with pytest.raises(SchemaChanged, match=r"refers to column 'v' of public\.orders now, and did not"):
             found(project)
         place.sql("ALTER TABLE orders DROP v")
         assert found(project) == {}
 
 
-def test_what_a_query_does_not_read_may_be_altered(
+def test_columns_that_a_query_does_not_read_may_be_altered(
     place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And a stream that was prepared before base tables were remembered takes them up."""
+    """A stream prepared before base tables were stored adds them."""
     place.sql(ORDERS)
     with opened(config(place.url, _stream("q", SUMS, "region")), workspace) as project:
         with monkeypatch.context() as earlier:
-            earlier.setattr(query_poll, "marks_before", lambda *_: {"marks": {}})
+            earlier.setattr(query_poll, "watermarks_before", lambda *_: {"marks": {}})
             project.stream("q").prepare()
         assert "bases" not in checkpoint(project, "q")
         assert found(project) == {}
@@ -416,7 +419,7 @@ def test_what_a_query_does_not_read_may_be_altered(
             found(project)
 
 
-# -- groups by equality, of which the result shows more than that ------------------------------------------------------
+# -- groups by equality whose result shows more than that ------------------------------------------------------------
 FINER: dict[str, str] = {
     "a text that ignores case": "SELECT v::text AS k, COUNT(*) AS n FROM public.c GROUP BY v",
     "a number": "SELECT n::text AS k, COUNT(*) AS n FROM public.c GROUP BY n",
@@ -425,7 +428,7 @@ FINER: dict[str, str] = {
     "of a DISTINCT": "SELECT d.n::text AS k FROM (SELECT DISTINCT n FROM public.c) d",
     "of a UNION": "SELECT d.n::text AS k FROM (SELECT n FROM public.c UNION SELECT m FROM public.s) d",
 }
-# The query, its key, what happens: all of this is followed.
+# The query, its key, the changes: all of this is followed.
 BY_EQUALITY: dict[str, tuple[str, list[str], str]] = {
     "a key that is grouped by": (
         "SELECT n, v::text AS t, COUNT(*) AS c FROM public.c GROUP BY n, v::text",

@@ -1,4 +1,7 @@
-"""Queries over views on MariaDB: a definition stands in the place of its view where it means the same there."""
+"""Queries over views on MariaDB.
+
+A view is replaced by its definition if the meaning is the same.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ CHANGES = (
 
 
 def queries(place: Place) -> dict[str, str]:
-    """The queries over the place's views."""
+    """Return the queries over the place's views."""
     views = {name: place.table(name) for name in ("big", "many", "each_one")}
     return {name: query.format(**views) for name, (query, _) in QUERIES.items()}
 
@@ -51,26 +54,26 @@ def queries(place: Place) -> dict[str, str]:
 @pytest.mark.parametrize("stamped", [pytest.param((), marks=pytest.mark.campaign), ("orders", "more")])
 def test_views_over_views_are_followed(stamped: tuple[str, ...], place: Place, workspace: Path) -> None:
     place.sql(f"{TABLES}; {VIEWS}")
-    asked = queries(place)
+    captured = queries(place)
     reads = {"plain": ("orders",)}
     streams = [
         stream(place, q, *QUERIES[n][1], stamped=tuple(t for t in stamped if t in reads.get(n, stamped))) | {"name": n}
-        for n, q in asked.items()
+        for n, q in captured.items()
     ]
-    moved = dict.fromkeys(asked, 0)
+    moved = dict.fromkeys(captured, 0)
     with opened(config(place.url, *streams), workspace) as project:
-        for name in asked:
+        for name in captured:
             plan, _ = plan_of(assembly_of(project).open_stream(name), None)
             assert plan.key_is_proven or name == "deep", name
             project.stream(name).prepare()
         for change in CHANGES:
             place.sql(change)
-            for name, query in asked.items():
+            for name, query in captured.items():
                 moved[name] += sum(found(project, name).values())
                 assert not replica_differs(place, name, query), (name, change)
         assert all(moved.values()), moved
         place.sql("CREATE OR REPLACE VIEW big AS SELECT id, customer, region, amount FROM orders WHERE amount > 6")
-        for name in asked:
+        for name in captured:
             with pytest.raises(SchemaChanged, match="which the query reads, has another definition now"):
                 found(project, name)
 
@@ -93,13 +96,13 @@ REFUSED = {
 
 def test_views_that_are_not_followed(place: Place, workspace: Path) -> None:
     place.sql(TABLES)
-    for number, (case, (definition, told)) in enumerate(REFUSED.items()):
+    for number, (case, (definition, reason)) in enumerate(REFUSED.items()):
         place.sql(f"CREATE OR REPLACE VIEW v AS {definition}")
         one = stream(place, f"SELECT v.id, v.k FROM {place.table('v')} AS v", "id")
         with opened(config(place.url, one), workspace / str(number)) as project:
             with pytest.raises(QbcdError) as caught:
                 project.stream("q").prepare()
-            assert told in caught.value.what, (case, caught.value.what)
+            assert reason in caught.value.what, (case, caught.value.what)
 
 
 def test_a_right_to_definitions_comes_and_goes(place: Place, workspace: Path) -> None:
@@ -127,7 +130,7 @@ def test_a_right_to_definitions_comes_and_goes(place: Place, workspace: Path) ->
 
 
 def test_a_role_that_may_not_see_the_definition(place: Place, workspace: Path) -> None:
-    """It reads the view, and nothing says what that stands for."""
+    """It may read the view, but not its definition."""
     place.sql(f"{TABLES}; {VIEWS}")
     with place.user() as role:
         for name in ("big", "orders"):

@@ -1,4 +1,7 @@
-"""Results of one row: the key is empty, so that a change is one update; HAVING lets the row come and go."""
+"""Results of one row: the key is empty, and a change is one update.
+
+With HAVING the row may come and go.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,8 @@ CREATE TABLE t (id integer NOT NULL PRIMARY KEY, kind varchar(5) NOT NULL, amoun
 INSERT INTO t VALUES (1, 'a', 10), (2, 'a', 2.5), (3, 'b', 7), (4, 'b', NULL)
 """
 SINKS = {"changes": {"type": "jsonl", "path": "out/changes"}, "lake": {"type": "parquet", "path": "out/lake"}}
-SIZES = {"few": 1, "all": None}  # streams, and steps, that go all the way
-# What happens, and the ops that it takes of the sum and of the row that only two rows make.
+SIZES = {"few": 1, "all": None}  # streams, and steps, that are delivered
+# The change, and the ops of the sum and of the row that needs two rows.
 STEPS: tuple[tuple[str, list[str], list[str]], ...] = (
     ("UPDATE t SET amount = 3.5 WHERE id = 2", ["u"], ["u"]),
     ("UPDATE t SET amount = 99 WHERE id = 3", [], []),
@@ -35,7 +38,7 @@ STEPS: tuple[tuple[str, list[str], list[str]], ...] = (
 
 
 def queries(place: Place) -> dict[str, str]:
-    """A sum, which always has its row, and an extreme, which has one where two rows are there at least."""
+    """Return a sum, which always has a row, and a query with HAVING, which needs two rows."""
     read = f"FROM {place.table('t')} WHERE kind = 'a'"
     return {
         "sum": f"SELECT COUNT(*) AS n, SUM(amount) AS total {read}",
@@ -44,7 +47,10 @@ def queries(place: Place) -> dict[str, str]:
 
 
 def streams(place: Place, *names: str, **more: Any) -> dict[str, Any]:
-    """A stream for each of the names, ``query.variant``; of variant counted without a key."""
+    """Return a configuration with a stream for each name ``query.variant``.
+
+    Variant counted has no key.
+    """
     tables = []
     for name in names:
         query, variant = name.split(".")
@@ -55,14 +61,14 @@ def streams(place: Place, *names: str, **more: Any) -> dict[str, Any]:
 
 
 def of_kind(place: Place, *variants: str) -> list[str]:
-    """The streams that this kind of database can have; no variant delta follows a LIMIT."""
+    """Return the streams that this kind of database supports; variant delta follows no LIMIT."""
     names = [f"{query}.{variant}" for query in ("sum", "most") for variant in variants]
     return [name for name in names if "delta" not in name or (place.kind == FIRST and "sum" in name)]
 
 
 @over()
 def test_in_the_source(place: Place, workspace: Path) -> None:
-    """Nothing is delivered, so that nothing travels: counts of each poll, and the replica is the result."""
+    """Nothing is delivered: each poll has the expected counts, and the replica is the result."""
     place.sql(TABLES)
     names = of_kind(place, "compare", "delta")
     with opened(streams(place, *names), workspace) as project:
@@ -74,11 +80,11 @@ def test_in_the_source(place: Place, workspace: Path) -> None:
                 found = [op for d in detect(project, name) if d.header for op in d.header.counts]
                 assert found == (sums if "sum" in name else most), (name, change)
                 assert not project.stream(name).verify()
-        _looks(place, project, names)
+        _check_reports(place, project, names)
 
 
-def told(fresh: list[Event], kind: str) -> list[str]:
-    """The ops of events that look as they should."""
+def ops_of(fresh: list[Event], kind: str) -> list[str]:
+    """Check the form of events; return their ops."""
     for event in fresh:
         assert event["key"] == {}, kind
         assert (event["before"] is None, event["after"] is None) == (event["op"] in "rc", event["op"] == "d")
@@ -95,21 +101,21 @@ def test_a_change_is_one_update(place: Place, which: str, workspace: Path, spark
     with opened(data, workspace, spark) as project:
         for name in names:
             project.stream(name).prepare()
-            assert told(results[name].check(), name) == ["r"]
+            assert ops_of(results[name].check(), name) == ["r"]
         for change, sums, most in STEPS[: SIZES[which]]:
             place.sql(change)
             poll(project)
             for name in names:
                 fresh = results[name].check()
-                assert told(fresh, name) == (sums if name.startswith("sum") else most), (name, change)
+                assert ops_of(fresh, name) == (sums if name.startswith("sum") else most), (name, change)
         if which == "all":
-            _looks(place, project, names)
+            _check_reports(place, project, names)
     rows = spark.read.parquet(str(workspace / f"out/lake/{names[0]}")).select("op", "key", "after.n")
     numbers = [2, 0, 2][: SIZES[which]]
     assert sorted(rows.collect()) == sorted([("r", None, 2), *(("u", None, n) for n in numbers)])
 
 
-def _looks(place: Place, project: qbcd.Project, names: list[str]) -> None:
+def _check_reports(place: Place, project: qbcd.Project, names: list[str]) -> None:
     """Check that commands which change nothing report an empty key too."""
     said = [str(finding.message) for finding in project.check() if finding.subject == "key"]
     assert said == ["(), since the query gives one row at most"] * len(names)
@@ -144,7 +150,7 @@ def test_without_a_key_it_is_counted(place: Place, workspace: Path, spark: Spark
 
 
 @over(elsewhere=[])
-def test_what_is_no_single_row(place: Place, workspace: Path) -> None:
+def test_results_that_are_not_one_row(place: Place, workspace: Path) -> None:
     place.sql(TABLES)
     data = streams(place, "sum.checksum")
     data["tables"][0]["strategy"]["buckets"] = "key"

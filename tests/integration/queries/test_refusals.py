@@ -1,4 +1,4 @@
-"""Refusals of a query before anything is made, or once the source or the configuration has changed."""
+"""Refusals of a query, before anything is made and after source or configuration changed."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_before_anything_is_made(place: Place, workspace: Path) -> None:
     assert not any(name.startswith(f"{place.own_schema}.") for name in place.contents(()))
 
 
-def test_what_only_this_database_knows(place: Place, workspace: Path) -> None:
+def test_refusals_of_this_database_only(place: Place, workspace: Path) -> None:
     place.sql(
         TABLES
         + """; CREATE TABLE hidden (id integer NOT NULL PRIMARY KEY);
@@ -81,7 +81,7 @@ def test_what_only_this_database_knows(place: Place, workspace: Path) -> None:
         "SELECT id FROM a": (ConfigError, "names a without its schema"),
         'SELECT id, v COLLATE "C" || (w COLLATE "POSIX") AS x FROM {a}': (ConfigError, "the query is refused"),
         'SELECT id, CASE id WHEN 1 THEN p ELSE q END AS x FROM (SELECT id, v COLLATE "C" AS p, w COLLATE "POSIX" AS q '
-        "FROM {a}) AS s": (UnsupportedType, "nothing says by which collation"),
+        "FROM {a}) AS s": (UnsupportedType, "the collation of its texts is not defined"),
     }
     for query, (error, why) in cases.items():
         with opened(stream(place, query), workspace / str(len(query)), None) as project:

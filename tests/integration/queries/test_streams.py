@@ -1,4 +1,4 @@
-"""Queries as streams: the events of each variant, replayed over the old result, give the result of the query now."""
+"""Queries as streams: events of each variant, replayed on the old result, give the new one."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CHANGES = (
 
 
 def queries(place: Place) -> dict[str, dict[str, Any]]:
-    """Queries of several kinds, with what else their streams need."""
+    """Return queries of several kinds, with the other settings of their streams."""
     flights, carriers = place.table("flights"), place.table("carriers")
     return {
         "grouped": {
@@ -65,7 +65,7 @@ def queries(place: Place) -> dict[str, dict[str, Any]]:
 
 
 class Result:
-    """The result of a query, kept by the events of a stream alone."""
+    """The result of a query, changed only by the events of a stream."""
 
     def __init__(self, place: Place, folder: Path, name: str, query: str, where: str = "") -> None:
         self.place, self.folder, self.name, self.seen = place, folder, name, 0
@@ -75,19 +75,19 @@ class Result:
     def replay(self) -> list[Event]:
         fresh = events(self.folder / "out/changes", self.name)[self.seen :]
         self.seen += len(fresh)
-        gone, new = (Counter(_told(e[side].values()) for e in fresh if e[side]) for side in ("before", "after"))
-        assert gone <= self.rows, f"{self.name}: a row goes that was not there: {gone - self.rows}"
-        self.rows = self.rows - gone + new
+        deleted, new = (Counter(_values(e[side].values()) for e in fresh if e[side]) for side in ("before", "after"))
+        assert deleted <= self.rows, f"{self.name}: a deleted row did not exist: {deleted - self.rows}"
+        self.rows = self.rows - deleted + new
         return fresh
 
     def check(self) -> list[Event]:
         fresh = self.replay()
-        now = Counter(_told(row) for row in self.place.sql(self.query.replace("%", "%%"), {}))
+        now = Counter(_values(row) for row in self.place.sql(self.query.replace("%", "%%"), {}))
         assert self.rows == now, f"{self.name}: {now - self.rows} missing, {self.rows - now} too many"
         return fresh
 
 
-def _told(values: Any) -> str:
+def _values(values: Any) -> str:
     return json.dumps(sorted("-" if v is None else _number(v) for v in values))
 
 
@@ -99,7 +99,7 @@ def _number(value: Any) -> str:
 
 
 def streams(place: Place, *names: str, **more: Any) -> dict[str, Any]:
-    """A stream for each of the names, ``query.variant``."""
+    """Return a configuration with a stream for each name ``query.variant``."""
     tables = []
     for name in names:
         query, variant = name.split(".")
@@ -125,17 +125,17 @@ def test_replay_gives_the_result(place: Place, which: str, workspace: Path, spar
             project.stream(table["name"]).prepare()
         for result in results:
             assert {e["op"] for e in result.check()} == {"r"}
-        told: set[str] = set()
+        found_by: set[str] = set()
         for change in CHANGES:
             place.sql(change.replace("%", "%%"), {})
             poll(project)
             found = [result.check() for result in results]
-            told.update(name for name, fresh in zip(names, found, strict=True) if fresh)
+            found_by.update(name for name, fresh in zip(names, found, strict=True) if fresh)
             by_query = {name.split(".")[0]: Counter(e["op"] for e in f) for name, f in zip(names, found, strict=True)}
             assert all(
                 by_query[n.split(".")[0]] == Counter(e["op"] for e in f) for n, f in zip(names, found, strict=True)
             )
-        assert told == set(names)
+        assert found_by == set(names)
         poll(project)
         assert not any(result.check() for result in results)
         assert not any(project.stream(name).verify() for name in names[:2])

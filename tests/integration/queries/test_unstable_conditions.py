@@ -1,4 +1,4 @@
-"""Restrictions and queries by chance, and by texts that are the present time: what they hold changes by itself."""
+"""Restrictions and queries with random values or texts that mean the present time."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def test_a_restriction_by_chance(strategy: str, place: Place, workspace: Path) -
     place.sql(TABLE)
     words = ["random() < 0.5", "gen_random_uuid() IS NULL"] if place.kind == FIRST else ["rand() < 0.5", "uuid() > a"]
     for word in words:
-        told = refusal(place, workspace, table=place.table("t"), where=word, strategy=strategy)
-        assert told.startswith(f"the restriction uses {word.split('(')[0]}, whose value is another one at each look")
+        message = refusal(place, workspace, table=place.table("t"), where=word, strategy=strategy)
+        assert message.startswith(f"the restriction uses {word.split('(')[0]}, whose value is another one at each look")
     assert not refusal(place, workspace, table=place.table("t"), where="id > 0", strategy="mds")
 
 
@@ -46,16 +46,19 @@ CREATE OPERATOR public.## (LEFTARG = integer, RIGHTARG = integer, FUNCTION = pub
 """
 
 
-@pytest.mark.parametrize(("kind", "told"), [("stable", "operator(public.##)"), ("immutable", "")])
-def test_an_operator_of_one_s_own(place: Place, workspace: Path, kind: str, told: str) -> None:
-    """As a function of one's own: what is not declared immutable may change by itself."""
+@pytest.mark.parametrize(("kind", "operator"), [("stable", "operator(public.##)"), ("immutable", "")])
+def test_an_operator_of_the_users_own(place: Place, workspace: Path, kind: str, operator: str) -> None:
+    """As with a function of the user's own.
+
+    If it is not declared immutable, its value may change.
+    """
     place.sql(f"{TABLE}; {OPERATOR.format(kind=kind)}")
     where = "id OPERATOR(public.##) 5"
     found = refusal(place, workspace, table="public.t", where=where, strategy=TS)
-    assert found.split(";")[0] == (f"the restriction uses {told}, {MOVES}" if told else "")
+    assert found.split(";")[0] == (f"the restriction uses {operator}, {MOVES}" if operator else "")
     query = f"SELECT id FROM public.t WHERE {where}"
     found = refusal(place, workspace, query=query, strategy={"type": "vbd", "variant": "compare"})
-    assert found == (f"the query uses {told}, so that its result changes by itself" if told else "")
+    assert found == (f"the query uses {operator}, so that its result changes by itself" if operator else "")
 
 
 @pytest.mark.parametrize(
@@ -75,10 +78,10 @@ def test_an_operator_of_one_s_own(place: Place, workspace: Path, kind: str, told
     ],
 )
 def test_a_text_that_is_the_present_time(place: Place, workspace: Path, where: str, moment: str) -> None:
-    """By timestamp nobody would see rows enter and leave, nor does a query's result stay as it is."""
+    """By timestamp, rows would enter and leave unseen; a query's result would change by itself."""
     place.sql(TABLE)
-    told = refusal(place, workspace, table="public.t", where=where, strategy=TS)
-    assert told.split(";")[0] == (f"the restriction uses {moment}, {MOVES}" if moment else "")
+    message = refusal(place, workspace, table="public.t", where=where, strategy=TS)
+    assert message.split(";")[0] == (f"the restriction uses {moment}, {MOVES}" if moment else "")
     query = f"SELECT id, 'now' AS label FROM public.t WHERE {where}"
-    told = refusal(place, workspace, query=query, strategy={"type": "vbd", "variant": "compare"})
-    assert told == (f"the query uses {moment}, {MOVING}" if moment else "")
+    message = refusal(place, workspace, query=query, strategy={"type": "vbd", "variant": "compare"})
+    assert message == (f"the query uses {moment}, {MOVING}" if moment else "")

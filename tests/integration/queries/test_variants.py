@@ -1,4 +1,7 @@
-"""Drawn queries under every variant: what each accepts is exact after each poll, what it refuses has a reason."""
+"""Drawn queries under every variant.
+
+Polls of accepted ones are exact, refusals have a reason.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ REASON = "computes its key column"
 
 
 def variants(rng: Random, place: Place, drawn: DrawnQuery, tables: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    """Every variant as configuration; of delta with timestamps in all tables, and in some."""
+    """Return every variant as configuration; delta with timestamps in all tables, and in some."""
     read = [t for t in tables if f".{t} " in drawn.text]
     return {
         "compare": {"type": "vbd", "variant": "compare"},
@@ -35,7 +38,7 @@ def variants(rng: Random, place: Place, drawn: DrawnQuery, tables: tuple[str, ..
 
 
 def run(seed: int, place: Place, folder: Path, spark: SparkSession, queries: int, rounds: int) -> Counter[str]:
-    """Streams of every variant over one history; how many events of each kind came, and what was refused."""
+    """Poll streams of every variant over one history; return events by kind, and refusals."""
     rng = Random(seed)
     schema = DrawnSchema.made(rng, place)
     draw = Queries(rng, schema)
@@ -45,9 +48,9 @@ def run(seed: int, place: Place, folder: Path, spark: SparkSession, queries: int
         for n, one in enumerate(asked)
         for variant, strategy in variants(rng, place, one, schema.tables).items()
     }
-    told = [{**stream(name, one, how), "baseline": "events"} for name, (one, how) in named.items()]
+    tables = [{**stream(name, one, how), "baseline": "events"} for name, (one, how) in named.items()]
     found: Counter[str] = Counter()
-    with opened(config(place.url, *told), folder, spark) as project:
+    with opened(config(place.url, *tables), folder, spark) as project:
         results = {name: Result(place, folder, name, one.text) for name, (one, _) in named.items()}
         for name in list(results):
             try:
@@ -86,7 +89,7 @@ def test_every_variant_is_exact_in_many_histories(
 
 @over(elsewhere=[])
 def test_distinct_on_takes_the_row_that_its_order_names(place: Place, workspace: Path, spark: SparkSession) -> None:
-    """An ORDER BY that says which rows the result has is no ornament, with a LIMIT or without."""
+    """An ORDER BY that selects the rows of the result matters, with a LIMIT or without."""
     place.sql(
         "CREATE TABLE t (id integer PRIMARY KEY, g integer NOT NULL); INSERT INTO t VALUES (1, 1), (2, 1), (3, 2)"
     )

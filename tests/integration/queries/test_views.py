@@ -1,4 +1,7 @@
-"""Queries over views: their definitions stand in their places, and a changed one stops the stream."""
+"""Queries over views: a view is replaced by its definition.
+
+A changed definition stops the stream.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ QUERIES = {
     "deep": 'SELECT "Region", COUNT(n) AS n, SUM(quantity) AS q FROM public."Both" GROUP BY "Region"',
     "twice": "SELECT e.what, e.id FROM public.either AS e WHERE e.id IN (SELECT id FROM public.big WHERE amount > 40)",
 }
-KEYS = {"deep": ["Region"], "twice": ["what", "id"]}  # of the others the definitions prove one
+KEYS = {"deep": ["Region"], "twice": ["what", "id"]}  # the definitions prove a key of the others
 POLLED = ("grouped", "deep", "twice")
 PROVEN = {"plain": ("id",), "joined": ("id",), "grouped": ("region",)}
 NOW = "clock_timestamp()"
@@ -62,16 +65,16 @@ CHANGES = (
 
 
 def configured(place: Place, *names: str, variant: str = "delta", **more: Any) -> dict[str, Any]:
-    """Streams of queries, with timestamps of the tables behind the views."""
+    """Return streams of queries, with timestamps of the tables behind the views."""
     strategy: dict[str, Any] = {"type": "vbd", "variant": variant}
-    told = []
+    tables = []
     for name in names:
         query = QUERIES.get(name, name)
         if variant in ("delta", "auto"):
             stamps = {"kept.orders": "at"} | ({} if name == "plain" else {"kept.lines": "at"})
             strategy = {**strategy, "timestamps": stamps, "deletes": {"every": "1ms"}}
         key = {"key": KEYS[name]} if name in KEYS else {}
-        told.append(
+        tables.append(
             {
                 "name": name if name in QUERIES else "q",
                 "query": query,
@@ -81,7 +84,7 @@ def configured(place: Place, *names: str, variant: str = "delta", **more: Any) -
                 **more,
             }
         )
-    return config(place.url, *told)
+    return config(place.url, *tables)
 
 
 @pytest.fixture
@@ -92,7 +95,7 @@ def views(place: Place) -> Iterator[Place]:
 
 
 def found(project: qbcd.Project, name: str) -> dict[str, int]:
-    """Events by op of one poll."""
+    """Poll once; return the events by op."""
     return {op: n for d in detect(project, name) if d.header for op, n in d.header.counts.items()}
 
 
@@ -115,7 +118,7 @@ def test_after_each_poll_the_replica_is_the_result(views: Place, workspace: Path
 
 @pytest.mark.parametrize("variant", ["delta", "compare"])
 def test_a_replaced_view_stops_the_stream(views: Place, workspace: Path, variant: str) -> None:
-    """Also one behind another, and one that is replaced while a poll is under way."""
+    """Also a view behind another one, and one that is replaced during a poll."""
     before = views.sql("SELECT pg_get_viewdef('many'::regclass)")[0][0]
     other = (
         "CREATE OR REPLACE VIEW many AS SELECT order_id, COUNT(*) AS n, SUM(quantity) AS quantity FROM kept.lines "
@@ -134,8 +137,8 @@ def test_a_replaced_view_stops_the_stream(views: Place, workspace: Path, variant
             with pytest.raises(SchemaChanged) as caught:
                 step()
             assert "view public.many, which the query reads, has another definition now" in caught.value.what
-        told = [str(finding) for finding in project.check() if finding.stream == "deep"]
-        assert any("view public.many, which the query reads, has another definition now" in text for text in told)
+        findings = [str(finding) for finding in project.check() if finding.stream == "deep"]
+        assert any("view public.many, which the query reads, has another definition now" in text for text in findings)
         assert found(project, "plain") == {}, "it does not read that view"
         views.sql(f"CREATE OR REPLACE VIEW many AS {before}")
         assert found(project, "deep") == {}
@@ -147,7 +150,7 @@ def test_a_replaced_view_stops_the_stream(views: Place, workspace: Path, variant
 def test_ddl_waits_for_a_poll_at_views_and_behind_them(views: Place, workspace: Path) -> None:
     barred = []
 
-    def told(what: str) -> None:
+    def progress(what: str) -> None:
         if what.startswith("computing"):
             for ddl in (
                 "ALTER TABLE kept.orders ADD COLUMN more integer",
@@ -162,13 +165,13 @@ def test_ddl_waits_for_a_poll_at_views_and_behind_them(views: Place, workspace: 
         project.stream("deep").prepare()
         views.sql(CHANGES[0])
         work = assembly_of(project).open_stream("deep")
-        work.site.context.progress = told
+        work.site.context.progress = progress
         with work.site.context.hold() as held:
             list(work.site.detect(plan_of(work, held.row)[0], work.settings, held))
     assert len(barred) == 3
 
 
-# A view, and why what reads it is refused under delta.
+# A view, and the reason why delta refuses a query over it.
 REFUSED = {
     "CREATE VIEW v AS SELECT id, region FROM kept.orders ORDER BY id LIMIT 3": "the query reads view public.v, which keeps some rows only (LIMIT)",
     "CREATE VIEW w AS SELECT id, rank() OVER (ORDER BY amount) AS region FROM kept.orders; "
@@ -196,7 +199,7 @@ READS = "SELECT v.id, v.region FROM public.v AS v"
 
 
 def test_refused_by_the_view_s_name(views: Place, workspace: Path) -> None:
-    """Under auto it is compared instead, and `check` says why."""
+    """Under auto the query is compared instead, and `check` names the reason."""
     for number, (made, why) in enumerate(REFUSED.items()):
         views.sql(f"DROP VIEW IF EXISTS v, w; {made}")
         data = configured(views, READS, key=["id"])
@@ -207,8 +210,8 @@ def test_refused_by_the_view_s_name(views: Place, workspace: Path) -> None:
             project.stream("q").prepare()
         assert why in caught.value.what, made
         with opened(auto, workspace / str(number)) as project:
-            told = [str(finding) for finding in project.check()]
-            assert any("variant compare" in text and why in text for text in told), (why, told)
+            findings = [str(finding) for finding in project.check()]
+            assert any("variant compare" in text and why in text for text in findings), (why, findings)
 
 
 def test_a_view_that_changes_by_itself_is_refused_by_every_variant(views: Place, workspace: Path) -> None:
@@ -222,20 +225,20 @@ def test_a_view_that_changes_by_itself_is_refused_by_every_variant(views: Place,
             assert f"the query reads view {name}, which uses {what}" in caught.value.what
 
 
-def test_what_may_change_by_itself_in_a_view_is_told(views: Place, workspace: Path) -> None:
+def test_unstable_parts_of_a_view_are_reported(views: Place, workspace: Path) -> None:
     views.sql(
         "CREATE VIEW v AS SELECT id, string_agg(region, ',') OVER (ORDER BY id) AS region FROM kept.orders; "
         "CREATE VIEW w AS SELECT id, @ customer AS region FROM kept.orders"
     )
     query = "SELECT v.id, w.region FROM public.v AS v JOIN public.w AS w ON w.id = v.id"
     with opened(configured(views, query, variant="compare", key=["id"]), workspace) as project:
-        told = [str(finding) for finding in project.check()]
-    assert any("over public.v (a view of kept.orders), public.w" in text for text in told)
-    assert any("view public.v: window functions" in text for text in told)
-    assert any("view public.w holds a placeholder or a variable" in text for text in told)
+        findings = [str(finding) for finding in project.check()]
+    assert any("over public.v (a view of kept.orders), public.w" in text for text in findings)
+    assert any("view public.v: window functions" in text for text in findings)
+    assert any("view public.w holds a placeholder or a variable" in text for text in findings)
 
 
-def test_the_role_needs_what_stands_behind_a_view(views: Place, workspace: Path) -> None:
+def test_the_role_needs_rights_on_tables_behind_a_view(views: Place, workspace: Path) -> None:
     with views.user() as role:
         views.sql(
             f"GRANT USAGE ON SCHEMA public TO {role}; GRANT CREATE ON DATABASE {views.name} TO {role}; "
@@ -274,7 +277,7 @@ def test_the_role_needs_what_stands_behind_a_view(views: Place, workspace: Path)
 
 
 @pytest.mark.campaign
-def test_a_replaced_view_stops_a_stream_under_spark(views: Place, workspace: Path, spark: SparkSession) -> None:
+def test_a_replaced_view_stops_a_stream_with_a_lake_replica(views: Place, workspace: Path, spark: SparkSession) -> None:
     with opened(configured(views, "plain", variant="checksum"), workspace, spark) as project:
         project.stream("plain").prepare()
         work = assembly_of(project).open_stream("plain")

@@ -1,4 +1,7 @@
-"""Refusals at the command line: one line on stderr, no traceback, and the exit code of its class."""
+"""Refusals at the command line.
+
+One line on stderr, no traceback, the exit code of the class.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def place(server: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def qbcd(place: Place, *arguments: str, url: str = "", **table: Any) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of a command on a file with one stream of mds."""
+    """Return exit code, stdout and stderr of a command on a file with one stream of mds."""
     data = config(url or place.admin, {"name": "orders", "table": "public.orders", "strategy": "mds", **table})
     del data["defaults"]["guards"]
     (place.folder / "qbcd.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
@@ -71,8 +74,8 @@ def test_a_guard_says_how_to_go_on(place: Place) -> None:
         code, out, said = qbcd(place, "run", "--once", "--json")
     assert code == 3
     assert said == f"error: stream orders: {what} ({remedy})\n"
-    told = json.loads(out)
-    assert (told["error"], told["remedy"], told["exit_code"]) == (what, remedy, 3)
+    result = json.loads(out)
+    assert (result["error"], result["remedy"], result["exit_code"]) == (what, remedy, 3)
     code, out, said = qbcd(place, "check", key=["x"])
     assert code == 3
     assert "error: stream orders: key is fixed at prepare, and was changed in the configuration since: key was " in said

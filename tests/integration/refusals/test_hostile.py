@@ -1,4 +1,4 @@
-"""Hostile names and hostile session settings: nothing is executed that they spell, and no event comes of them."""
+"""Hostile names and session settings: nothing in them is executed, and they make no event."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_hostile_settings_of_the_role_make_no_event(place: Place, spark: SparkSe
                 place.sql("; ".join(f"ALTER ROLE {role} SET {setting}" for setting in half))
                 for name in names:
                     assert polled(project, name) == [], half
-            # rows travel under the same settings, by Spark's sessions too
+            # Spark's sessions have the same settings
             place.sql("UPDATE typed SET s = 'changed' WHERE id = 3")
             for name in names:
                 assert polled(project, name) == [{"u": 1}]

@@ -1,4 +1,4 @@
-"""A machine without driver, without Java, or with a Spark session that cannot serve: said once, nothing moved."""
+"""A machine without driver or Java, or with an unfit Spark session: one message, no change."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def opened(place: Place, session: SparkSession | None = None, **more: Any) -> qb
 
 
 def no_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hides the run's Spark session, so that one would have to be started, and keeps one from being started."""
+    """Hide the run's Spark session, and prevent the start of one."""
     monkeypatch.setattr(qbcd.spark.provider, "running_session", lambda: None)
     monkeypatch.setattr(qbcd.spark.provider, "create_session", lambda settings, drivers: pytest.fail("started"))
 
@@ -68,12 +68,10 @@ def test_no_driver_jar_anywhere(place: Place, tmp_path: Path, monkeypatch: pytes
         f"  - Maven {driver.maven}",
         "  - package libpostgresql-jdbc-java",
     ]
-    assert lines[-1] == (
-        f" (any one of these will do; by hand: put {driver.maven} from Maven into TMP/cache/qbcd/jars)"
-    )
+    assert lines[-1] == (f" (one of these is enough; by hand: put {driver.maven} from Maven into TMP/cache/qbcd/jars)")
 
 
-def test_a_configured_jar_that_is_none(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_configured_jar_that_is_not_a_jar(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     no_session(monkeypatch)
     jar = tmp_path / "driver.jar"
     jar.write_text("no jar")
@@ -159,7 +157,7 @@ def test_a_session_in_another_time_zone(place: Place, spark: SparkSession) -> No
     with opened(place, other) as project:
         assert assembly_of(project).state.project_id
         message = (
-            "the Spark session handed in has spark.sql.session.timeZone Europe/Berlin, not UTC: timestamps would "
+            "the Spark session passed to qbcd has spark.sql.session.timeZone Europe/Berlin, not UTC: timestamps would "
             'shift (spark.conf.set("spark.sql.session.timeZone", "UTC"))'
         )
         assert place.refused(project.stream("id_rcs").prepare, Refused, 3) == message
@@ -171,8 +169,8 @@ def test_a_session_without_the_driver(place: Place, spark: SparkSession, monkeyp
     with opened(place, spark) as project:
         assert assembly_of(project).state.project_id
         message = (
-            "the Spark session handed in cannot load the JDBC driver org.postgresql.Driver "
-            "(start it with spark.jars (or spark.jars.packages) naming the driver)"
+            "the Spark session passed to qbcd cannot load the JDBC driver org.postgresql.Driver "
+            "(start it with the driver in spark.jars or spark.jars.packages)"
         )
         assert place.refused(project.stream("id_rcs").prepare, Refused, 3) == message
         assert checked(project) == [message]
@@ -187,7 +185,7 @@ def test_a_fit_session_and_none_at_all_are_no_finding(place: Place, spark: Spark
 def test_an_error_while_spark_is_needed_leaves_the_stream_as_it_was(
     place: Place, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Prepared well; then the driver is gone when rows must travel, and the next poll finds the same change."""
+    """The driver is missing only when rows must travel; the next poll finds the same change."""
     with opened(place, spark) as project:
         project.stream("id_rcs").prepare()
         place.sql("UPDATE orders SET x = 'changed' WHERE id = 1")

@@ -50,13 +50,13 @@ def place(server: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def refused(place: Place, kind: type[QbcdError], code: int, **table: Any) -> str:
-    """The message with which `prepare` of a stream, configured in a file, is refused."""
+    """Return the message with which `prepare` of a stream, configured in a file, is refused."""
     path = place.folder / "qbcd.yaml"
     written = config(place.admin, {"name": "s", "table": "public.orders", "strategy": "mds", **table})
     path.write_text(yaml.safe_dump(written, sort_keys=False))
     lines = path.read_text().splitlines()
     with qbcd.open(path) as project:
-        assert assembly_of(project).state.project_id  # the state database is there before and after
+        assert assembly_of(project).state.project_id  # the state database exists before and after
         message = place.refused(project.stream("s").prepare, kind, code)
     where, _, _ = message.partition(": ")
     assert where.startswith("qbcd.yaml:")
@@ -97,7 +97,7 @@ def refused(place: Place, kind: type[QbcdError], code: int, **table: Any) -> str
         ),
     ],
 )
-def test_what_the_catalog_does_not_know(place: Place, table: dict[str, Any], message: str) -> None:
+def test_names_that_the_catalog_does_not_have(place: Place, table: dict[str, Any], message: str) -> None:
     assert refused(place, ConfigError, 2, **table) == message
 
 
@@ -115,18 +115,18 @@ def test_what_the_catalog_does_not_know(place: Place, table: dict[str, Any], mes
         ({"key": ["b"]}, f"column 'b' cannot be part of a key: box {UNORDERED}"),
         (
             {"key": ["id", "js"]},
-            "column 'js' cannot be part of a key: jsonb equates values of different text, and qbcd has no binary "
-            "identity for them (choose other key columns)",
+            "column 'js' cannot be part of a key: equal jsonb values can have different texts, and qbcd has no "
+            "binary identity for them (choose other key columns)",
         ),
         (
             {"key": ["i"]},
-            "column 'i' cannot be part of a key: interval equates values of different text, and qbcd has no binary "
-            "identity for them (choose other key columns)",
+            "column 'i' cannot be part of a key: equal interval values can have different texts, and qbcd has no "
+            "binary identity for them (choose other key columns)",
         ),
         (
             {"key": ["a"]},
-            "column 'a' cannot be part of a key: integer[] equates values of different text, and qbcd has no binary "
-            "identity for them (choose other key columns)",
+            "column 'a' cannot be part of a key: equal integer[] values can have different texts, and qbcd has no "
+            "binary identity for them (choose other key columns)",
         ),
     ],
 )
@@ -245,7 +245,9 @@ def test_a_restriction_that_only_looks_odd_is_taken(place: Place, where: str) ->
         ),
     ],
 )
-def test_what_the_file_may_not_say(place: Place, old: str, new: str, kind: type[ConfigError], message: str) -> None:
+def test_configurations_that_are_refused(
+    place: Place, old: str, new: str, kind: type[ConfigError], message: str
+) -> None:
     path = Path(place.folder, "qbcd.yaml")
     table = {"name": "s", "table": "public.orders", "strategy": "mds"}
     path.write_text(yaml.safe_dump(config(place.admin, table), sort_keys=False).replace(old, new))
@@ -255,7 +257,7 @@ def test_what_the_file_may_not_say(place: Place, old: str, new: str, kind: type[
 def test_a_restriction_on_a_type_whose_operators_lie_outside_the_catalog(
     database: str, spark: SparkSession, workspace: Path
 ) -> None:
-    """Under qbcd's own search_path a citext would silently compare as text, so case would decide."""
+    """With qbcd's own search_path a citext would compare as text, and case would matter."""
     sql(
         database,
         "CREATE EXTENSION citext; CREATE TABLE words (id int PRIMARY KEY, word citext); "

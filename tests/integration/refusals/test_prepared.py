@@ -1,4 +1,4 @@
-"""A prepared stream refuses what would make its next poll lie, moves nothing, and goes on once the cause is gone."""
+"""A prepared stream refuses a wrong next poll, changes nothing, and goes on after the fix."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ CREATE TABLE loose (k int, part int, x text); INSERT INTO loose SELECT i, i, 'x'
 RESET = "qbcd reset STREAM, then prepare it again; or undo the change at the source"
 
 
-def gone(column: str) -> str:
+def missing(column: str) -> str:
     """Return the message about a captured column that no longer exists."""
     return f"captured column '{column}' of public.orders does not exist any more (dropped or renamed)"
 
 
 def leaving_out(column: str) -> str:
-    """The remedy where another set of columns would help as well."""
+    """Return the remedy where another set of columns would help as well."""
     return f"{RESET}; or leave {column} out by `columns` or `exclude`"
 
 
@@ -44,7 +44,10 @@ def place(server: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def written(place: Place, **more: Any) -> dict[str, Any]:
-    """Streams <strategy> over orders and <strategy>_loose over loose; `more` goes into the former."""
+    """Return streams <strategy> over orders and <strategy>_loose over loose.
+
+    `more` extends the former.
+    """
     tables = [{"name": s, "table": "public.orders", "strategy": s, **more} for s in STRATEGIES]
     loose = [{"name": f"{s}_loose", "table": "public.loose", "key": ["k", "part"], "strategy": s} for s in STRATEGIES]
     data = config(place.admin, *tables, *loose)
@@ -66,7 +69,7 @@ def stream(request: pytest.FixtureRequest) -> str:
 
 
 def refused_while(place: Place, project: qbcd.Project, stream: str, kind: type[QbcdError], do: str, undo: str) -> str:
-    """The message of a poll after SQL `do`; after SQL `undo` the stream goes on and finds nothing."""
+    """Return the message of a poll after SQL `do`; after SQL `undo` the stream finds nothing."""
     place.sql(do)
     try:
         message = place.refused(lambda: polled(project, stream), kind, 3)
@@ -84,12 +87,12 @@ def refused_while(place: Place, project: qbcd.Project, stream: str, kind: type[Q
         (
             "ALTER TABLE orders DROP COLUMN note",
             "ALTER TABLE orders ADD COLUMN note text",
-            f"stream STREAM: {gone('note')} ({leaving_out('note')})",
+            f"stream STREAM: {missing('note')} ({leaving_out('note')})",
         ),
         (
             "ALTER TABLE orders RENAME COLUMN region TO area",
             "ALTER TABLE orders RENAME COLUMN area TO region",
-            f"stream STREAM: {gone('region')} ({leaving_out('region')})",
+            f"stream STREAM: {missing('region')} ({leaving_out('region')})",
         ),
         (
             "ALTER TABLE orders ALTER COLUMN amount TYPE numeric(12,2)",
@@ -111,7 +114,7 @@ def refused_while(place: Place, project: qbcd.Project, stream: str, kind: type[Q
         (
             "ALTER TABLE orders RENAME COLUMN id TO order_id",
             "ALTER TABLE orders RENAME COLUMN order_id TO id",
-            f"stream STREAM: {gone('id')} ({RESET})",
+            f"stream STREAM: {missing('id')} ({RESET})",
         ),
         (
             "ALTER TABLE orders RENAME TO orders_of_old",
@@ -148,7 +151,7 @@ def test_a_key_that_lost_its_constraint_is_counted_from_then_on(
 @pytest.mark.parametrize(
     ("do", "undo"),
     [
-        (  # the columns stand in another order
+        (  # the columns are in another order
             "ALTER TABLE orders DROP COLUMN note; ALTER TABLE orders RENAME amount TO old;"
             "ALTER TABLE orders ADD note text, ADD amount numeric(10,2); UPDATE orders SET amount = old;"
             "ALTER TABLE orders DROP old",
@@ -160,7 +163,7 @@ def test_a_key_that_lost_its_constraint_is_counted_from_then_on(
         ),
     ],
 )
-def test_a_table_that_was_made_anew_around_the_same_columns_is_no_change(
+def test_a_recreated_table_with_the_same_columns_is_no_change(
     place: Place, project: qbcd.Project, stream: str, do: str, undo: str
 ) -> None:
     place.sql(do)
@@ -227,14 +230,15 @@ def test_a_second_poller(place: Place, project: qbcd.Project, stream: str) -> No
     before, _, after = message.partition("process ")
     assert before == f"stream {stream}: "
     assert after.partition(" works ")[2] in (
-        f"on this stream; its lease ends in {s} s unless renewed (let one process poll it, or end the other one)"
+        f"on this stream; its lease ends in {s} s unless renewed "
+        "(let only one process poll it: wait for the other one, or end it)"
         for s in (59, 60)
     )
     assert polled(project, stream) == []
 
 
 def test_another_project(place: Place, project: qbcd.Project, stream: str) -> None:
-    """Its own state database; only schema qbcd of the source is shared."""
+    """It has its own state database; only schema qbcd of the source is shared."""
     data = {**written(place), "state": "sqlite:///other.db"}
     with qbcd.Project.from_dict(data, base_dir=place.folder) as other:
         assert assembly_of(other).state.project_id
@@ -258,7 +262,9 @@ def test_another_project(place: Place, project: qbcd.Project, stream: str) -> No
         ("INSERT INTO loose VALUES (NULL, NULL, 'null')", "DELETE FROM loose WHERE x = 'null'"),
     ],
 )
-def test_keys_that_went_bad_after_prepare(place: Place, project: qbcd.Project, stream: str, do: str, undo: str) -> None:
+def test_keys_that_became_invalid_after_prepare(
+    place: Place, project: qbcd.Project, stream: str, do: str, undo: str
+) -> None:
     assert refused_while(place, project, f"{stream}_loose", UnsafeKey, do, undo) == (
         "stream STREAM: key (k, part) has duplicate or NULL values in public.loose "
         "(choose a key that is unique and never NULL, or fix the rows)"
@@ -271,7 +277,7 @@ def test_guards_stop_emptied_sources_and_mass_deletes_and_are_lifted_once(
     confirm = f"nothing was changed; if this is right: qbcd run {stream} --once --accept-deletes"
     rows = "SELECT i, 'EU', i FROM generate_series(1, 20) i"
     restore = f"INSERT INTO orders (id, region, amount) {rows} ON CONFLICT DO NOTHING"
-    for _ in range(2):  # confirming lifts the refusal that was seen, and no other
+    for _ in range(2):  # a confirmation lifts only the refusal that was seen
         place.sql("DELETE FROM orders")
         assert place.refused(lambda: polled(project, stream), GuardTripped, 3) == (
             f"stream {stream}: the source is empty now and held 20 rows before, which guards.allow_empty does not "
@@ -292,7 +298,7 @@ def test_guards_stop_emptied_sources_and_mass_deletes_and_are_lifted_once(
     )
     first = again.replace("allows", "allows; nothing was refused before that could be accepted")
     assert place.refused(lambda: polled(project, stream, accept_deletes=True), GuardTripped, 3) == first
-    place.sql("DELETE FROM orders WHERE id = 13")  # more than was seen when it was refused
+    place.sql("DELETE FROM orders WHERE id = 13")  # more than were seen when it was refused
     more = again.replace("6 deletes", "7 deletes").replace("allows", "allows; 6 deletes were refused before, 7 now")
     assert place.refused(lambda: polled(project, stream, accept_deletes=True), GuardTripped, 3) == more
     place.sql(restore)

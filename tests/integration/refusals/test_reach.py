@@ -1,4 +1,4 @@
-"""Sources that cannot be reached, or not this way: one line that says which source, where, and what to look at."""
+"""Unreachable sources: one line that names source, address and what to check."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.support.pg_source import PG
 from tests.support.project import config
 from tests.support.refusals import STRATEGIES, Place, new_place, polled
 
-# put together, so that no traceback shows a line of this file that holds it
+# put together here, so that no traceback shows a line of this file with it
 SECRET = "".join(["c4n", "4ry-", "p@ss:w/rd", "%"])
 LISTED = "(there are cancelSignalTimeout, .. TLS settings belong in the source's url)"
 NETWORK = "(check host, port, network and TLS settings of the source's url)"
@@ -71,7 +71,7 @@ def test_a_host_that_nobody_knows(place: Place) -> None:
     assert message.endswith(NETWORK)
 
 
-def test_a_role_a_database_and_tls_that_are_not_there(place: Place) -> None:
+def test_a_missing_role_a_missing_database_and_missing_tls(place: Place) -> None:
     role = place.url_as("nobody_here")
     assert refused(place, SourceError, role) == (
         'stream s: source shop (HOST): role "nobody_here" does not exist '
@@ -142,7 +142,7 @@ def test_tls_is_the_same_on_both_urls_and_full_off_this_machine(url: str, mode: 
 # -- the password ----------------------------------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def guarding() -> Iterator[EmbeddedPostgres]:
-    """A server of its own that asks members of role `guests` for their passwords, `reader` among them."""
+    """A server of its own that requires a password of members of role `guests`, such as `reader`."""
     with EmbeddedPostgres.start() as own:
         rules = own.directory / "data" / "pg_hba.conf"
         rules.write_text(f"host all +guests {own.host}/32 scram-sha-256\n{rules.read_text()}")
@@ -161,7 +161,7 @@ def guarded(guarding: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFactory
 
 
 def everywhere(folder: Path) -> bytes:
-    """The bytes of all files under `folder`."""
+    """Return the bytes of all files under `folder`."""
     return b"\n".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
@@ -194,7 +194,10 @@ def test_no_command_shows_a_password_or_masks_a_word(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Neither the right one nor a wrong one, in outputs, files and tables; one that is a word hides no such word."""
+    """Neither the right password nor a wrong one is in outputs, files and tables.
+
+    A password that is a word hides no such word.
+    """
     monkeypatch.chdir(workspace)
     server = request.getfixturevalue("guarding" if kind == "postgresql" else "mariadb")
     with places.new_place(server, kind) as there, there.user(password) as user:
@@ -217,11 +220,11 @@ def test_no_command_shows_a_password_or_masks_a_word(
                 codes.append(ran.code)
         kept = everywhere(workspace).decode(errors="replace") + str(there.contents(()))
     assert codes[:4] == [1] * 4
-    assert set(codes[6:10]) <= {2, 3}  # one of the tables is not granted, and so not there for MariaDB
+    assert set(codes[6:10]) <= {2, 3}  # one table is not granted, so it does not exist for MariaDB
     assert "Traceback" in shown
     assert "authentication failed" in shown or "Access denied" in shown
     assert there.table("ordersz") in shown
-    assert "SELECT ON public.ordersz" in shown or kind != "postgresql"
+    assert 'SELECT ON "public"."ordersz"' in shown or kind != "postgresql"
     assert "***" not in shown
     if password == SECRET:
         for spelled in (*spellings(password), "c4n4ry"):
@@ -277,7 +280,10 @@ with qbcd.open("qbcd.yaml") as project:
 
 @pytest.mark.campaign
 def test_the_right_password_is_shown_nowhere_either(guarded: Place, tmp_path: Path) -> None:
-    """A whole run of id_rcs at DEBUG, with events and Spark's event log: what its pages would show."""
+    """Run id_rcs at DEBUG, with events and Spark's event log.
+
+    The log has all that Spark's pages would show.
+    """
     (tmp_path / "log").mkdir()
     settings = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": (tmp_path / "log").as_uri()}
     settings |= {"spark.eventLog.compress": "false"}
@@ -299,7 +305,7 @@ def test_the_right_password_is_shown_nowhere_either(guarded: Place, tmp_path: Pa
     )
     assert done.returncode == 0, done.stderr[-2000:]
     seen = (done.stdout + done.stderr).encode() + everywhere(tmp_path)
-    assert b"JDBCRelation" in seen  # Spark's event log is there and tells of the reads
+    assert b"JDBCRelation" in seen  # Spark's event log exists and has the reads
     assert [path for path in (tmp_path / "out" / "changes").rglob("*.jsonl") if b'"op":"r"' in path.read_bytes()]
     for secret in (*spellings(SECRET), "c4n4ry"):
         assert secret.encode() not in seen

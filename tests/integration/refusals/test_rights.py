@@ -70,37 +70,37 @@ def project_of(place: Place, role: str, strategy: str, spark: SparkSession | Non
             "",
             {},
             "tables[0].table: role ROLE may not SELECT from public.orders (columns id, region, amount) "
-            "(GRANT SELECT ON public.orders TO ROLE)",
+            '(GRANT SELECT ON "public"."orders" TO "ROLE")',
         ),
         (
             "GRANT SELECT (id, region) ON orders TO ROLE",
             {},
             "tables[0].table: role ROLE may not SELECT from public.orders (columns amount) "
-            "(GRANT SELECT ON public.orders TO ROLE)",
+            '(GRANT SELECT ON "public"."orders" TO "ROLE")',
         ),
         (
             "GRANT SELECT (id, region) ON orders TO ROLE",
             {"columns": ["region"]},
             "tables[0].table: role ROLE may read columns of public.orders only, not lock it or see it as a whole "
-            "(GRANT SELECT ON public.orders TO ROLE, or capture a view)",
+            '(GRANT SELECT ON "public"."orders" TO "ROLE", or capture a view)',
         ),
         (
             "GRANT SELECT ON sales.orders TO ROLE",
             {"table": "sales.orders"},
-            "tables[0].table: role ROLE may not use schema sales (GRANT USAGE ON SCHEMA sales TO ROLE)",
+            'tables[0].table: role ROLE may not use schema sales (GRANT USAGE ON SCHEMA "sales" TO "ROLE")',
         ),
         (
             "GRANT SELECT ON orders TO ROLE",
             {"where": "EXISTS (SELECT FROM public.other)"},
             "tables[0].where: source shop (HOST): permission denied for table other "
-            "(grant the role the right that the message names: GRANT SELECT ON other, or ALL where it is qbcd's own)",
+            "(GRANT SELECT ON \"other\" TO the user of the source's url; ALL if it is qbcd's own)",
         ),
         (
             "GRANT SELECT ON orders, owned TO ROLE",
             {"where": "EXISTS (SELECT FROM public.owned)"},
             "tables[0].where: source shop (HOST): row-level security would hide rows: query would be affected by "
             'row-level security policy for table "owned" '
-            "(give the role BYPASSRLS, or capture a view that states which rows it shows)",
+            "(ALTER ROLE .. BYPASSRLS, or capture a view that selects the visible rows)",
         ),
         (
             "GRANT SELECT ON owned TO ROLE",
@@ -110,7 +110,7 @@ def project_of(place: Place, role: str, strategy: str, spark: SparkSession | Non
         ),
     ],
 )
-def test_what_a_role_may_not_read(
+def test_tables_that_a_role_may_not_read(
     place: Place, role: str, strategy: str, granted: str, table: dict[str, Any], message: str
 ) -> None:
     if granted:
@@ -173,7 +173,7 @@ def test_row_security_and_rights_that_change_after_prepare(
         message = place.refused(lambda: polled(project, name), MissingPrivilege, 3)
         assert message.replace(role, "ROLE") == (
             "tables[0].table: role ROLE may not SELECT from public.later (columns id, owner) "
-            "(GRANT SELECT ON public.later TO ROLE)"
+            '(GRANT SELECT ON "public"."later" TO "ROLE")'
         )
         place.sql(f"GRANT SELECT ON later TO {role}; DELETE FROM later WHERE id = 2")
         assert polled(project, name) == [{"d": 1}]

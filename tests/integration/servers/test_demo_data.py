@@ -1,4 +1,4 @@
-"""The demo's data: complete, keyed, in the order of its key, and changed by a day in a known way."""
+"""The demo's data: complete, with keys, ordered by key, and changed by a day in a known way."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def test_two_days_change_what_they_say(loaded: tuple[str, dict[str, int]]) -> No
         {"flights": TableChanges(760, 714, 0), "planes": TableChanges(1, 1, 1), "airlines": TableChanges(0, 1, 1)},
     ):
         with connect(url) as conn:
-            told = flights.apply_day(conn)
+            applied = flights.apply_day(conn)
         after = {table: contents(url, table) for table in KEYS}
-        assert {table: difference(before[table], after[table]) for table in KEYS} == {t: told[t] for t in KEYS}
-        assert told == {table: expected.get(table, TableChanges()) for table in rows}
+        assert {table: difference(before[table], after[table]) for table in KEYS} == {t: applied[t] for t in KEYS}
+        assert applied == {table: expected.get(table, TableChanges()) for table in rows}
         before = after
 
 

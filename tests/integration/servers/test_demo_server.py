@@ -1,4 +1,4 @@
-"""``qbcd demo --serve`` and ``--stop``: a server that outlives its command, one for each user."""
+"""``qbcd demo --serve`` and ``--stop``: a server that outlives its command, one per user."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ def test_a_server_to_try_with(
     finally:
         stopped = run("demo", "--stop")
     assert (stopped.code, "PostgreSQL is stopped" in stopped.err) == (0, True)
-    gone = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=False)
-    assert "Connection refused" in gone.stderr
+    refused = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=False)
+    assert "Connection refused" in refused.stderr
     assert "no server was running" in run("demo", "--stop").err

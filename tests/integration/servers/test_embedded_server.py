@@ -1,4 +1,4 @@
-"""The embedded server: what it promises to the demo and the tests, and that it never outlives its owner."""
+"""The embedded server of demo and tests: its settings, and its end with its owner."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_taken_port_is_tried_elsewhere(server: EmbeddedPostgres, monkeypatch: 
         assert second.port == free
 
 
-def test_a_wrong_setting_tells_the_servers_words() -> None:
+def test_a_wrong_setting_shows_the_servers_message() -> None:
     with pytest.raises(SourceError, match="no_such_parameter"):
         EmbeddedPostgres.start(settings={"no_such_parameter": "x"})
 
@@ -94,7 +94,7 @@ def test_a_used_directory_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_programs_in_a_closed_home_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A virtual environment below a 0700 home: its owner may be root, the server's account then sees nothing of it."""
+    """A virtual environment in a home with mode 0700: only its owner, perhaps root, can read it."""
     installed = server_module._installed_programs()
     package = installed.parent.parent
     with tempfile.TemporaryDirectory() as home:

@@ -1,4 +1,4 @@
-"""The throw-away MariaDB: what it promises to the tests, and that it never outlives its owner."""
+"""The temporary MariaDB of the tests: its settings, and its end with its owner."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except ProcessLookupError:
         return False
-    except FileNotFoundError:  # gone meanwhile, or this system has no /proc
+    except FileNotFoundError:  # it has ended meanwhile, or this system has no /proc
         return not Path("/proc/self").exists()
 
 
@@ -83,7 +83,7 @@ def test_it_runs_as_somebody_other_than_root(mariadb: MariaServer) -> None:
     assert owner == os.geteuid() if os.geteuid() else owner != 0
 
 
-def test_settings_of_ones_own(mariadb: MariaServer) -> None:
+def test_own_settings_of_a_server(mariadb: MariaServer) -> None:
     with MariaServer.start(settings={"max_connections": 17, "innodb_file_per_table": False, "sql_mode": ""}) as other:
         shown = sql(other.url, "SELECT @@global.max_connections, @@global.innodb_file_per_table, @@global.sql_mode")
         assert shown == [(17, 0, "")]
@@ -102,7 +102,7 @@ def test_stop_ends_the_server_and_removes_everything(mariadb: MariaServer, tmp_p
     running.stop()
 
 
-def test_what_was_committed_outlives_kill(mariadb: MariaServer) -> None:
+def test_commits_survive_a_kill(mariadb: MariaServer) -> None:
     with MariaServer.start() as server:
         sql(server.url, "CREATE DATABASE shop; CREATE TABLE shop.t (i int PRIMARY KEY)")
         url = server.url_of("shop")
@@ -168,7 +168,7 @@ def test_a_taken_port_is_tried_elsewhere(mariadb: MariaServer, monkeypatch: pyte
         assert second.port == free
 
 
-def test_a_wrong_setting_tells_the_servers_words(mariadb: MariaServer) -> None:
+def test_a_wrong_setting_shows_the_servers_message(mariadb: MariaServer) -> None:
     with pytest.raises(SourceError, match="no_such_option"):
         MariaServer.start(settings={"no_such_option": "x"})
 
@@ -181,7 +181,10 @@ def test_a_used_directory_is_left_alone(mariadb: MariaServer, tmp_path: Path) ->
 
 
 def test_programs_of_an_installation_elsewhere(mariadb: MariaServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As an unpacked package: a root of its own, found through the variable, with its own texts and tables."""
+    """As of an unpacked package.
+
+    With a root of its own, named by the variable, and its own texts.
+    """
     system = find_programs().server.resolve().parents[1]
     files = ("sbin/mariadbd", "bin/mariadb-install-db", "bin/my_print_defaults", "bin/resolveip", "share/mysql")
     if not all((system / name).exists() for name in files):
@@ -199,7 +202,7 @@ def test_programs_of_an_installation_elsewhere(mariadb: MariaServer, monkeypatch
             assert sql(running.url, "SELECT trim(TRAILING '/' FROM @@basedir)") == [(root,)]
 
 
-def test_no_programs_is_a_skip_that_the_last_lines_tell_of(tmp_path: Path) -> None:
+def test_missing_programs_are_a_skip_in_the_last_lines(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(BIN_VARIABLE, str(tmp_path))
         with pytest.raises(EnvironmentMissing, match="apt-get install mariadb-server-core"):

@@ -1,4 +1,7 @@
-"""Acknowledgements against a real source: sinks that come and go, Python consumers, what polls note. No rows travel."""
+"""Acknowledgements against a real source: new and removed sinks, Python consumers, history.
+
+No rows travel.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ TABLE = "CREATE TABLE t (id int PRIMARY KEY, v text); INSERT INTO t SELECT i, 'o
 
 
 class Kept(Sink):
-    """Keeps the numbers of its batches, or raises what it is told to."""
+    """A sink that keeps the numbers of its batches, or raises a given error."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -34,7 +37,7 @@ class Kept(Sink):
         self.error: Exception | None = None
 
     def check(self) -> None:
-        """Nothing can be wrong with it."""
+        """Accept any configuration."""
 
     def write(self, batch: SinkBatch) -> None:
         if self.error:
@@ -43,7 +46,7 @@ class Kept(Sink):
 
 
 class Shop:
-    """Stream `s` over table `t`, opened again and again with other sinks."""
+    """Stream `s` over table `t`, opened repeatedly with other sinks."""
 
     def __init__(self, url: str, folder: Path, **table: Any) -> None:
         self.url, self.folder, self.table = url, folder, table
@@ -75,7 +78,7 @@ def poll(project: qbcd.Project, **options: Any) -> Outcome:
 
 
 def changed(shop: Shop, project: qbcd.Project) -> Outcome:
-    """A poll that found something; errors are raised."""
+    """Poll and return the outcome, which must have changes; raise errors."""
     shop.change()
     outcome = poll(project)
     if outcome.error:
@@ -91,7 +94,7 @@ def warnings(outcome: Outcome) -> list[str]:
 
 
 def acks(project: qbcd.Project) -> dict[str, tuple[int, bool]]:
-    """By sink, the batch number and whether it stands for a batch that was taken."""
+    """Return by sink the batch number, and True if that batch was delivered."""
     return {
         sink: (ack.seq, bool(ack.fingerprint)) for sink, ack in assembly_of(project).state.acknowledged("s").items()
     }
@@ -162,13 +165,13 @@ def test_a_removed_sink_keeps_its_batches_until_it_is_retired(shop: Shop) -> Non
         project.stream("s").prepare()
         changed(shop, project)
     with shop.open("a") as project:
-        told = "sink b is no longer configured; {} for it: put it back, or qbcd retire s b"
-        assert told.format("1 batch waits") in warnings(changed(shop, project))
-        assert told.format("2 batches wait") in warnings(changed(shop, project))
+        warning = "sink b is no longer configured; {} for it: add it again, or qbcd retire s b"
+        assert warning.format("1 batch waits") in warnings(changed(shop, project))
+        assert warning.format("2 batches wait") in warnings(changed(shop, project))
         assert (kept(project), pending(project)) == ([2, 3], {"b": 2})
-        with pytest.raises(ConfigError, match="sink 'a' is configured for it"):
+        with pytest.raises(ConfigError, match="sink 'a' is still configured"):
             project.stream("s").retire("a")
-        with pytest.raises(ConfigError, match=r"knows no sink 'c' \(it could retire: b\)"):
+        with pytest.raises(ConfigError, match=r"has no sink 'c' \(sinks that can be retired: b\)"):
             project.stream("s").retire("c")
         assert project.stream("s").retire("b") == 2
         assert warnings(poll(project)) == []
@@ -191,7 +194,10 @@ def test_a_sink_that_is_put_back_gets_what_it_missed(shop: Shop) -> None:
 
 @pytest.mark.parametrize("described", [True, False])
 def test_a_sink_that_may_be_put_back_has_to_take_what_waits_for_it(shop: Shop, described: bool) -> None:
-    """Nothing is found that it never could hold, or may be such a sink: else it stands still for good."""
+    """A change that the sink could not hold, or may not be able to hold, is not found.
+
+    It would block the sink for ever.
+    """
     sql(shop.url, "ALTER TABLE t ADD d date")
     shop.b.typed = True
     with shop.open("a", "b") as project:
@@ -226,7 +232,7 @@ def test_retire_on_the_command_line(
     assert cli("retire", "s", "a", "--yes").code == 2
     asked = cli("retire", "s", "b")
     assert (asked.code, "nothing was changed" in asked.err) == (1, True)
-    assert cli("retire", "s", "b").code == 2  # nobody answers any more
+    assert cli("retire", "s", "b").code == 2  # no stream of this name is left
     assert cli("retire", "s", "b", "--yes").out == "s: sink b is retired; 1 batch waited for it\n"
     assert "no longer" not in cli("run", "--once").err
     assert cli("retire", "s", "b", "--yes", "--json").code == 2
@@ -249,7 +255,7 @@ def test_a_consumer_that_is_retired_in_its_own_loop_stays_so(shop: Shop) -> None
         assert acks(project) == {}
 
 
-def test_python_begins_with_what_is_still_there(shop: Shop) -> None:
+def test_python_begins_with_the_stored_batches(shop: Shop) -> None:
     shop.table["baseline"] = "events"
     with shop.open("a") as project:
         project.stream("s").prepare()
@@ -268,14 +274,14 @@ def test_an_empty_poll_registers_python_which_keeps_batches_until_retired(shop: 
         changed(shop, project)
         changed(shop, project)
         assert (kept(project), pending(project)) == ([1, 2], {"python": 2})
-        assert next(project.stream("s").poll()).seq == 1  # not acknowledged: nobody asked for the next one
+        assert next(project.stream("s").poll()).seq == 1  # not acknowledged: the next one was not requested
         assert numbers(project) == [1, 2]
         assert project.stream("s").retire("python") == 0
         changed(shop, project)
         assert (kept(project), set(acks(project))) == ([], {"a"})
 
 
-def test_python_gets_what_was_staged_before_a_refusal_is_raised(shop: Shop) -> None:
+def test_python_gets_staged_batches_before_a_refusal_is_raised(shop: Shop) -> None:
     shop.table["guards"] = {"max_delete_fraction": 0.1}
     with shop.open("a") as project:
         project.stream("s").prepare()
@@ -286,7 +292,7 @@ def test_python_gets_what_was_staged_before_a_refusal_is_raised(shop: Shop) -> N
             take(project, found)
         assert found == [1]
         assert acks(project)["python"] == (1, True)
-        sql(shop.url, "DROP TABLE t")  # the poll fails now; nothing waits
+        sql(shop.url, "DROP TABLE t")  # the poll fails now; no batch waits
         with pytest.raises(Refused):
             numbers(project)
 
@@ -302,11 +308,11 @@ def test_python_gets_nothing_of_a_site_that_went_back(shop: Shop) -> None:
         assert numbers(project) == []
         changed(shop, project)
         assembly_of(project).state.enroll("s", "ahead", project.status()[0].epoch, 9)
-        with pytest.raises(StateConflict, match="gone back: sink 'ahead'"):
+        with pytest.raises(StateConflict, match="the state does not match sink 'ahead'"):
             next(project.stream("s").poll())
 
 
-# -- what polls note ---------------------------------------------------------------------------------------------------
+# -- history of polls -------------------------------------------------------------------------------------------------
 def test_a_history_that_cannot_be_written_ends_nothing(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -342,7 +348,7 @@ def test_a_sink_that_raises_anything_stops_only_itself(shop: Shop) -> None:
         assert shop.a.seen == [1]
 
 
-def test_what_the_user_let_pass_stands_in_the_history(shop: Shop) -> None:
+def test_confirmed_refusals_are_in_the_history(shop: Shop) -> None:
     shop.table["guards"] = {"max_delete_fraction": 0.1}
     with shop.open("a") as project:
         project.stream("s").prepare()

@@ -1,4 +1,4 @@
-"""The SQL of examples/destinations/postgresql, run by `psql` on batches as the sink `jsonl` writes them."""
+"""The SQL of examples/destinations/postgresql, run by `psql` on batches of the sink `jsonl`."""
 
 from __future__ import annotations
 

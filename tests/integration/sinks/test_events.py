@@ -1,4 +1,7 @@
-"""Events made from staged rows: what JSON text and typed columns hold, for every kind of value; and pinned reads."""
+"""Events made from staged rows, as JSON text and typed columns, for every kind.
+
+Pinned reads.
+"""
 
 from __future__ import annotations
 
@@ -73,14 +76,14 @@ def parsed(spark: SparkSession, header: BatchHeader, rows: Sequence[Sequence[Any
 
 
 def inserted(spark: SparkSession, kind: Travel, values: Sequence[Any]) -> list[Any]:
-    """Return what JSON makes of `values`, each in a row of its own."""
+    """Return the JSON of `values`, each in a row of its own."""
     header = header_of([("k", Travel("int64")), ("v", kind)])
     rows = [("c", None, None, i, None, None, None, i, value) for i, value in enumerate(values)]
     return [event["after"]["v"] for event in parsed(spark, header, rows)]
 
 
 def typed(spark: SparkSession, kind: Travel, values: Sequence[Any], cast: str = "") -> list[Any]:
-    """Return `values` as typed columns, seen through `cast`."""
+    """Return `values` as typed columns, read through `cast`."""
     header = header_of([("k", Travel("int64")), ("v", kind)])
     rows = [("c", None, None, i, None, None, None, i, value) for i, value in enumerate(values)]
     found = events(staged_rows(spark, header, rows), header)
@@ -165,12 +168,12 @@ def test_floats_come_back_and_are_short(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("kind", ["float32", "float64"])
-def test_what_no_json_number_can_be_is_a_string(spark: SparkSession, kind: Any) -> None:
+def test_values_without_a_json_number_are_strings(spark: SparkSession, kind: Any) -> None:
     values = [math.nan, math.inf, -math.inf, None]
     assert inserted(spark, Travel(kind), values) == ["NaN", "Infinity", "-Infinity", None]
 
 
-# Kind, wire values, what JSON holds, what the typed column holds; None where a value has no place there.
+# Kind, wire values, values in JSON, values in the typed column; None if a value has no representation there.
 KINDS: list[tuple[Travel, list[Any], list[Any], list[Any]]] = [
     (Travel("boolean"), [True, False, None], [True, False, None], [True, False, None]),
     (Travel("int16"), [-32768, 32767], [-32768, 32767], [-32768, 32767]),
@@ -241,7 +244,7 @@ KINDS: list[tuple[Travel, list[Any], list[Any], list[Any]]] = [
         [[bytearray(b"\x00\xff"), bytearray()]],
     ),
 ]
-# What only JSON can hold: text where a typed column has no place for the value.
+# Values that only JSON can represent, as text.
 UNTYPED: list[tuple[Travel, list[Any], list[Any]]] = [
     (Travel("date"), ["infinity", "0044-03-15 BC"], ["infinity", "0044-03-15 BC"]),
     (Travel("timestamptz"), ["infinity", "2021-03-28T02:30:00.123456Z"], ["infinity", "2021-03-28T02:30:00.123456Z"]),
@@ -250,19 +253,19 @@ UNTYPED: list[tuple[Travel, list[Any], list[Any]]] = [
 
 
 def side_by_side(kinds: Sequence[Travel], values: Sequence[Sequence[Any]]) -> tuple[BatchHeader, list[list[Any]]]:
-    """Every kind as a column of one batch, its values down the rows, NULL where it has no more."""
+    """Return a batch with a column per kind and its values in rows, NULL after the last one."""
     header = header_of([("k", Travel("int64")), *[(f"v{i}", kind) for i, kind in enumerate(kinds)]])
     images = [[i, *row] for i, row in enumerate(zip_longest(*values))]
     return header, [["c", None, None, i, None, *[None] * len(image), *image] for i, image in enumerate(images)]
 
 
 def test_json_of_each_kind(spark: SparkSession) -> None:
-    cases = [(kind, wire, told) for kind, wire, told, _ in KINDS] + UNTYPED
+    cases = [(kind, wire, expected) for kind, wire, expected, _ in KINDS] + UNTYPED
     header, rows = side_by_side([case[0] for case in cases], [case[1] for case in cases])
     found = [event["after"] for event in parsed(spark, header, rows)]
-    for i, (kind, _, told) in enumerate(cases):
-        assert repr([row[f"v{i}"] for row in found][: len(told)]) == repr(told), kind
-        assert all(row[f"v{i}"] is None for row in found[len(told) :]), kind
+    for i, (kind, _, expected) in enumerate(cases):
+        assert repr([row[f"v{i}"] for row in found][: len(expected)]) == repr(expected), kind
+        assert all(row[f"v{i}"] is None for row in found[len(expected) :]), kind
 
 
 def test_typed_value_of_each_kind(spark: SparkSession) -> None:
@@ -360,8 +363,8 @@ def test_fetch_size_that_breaks_pins_is_refused(spark: SparkSession, fetchsize: 
         read_query(spark, "jdbc:postgresql://127.0.0.1/x", options, "select 1")
 
 
-def told(failures: list[BaseException]) -> Any:
-    """An explanation that keeps what it was given."""
+def recording(failures: list[BaseException]) -> Any:
+    """Return an explanation that records its arguments."""
 
     def explain(error: BaseException) -> QbcdError:
         failures.append(error)
@@ -374,7 +377,7 @@ def test_database_error_is_dug_out_of_a_running_job(spark: SparkSession, databas
     failures: list[BaseException] = []
     read = read_query(spark, jdbc_url(database), OPTIONS, "select 1 as a", init=pins("00000000-00000000-1"))
     with pytest.raises(SourceError, match="explained"):
-        explained(read.collect, told(failures))
+        explained(read.collect, recording(failures))
     assert isinstance(failures[0], JdbcFailure)
     assert failures[0].sqlstate in ("22023", "42704")
     assert "snapshot" in failures[0].message
@@ -384,7 +387,7 @@ def test_database_error_is_dug_out_of_a_running_job(spark: SparkSession, databas
 def test_database_error_is_dug_out_of_analysis(spark: SparkSession, database: str) -> None:
     failures: list[BaseException] = []
     with pytest.raises(SourceError, match="explained"):
-        explained(lambda: read_query(spark, jdbc_url(database), OPTIONS, "select no_such from t"), told(failures))
+        explained(lambda: read_query(spark, jdbc_url(database), OPTIONS, "select no_such from t"), recording(failures))
     assert isinstance(failures[0], JdbcFailure)
     assert failures[0].sqlstate == "42P01"
 
@@ -392,7 +395,7 @@ def test_database_error_is_dug_out_of_analysis(spark: SparkSession, database: st
 def test_errors_of_others_pass(spark: SparkSession) -> None:
     failures: list[BaseException] = []
     with pytest.raises(Exception, match="RAISED"):
-        explained(lambda: spark.sql("select raise_error('own')").collect(), told(failures))
+        explained(lambda: spark.sql("select raise_error('own')").collect(), recording(failures))
     assert not failures
     assert jdbc_failure(ValueError("x")) is None
 

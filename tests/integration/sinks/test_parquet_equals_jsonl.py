@@ -1,5 +1,6 @@
-"""The same batch in both file sinks has equal values, typed as docs/design/interface.md#types says; what no type can
-hold is refused.
+"""The same batch has equal values in both file sinks; values without a type are refused.
+
+Types are those of docs/design/interface.md#types.
 """
 
 from __future__ import annotations
@@ -83,10 +84,10 @@ def table(database: str) -> str:
     return database
 
 
-def told(value: Any) -> Any:
-    """A typed value as the type table says that JSON shows it."""
+def as_json_value(value: Any) -> Any:
+    """Return a typed value as JSON shows it according to the type table."""
     if isinstance(value, list):
-        return [told(v) for v in value]
+        return [as_json_value(v) for v in value]
     if isinstance(value, Decimal):
         return format(value, "f")
     if isinstance(value, (bytes, bytearray)):
@@ -99,7 +100,10 @@ def told(value: Any) -> Any:
 
 
 def typed_events(spark: SparkSession, folder: Path, stream: str) -> list[dict[str, Any]]:
-    """The Parquet events of a stream in order, values as JSON would show them; timestamps were made text by Spark."""
+    """Return the Parquet events of a stream in order, with values as in JSON.
+
+    Spark makes timestamps texts.
+    """
     parts = sorted((folder / stream).glob("epoch=*/batch_seq=*"), key=lambda p: int(p.name.split("=")[1]))
     assert all((p / "_SUCCESS").is_file() for p in parts)
     found = []
@@ -121,7 +125,10 @@ def typed_events(spark: SparkSession, folder: Path, stream: str) -> list[dict[st
         ).collect()
         made = [r.asDict(recursive=True) for r in rows]
         found += sorted(made, key=lambda e: int(e["event_id"].rsplit(":", 1)[1]))
-    return [{k: {n: told(v) for n, v in x.items()} if isinstance(x, dict) else x for k, x in e.items()} for e in found]
+    return [
+        {k: {n: as_json_value(v) for n, v in x.items()} if isinstance(x, dict) else x for k, x in e.items()}
+        for e in found
+    ]
 
 
 def named(side: str, name: str, text: dict[str, str]) -> str:
@@ -140,14 +147,17 @@ def test_both_sinks_have_equal_values(table: str, workspace: Path, spark: SparkS
         sql(table, "DELETE FROM t WHERE id < 2")
         poll(project, *STREAMS)
     for name in STREAMS:
-        told_events, typed = events(workspace / "out/changes", name), typed_events(spark, workspace / "out/lake", name)
-        assert len(told_events) == 9
-        for one, two in zip(told_events, typed, strict=True):
+        json_events, typed = events(workspace / "out/changes", name), typed_events(spark, workspace / "out/lake", name)
+        assert len(json_events) == 9
+        for one, two in zip(json_events, typed, strict=True):
             assert shorter(one) == shorter(two), name
 
 
 def shorter(event: dict[str, Any]) -> dict[str, Any]:
-    """With floats of single precision as such: JSON has their shortest text, Python widens Parquet's."""
+    """Replace floats of single precision by their shortest text, as in JSON.
+
+    Python widens Parquet's.
+    """
     made = dict(event)
     for side in ("before", "after"):
         if event[side] and isinstance(event[side]["f4"], float):
@@ -203,7 +213,7 @@ def test_values_that_no_type_can_hold_are_refused(
 
 
 def test_old_values_that_no_type_can_hold_are_refused(table: str, workspace: Path, spark: SparkSession) -> None:
-    """They came while no sink minded; the first typed one could not take the events that speak of them."""
+    """They were captured before the typed sink existed; it could not take events with them."""
     plain = {"changes": SINKS["changes"]}
     with opened(config(table, *streams(*STREAMS), sinks=plain), workspace, spark) as project:
         for column, value in TOO_FAR[::3]:
@@ -213,8 +223,8 @@ def test_old_values_that_no_type_can_hold_are_refused(table: str, workspace: Pat
             project.stream(name).prepare()
     with opened(config(table, *streams(*STREAMS), sinks=SINKS), workspace, spark) as project:
         before = marks(project)
-        gone = ", ".join(f"{column} = NULL" for column, _ in TOO_FAR[::3])
-        for change in (f"UPDATE t SET {gone} WHERE id = 2", "DELETE FROM t WHERE id = 3"):
+        nulls = ", ".join(f"{column} = NULL" for column, _ in TOO_FAR[::3])
+        for change in (f"UPDATE t SET {nulls} WHERE id = 2", "DELETE FROM t WHERE id = 3"):
             sql(table, change)
             for name in STREAMS:
                 with pytest.raises(Refused, match=f"column '{TOO_FAR[0][0]}' holds a value that a typed sink cannot"):
@@ -241,7 +251,9 @@ def test_a_consumer_in_python_that_begins_late(table: str, workspace: Path, spar
                 if batch.seq > 2:
                     taken += [row.after.d for row in batch.events.collect()]
                     continue
-                said = f"batch {batch.header.epoch}/{batch.seq}, which was found before .* column 'd'.*pass it over"
+                said = (
+                    f"batch {batch.header.epoch}/{batch.seq} is older than this consumer .* column 'd'.*skip the batch"
+                )
                 with pytest.raises(Refused, match=said):
                     batch.events.collect()
             assert taken == [dt.date(2024, 3, 1)]

@@ -1,4 +1,7 @@
-"""The built-in sinks on real files: what they write, and that every batch is there once, whatever died before."""
+"""The built-in sinks on real files.
+
+Their content, and each batch exactly once after a crash.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ def no_hooks() -> Iterator[None]:
 
 
 def batch_of(spark: SparkSession, rows: int = 5, **header: Any) -> SinkBatch:
-    """A batch whose rows come in the wrong order: a delete, an update, then inserts."""
+    """Return a batch whose rows are in the wrong order: a delete, an update, then inserts."""
     made = header_of(COLUMNS, counts={"d": 1, "u": 1, "c": rows - 2}, **header)
     wire: list[list[Any]] = [
         ["d", None, None, 0, None, 0, "gone", "1.00", None, None, None],
@@ -60,7 +63,7 @@ def no_rows() -> DataFrame:
 
 
 def again(batch: SinkBatch, **changes: Any) -> SinkBatch:
-    """The same batch handed over once more, with a stage that must not be read."""
+    """Return the same batch again, with a stage that must not be read."""
     return SinkBatch(replace(batch.header, **changes), no_rows)
 
 
@@ -129,7 +132,7 @@ def test_jsonl_refuses_another_batch_of_the_same_number(spark: SparkSession, jso
 
 
 @pytest.mark.parametrize("left", ["torn", "torn with sidecar", "sidecar only", "torn sidecar", "temporary"])
-def test_jsonl_writes_an_incomplete_attempt_anew(spark: SparkSession, jsonl: JsonlSink, left: str) -> None:
+def test_jsonl_writes_an_incomplete_attempt_again(spark: SparkSession, jsonl: JsonlSink, left: str) -> None:
     batch = batch_of(spark, seq=7)
     jsonl.write(batch)
     folder = jsonl.path / "orders"
@@ -165,8 +168,8 @@ def test_jsonl_attempt_that_stops_half_way_shows_nothing(spark: SparkSession, js
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
-def test_what_a_dying_attempt_still_writes_to_is_swept_later(kind: str, spark: SparkSession, tmp_path: Path) -> None:
-    """The Java of a process that was killed goes on for a moment."""
+def test_files_of_a_dying_attempt_are_removed_later(kind: str, spark: SparkSession, tmp_path: Path) -> None:
+    """The Java process of a killed Python process goes on for a moment."""
     sink = make_sink("s", kind, {"path": tmp_path})
     root = tmp_path / "orders"
     left = root / (f".{NAME}.0123.tmp" if kind == "jsonl" else "_tmp-0123")
@@ -177,13 +180,13 @@ def test_what_a_dying_attempt_still_writes_to_is_swept_later(kind: str, spark: S
         number = 0
         while not alive.is_set():
             number += 1
-            with suppress(FileNotFoundError):  # as soon as the folder is gone after all
+            with suppress(FileNotFoundError):  # as soon as the folder is deleted after all
                 (left / f"part-{number}").touch()
             time.sleep(0.0002)
 
     writer = threading.Thread(target=write)
     writer.start()
-    while len(list(left.iterdir())) < 500:  # which take longer to remove than another one to write
+    while len(list(left.iterdir())) < 500:  # removing them takes longer than writing another one
         pass
     try:
         sink.write(batch_of(spark, seq=7))
@@ -195,7 +198,10 @@ def test_what_a_dying_attempt_still_writes_to_is_swept_later(kind: str, spark: S
 
 
 def test_jsonl_stale_publisher_takes_nothing_away(spark: SparkSession, jsonl: JsonlSink) -> None:
-    """A publisher pauses between rows and rename; another takes over and completes; the first goes on."""
+    """A publisher pauses between rows and rename; another takes over and completes.
+
+    The first goes on.
+    """
     batch = batch_of(spark, seq=7)
     target = jsonl.target_of(batch.header)
     seen: list[tuple[int, bytes]] = []
@@ -257,7 +263,7 @@ def test_the_lock_excludes_other_processes_and_dies_with_them(tmp_path: Path) ->
     assert got.is_set()
 
 
-def test_path_that_is_a_file_is_told(tmp_path: Path) -> None:
+def test_path_that_is_a_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("")
     for kind in ("jsonl", "parquet"):
         sink = make_sink("out", kind, {"path": tmp_path / "taken"})
@@ -285,7 +291,7 @@ def test_fewer_rows_than_the_batch_has_are_an_error(spark: SparkSession, tmp_pat
     batch = batch_of(spark, seq=7)
     sink = make_sink("out", kind, {"path": tmp_path})
     short = SinkBatch(batch.header, lambda: batch.staged.where("ordinal < 4"))
-    with pytest.raises(DeliveryError, match="got 4 events of batch 5/7, which has 5"):
+    with pytest.raises(DeliveryError, match="has 4 events of batch 5/7, not all 5"):
         sink.write(short)
     assert everything(tmp_path) == ["orders/.lock"]
 
@@ -390,7 +396,7 @@ def test_parquet_refuses_another_batch_of_the_same_number(spark: SparkSession, p
 
 
 @pytest.mark.parametrize("left", ["no marker", "empty marker", "file missing", "file torn", "temporary"])
-def test_parquet_writes_an_incomplete_attempt_anew(spark: SparkSession, parquet: ParquetSink, left: str) -> None:
+def test_parquet_writes_an_incomplete_attempt_again(spark: SparkSession, parquet: ParquetSink, left: str) -> None:
     batch = batch_of(spark, seq=7)
     parquet.write(batch)
     folder = parquet.target_of(batch.header)
@@ -436,11 +442,14 @@ def test_parquet_stale_publisher_takes_nothing_away(spark: SparkSession, parquet
     assert len(read_batch(spark, parquet, batch.header)) == 5
 
 
-@pytest.mark.parametrize("when", ["after the count", "after the last look"])
+@pytest.mark.parametrize("when", ["after the count", "after the last check"])
 def test_parquet_half_swept_attempt_never_becomes_a_batch(
     spark: SparkSession, parquet: ParquetSink, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
-    """A publisher pauses; another one dies while it sweeps, or meets a file that has gone; the first goes on."""
+    """A publisher pauses; another one dies during its sweep, or finds a file missing.
+
+    The first goes on.
+    """
     monkeypatch.setattr("qbcd.sinks.parquet.EVENTS_PER_FILE", 100)
     batch = batch_of(spark, rows=650, seq=7)
 
@@ -451,13 +460,13 @@ def test_parquet_half_swept_attempt_never_becomes_a_batch(
 
     def write(path: Path, note: dict[str, Any]) -> None:
         write_json(path, note)
-        if when == "after the last look":
+        if when == "after the last check":
             sweep_half()
 
     if when == "after the count":
         hooks.register("mid_publish", sweep_half)
     monkeypatch.setattr("qbcd.sinks.parquet.write_json", write)
-    with pytest.raises(DeliveryError, match=r"stream orders: sink lake: another publisher has taken batch 5/7 over"):
+    with pytest.raises(DeliveryError, match=r"stream orders: sink lake: another publisher has taken over batch 5/7"):
         parquet.write(batch)
     assert everything(parquet.path) == ["orders/.lock"]
     monkeypatch.undo()
@@ -547,5 +556,5 @@ def test_sinks_of_other_packages_are_found(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.syspath_prepend(str(tmp_path))
     assert sink_types() == ["bad", "console", "jsonl", "null", "parquet"]
     assert make_sink("out", "null", {}).name == "out"
-    with pytest.raises(ConfigError, match="is no Sink class"):
+    with pytest.raises(ConfigError, match="is not a Sink class"):
         make_sink("out", "bad", {})

@@ -1,1 +1,1 @@
-"""Both wings: guards, keys, unchanged sources, changes of meaning."""
+"""Both wings: guards, keys, unchanged sources, changes of the captured definition."""

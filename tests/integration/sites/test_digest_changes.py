@@ -1,6 +1,6 @@
-"""Changes that weak digests miss, each in a row of its own, and values that are the same though they read differently.
+"""Changes that weak digests miss, one per row, and equal values with other texts.
 
-Every pair of rows is a range of its own, so a change that the digests or their sum hide would be hidden for good.
+Every pair of rows is a range of its own, so a change that the digests or their sum hide would never be found.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ SILENT: list[tuple[str, str, str]] = [
 
 
 def streams(table: str, **more: Any) -> list[dict[str, Any]]:
-    """Both strategies over a table whose rows 2k and 2k+1 are a range of id_rcs."""
+    """Return both strategies over a table whose rows 2k and 2k+1 are a range of id_rcs."""
     both: list[Any] = ["mds", {"type": "id_rcs", "rows_per_range": 2}]
     return [
         {"name": n, "table": table, "strategy": s, "baseline": "silent", **more}
@@ -164,7 +164,7 @@ def streams(table: str, **more: Any) -> list[dict[str, Any]]:
 
 
 def changed_by_row(out: Path, stream: str, ids: str = "id") -> dict[int, list[tuple[str, list[str]]]]:
-    """id -> (op, changed) of each of its events."""
+    """Return (op, changed) of the events of each id."""
     found: dict[int, list[tuple[str, list[str]]]] = {}
     for event in events(out, stream):
         found.setdefault(event["key"][ids], []).append((event["op"], event["changed"]))
@@ -188,7 +188,7 @@ def test_every_change_is_found_and_no_other(database: str, workspace: Path, spar
         for name, copy in zip(STREAMS, copies, strict=True):
             project.stream(name).prepare()
             copy.take_baseline()
-        # First what is no change: nothing may be found, nor fetched.
+        # First the values that are no change: nothing may be found or fetched.
         for i, (column, _, new_value) in enumerate(SILENT):
             update(database, quiet + 2 * i, {column: new_value})
         sql(database, "UPDATE w SET a = a, i8 = i8, doc = doc")
@@ -219,7 +219,7 @@ def update(url: str, row: int, values: dict[str, str | None]) -> None:
 
 
 def test_swaps_in_every_type_are_found(database: str, place: Place, workspace: Path, spark: SparkSession) -> None:
-    """Rows 2i and 2i+1 swap their values of column i, twice over: two values, and a value with NULL."""
+    """Rows 2i and 2i+1 swap their values of column i twice: two values, and a value with NULL."""
     sql(database, MORE_SETUP)
     kinds = list(VALUES_OF)
     columns = ", ".join(f"c{i} {t}{' DEFAULT 0' if t == 'needed' else ''}" for i, t in enumerate(kinds))
@@ -259,7 +259,7 @@ def test_swaps_in_every_type_are_found(database: str, place: Place, workspace: P
 
 
 def distinct_values(place: Place, conn: Any, sql_type: str) -> tuple[str, str]:
-    """Two values of a type that differ by their text, the nearest to each other that the pool has."""
+    """Return two values of a type that differ by their text, the closest ones in the pool."""
     base = sql_type.split(" COLLATE")[0]
     for one, two in zip(VALUES_OF[sql_type], VALUES_OF[sql_type][1:], strict=False):
         query = f"SELECT ROW(%s::{base})::record *<> ROW(%s::{base})::record"
@@ -275,7 +275,10 @@ def distinct_values(place: Place, conn: Any, sql_type: str) -> tuple[str, str]:
     "columns", ["f8, num", "i8, ts, doc", *(pytest.param(c, marks=pytest.mark.campaign) for c in ("i8", "i8, b"))]
 )
 def test_a_million_rows_have_a_million_digests(database: str, columns: str) -> None:
-    """Columns that the source's own hashes fold: 2^64 digests leave one collision in 37 million such runs."""
+    """Columns with values that the source's own hashes confuse.
+
+    2^64 digests collide in one of 37 million runs.
+    """
     made = {
         "i8": "g * 4294967297",
         "b": "'text ' || (g % 7)",

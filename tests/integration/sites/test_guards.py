@@ -1,4 +1,4 @@
-"""An emptied source that the user has allowed is believed by every strategy, whatever part of the rows that is."""
+"""An emptied source is accepted by every strategy if the user has allowed it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STREAMS: dict[str, dict[str, Any]] = {
     "ids": {"strategy": {"type": "id_rcs", "rows_per_range": SIZE}},
     "turns": {"strategy": {"type": "id_rcs", "rows_per_range": SIZE, "per_poll": 3}},
 }
-POLLS = 3  # until all ranges have had their turn
+POLLS = 3  # until all ranges were visited
 
 
 def data(place: Place, **guards: Any) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def test_one_row_that_is_left_makes_it_a_part_of_the_rows(place: Place, workspac
 
 
 @over("more", [{}, {"checksums": "remote"}], elsewhere=[{}])
-def test_deletes_that_are_not_told_trip_no_guard(
+def test_deletes_that_are_not_reported_trip_no_guard(
     more: dict[str, Any], place: Place, workspace: Path, spark: SparkSession
 ) -> None:
     made = data(place)

@@ -1,4 +1,4 @@
-"""A comparison in the source asks the server whether it can bear one; and what its driver widens comes back narrow."""
+"""Checks of a server before a source replica is made, and types that its driver widens."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.scene import STREAM, Scene
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-ENGINE = r"stored by engine MyISAM.*use strategy id_rcs"
+ENGINE = r"has storage engine MyISAM.*use strategy id_rcs"
 pytestmark = pytest.mark.parametrize("database", ["mariadb"], indirect=True)
 
 
@@ -29,9 +29,9 @@ def test_an_engine_without_transactions(place: Place, workspace: Path, spark: Sp
             scene.prepare()
         made = "SELECT table_name FROM information_schema.tables WHERE table_schema = %s"
         assert place.sql(made, [place.own_schema]) == [], "something was made"
-        told = [f for f in check_stream(scene.work()) if f.level == "error"]
-        assert [f.error.what for f in told if f.error] == [
-            f"{place.table('t')} is stored by engine MyISAM; a comparison in the source needs InnoDB"
+        findings = [f for f in check_stream(scene.work()) if f.level == "error"]
+        assert [f.error.what for f in findings if f.error] == [
+            f"{place.table('t')} has storage engine MyISAM; a comparison in the source needs InnoDB"
         ]
 
         place.sql("ALTER TABLE t ENGINE = InnoDB")
@@ -39,19 +39,19 @@ def test_an_engine_without_transactions(place: Place, workspace: Path, spark: Sp
         scene.begin()
         scene.change()
         place.sql("ALTER TABLE t ENGINE = MyISAM")
-        mark = scene.mark()
+        before = scene.fingerprint()
         with pytest.raises(Refused, match=ENGINE):
             scene.poll()
         with pytest.raises(Refused, match=ENGINE):
             scene.project.stream(STREAM).verify()
-        assert scene.mark() == mark
+        assert scene.fingerprint() == before
         place.sql("ALTER TABLE t ENGINE = InnoDB")
         scene.poll()
         assert len(scene.check()) == 2
 
 
 @pytest.mark.parametrize("strategy", ["mds", "id_rcs"])
-def test_what_the_driver_widens(strategy: str, place: Place, workspace: Path, spark: SparkSession) -> None:
+def test_values_that_the_driver_widens(strategy: str, place: Place, workspace: Path, spark: SparkSession) -> None:
     place.sql("CREATE TABLE t (id bigint unsigned PRIMARY KEY, f float, u bigint unsigned, s smallint)")
     rows: list[tuple[Any, ...]] = [(0, 0.1, 2**64 - 1, 1), (2**64 - 1, 16777216.0, 0, None), (7, None, None, -2)]
     place.insert("t", rows)

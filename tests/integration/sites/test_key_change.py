@@ -1,4 +1,4 @@
-"""`key_change: pair`: a delete and an insert of equal content are told as one row that changed its key."""
+"""`key_change: pair`: a delete and an insert of equal content are reported as a key change."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from tests.support.watched_polls import Event, Watched, stamped
 
 
 def ways(place: Place) -> dict[str, Any]:
-    """By one statement, by a window of timestamps with its flags, and range by range into one open batch."""
+    """Return strategies by name: one statement, a window with flags, and range by range."""
     return {"mds": "mds", "tdi": stamped(place, "tdi"), "id": {"type": "id", "rows_per_range": 3}}
 
 
 def moved(seen: Watched, key: int, to: int) -> None:
-    """A row gets another key; the old row stays as a flagged one, which alone TDI can see."""
+    """Change a row's key; the old row stays as a flagged one, which only TDI can see."""
     seen.run(f"UPDATE t SET id = {to}, at = {seen.clock} WHERE id = {key}")
     seen.run(f"INSERT INTO t (id, v, n, gone) SELECT {key}, v, n, true FROM t WHERE id = {to}")
 
 
 def pairs(found: list[list[Event]]) -> list[tuple[int, int]]:
-    """(old key, new key) of every pair; what belongs to none says nothing of pairs."""
+    """Return (old key, new key) of every pair; check that other events have no pair."""
     (batch,) = found
     by_id: dict[str, list[Event]] = {}
     for event in batch:
@@ -39,7 +39,7 @@ def pairs(found: list[list[Event]]) -> list[tuple[int, int]]:
 @over(elsewhere=[])
 def test_a_row_under_another_key_is_a_pair(place: Place, workspace: Path) -> None:
     names = ways(place)
-    hidden = {name: {"where": "NOT gone"} for name in ("mds", "id")}  # to whom no flag says that a row is gone
+    hidden = {name: {"where": "NOT gone"} for name in ("mds", "id")}  # no flag shows them a deleted row
     with Watched(place, workspace, names, key_change="pair", each=hidden) as seen:
         seen.insert(15, "NULL")
         seen.run("UPDATE t SET v = NULL, n = NULL")
@@ -48,14 +48,14 @@ def test_a_row_under_another_key_is_a_pair(place: Place, workspace: Path) -> Non
         seen.fill()
         moved(seen, 2, 102)
         moved(seen, 15, 115)  # all its content is NULL
-        moved(seen, 13, 113)  # two of equal content: which became which is not known
+        moved(seen, 13, 113)  # two of equal content: their pairing is unknown
         moved(seen, 14, 114)
-        seen.flag(3)  # one goes, and one of its content comes, twice
+        seen.flag(3)  # one row is deleted, and two with its content are inserted
         seen.insert(203, "old 3")
         seen.insert(204, "old 3")
         moved(seen, 9, 109)
         seen.update(109, "changed too")
-        seen.insert(300, "old 10")  # of equal content as a row that stays
+        seen.insert(300, "old 10")  # with the content of a row that stays
         first = {name: seen.poll(name) for name in names}
         assert {name: pairs(found) for name, found in first.items()} == {name: [(2, 102), (15, 115)] for name in names}
         moved(seen, 11, 111)

@@ -1,4 +1,4 @@
-"""A strategy of the other site in the configuration: refused, since what the stream has to tell stands there."""
+"""A change to a strategy of the other wing is refused: its replica is in another store."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 
 def stream(place: Place, strategy: str) -> dict[str, Any]:
-    """One stream of the table, which is silent about its baseline."""
+    """Return one stream of the table, with a silent baseline."""
     return {"name": "s", "table": place.table("t"), "strategy": strategy, "baseline": "silent"}
 
 
 @over("then, now", [("mds", "id_rcs"), ("id_rcs", "mds")], elsewhere=[("mds", "id_rcs")])
-def test_a_strategy_of_the_other_site(then: str, now: str, place: Place, workspace: Path, spark: SparkSession) -> None:
+def test_a_strategy_of_the_other_wing(then: str, now: str, place: Place, workspace: Path, spark: SparkSession) -> None:
     place.sql("CREATE TABLE t (id integer PRIMARY KEY, a integer); INSERT INTO t VALUES (1, 1), (2, 2)")
     with opened(config(place.url, stream(place, then)), workspace, spark) as project:
         project.stream("s").prepare()
     place.sql("UPDATE t SET a = 3 WHERE id = 1")
     with opened(config(place.url, stream(place, now)), workspace, spark) as project:
-        told = f"strategy is fixed at prepare, and was changed in the configuration since: it was {then}"
+        message = f"strategy is fixed at prepare, and was changed in the configuration since: it was {then}"
         for action in (project.stream("s").prepare, project.stream("s").verify, lambda: poll(project, "s")):
-            with pytest.raises(SchemaChanged, match=told):
+            with pytest.raises(SchemaChanged, match=message):
                 action()
-        assert any(told in str(finding) for finding in project.check())
+        assert any(message in str(finding) for finding in project.check())
     with opened(config(place.url, stream(place, then)), workspace, spark) as project:
         assert counts(project) == {"u": 1}
         project.stream("s").reset(discard=True)
@@ -42,7 +42,7 @@ def test_a_strategy_of_the_other_site(then: str, now: str, place: Place, workspa
 
 
 def counts(project: qbcd.Project) -> dict[str, int]:
-    """Events by op of one poll."""
+    """Poll once; return the events by op."""
     [outcome] = poll(project, "s")
     assert outcome.report is not None
     return outcome.report.counts

@@ -1,4 +1,4 @@
-"""Random tables and histories: after each poll, replay of the events equals the source, and both strategies agree."""
+"""Random tables and histories: replay equals the source, and both strategies agree."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from qbcd.errors import UnsupportedType
 from qbcd.sites.lake.fetch import two_phase
-from tests.support.captured_tables import Captured, prepare, told
+from tests.support.captured_tables import Captured, prepare, reproducible
 from tests.support.drawn_tables import draw_tables
 from tests.support.forced_leaves import force
 from tests.support.histories import EVERY_STEP, History
@@ -28,12 +28,12 @@ TABLES = 4
 def run(
     seed: int, place: Place, folder: Path, spark: SparkSession, rounds: int, count: int = TABLES
 ) -> tuple[Counter[str], Counter[str]]:
-    """One project over `count` freshly drawn tables: (ops found, steps taken)."""
+    """Run one project over `count` newly drawn tables; return (ops found, steps taken)."""
     rng = Random(seed)
     tables = draw_tables(rng, place, count)
     assert {t for table in tables for _, t in table.columns} >= set(tables[0].pool.values)
     at: list[str] = []
-    with told(seed, tables, at, folder):
+    with reproducible(seed, tables, at, folder):
         captured = []
         for number, table in enumerate(tables):
             at[:] = [table.quoted]
@@ -76,7 +76,7 @@ def test_replay_equals_the_source_and_strategies_agree(
     seed: int, place: Place, workspace: Path, spark: SparkSession
 ) -> None:
     ops, steps = run(seed, place, workspace, spark, rounds=2, count=2 if seed == 1 else TABLES)
-    if seed == 1 and place.kind == FIRST:  # what runs by default shows everything
+    if seed == 1 and place.kind == FIRST:  # the default run has every kind of change
         assert set(ops) == {"c", "u", "d", "r"}, ops
         assert set(steps) >= {*EVERY_STEP, "empty"}, steps
 
@@ -110,11 +110,11 @@ def test_names_that_statements_use_are_refused(name: str, strategy: str, place: 
 def test_replay_of_what_single_leaves_brought(
     seed: int, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Keys of any type, ranges cut and joined, batches folded in, while polls go by the leaves that they remember."""
-    looks = force(monkeypatch)
+    """Keys of any type; ranges are split and merged, batches compacted, while polls read leaves."""
+    in_leaves = force(monkeypatch)
     ops, _ = run(seed, place, workspace, spark, rounds=4, count=2 if seed == 3 else TABLES)
     assert ops["u"] > 0, ops
-    assert True in looks
+    assert True in in_leaves
 
 
 @pytest.mark.campaign

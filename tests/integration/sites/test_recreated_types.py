@@ -1,4 +1,4 @@
-"""Types and collations that are made anew under their names: what they order and tell apart is not what it was."""
+"""Types and collations recreated under their names: their order or equality is another one."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ INSERT INTO t SELECT (ARRAY['a', 'b', 'c', 'd']::mood[])[i % 4 + 1], i, i FROM g
 REMADE = """CREATE TYPE mood2 AS ENUM ({labels}); ALTER TABLE t ALTER m TYPE mood2 USING m::text::mood2;
 DROP TYPE mood; ALTER TYPE mood2 RENAME TO mood"""
 REORDERED, AS_BEFORE = REMADE.format(labels="'a', 'c', 'b', 'd'"), REMADE.format(labels="'a', 'b', 'c', 'd'")
-# what is done, what undoes it, and the label that is told of
+# the change, its reversal, and the label in the message
 OTHER_LABELS = {
     "in another order": (REORDERED, AS_BEFORE, "c"),
     "renamed": ("ALTER TYPE mood RENAME VALUE 'b' TO 'bb'", "ALTER TYPE mood RENAME VALUE 'bb' TO 'b'", "b"),
-    "gone": (REMADE.format(labels="'a', 'c', 'd'"), AS_BEFORE, "b"),
+    "deleted": (REMADE.format(labels="'a', 'c', 'd'"), AS_BEFORE, "b"),
 }
 TEXTS = """CREATE COLLATION of_k (provider = libc, locale = 'C'); CREATE COLLATION of_v (provider = libc, locale = 'C');
 CREATE TABLE t (k text COLLATE of_k PRIMARY KEY, n int, v text COLLATE of_v);
@@ -41,10 +41,10 @@ DROP COLLATION of_{0}; ALTER COLLATION other RENAME TO of_{0}"""
 
 
 def _opened(database: str, workspace: Path, spark: SparkSession) -> Any:
-    told = [
+    tables = [
         {"name": name, "table": "public.t", "baseline": "silent", "strategy": one} for name, one in STRATEGIES.items()
     ]
-    return opened(config(database, *told), workspace, spark)
+    return opened(config(database, *tables), workspace, spark)
 
 
 def _prepared(project: Project) -> None:
@@ -52,19 +52,17 @@ def _prepared(project: Project) -> None:
         project.stream(name).prepare()
 
 
-def _told(project: Project, name: str) -> dict[str, int]:
-    """Events of one poll, by op; what it leaves is what the source has."""
+def _polled_ops(project: Project, name: str) -> dict[str, int]:
+    """Poll once; return the events by op; the replica equals the source."""
     [outcome] = poll(project, name)
     assert outcome.report is not None
     assert not list(project.stream(name).verify()), name
     return outcome.report.counts
 
 
-@pytest.mark.parametrize("how", ["in another order", "renamed", pytest.param("gone", marks=pytest.mark.campaign)])
-def test_labels_of_a_key_that_stand_for_something_else(
-    how: str, database: str, workspace: Path, spark: SparkSession
-) -> None:
-    """Bounds of ranges have lost their order then, or are no values any more."""
+@pytest.mark.parametrize("how", ["in another order", "renamed", pytest.param("deleted", marks=pytest.mark.campaign)])
+def test_labels_of_a_key_that_mean_another_value(how: str, database: str, workspace: Path, spark: SparkSession) -> None:
+    """Bounds of ranges are then in no order, or are no values any more."""
     other, undo, label = OTHER_LABELS[how]
     sql(database, MOODS)
     with _opened(database, workspace, spark) as project:
@@ -79,11 +77,11 @@ def test_labels_of_a_key_that_stand_for_something_else(
             assert "exclude" not in caught.value.remedy  # a key column cannot be left out
         sql(database, undo)
         for name in STRATEGIES:
-            assert _told(project, name) == {"u": 15, "d": 100}, name
+            assert _polled_ops(project, name) == {"u": 15, "d": 100}, name
 
 
 def test_labels_that_come_anywhere(database: str, workspace: Path, spark: SparkSession) -> None:
-    """The others keep their order."""
+    """The other labels keep their order."""
     sql(database, MOODS)
     with _opened(database, workspace, spark) as project:
         _prepared(project)
@@ -91,22 +89,22 @@ def test_labels_that_come_anywhere(database: str, workspace: Path, spark: SparkS
         sql(database, "ALTER TYPE mood ADD VALUE 'bc' AFTER 'b'")
         sql(database, "INSERT INTO t VALUES ('0', 1, 1), ('bc', 1, 1); DELETE FROM t WHERE k = 400")
         for name in STRATEGIES:
-            assert _told(project, name) == {"c": 2, "d": 1}, name
+            assert _polled_ops(project, name) == {"c": 2, "d": 1}, name
         sql(database, REMADE.format(labels="'0', 'a', 'b', 'c', 'd', 'bc'"))
-        for name in STRATEGIES:  # what came has been remembered
+        for name in STRATEGIES:  # the new labels were stored
             with pytest.raises(SchemaChanged, match="'c' is not where it was"):
                 poll(project, name)
 
 
-def test_a_collation_made_anew_of_a_key(database: str, workspace: Path, spark: SparkSession) -> None:
-    """Its name is what it was. Of a column that is not of the key nothing hangs on its order."""
+def test_a_recreated_collation_of_a_key(database: str, workspace: Path, spark: SparkSession) -> None:
+    """Its name is unchanged. The order of a column outside of the key does not matter."""
     sql(database, TEXTS)
     with _opened(database, workspace, spark) as project:
         _prepared(project)
         sql(database, COLLATED.format("v"))
         sql(database, "UPDATE t SET n = 0 WHERE n <= 3")
         for name in STRATEGIES:
-            assert _told(project, name) == {"u": 3}, name
+            assert _polled_ops(project, name) == {"u": 3}, name
         sql(database, COLLATED.format("k"))
         sql(database, "UPDATE t SET n = -1 WHERE n = 0")
         for name in STRATEGIES:
@@ -118,7 +116,7 @@ def test_a_collation_made_anew_of_a_key(database: str, workspace: Path, spark: S
 def test_a_stream_of_an_earlier_version(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It remembers nothing of this, and does from its next batch on."""
+    """It has stored nothing of this, and does so from its next batch on."""
     sql(database, MOODS)
     shape = StreamPlan.shape
     with _opened(database, workspace, spark) as project:
@@ -127,7 +125,7 @@ def test_a_stream_of_an_earlier_version(
             _prepared(project)
         sql(database, "UPDATE t SET n = 0 WHERE k <= 3")
         for name in STRATEGIES:
-            assert _told(project, name) == {"u": 3}, name
+            assert _polled_ops(project, name) == {"u": 3}, name
         sql(database, REORDERED)
         for name in STRATEGIES:
             with pytest.raises(SchemaChanged):

@@ -1,6 +1,6 @@
 """The number of round trips of a poll of an unchanged table.
 
-Their number sets the duration of a poll of a distant server: with 20 ms for each, fifty take one second.
+It determines the duration of a poll of a distant server: with 20 ms for each, fifty take one second.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 STAMPS = {"postgresql": "timestamptz", "mariadb": "timestamp(6)", "mysql": "timestamp(6)"}
 BY_TIME = {"timestamp": "seen", "margin": "1ms", "lag": "1s"}
 STRATEGIES: dict[str, Any] = {"id_rcs": "id_rcs", "mds": "mds", "ts": {"type": "ts", **BY_TIME}, "id": "id"}
-# By database and strategy; of a connection the log-in is among them, in two steps.
+# By database and strategy. The log-in of a connection counts as two.
 MOST: dict[str, dict[str, int]] = {
     "postgresql": {"id_rcs": 20, "mds": 54, "ts": 68, "id": 80, "delta": 80},
     "mariadb": {"id_rcs": 31, "mds": 71, "ts": 93, "id": 106},
@@ -29,7 +29,7 @@ QUERY = "SELECT t.id, t.a, d.a AS b, e.a AS c FROM {} AS t JOIN {} AS d ON d.id 
 
 
 @over()
-def test_an_unchanged_poll_asks_so_often(place: Place, workspace: Path, spark: SparkSession) -> None:
+def test_an_unchanged_poll_has_few_round_trips(place: Place, workspace: Path, spark: SparkSession) -> None:
     names = ["t", "d", "e"]
     for name in names:
         stamp = f"seen {STAMPS[place.kind]} NOT NULL DEFAULT '2024-01-01 00:00:00'"
@@ -39,20 +39,20 @@ def test_an_unchanged_poll_asks_so_often(place: Place, workspace: Path, spark: S
     streams = [{"name": name, "table": qualified[0], "strategy": own} for name, own in STRATEGIES.items()]
     delta = {"type": "vbd", "variant": "delta", "timestamps": dict.fromkeys(qualified, "seen"), "lag": "2s"}
     streams.append({"name": "delta", "query": QUERY.format(*qualified), "key": ["id"], "strategy": delta})
-    most = MOST[FIRST if place.kind == FIRST else "mariadb"]  # what the family asks, all its servers are asked
+    most = MOST[FIRST if place.kind == FIRST else "mariadb"]  # all servers of the family have the same limit
     with proxy_to(place) as proxy:
         behind = make_url(place.url).set(port=proxy.port).render_as_string()
         kept = [stream for stream in streams if stream["name"] in most]
         with opened(config(behind, *kept), workspace, spark) as project:
-            turns = {}
+            round_trips = {}
             for name in most:
                 project.stream(name).prepare()
-                poll(project, name)  # what a first session alone asks
-                before = proxy.turns
+                poll(project, name)  # requests of a first session only
+                before = proxy.round_trips
                 (outcome,) = poll(project, name)
-                turns[name] = proxy.turns - before
+                round_trips[name] = proxy.round_trips - before
                 assert outcome.report is not None
                 assert outcome.report.header is None
-        assert [name for name, found in turns.items() if not most[name] / 2 < found <= most[name]] == [], list(
-            turns.items()
+        assert [name for name, found in round_trips.items() if not most[name] / 2 < found <= most[name]] == [], list(
+            round_trips.items()
         )

@@ -1,4 +1,4 @@
-"""An unchanged source: no event, no row fetched, no Spark job, no file, no number, no new version."""
+"""An unchanged source: no event, no fetch, no Spark job, no file, no number, no version."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INSERT INTO t SELECT i, 'x' || i, i / 3.0, '2020-01-01', '{}', array[i] FROM gen
 
 @pytest.fixture
 def data(database: str) -> dict[str, Any]:
-    """Both strategies over 300 rows, 43 ranges."""
+    """Return both strategies over 300 rows, 43 ranges."""
     sql(database, TABLE)
     kinds: list[Any] = ["mds", {"type": "id_rcs", "rows_per_range": 7}]
     return config(
@@ -36,12 +36,12 @@ def data(database: str) -> dict[str, Any]:
 
 
 def jobs(spark: SparkSession) -> int:
-    """Jobs that the session's scheduler has been given so far."""
+    """Return the number of jobs that the session's scheduler has run so far."""
     return int(spark.sparkContext._jsc.sc().dagScheduler().numTotalJobs())
 
 
 def files(folder: Path) -> dict[str, tuple[int, int]]:
-    """Every file below `folder` but the state database, with size and time."""
+    """Return every file below `folder` except the state database, with size and time."""
     found = (p for p in folder.rglob("*") if p.is_file() and not p.name.startswith("state.db"))
     return {str(p): (p.stat().st_size, p.stat().st_mtime_ns) for p in found}
 
@@ -57,7 +57,7 @@ def kept(row: StreamRow) -> tuple[Any, ...]:
 
 
 def rows_written(url: str) -> int:
-    """Rows of qbcd's outboxes and of the table itself that the server has written or changed, ever."""
+    """Return the number of rows of outboxes and table that the server has ever written."""
     wait_until(lambda: no_sessions(url), what="the end of sessions, which tell what they wrote")
     query = (
         "SELECT sum(n_tup_ins + n_tup_upd + n_tup_del) FROM pg_stat_user_tables WHERE relname ~ '^(t|outbox|replica)'"
@@ -71,7 +71,7 @@ def test_nothing_happens(data: dict[str, Any], database: str, workspace: Path, s
             project.stream(name).prepare()
         sql(database, "UPDATE t SET a = 'y' WHERE id = 5")
         poll(project, *STREAMS)
-        poll(project, *STREAMS)  # what is left to clean up is cleaned up
+        poll(project, *STREAMS)  # clean up before the comparison
         before = {n: kept(row(project, n)) for n in STREAMS}
         found, ran, wrote = files(workspace), jobs(spark), rows_written(database)
         assert (len(events(workspace / "out/changes", "mds")), before["mds"][2], before["id_rcs"][2]) == (1, 1, 1)
@@ -105,18 +105,21 @@ def test_spark_is_not_even_started(data: dict[str, Any], database: str, workspac
 
 
 def test_an_audit_compares_no_checksums(database: str, workspace: Path, spark: SparkSession) -> None:
-    """It reads all rows beside the poll; how many ranges there are, and differ, is what the poll found."""
+    """It reads all rows independently of the poll.
+
+    The report has the ranges that the poll found.
+    """
     sql(
         database,
         "CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t SELECT i, i FROM generate_series(1, 1000) i",
     )
-    told = {
+    stream = {
         "name": "s",
         "table": "public.t",
         "audit": {"every": "1ms"},
         "strategy": {"type": "id_rcs", "buckets": "hash", "rows_per_range": 100},
     }
-    with opened(config(database, told), workspace, spark) as project:
+    with opened(config(database, stream), workspace, spark) as project:
         project.stream("s").prepare()
         [outcome] = poll(project, "s")
         assert outcome.report is not None

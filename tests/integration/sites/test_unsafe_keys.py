@@ -1,4 +1,4 @@
-"""Keys that tell rows apart when a stream is prepared, and do not later, or not where a strategy looks."""
+"""Keys that identify rows at `prepare` but not later, or not in all rows that are read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STREAMS: dict[str, dict[str, Any]] = {
 
 
 def polled(project: qbcd.Project, name: str) -> dict[str, int]:
-    """Events by op of one poll."""
+    """Poll once; return the events by op."""
     [outcome] = poll(project, name)
     assert outcome.report is not None
     return outcome.report.counts
@@ -48,21 +48,21 @@ def refused(project: qbcd.Project, name: str) -> str:
     ],
 )
 def test_a_key_that_is_null(change: str, place: Place, workspace: Path, spark: SparkSession) -> None:
-    """Such a row lies in no range, and is refused by every strategy all the same."""
+    """Such a row is in no range, and every strategy refuses it nevertheless."""
     place.sql(f"CREATE TABLE t (id integer UNIQUE, a varchar(9)); {ROWS}")
-    told = [
+    tables = [
         {"name": n, "table": place.table("t"), "key": ["id"], "baseline": "silent", "strategy": s}
         for n, s in STREAMS.items()
     ]
-    with opened(config(place.url, *told), workspace, spark) as project:
+    with opened(config(place.url, *tables), workspace, spark) as project:
         for name in STREAMS:
             project.stream(name).prepare()
             assert not polled(project, name), name
         place.sql(change)
-        told_so = "key (id) has duplicate or NULL values"
+        message = "key (id) has duplicate or NULL values"
         for name in STREAMS:
-            with pytest.raises(UnsafeKey, match=re.escape(told_so)):
-                for _ in range(4 if name == "some" else 1):  # the next round over all ranges begins by then
+            with pytest.raises(UnsafeKey, match=re.escape(message)):
+                for _ in range(4 if name == "some" else 1):  # the next pass over all ranges has begun by then
                     polled(project, name)
         place.sql("DELETE FROM t; " + ROWS)
         for name in STREAMS:
@@ -80,22 +80,22 @@ KEPT = {"source": {}, "keys": {"replica": "keys"}, "spark": {"replica": "spark"}
 
 @over()
 def test_a_key_that_is_unique_only_within_the_restriction(place: Place, workspace: Path, spark: SparkSession) -> None:
-    """A row outside of it, with the key of one within, would be told as that row's delete."""
+    """A row outside with the key of a row inside would be reported as that row's delete."""
     first = place.kind == FIRST
     place.sql(VERSIONS.format(moment="localtimestamp" if first else "current_timestamp(6)"))
     strategy = {"type": "ts", "timestamp": "at", **({"zone": "UTC"} if first else {"lag": "2ms", "margin": "1ms"})}
-    told = [
+    tables = [
         {"name": n, "table": place.table("t"), "key": ["id"], "where": "now", "strategy": {**strategy, **more}}
         for n, more in KEPT.items()
     ]
-    with opened(config(place.url, *told), workspace, spark) as project:
+    with opened(config(place.url, *tables), workspace, spark) as project:
         for name in KEPT:
             with pytest.raises(UnsafeKey, match="has duplicate or NULL values"):
                 project.stream(name).prepare()
         place.sql(
             "DELETE FROM t WHERE n = 3; INSERT INTO t (n, id, a, now) VALUES (4, 3, 'x', FALSE), (5, 3, 'y', FALSE)"
         )
-        for name in KEPT:  # rows that are all outside of it are nobody's
+        for name in KEPT:  # rows that are all outside concern no stream
             project.stream(name).prepare()
         place.sql("INSERT INTO t (n, id, a, now) VALUES (6, 1, 'z', FALSE)")
         for name in KEPT:
@@ -106,15 +106,15 @@ COUNTED = """CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 INSERT INTO t (a) SELECT 'old' FROM generate_series(1, 9)"""
 
 
-def test_a_counter_that_begins_anew(place: Place, workspace: Path, spark: SparkSession) -> None:
-    """All rows are read then; not where its newest rows were deleted."""
+def test_a_counter_that_is_reset(place: Place, workspace: Path, spark: SparkSession) -> None:
+    """All rows are read then; but not if only its newest rows were deleted."""
     place.sql(COUNTED)
     kept = {**KEPT, "none": {"replica": "none"}}
-    told = [
+    tables = [
         {"name": n, "table": "public.t", "baseline": "silent", "strategy": {"type": "ts", "timestamp": "id", **more}}
         for n, more in kept.items()
     ]
-    with opened(config(place.url, *told), workspace, spark) as project:
+    with opened(config(place.url, *tables), workspace, spark) as project:
         for name in kept:
             project.stream(name).prepare()
             assert not polled(project, name)
@@ -134,13 +134,13 @@ def test_a_counter_that_begins_anew(place: Place, workspace: Path, spark: SparkS
 
 # -- the table ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("strategy", ["mds", "id", "id_rcs"])
-def test_a_table_that_stands_before_the_one_that_was_prepared(
+def test_a_table_that_hides_the_one_that_was_prepared(
     strategy: str, place: Place, workspace: Path, spark: SparkSession
 ) -> None:
-    """A name without a schema is settled by `prepare`, whatever the search path finds by it later."""
+    """`prepare` fixes a name without a schema, whatever the search path finds by it later."""
     place.sql("CREATE TABLE public.t (id integer PRIMARY KEY, a text); INSERT INTO public.t VALUES (1, 'a'), (2, 'b')")
-    told = {"name": "s", "table": "t", "baseline": "silent", "strategy": strategy}
-    with opened(config(place.url, told), workspace, spark) as project:
+    table = {"name": "s", "table": "t", "baseline": "silent", "strategy": strategy}
+    with opened(config(place.url, table), workspace, spark) as project:
         project.stream("s").prepare()
         role = place.sql("SELECT current_user")[0][0]
         place.sql(f'CREATE SCHEMA "{role}"; CREATE TABLE "{role}".t (id integer PRIMARY KEY, a text)')

@@ -1,4 +1,4 @@
-"""Before Spark's first read of a source it must have read one value there, and not the name of its column."""
+"""Spark must read a known value from a source, not the column's name, before its first read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class UnquotedSessions(FamilySessions):
-    """Sessions by the URL that suggests itself, for which Spark knows no dialect."""
+    """Sessions with the obvious URL, for which Spark knows no dialect."""
 
     def jdbc_url(self, url: URL, properties: Mapping[str, str] | None = None, **more: Any) -> str:
         return super().jdbc_url(url, properties, **more).replace("jdbc:mysql:", "jdbc:mariadb:")
@@ -62,13 +62,13 @@ def test_column_names_for_values_are_refused(
         assert len(list((workspace / "out").rglob("*.jsonl"))) == 1
 
 
-def test_one_look_for_a_source(
+def test_one_check_per_source(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looks, check = [], reads.check_canary
+    reads_checked, check = [], reads.check_canary
 
     def counted(read: Any, *where: Any) -> None:
-        looks.append(read)
+        reads_checked.append(read)
         check(read, *where)
 
     monkeypatch.setattr(reads, "check_canary", counted)
@@ -77,4 +77,4 @@ def test_one_look_for_a_source(
         scene.change()
         scene.poll()
         scene.check()
-    assert looks == [[("value",)]]
+    assert reads_checked == [[("value",)]]

@@ -1,4 +1,7 @@
-"""The Java process that qbcd starts: no secret on its command line, its classes from an archive once there is one."""
+"""The Java process of qbcd.
+
+No secret on its command line, classes from an archive if there is one.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +40,8 @@ with qbcd.open() as project:
 
 
 @pytest.mark.parametrize("keeps", [False, pytest.param(True, marks=pytest.mark.campaign)])
-def test_what_java_is_told_and_what_it_remembers(keeps: bool, database: str, workspace: Path) -> None:
-    """Making the archive of classes takes as long as all the rest; where its path has a blank there is none."""
+def test_arguments_and_archive_of_java(keeps: bool, database: str, workspace: Path) -> None:
+    """Making the archive takes as long as all the rest; on a path with a blank there is none."""
     sql(database, "CREATE TABLE t (id int PRIMARY KEY, v int); INSERT INTO t VALUES (1, 0)")
     conf = {"spark.hadoop.own.secret.key": "${env:SECRET}", "spark.driver.extraJavaOptions": "-Down=1"}
     written = config(database, {"table": "public.t", "name": "t", "strategy": "id_rcs"}, spark={"conf": conf})
@@ -56,7 +59,7 @@ def test_what_java_is_told_and_what_it_remembers(keeps: bool, database: str, wor
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    assert run() == "False\n"  # and nothing of Java's
+    assert run() == "False\n"  # and nothing from Java
     if not keeps:
         assert not archive.exists()
         return

@@ -1,4 +1,4 @@
-"""Jobs of few rows run in a session of their own; what is handed to users is in theirs."""
+"""Jobs of few rows run in a session of their own; users get data frames of their session."""
 
 from __future__ import annotations
 
@@ -48,7 +48,10 @@ def test_few_rows_have_a_session_of_the_same_context(spark: SparkSession) -> Non
 
 
 def test_pages_without_a_row_of_the_ranges_are_not_read(spark: SparkSession, tmp_path: Path) -> None:
-    """Of forty ranges in pages of five twelve are asked for, which stand in four of eight pages."""
+    """Twelve of forty ranges are read.
+
+    Pages have five ranges, so they are in four of eight pages.
+    """
     path = str(tmp_path / "p")
     rows = spark.range(40_000).selectExpr("id DIV 1000 AS range_id", "id").coalesce(1)
     rows.write.options(**parquet.USUAL).parquet(path)

@@ -1,4 +1,7 @@
-"""The row of a stream, damaged: refused by all that rests on it, and reset begins again past all numbers that were."""
+"""A damaged row of a stream: every command refuses it.
+
+Reset begins after all earlier numbers.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ def test_a_damaged_row_is_refused_until_it_is_reset(
             state.execute(f"UPDATE qbcd_stream {broken}")
     with opened(data, workspace, spark) as project:
         for action in (lambda: poll(project, "s"), project.stream("s").prepare):
-            with pytest.raises(Refused, match="its content does not fit its seal"):
+            with pytest.raises(Refused, match="its content does not match its seal"):
                 action()
         project.stream("s").reset(discard=True)
         project.stream("s").prepare()
@@ -53,7 +56,7 @@ def test_a_damaged_row_is_refused_until_it_is_reset(
 
 
 @over("strategy", ["mds", "id", "tlcs"], elsewhere=["id"])
-def test_a_row_that_was_deleted_is_told_and_reset(strategy: str, place: Place, workspace: Path) -> None:
+def test_a_deleted_stream_row_is_reported_and_reset(strategy: str, place: Place, workspace: Path) -> None:
     place.sql("CREATE TABLE t (id integer PRIMARY KEY, a integer); INSERT INTO t VALUES (1, 1), (2, 2)")
     table = {"name": "s", "table": place.table("t"), "strategy": strategy, "sinks": [], "baseline": "silent"}
     with opened(config(place.url, table), workspace) as project:

@@ -1,4 +1,4 @@
-"""Parts of renamed or removed streams, and `check` on files and state that were lost."""
+"""State of renamed or removed streams, and `check` on lost files and state."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def files_of(workspace: Path, stream: str) -> list[Path]:
     return [path for path in workspace.glob(f".qbcd/*/{stream}/*/*") if path.is_file()]
 
 
-def test_renamed_streams_are_told_and_can_be_reset(cli: Cli, workspace: Path, database: str) -> None:
+def test_renamed_streams_are_reported_and_can_be_reset(cli: Cli, workspace: Path, database: str) -> None:
     assert cli("prepare").code == 0
     assert cli("run", "--once").code == 0
     assert cli("status", "--json").data["left"] == []
-    assert "not in the configuration" not in cli("check").out
+    assert "no longer in the configuration" not in cli("check").out
 
     configure(workspace, database, orders="bestellungen", customers="kunden")
     status = cli("status")
@@ -73,7 +73,7 @@ def test_renamed_streams_are_told_and_can_be_reset(cli: Cli, workspace: Path, da
     assert (again.code, 'there is no stream "orders"' in again.err) == (2, True)
 
 
-def test_what_waits_for_a_sink_is_not_dropped_with_a_name(cli: Cli, workspace: Path, database: str) -> None:
+def test_batches_that_wait_for_a_sink_are_not_dropped_with_a_name(cli: Cli, workspace: Path, database: str) -> None:
     assert cli("prepare").code == 0
     (workspace / "out" / "customers").mkdir(parents=True)
     (workspace / "out" / "customers").rmdir()
@@ -83,7 +83,7 @@ def test_what_waits_for_a_sink_is_not_dropped_with_a_name(cli: Cli, workspace: P
     configure(workspace, database, customers="kunden")
     refused = cli("reset", "customers", "-y")
     assert refused.code == 3
-    assert "1 batch is not delivered to every sink (put the name back and run it" in refused.err
+    assert "1 batch is not delivered to every sink (add the name again and run it" in refused.err
     assert sql(database, OWN) != [(0,)]
     assert cli("reset", "customers", "-y", "--discard").code == 0
     assert sql(database, OWN) == [(0,)]
@@ -100,12 +100,12 @@ def test_check_misses_files_and_state(cli: Cli, workspace: Path, database: str) 
     file.write_bytes(kept)
     assert cli("check", "orders").code == 0
     shutil.move(workspace / ".qbcd" / "state.db", workspace / "elsewhere.db")
-    told = cli("check", "orders")
-    assert told.code == 0
-    assert "there is no state database, but workdir" in told.out
+    checked = cli("check", "orders")
+    assert checked.code == 0
+    assert "there is no state database, but workdir" in checked.out
 
 
-def test_a_mistake_is_told_once(cli: Cli, workspace: Path, database: str) -> None:
+def test_a_mistake_is_reported_once(cli: Cli, workspace: Path, database: str) -> None:
     configure(workspace, f"{database}?sslmode=ful")
     checked = cli("check")
     assert checked.code == 2

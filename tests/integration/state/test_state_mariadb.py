@@ -1,4 +1,4 @@
-"""State on MariaDB and MySQL: the project's state database, and a database of qbcd's own in a source."""
+"""State on MariaDB and MySQL: the project's state database, and qbcd's database in a source."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class TestMaking(MakingSuite):
 
 @contextmanager
 def setting(base: places.Place, name: str, value: str) -> Iterator[None]:
-    """A setting of the server for the sessions that begin in the block."""
+    """Set a server variable for the sessions that begin in the block."""
     [(before,)] = base.sql(f"SELECT @@global.{name}")
     base.sql(f"SET GLOBAL {name} = %s", [value])
     try:
@@ -92,7 +92,7 @@ def setting(base: places.Place, name: str, value: str) -> Iterator[None]:
         base.sql(f"SET GLOBAL {name} = %s", [before])
 
 
-def told(conn: Connection, *names: str) -> list[object]:
+def variables_of(conn: Connection, *names: str) -> list[object]:
     return [conn.exec_driver_sql(f"SELECT @@{name}").scalar() for name in names]
 
 
@@ -123,7 +123,7 @@ ODD_NAME = "back\\slash 'quoted' \"twice\" %s `"
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_servers_sql_mode_is_no_matter_for_a_state(base: places.Place, mode: str) -> None:
+def test_a_servers_sql_mode_does_not_matter_for_a_state(base: places.Place, mode: str) -> None:
     with setting(base, "sql_mode", mode), ProjectState(base.url) as state, state.write() as conn:
         row = state.store.register(conn, PROJECT, ODD_NAME)
         state.store.replace_ranges(conn, row, parts("k"))
@@ -133,7 +133,7 @@ def test_a_servers_sql_mode_is_no_matter_for_a_state(base: places.Place, mode: s
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_servers_sql_mode_is_no_matter_for_tables_in_a_source(base: places.Place, mode: str) -> None:
+def test_a_servers_sql_mode_does_not_matter_for_tables_in_a_source(base: places.Place, mode: str) -> None:
     with setting(base, "sql_mode", mode), open_place(base.url, base.own_schema) as place, place.write() as conn:
         row = place.store.register(conn, PROJECT, ODD_NAME)
         place.store.replace_ranges(conn, row, parts("k"))
@@ -145,27 +145,27 @@ def test_a_session_waits_for_locks_thirty_seconds_also_after_one_that_took_a_lea
     with state.write() as conn:
         state.store.register(conn, PROJECT, STREAM)
         acquire(conn, state.store, STREAM, Owner.mine(), 30.0)
-        assert told(conn, *waits) == [5, 30]
-        session = told(conn, "pseudo_thread_id")
+        assert variables_of(conn, *waits) == [5, 30]
+        session = variables_of(conn, "pseudo_thread_id")
     with state.write() as conn:
-        assert told(conn, *waits) == [30, 30]
-        assert told(conn, "pseudo_thread_id") == session  # of the pool
+        assert variables_of(conn, *waits) == [30, 30]
+        assert variables_of(conn, "pseudo_thread_id") == session  # of the pool
 
 
 def test_writers_read_what_is_committed_and_readers_one_state(state: ProjectState) -> None:
     level = "tx_isolation" if state.facts.drivername.startswith("mariadb") else "transaction_isolation"
     for _ in range(2):
         with state.write() as conn:
-            assert told(conn, level) == ["READ-COMMITTED"]
+            assert variables_of(conn, level) == ["READ-COMMITTED"]
         with state.read() as conn:
-            assert told(conn, level) == ["REPEATABLE-READ"]
+            assert variables_of(conn, level) == ["REPEATABLE-READ"]
 
 
 def test_a_lock_finds_the_newest_row_whatever_the_transaction_has_read(base: places.Place) -> None:
     with open_place(base.url, base.own_schema) as place:
         row = registered(place)
         engine = create_engine(base.url.replace("://", "+pymysql://", 1), isolation_level="REPEATABLE READ")
-        with pytest.raises(StateConflict, match=r"row|moved the stream"), engine.begin() as conn:
+        with pytest.raises(StateConflict, match=r"row|advanced the stream"), engine.begin() as conn:
             assert place.store.read(conn, STREAM) == row
             with place.write() as other:
                 place.store.advance(other, row)
@@ -206,11 +206,11 @@ def test_create_needs_no_right_to_create_where_all_is_there(base: places.Place) 
                 acquire(conn, store, STREAM, Owner.mine(), 30.0)
 
 
-def test_what_the_url_sets_stands(base: places.Place) -> None:
+def test_settings_of_the_url_are_kept(base: places.Place) -> None:
     query = {"init_command": "SET @mine = 7", "program_name": "mine", "read_timeout": "20"}
     with ProjectState(make_url(base.url).update_query_dict(query)) as state, state.write() as conn:
         assert conn.exec_driver_sql("SELECT @mine").scalar() == 7
-        assert "STRICT_ALL_TABLES" in str(told(conn, "sql_mode"))
+        assert "STRICT_ALL_TABLES" in str(variables_of(conn, "sql_mode"))
 
 
 def test_a_url_must_name_a_database(base: places.Place) -> None:
@@ -218,7 +218,7 @@ def test_a_url_must_name_a_database(base: places.Place) -> None:
         ProjectState(base.url.removesuffix(base.name))
 
 
-def test_other_tables_in_a_shared_database_are_no_matter(base: places.Place) -> None:
+def test_other_tables_in_a_shared_database_do_not_matter(base: places.Place) -> None:
     base.sql("CREATE TABLE stream (n int); CREATE TABLE meta (n int)")
     with ProjectState(base.url) as state, state.write() as conn:
         state.store.register(conn, state.project_id, STREAM)
@@ -241,7 +241,7 @@ def test_a_connection_cut_while_idle_is_not_even_noticed(state: ProjectState, ba
         state.store.register(conn, PROJECT, STREAM)
 
 
-def test_locks_in_a_circle_are_told_as_busy(state: ProjectState) -> None:
+def test_a_deadlock_is_reported_as_busy(state: ProjectState) -> None:
     with state.write() as conn:
         for name in ("a", "b"):
             state.store.register(conn, PROJECT, name)
@@ -264,7 +264,7 @@ def test_locks_in_a_circle_are_told_as_busy(state: ProjectState) -> None:
         raise outcomes[0]
 
 
-def test_a_table_that_goes_while_the_state_is_open_is_damage(state: ProjectState, base: places.Place) -> None:
+def test_a_table_dropped_while_the_state_is_open_is_damage(state: ProjectState, base: places.Place) -> None:
     base.sql("DROP TABLE qbcd_ack")
     with pytest.raises(Refused, match=r"qbcd_ack.*restore it from a backup"):
         state.acknowledged(STREAM)
@@ -281,7 +281,7 @@ def test_a_password_in_the_servers_own_words_is_masked(base: places.Place) -> No
             conn.exec_driver_sql("SELECT 1 + hunter2 hunter2 hunter2")
 
 
-def test_missing_database_and_missing_rights_are_told_apart(base: places.Place) -> None:
+def test_missing_database_and_missing_rights_are_distinguished(base: places.Place) -> None:
     with pytest.raises(SourceError, match="Unknown database 'nowhere'"):
         ProjectState(make_url(base.url).set(database="nowhere"))
     with base.user("hunter2") as user:

@@ -1,4 +1,4 @@
-"""State on a server: the project's state database, and schema `qbcd` of a source."""
+"""State on PostgreSQL: the project's state database, and schema `qbcd` of a source."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_session_is_durable_and_does_not_wait_for_ever(state: ProjectState) ->
         assert conn.execute(text("SHOW lock_timeout")).scalar() == "30s"
 
 
-def test_what_the_url_sets_stands_but_durability(database: str) -> None:
+def test_settings_of_the_url_are_kept_except_durability(database: str) -> None:
     sql(database, "CREATE SCHEMA elsewhere")
     query = {"options": "-c search_path=elsewhere -c synchronous_commit=off", "application_name": "mine"}
     with ProjectState(make_url(database).update_query_dict(query)) as state, state.write() as conn:
@@ -111,7 +111,7 @@ def test_what_the_url_sets_stands_but_durability(database: str) -> None:
     assert sql(database, "SELECT count(*) FROM elsewhere.qbcd_meta") == [(1,)]
 
 
-def test_other_tables_in_a_shared_database_are_no_matter(database: str) -> None:
+def test_other_tables_in_a_shared_database_do_not_matter(database: str) -> None:
     sql(database, "CREATE TABLE stream (n int); CREATE TABLE meta (n int)")
     with ProjectState(database) as state, state.write() as conn:
         state.store.register(conn, state.project_id, STREAM)
@@ -150,13 +150,13 @@ def test_a_password_in_the_servers_own_words_is_masked(database: str) -> None:
         conn.execute(text("SELECT * FROM qbcd_nowhere"))
 
 
-def test_of_the_servers_words_only_the_first_line_is_shown(state: ProjectState) -> None:
+def test_only_the_first_line_of_a_message_of_the_server_is_shown(state: ProjectState) -> None:
     with pytest.raises(SourceError) as caught, state.write() as conn:
         conn.execute(text("SELECT 1\nFROM qbcd_nowhere"))
     assert caught.value.what.endswith(' failed: relation "qbcd_nowhere" does not exist')
 
 
-def test_missing_database_and_missing_rights_are_told_apart(database: str) -> None:
+def test_missing_database_and_missing_rights_are_distinguished(database: str) -> None:
     parsed = make_url(database)
     with pytest.raises(SourceError, match='database "nowhere" does not exist'):
         ProjectState(parsed.set(database="nowhere"))

@@ -1,4 +1,4 @@
-"""New rows of a table, by their keys alone: cheap where rows are added and never updated, as in a log.
+"""New rows of a table, by their keys only: cheap for tables with inserts only, such as logs.
 
 The replica in the source has keys only. A poll finds rows whose keys it does not have yet, and on request keys whose
 rows were deleted.
@@ -32,7 +32,7 @@ class NewRowsOptions(StrategyConfig):
 
     @property
     def without_old_values(self) -> str:
-        """Always."""
+        """The reason why events have no old values."""
         return "keys are all that it keeps"
 
     def problems(self, use: StrategyUse) -> Iterator[Problem]:
@@ -44,7 +44,7 @@ class NewRowsOptions(StrategyConfig):
 
     @classmethod
     def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
-        """New rows."""
+        """Return the class of the strategy."""
         return NewRows
 
 
@@ -68,7 +68,7 @@ class NewRows(InSource):
         return self._scan_and_copy("N + M, M the pages of the keys")
 
     def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:
-        """Write rows with new keys into the outbox, and keys without rows where deletes are reported."""
+        """Write rows with new keys into the outbox, and on request keys without rows."""
         return self._part("changes", part, within)
 
     def _context(self) -> dict[str, Any]:

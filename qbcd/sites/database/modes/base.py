@@ -1,4 +1,4 @@
-"""A poll mode: the operations of a stream in the source database that depend on how its polls read the source.
+"""A poll mode: operations of the database wing that depend on how polls read the source.
 
 A strategy names its mode (`InSource.poll_mode`), and `qbcd.sites.database.modes.MODES` has the class of each.
 """
@@ -40,8 +40,8 @@ class DatabaseMode(ABC, Generic[S]):
         strategy: Its strategy, of a class that polls in this mode.
 
     Attributes:
-        compares_restriction: Another restriction is taken up by a comparison before the poll; in other modes the poll
-            itself compares all rows that it may affect.
+        compares_restriction: A comparison before the poll applies another restriction; in other modes the poll itself
+            compares all rows that it may affect.
     """
 
     compares_restriction = False
@@ -51,7 +51,7 @@ class DatabaseMode(ABC, Generic[S]):
 
     # -- eligibility -------------------------------------------------------------------------------------------------
     def watermarks(self) -> Sequence[Watermarked]:
-        """Return the timestamps that polls read by."""
+        """Return the strategies of the timestamps that polls use."""
         return ()
 
     def refuse_unfit(self, session: Session, place: Place) -> None:
@@ -60,7 +60,7 @@ class DatabaseMode(ABC, Generic[S]):
         Raises:
             UnsafeWatermark: Timestamps of this source are no watermark for this role.
             MissingPrivilege: The role lacks a right that the options need.
-            Refused: The table cannot be read as the strategy reads it.
+            Refused: The strategy cannot read the table.
         """
         eligibility.refuse_missing_rights(self.context.source, session, self.strategy, place)
 
@@ -98,12 +98,12 @@ class DatabaseMode(ABC, Generic[S]):
             self._rebuild_ranges(poll)
         yield from self._poll(poll, start)
         if start.change:
-            yield Detection(None, Cost(), (start.change.told(),))
+            yield Detection(None, Cost(), (start.change.describe(),))
         if start.table_changed:
             yield Detection(None, Cost(), remarks=(source_changes.remark(self.plan),))
 
     def _start(self, poll: DatabasePoll) -> PollStart:
-        """Compare the source with what the stream remembers of it."""
+        """Compare the source with the checkpoint."""
         began, rows = time.monotonic(), poll.leased.checkpoint.rows
         change = change_of(poll.leased.row.checkpoint, self.plan)
         server = server_changed(poll)
@@ -115,11 +115,11 @@ class DatabaseMode(ABC, Generic[S]):
         """Find changes of rows."""
 
     def _apply_change(self, poll: DatabasePoll, change: Change) -> StepResult:
-        """Take up other captured columns or another restriction."""
+        """Apply other captured columns or another restriction."""
         return column_changes.apply_change(poll, change, self.comparison(poll.leased.checkpoint))
 
     def _rebuild_ranges(self, poll: DatabasePoll) -> None:
-        """Build ranges again that may be out of order on another server or table."""
+        """Build all ranges again: on another server or table, bounds may be out of order."""
 
     def _compare_table(self, poll: DatabasePoll, start: PollStart) -> Detection:
         """Compare the whole table with the replica in one step."""
@@ -137,7 +137,7 @@ class DatabaseMode(ABC, Generic[S]):
     def comparison(self, checkpoint: Checkpoint) -> list[Find]:
         """Return the statements that find all differences.
 
-        Under a watermark, those of the rows before it, deleted ones aside.
+        With a watermark, they find differences of rows before it, except deleted rows.
         """
         return [self.strategy.differences]
 
@@ -153,7 +153,7 @@ class DatabaseMode(ABC, Generic[S]):
             raise Refused(
                 "it keeps no replica, so there is nothing to compare",
                 stream=self.plan.stream,
-                remedy="replica: keys, or checksums: table, keep something",
+                remedy="use `replica: keys`, or `checksums: table`",
             )
         return [*self.comparison(checkpoint), *self._missing_keys()]
 
@@ -198,11 +198,11 @@ class AuditedMode(DatabaseMode[S]):
 
 
 def detection_of(poll: DatabasePoll, result: StepResult, cost: Cost) -> Detection:
-    """Return what a step found, with what the user's confirmations let pass."""
+    """Return the result of a step, with warnings about refusals that a confirmation lifted."""
     accepted = (ACCEPTED_SOURCE,) if result.accepted_source else ()
     return Detection(result.header, cost, (*poll.leased.notes, *accepted), result.remarks)
 
 
 def shipped(poll: DatabasePoll, found: int) -> int:
-    """Return the number of `found` events whose rows leave the source: all, or none without a sink."""
+    """Return the number of `found` events that leave the source: all, or none without a sink."""
     return found if poll.settings.sinks else 0

@@ -1,4 +1,4 @@
-"""Polls by watermark of a table with a delete flag, and the purge of flagged rows (TDI, ATDI)."""
+"""Polls by watermark of a table with a delete flag, and purge of flagged rows (TDI, ATDI)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class FlaggedWindowMode(WindowMode[Tdi]):
         remove = self.strategy.purge_rows([self.strategy.read_position(window.hi)])
         return [
             ExplainedStatement(
-                "remove flagged rows that were reported, and that every reader has passed",
+                "remove flagged rows that were reported, and that every reader has read",
                 f"{place}, a transaction of its own, before the window is read",
                 remove,
             ),

@@ -29,14 +29,11 @@ class QueryMode(AuditedMode[VbdDelta]):
 
     # -- eligibility -------------------------------------------------------------------------------------------------
     def watermarks(self) -> Sequence[Watermarked]:
-        """Return those of the base tables."""
-        return [lineage.marked for lineage in self.strategy.lineages if lineage.marked is not None]
+        """Return the strategies of the base tables' timestamps."""
+        return [lineage.watermarked for lineage in self.strategy.lineages if lineage.watermarked is not None]
 
     def refuse_unfit(self, session: Session, place: Place) -> None:
-        """Also refuse unsafe watermarks of base tables.
-
-        A query that has other columns once its views are written out is refused too.
-        """
+        """Also refuse unsafe watermarks of base tables, and queries that change with expanded views."""
         source = self.context.source
         refuse_other_columns(source, session, self.strategy, place)
         for one in self.watermarks():
@@ -55,7 +52,7 @@ class QueryMode(AuditedMode[VbdDelta]):
     # -- prepare -----------------------------------------------------------------------------------------------------
     def entries_before_baseline(self) -> dict[str, Any]:
         """Read the watermarks of the base tables."""
-        entries = query_poll.marks_before(self.context, self.strategy)
+        entries = query_poll.watermarks_before(self.context, self.strategy)
         hooks.reach("after_horizon")
         return entries
 
@@ -67,8 +64,8 @@ class QueryMode(AuditedMode[VbdDelta]):
 
     # -- detect ------------------------------------------------------------------------------------------------------
     def _poll(self, poll: DatabasePoll, start: PollStart) -> Iterator[Detection]:
-        look = query_poll.poll_whole if start.compare_all else query_poll.poll_affected
-        result = look(poll, self.strategy)
+        run = query_poll.poll_whole if start.compare_all else query_poll.poll_affected
+        result = run(poll, self.strategy)
         cost = Cost(result.found, shipped(poll, result.found), seconds=start.seconds)
         yield detection_of(poll, result, cost)
         yield from self._audit_if_due(poll)
@@ -83,10 +80,10 @@ class QueryMode(AuditedMode[VbdDelta]):
         strategy, part = self.strategy, next_slice(row)
         place = f"source {self.context.source.name}, one transaction"
         affected = strategy.find_affected(strategy.lineages)
-        only = "where rows changed"
+        only = "if rows changed"
         return [
             *self._explain_changed_rows(row, place),
-            ExplainedStatement(f"find the keys that changed rows lead to ({only})", place, affected),
+            ExplainedStatement(f"find the keys that changed rows affect ({only})", place, affected),
             ExplainedStatement(
                 f"compute the query for them, into the outbox ({only})", place, strategy.affected_differences(part)
             ),
@@ -94,17 +91,17 @@ class QueryMode(AuditedMode[VbdDelta]):
         ]
 
     def _explain_changed_rows(self, row: StreamRow | None, place: str) -> Iterator[ExplainedStatement]:
-        marks = row.checkpoint[Entry.TABLE_WATERMARKS] if row else {}
+        entries = row.checkpoint[Entry.TABLE_WATERMARKS] if row else {}
         for lineage in self.strategy.lineages:
-            since, how, due = None, "compare all rows with what was seen of them last", ""
-            if lineage.marked is not None:
-                known = marks.get(lineage.name)
-                since = known["at"] if known else next_window(lineage.marked, None).lo
-                how, due = "read what was written since", ", when that is due"
+            since, how, due = None, "compare all rows with their lineage", ""
+            if lineage.watermarked is not None:
+                known = entries.get(lineage.name)
+                since = known["at"] if known else next_window(lineage.watermarked, None).lo
+                how, due = "read rows written since the watermark", ", when that is due"
             yield ExplainedStatement(f"{lineage.name}: {how}", place, lineage.find(since))
-            if lineage.marked is None or self.strategy.deletes:
+            if lineage.watermarked is None or self.strategy.deletes:
                 title = f"{lineage.name}: find deleted rows{due}"
-                yield ExplainedStatement(title, place, lineage.find_gone())
+                yield ExplainedStatement(title, place, lineage.find_deleted())
 
     def explain_audit(self, row: StreamRow | None) -> list[ExplainedStatement]:
         """Return the whole query, and the statements that fill the lineages again."""

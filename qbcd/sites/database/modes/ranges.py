@@ -1,4 +1,4 @@
-"""Polls that visit key ranges one by one (ID, TLCS, TS with ``deletes: only``)."""
+"""Polls that read key ranges one by one (ID, TLCS, TS with ``deletes: only``)."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ class RangeMode(DatabaseMode[ByRanges]):
         if start.compare_all:
             yield self._compare_table(poll, start)
             return
-        visit, began = RangePoll(poll, self.strategy), time.monotonic()
-        for header in visit.batches():
+        range_poll, began = RangePoll(poll, self.strategy), time.monotonic()
+        for header in range_poll.batches():
             seconds = time.monotonic() - began
             yield Detection(header, Cost(rows_shipped=shipped(poll, header.size), seconds=seconds))
             began = time.monotonic()  # the batch was delivered in between
-        done = visit.done
+        done = range_poll.done
         cost = Cost(2 * done.rows, ranges=done.ranges, dirty=done.dirty, seconds=time.monotonic() - began)
         yield detection_of(poll, StepResult(accepted_source=done.accepted_source), cost)
 
     def unseen_deletes(self) -> list[Find]:
-        """Return the search for missing keys, of a strategy that does not look for them."""
+        """Return the search for missing keys, for a strategy whose polls do not look for them."""
         return [self.strategy.sweep] if self.strategy.blind_to_deletes else []
 
     def explain(self, row: StreamRow | None) -> list[ExplainedStatement]:

@@ -1,4 +1,4 @@
-"""Polls by one statement that compares a whole table or query result with the replica (MDS, VBD compare)."""
+"""Polls by one statement that compares a whole table or result (MDS, VBD compare)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class WholeTableMode(DatabaseMode[InSource]):
     """Each poll compares all rows, so another server or table makes no difference to it."""
 
     def remarks(self, session: Session) -> list[str]:
-        """Remark that a query's timestamps are not used."""
+        """Return the remark that a query's timestamps are not used."""
         return why_not_incremental(self.strategy)
 
     def _start(self, poll: DatabasePoll) -> PollStart:
@@ -33,7 +33,7 @@ class WholeTableMode(DatabaseMode[InSource]):
         yield self._compare_table(poll, start)
 
     def explain(self, row: StreamRow | None) -> list[ExplainedStatement]:
-        """Return the comparison and what applies it."""
+        """Return the comparison and the statements that apply it."""
         part, place = next_slice(row), f"source {self.context.source.name}, one transaction"
         find = ExplainedStatement("find the changes, into the outbox", place, self.strategy.differences(part))
         return [find, *apply_statements(self.strategy, part, place)]

@@ -1,8 +1,8 @@
-"""Polls by watermark (TS): read the next watermark, read the window up to it in one step, sweep if that is due.
+"""Polls by watermark (TS): read the next watermark, read the window in one step, sweep if due.
 
-The watermark is read in a transaction of its own that ends before the rows are read (docs/design/protocol.md#rule-6).
-If the table or the server is another one, the window holds all rows; deleted keys are then a step and a batch of their
-own (docs/design/protocol.md#rule-14).
+The watermark is read in its own transaction, which ends before the rows are read (docs/design/protocol.md#rule-6).
+If the table or the server is another one, the window has all rows; deleted keys are then a separate step and batch
+(docs/design/protocol.md#rule-14).
 
 An audit follows a poll and compares the rows before the watermark, which no later window would read; newer ones are
 pending (docs/design/protocol.md#rule-19). It has two steps too, whose deletes the guards count together
@@ -49,7 +49,7 @@ class WindowMode(AuditedMode[W]):
 
     # -- eligibility -------------------------------------------------------------------------------------------------
     def watermarks(self) -> Sequence[Watermarked]:
-        """Return the strategy's own."""
+        """Return the strategy itself."""
         return (self.strategy,)
 
     def refuse_unfit(self, session: Session, place: Place) -> None:
@@ -73,7 +73,7 @@ class WindowMode(AuditedMode[W]):
     def complete_baseline(
         self, session: Session, row: StreamRow, entries: dict[str, Any]
     ) -> tuple[StreamRow, dict[str, Any]]:
-        """Build the ranges that sweeps visit."""
+        """Build the ranges for sweeps."""
         if self.strategy.by_ranges:
             row, usual = range_sizes.build_ranges(session, self.context, self.strategy, row)
             now = self.context.store.now(session.connection)
@@ -112,16 +112,16 @@ class WindowMode(AuditedMode[W]):
         If server or table is another one, all rows are read.
         """
         leased, strategy, compare_all = poll.leased, self.strategy, start.compare_all
-        # Of another server, or of a counter of another table, the watermark says nothing.
+        # The watermark of another server, or of a counter of another table, has no meaning.
         void = start.server_changed or (compare_all and strategy.kind == "counter")
         before = "" if compare_all else self._before_window(poll)
         ahead = watermark_of_poll(poll.context, leased, strategy, None if void else leased.checkpoint.watermark)
         hooks.reach("after_horizon")
         until, known = ahead.entry["at"], leased.checkpoint.watermark["at"]
         window = strategy.window(None if compare_all or ahead.reread else known, until)
-        # Of all rows that are compared, those since the last poll are new to the stream.
+        # Among all compared rows, those since the last poll are new to the stream.
         new = strategy.window(known, until) if compare_all and not void else None
-        # A stream without sweeps sees no deletes, so none after an ALTER either.
+        # A stream without sweeps sees no deletes, also not after an ALTER.
         missing = compare_all and (start.server_changed or bool(self.plan.option("deletes")))
         deletes = Deletes.from_checkpoint(leased, Entry.MISSING_KEYS)
         lists: list[Statement] = []
@@ -135,7 +135,7 @@ class WindowMode(AuditedMode[W]):
             return {**entries, Entry.MISSING_KEYS: deletes.after(leased, counts)} if missing else entries
 
         request = StepRequest(
-            [lambda part: strategy.look(part, window)] if window else [],
+            [lambda part: strategy.window_changes(part, window)] if window else [],
             before=lists,
             finish=finish,
             guarded=deletes if missing else None,
@@ -144,7 +144,7 @@ class WindowMode(AuditedMode[W]):
         return replace(run_step(poll, request), remarks=tuple(filter(None, (before, ahead.remark))))
 
     def _before_window(self, poll: DatabasePoll) -> str:
-        """Run what has to precede the watermark; return a remark for the user."""
+        """Run statements that must precede the watermark; return a remark for the user."""
         return ""
 
     def _lists(self, new: Window | None, known: Window | None) -> list[Statement]:
@@ -167,10 +167,7 @@ class WindowMode(AuditedMode[W]):
         return now if schedule.is_due(poll.leased.checkpoint.swept, every, now) else 0.0
 
     def _remember_sweep(self, poll: DatabasePoll, began: float) -> None:
-        """Commit when the sweep began, unless the job is to stop.
-
-        The next one is due an interval later.
-        """
+        """Commit the time of the sweep, for the interval to the next one, unless the job is to stop."""
         context, leased = poll.context, poll.leased
         if context.stopping():
             return
@@ -185,7 +182,7 @@ class WindowMode(AuditedMode[W]):
     def _audit(self, poll: DatabasePoll, began: float) -> Iterator[StepResult]:
         """Compare the rows before the watermark, then find deleted keys.
 
-        Each is a step and a batch of its own.
+        Each is a separate step and batch.
         """
         context, leased, strategy = poll.context, poll.leased, self.strategy
         window = strategy.window(None, leased.checkpoint.watermark["at"])
@@ -205,7 +202,7 @@ class WindowMode(AuditedMode[W]):
     def _audit_rows(self, poll: DatabasePoll, window: Window) -> StepRequest:
         leased, deletes = poll.leased, Deletes.from_checkpoint(poll.leased, Entry.AUDITING)
         return StepRequest(
-            [lambda part: self.strategy.look(part, window, repeats=False, reason=AUDIT)],
+            [lambda part: self.strategy.window_changes(part, window, repeats=False, reason=AUDIT)],
             before=self._lists(None, window),
             finish=lambda session, part, counts: {Entry.AUDITING: deletes.after(leased, counts)} if counts else {},
             guarded=deletes,
@@ -214,15 +211,15 @@ class WindowMode(AuditedMode[W]):
     # -- comparison --------------------------------------------------------------------------------------------------
     def comparison(self, checkpoint: Checkpoint) -> list[Find]:
         """Return the statement that compares the rows before the watermark."""
-        mark = checkpoint.get(Entry.WATERMARK)
-        window = self.strategy.window(None, mark["at"]) if mark else None
-        return [lambda part: self.strategy.look(part, window, repeats=False)] if window else []
+        entry = checkpoint.get(Entry.WATERMARK)
+        window = self.strategy.window(None, entry["at"]) if entry else None
+        return [lambda part: self.strategy.window_changes(part, window, repeats=False)] if window else []
 
     def _missing_keys(self) -> list[Find]:
         return [] if self.strategy.blind_to_deletes else [self.strategy.sweep]
 
     def unseen_deletes(self) -> list[Find]:
-        """Return the search for missing keys, of a strategy whose windows do not show deletes."""
+        """Return the search for missing keys, for a strategy whose windows do not show deletes."""
         return [self.strategy.sweep] if self.strategy.blind_to_deletes else []
 
     # -- explain -----------------------------------------------------------------------------------------------------
@@ -236,7 +233,7 @@ class WindowMode(AuditedMode[W]):
 
     def _explain_window(self, row: StreamRow | None) -> list[ExplainedStatement]:
         part, place = next_slice(row), f"source {self.context.source.name}, one transaction"
-        find = self.strategy.look(part, next_window(self.strategy, row))
+        find = self.strategy.window_changes(part, next_window(self.strategy, row))
         read = ExplainedStatement("read the window, into the outbox", place, find)
         return [read, *apply_statements(self.strategy, part, place)]
 
@@ -244,7 +241,7 @@ class WindowMode(AuditedMode[W]):
         """Return the statements of both steps."""
         part, place = next_slice(row), f"source {self.context.source.name}, a transaction of its own"
         until = Window(None, next_window(self.strategy, row).hi)
-        rows = self.strategy.look(part, until, repeats=False, reason=AUDIT)
+        rows = self.strategy.window_changes(part, until, repeats=False, reason=AUDIT)
         keys = self.strategy.sweep(part, reason=AUDIT)
         compare = "audit: compare all rows before the watermark with the replica, into the outbox"
         return [

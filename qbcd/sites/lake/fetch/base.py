@@ -1,7 +1,7 @@
-"""Interfaces of the fetch paths: what a path decides, and at which stage of a poll.
+"""Interfaces of the fetch paths: one for each stage of a poll.
 
-A poll detects dirty ranges, narrows what it fetches of them, perhaps plans anew, and then fetches rows. `paths` has the
-tuple of each stage, in order.
+A poll detects dirty ranges, reduces the rows to fetch, may change the plan to other ranges, and then fetches rows.
+`paths` has a tuple of paths for each stage, in order.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ def is_enabled(name: str) -> bool:
 
 
 class FetchPath(ABC):
-    """A way to find or fetch rows that differ.
+    """A way to find or fetch changed rows.
 
     Attributes:
-        name: Its name, by which it can be switched off.
+        name: The name of its switch.
         is_optional: Polls find the same events without it, at another cost.
     """
 
@@ -34,15 +34,15 @@ class FetchPath(ABC):
 
     @abstractmethod
     def is_applicable(self, poll: TablePoll, plan: FetchPlan) -> bool:
-        """Return True if the path can be taken and is likely to pay."""
+        """Return True if the path is possible and likely to reduce costs."""
 
 
 class PlanPath(FetchPath):
-    """A path that reduces what is fetched, before any row travels."""
+    """A path that reduces the rows to fetch, before any row is fetched."""
 
     @abstractmethod
     def narrow(self, poll: TablePoll, plan: FetchPlan) -> FetchPlan | None:
-        """Return the reduced plan; None if the path turns out not to help."""
+        """Return the reduced plan; None if the path does not help."""
 
 
 class ReplanPath(FetchPath):
@@ -68,8 +68,11 @@ class FetchedStep(PollStep):
 
 
 class RowsPath(FetchPath):
-    """A path by which rows travel."""
+    """A path that fetches rows."""
 
     @abstractmethod
     def fetch(self, poll: TablePoll, plan: FetchPlan) -> FetchedStep | None:
-        """Fetch the rows; return the step that compares and commits them, or None to leave them to the next path."""
+        """Fetch the rows.
+
+        Return the step that compares and commits them, or None to leave them to the next path.
+        """

@@ -1,16 +1,15 @@
-"""Fetch path: checksums of leaves (sub-ranges), so that only rows of dirty leaves are fetched.
+"""Fetch path: checksums of leaves (sub-ranges), to fetch only rows of dirty leaves.
 
-If a few changes are in most ranges, whole ranges would be nearly the whole table. Checksums of all ranges that include
-their leaves cost the source little more, and show which leaves differ from those of the last poll. Of dirty ranges,
-only rows in dirty leaves are read then, from the source and from the replica. Earlier polls show whether that pays. A
-poll without changes is likely to be followed by others: after it, only dirty ranges are asked for their leaves, by
-separate statements.
+If most ranges have a few changes, whole ranges would be nearly the whole table. Checksums of all ranges that include
+their leaves cost the source little more, and show the leaves that differ from the last poll. Only rows in dirty leaves
+of dirty ranges are read then, from the source and from the replica. Earlier polls show if that reduces costs. After a
+poll without changes, another one is likely: then only dirty ranges get leaf checksums, by separate statements.
 
-Leaf checksums are remembered in a file, together with the row count and checksum of their range. If a range has another
-count or checksum by now, its leaves are unknown.
+A file stores leaf checksums, together with the row count and checksum of their range. If a range has another count or
+checksum now, its leaves are unknown.
 
-Where keys are whole numbers, a leaf with one changed row also shows which key that may be: key recovery
-(`qbcd.ranges.key_recovery`) looks those rows up.
+If keys are whole numbers, a leaf with one changed row also shows candidates for its key: key recovery
+(`qbcd.ranges.key_recovery`) looks up those rows.
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ from qbcd.wording import counted
 
 NAME = "leaf_checksums"
 KEY_RECOVERY = "key_recovery"  # its own switch; part of this path
-FILE_KIND = "leaves"  # of the files of remembered checksums, as it is stored
-FORM = b"leaf:rows:checksum:weighted\n"  # of the remembered texts, in their longest form
+FILE_KIND = "leaves"  # of the stored files of checksums
+FORM = b"leaf:rows:checksum:weighted\n"  # of the stored texts, in their longest form
 LEAST_ROWS = 100_000  # in dirty ranges; fewer are fetched whole
 LEAST_SHARE = 0.1  # of the compared rows in dirty ranges; below it, leaf checksums cost more than they save
-LEAST_IN_LEAF = 4  # rows; smaller leaves would be too many for what they save
-MOST_LEAVES = 2_100_000  # of 8,192 ranges; a polling driver holds some 145 bytes of each
-MOST_SHARE = 0.5  # of the rows in dirty ranges that are in dirty leaves; above it, leaves save little
-USELESS = 2  # polls in a row with changes and without use for leaves, after which leaves are forgotten
-PAUSE = 50  # polls with changes until leaves are tried again, for keys that fall into few leaves
+LEAST_IN_LEAF = 4  # rows; smaller leaves would be too many
+MOST_LEAVES = 2_100_000  # of 8,192 ranges; the driver holds about 145 bytes for each
+MOST_SHARE = 0.5  # of the rows in dirty ranges: if more are in dirty leaves, leaves save little
+USELESS = 2  # consecutive polls with changes and useless leaves, after which leaves are dropped
+PAUSE = 50  # polls with changes until leaves are tried again, if keys are in few leaves
 
 
 class LeafChecksums(PlanPath):
@@ -62,7 +61,7 @@ class LeafChecksums(PlanPath):
 
 
 def can_be_asked(poll: TablePoll) -> bool:
-    """Return True if leaves can be used: one state, all ranges compared, checksums of rows with a key."""
+    """Return True if leaves are possible: one state, all ranges, checksums of rows with a key."""
     strategy = poll.strategy
     one_state = poll.snapshot.proves_checksums and poll.due.state is None
     of_rows = bool(strategy.plan.key) and strategy.deletes and strategy.summed == "digest"
@@ -77,7 +76,7 @@ def are_asked_of_all(poll: TablePoll) -> bool:
 
 
 def _are_asked_of_dirty(poll: TablePoll, plan: FetchPlan) -> bool:
-    """Return True if dirty ranges are asked for their leaves now, since not all ranges were."""
+    """Return True if this poll computes leaf checksums of dirty ranges only."""
     note = LeafNote.from_checkpoint(poll.leased.row.checkpoint)
     known = note.left > 0 and not note.at_once and bool(note.part)
     return known and not _are_few(plan, plan.fetched) and can_be_asked(poll)
@@ -87,7 +86,7 @@ def _leaves_of_dirty(poll: TablePoll, plan: FetchPlan) -> dict[int, RangeLeaves]
     """Compute the leaf checksums of dirty ranges.
 
     Raises:
-        TornRead: The ranges themselves have other checksums now.
+        TornRead: The ranges have other checksums now.
     """
     poll.context.progress(f"checksums of the leaves of {counted(len(plan.asked), 'range')}")
     texts: dict[int, str] = {}
@@ -98,23 +97,26 @@ def _leaves_of_dirty(poll: TablePoll, plan: FetchPlan) -> dict[int, RangeLeaves]
 
 
 def _whole_number_bytes(poll: TablePoll) -> int | None:
-    """Return the bytes of a key that is one whole number, whose value can be recovered; None for other keys."""
+    """Return the bytes of a key that is one whole number, whose value can be recovered.
+
+    The result is None for other keys.
+    """
     if not is_enabled(KEY_RECOVERY) or poll.strategy.partitioning.hashed:
         return None
     return poll.strategy.connector.require(SupportsLeafChecksums).whole_number_bytes(poll.strategy.plan.key)
 
 
 def range_leaves(now: Sequence[StoredRange], texts: Mapping[int, str]) -> dict[int, RangeLeaves]:
-    """Return the leaf checksums of ranges, by range, from the texts of a checksum pass."""
+    """Return the leaf checksums by range, from the texts of a checksum pass."""
     return {r.range_id: RangeLeaves(r.rows, r.checksum, texts[r.range_id]) for r in now}
 
 
 def restrict_to_dirty_leaves(plan: FetchPlan, known: Mapping[int, RangeLeaves], width: int | None) -> FetchPlan:
-    """Return the plan for dirty leaves alone, of the ranges whose old leaves are known, if that saves enough.
+    """Return the plan for dirty leaves of ranges whose old leaves are known, if that saves enough.
 
     Args:
         plan: The plan for whole ranges, with their leaves of now.
-        known: Remembered leaf checksums, by range.
+        known: Stored leaf checksums, by range.
         width: Bytes of a key that is one whole number, whose rows may be looked up; None for other keys.
     """
     old = {r.range_id: r for r in plan.old}
@@ -141,20 +143,20 @@ def restrict_to_dirty_leaves(plan: FetchPlan, known: Mapping[int, RangeLeaves], 
 
 
 def _select(plan: FetchPlan, only: Mapping[int, tuple[RowSelection, RowSelection]]) -> FetchPlan:
-    """Return the plan with some rows of some ranges only: (of the replica, of the source) by range."""
+    """Return the plan for selected rows: (of the replica, of the source) by range."""
     old = tuple(replace(r, only=only[r.range_id][0]) if r.range_id in only else r for r in plan.old)
     asked = tuple(replace(r, only=only[r.range_id][1]) if r.range_id in only else r for r in plan.asked)
     return replace(plan, old=old, asked=asked)
 
 
 def remember_after_changes(poll: TablePoll, plan: FetchPlan, events: int, *, spared: bool) -> dict[str, Any]:
-    """Return the checkpoint's entry after a poll that found `events`, and write the file of leaf checksums.
+    """Return the checkpoint's entry after a poll with `events`; write the leaf checksums.
 
     Args:
         poll: The poll.
-        plan: What it has fetched.
+        plan: The plan of its fetch.
         events: Number of events.
-        spared: It did not need whole ranges even without leaves, so leaves had no use.
+        spared: It did not need whole ranges even without leaves, so leaves were useless.
     """
     if not can_be_asked(poll):
         return {}
@@ -173,7 +175,7 @@ def remember_after_changes(poll: TablePoll, plan: FetchPlan, events: int, *, spa
 
 
 def remember_after_no_change(poll: LakePoll, plan: FetchPlan) -> dict[str, Any]:
-    """Return the checkpoint's entry after a poll without changes, and write the file if there is none yet."""
+    """Return the checkpoint's entry after a poll without changes; write the file if missing."""
     if not has_new_note(poll, plan):
         return {}
     note = LeafNote.from_checkpoint(poll.leased.row.checkpoint)
@@ -182,13 +184,15 @@ def remember_after_no_change(poll: LakePoll, plan: FetchPlan) -> dict[str, Any]:
 
 
 def has_new_note(poll: LakePoll, plan: FetchPlan) -> bool:
-    """Return True if a poll without changes has to note something about leaves."""
+    """Return True if a poll without changes changes the note about leaves."""
     note = LeafNote.from_checkpoint(poll.leased.row.checkpoint)
     return note.asks_for_all and bool(note.part or plan.leaves)
 
 
 def _likely_share(plan: FetchPlan, events: int) -> float:
-    """Return the share of the dirty ranges' rows in dirty leaves, if `events` are spread evenly; 1 if they are useless.
+    """Return the share of the dirty ranges' rows in dirty leaves, if `events` are spread evenly.
+
+    The result is 1 if useless.
 
     The estimate assumes that keys end with all bytes equally often.
     """
@@ -201,7 +205,7 @@ def _likely_share(plan: FetchPlan, events: int) -> float:
 
 
 def _are_few(plan: FetchPlan, rows: int) -> bool:
-    """Return True if dirty ranges have so few rows that fetching them whole costs as little."""
+    """Return True if dirty ranges have few rows, so that whole ranges cost as little as leaves."""
     return rows < max(LEAST_ROWS, LEAST_SHARE * plan.scanned)
 
 
@@ -212,12 +216,12 @@ def _write(poll: LakePoll, known: Mapping[int, RangeLeaves]) -> str:
 
 
 def sealed(content: bytes) -> bytes:
-    """Return the content of a leaf file below its seal, which also depends on this version's form of the texts."""
+    """Return the content of a leaf file below its seal, which also covers the text format."""
     return hashlib.sha256(FORM + content).hexdigest().encode() + b"\n" + content
 
 
 def read(files: Files, checkpoint: Mapping[str, Any]) -> dict[int, RangeLeaves]:
-    """Return the remembered leaf checksums by range; empty if the file is missing or damaged, which does no harm."""
+    """Return the stored leaf checksums by range; empty if the file is missing or damaged."""
     part = LeafNote.from_checkpoint(checkpoint).part
     stored = files.read_blob(part) if part else b""
     content = stored.partition(b"\n")[2]

@@ -1,8 +1,8 @@
-"""Fetch path: give up page ranges for hash buckets.
+"""Fetch path: replace page ranges by hash buckets.
 
-Page ranges pay if changes keep to some of the pages. If a few changes are on most pages, polls would read the whole
-table again and again, while leaf checksums of hash buckets find the same changes with less. So after some such polls
-the next one builds all ranges by the key's hash. It reads all rows for that, as it would have anyway.
+Page ranges save work if changes are on some of the pages. If most pages have a few changes, each poll would read the
+whole table, while leaf checksums of hash buckets find the same changes at lower cost. So after some such polls the next
+one builds all ranges by the key's hash. It reads all rows for that, as it would have anyway.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from qbcd.sites.lake.range_sizes import build_ranges
 from qbcd.strategies.id_rcs import BUCKETS, FIXED
 
 NAME = "page_fallback"
-PATIENCE = 2  # polls in a row that read most rows for few changes, after which the next one gives pages up
+PATIENCE = 2  # consecutive polls that read most rows for few changes, after which the next one replaces pages
 MOST_READ = 0.3  # of the rows
 FEW = 0.05  # of the rows that were read: up to it, changes are few
 
 
 class PageFallback(ReplanPath):
-    """Build hash buckets if pages were of no use, or if the table no longer has page ranges.
+    """Build hash buckets if pages were useless, or if the table no longer has page ranges.
 
-    Its switch keeps useless page ranges; impossible ones are given up all the same.
+    If it is switched off, useless page ranges stay; impossible ones are replaced anyway.
     """
 
     name = NAME
@@ -50,11 +50,11 @@ class PageFallback(ReplanPath):
 
 
 def entry_after_changes(poll: TablePoll, plan: FetchPlan, events: int) -> dict[str, Any]:
-    """Return the checkpoint's entry after a poll that found `events`: how often pages were of no use in a row."""
+    """Return the entry after a poll with `events`: consecutive polls with useless pages."""
     if not poll.strategy.partitioning.paged or poll.snapshot.reads_all:
         return {}
     useless = plan.fetched >= leaf_checksums.LEAST_ROWS and _reads_most(plan)
-    useless = useless and events <= FEW * plan.fetched  # without events, rows moved and no captured value changed
+    useless = useless and events <= FEW * plan.fetched  # without events, rows only moved
     return {Entry.UNSELECTIVE: _unselective_polls(poll) + 1 if useless else 0}
 
 

@@ -1,7 +1,7 @@
-"""The fetch paths, in the order in which a poll considers them, and the switch that turns some off.
+"""The fetch paths, in the order in which a poll tries them, and the switch for some.
 
 A poll takes the first applicable path of `DETECT` that helps, all applicable ones of `NARROW`, an applicable one of
-`REPLAN`, and the first of `FETCH` that brings the rows. The last path of `DETECT` and of `FETCH` always works.
+`REPLAN`, and the first of `FETCH` that fetches the rows. The last path of `DETECT` and of `FETCH` always works.
 """
 
 from __future__ import annotations
@@ -35,10 +35,12 @@ SWITCHES = frozenset({path.name for path in FETCH_PATHS if path.is_optional} | {
 
 @contextmanager
 def disabled(*names: str) -> Iterator[None]:
-    """Switch fetch paths off by name, in this process, for tests and benchmarks; polls still find the same events.
+    """Switch fetch paths off by name, in this process, for tests and benchmarks.
+
+    Polls still find the same events.
 
     Raises:
-        ValueError: There is no such path, or polls cannot do without it.
+        ValueError: There is no such path, or polls need it.
     """
     unknown = set(names) - SWITCHES
     if unknown:
@@ -52,7 +54,7 @@ def disabled(*names: str) -> Iterator[None]:
 
 
 def detect(poll: TablePoll) -> FetchPlan:
-    """Return the plan for all dirty ranges of those that are due."""
+    """Return the plan for all dirty ranges among the due ones."""
     due = tuple(poll.due.due)
     plan = FetchPlan(due, (), (), due, 0)
     for path in DETECT:
@@ -63,7 +65,7 @@ def detect(poll: TablePoll) -> FetchPlan:
 
 
 def narrow(poll: TablePoll, plan: FetchPlan) -> FetchPlan:
-    """Return the plan for fewer rows of the dirty ranges, if a path can name them."""
+    """Return the plan for fewer rows of the dirty ranges, if a path finds them."""
     for path in NARROW:
         if _is_taken(path, poll, plan):
             plan = path.narrow(poll, plan) or plan
@@ -92,7 +94,10 @@ def _is_taken(path: FetchPath, poll: TablePoll, plan: FetchPlan) -> bool:
 
 
 def entries_after_batch(poll: TablePoll, plan: FetchPlan, step: FetchedStep, found: WrittenBatch) -> dict[str, Any]:
-    """Return the checkpoint entries by which later polls choose their paths; writes the file of leaf checksums."""
+    """Return the checkpoint entries by which later polls choose their paths.
+
+    It also writes the file of leaf checksums.
+    """
     events, spared = found.events, step.by_key and not plan.leaves
     return {
         **leaf_checksums.remember_after_changes(poll, plan, events, spared=spared),

@@ -1,9 +1,9 @@
 """Fetch path: look up the rows that were written since the last poll.
 
-If a few changes are in many ranges, whole ranges bring many unchanged rows. A scan for recently written rows computes
-no digest and returns keys alone; these rows are then looked up in the source and in the replica
-(`qbcd.ranges.recent_keys`). The checkpoint only needs a mark of the source. The share of changed rows in earlier polls
-shows whether that pays; after a failure the path pauses for some polls.
+If many ranges have a few changes, whole ranges have many unchanged rows. A scan for recently written rows computes no
+digest and returns only keys; these rows are then looked up in the source and in the replica
+(`qbcd.ranges.recent_keys`). The checkpoint only needs a transaction id of the source. The share of changed rows in
+earlier polls shows if that reduces costs; after a failure the path pauses for some polls.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from qbcd.strategies import IdRcs
 from qbcd.wording import counted
 
 LEAST_ROWS = 20_000  # in dirty ranges; fewer are fetched whole
-MOST_SHARE = 0.1  # of these rows, written since the last poll; above it, the path saves little
+MOST_SHARE = 0.1  # of these rows: if more were written since the last poll, the path saves little
 MOST_KEYS = 50_000  # to look up
-MOST_LOST = 100  # ranges that have lost one row which is looked up by its digest
-USEFUL = 0.5  # of the dirty ranges' rows, at most, that are fetched in the end
+MOST_LOST = 100  # ranges with one deleted row that is looked up by its digest
+USEFUL = 0.5  # maximal share of the dirty ranges' rows that may be fetched in the end
 PAUSE = 3  # polls with changes until the path is tried again after a failure
 
 
 class RecentWrites(PlanPath):
-    """Add to the plan one for fewer rows, looked up by the keys that the source names."""
+    """Add a plan for fewer rows, looked up by the keys that the source returns."""
 
     name = "recent_writes"
 
@@ -46,7 +46,7 @@ class RecentWrites(PlanPath):
 
     def narrow(self, poll: TablePoll, plan: FetchPlan) -> FetchPlan | None:
         plan, most = replace(plan, asked_recent=True), int(min(MOST_SHARE * plan.fetched, MOST_KEYS))
-        poll.context.progress(f"fetching rows written lately, of about {counted(plan.fetched, 'row')}")
+        poll.context.progress(f"fetching recently written rows, of about {counted(plan.fetched, 'row')}")
         strategy, since = poll.strategy, _note(poll).since
         rows = rows_of(
             poll, plan.asked, lambda some, part: strategy.recent_keys(some, part, since=since, most=most + 1), most
@@ -79,15 +79,18 @@ def _only(plan: FetchPlan, found: Mapping[int, Sequence[NamedKey]]) -> dict[int,
         rows = recent_keys.rows_to_look_up(*grown, found.get(now.range_id, ()))
         if rows:
             only[now.range_id] = rows
-    lost = [range_id for range_id, one in only.items() if one.lost is not None]
-    all_lost = len(lost) == len(plan.asked)  # the source must be asked for something
+    lost = [range_id for range_id, one in only.items() if one.deleted_digest is not None]
+    all_lost = len(lost) == len(plan.asked)  # the source must return some rows
     for range_id in lost[min(MOST_LOST, len(lost) - all_lost) :]:
         del only[range_id]
     return only
 
 
 def statement(strategy: IdRcs, checkpoint: Mapping[str, Any], asked: Sequence[KeyRange]) -> Statement | None:
-    """Return the statement that the next poll may run over `asked` ranges; None without a mark of the source."""
+    """Return the statement that the next poll may run over `asked`.
+
+    The result is None without a transaction id.
+    """
     since = RecentNote.from_checkpoint(checkpoint).since
     if not since or strategy.partitioning.paged:
         return None
@@ -95,7 +98,10 @@ def statement(strategy: IdRcs, checkpoint: Mapping[str, Any], asked: Sequence[Ke
 
 
 def entry_after_changes(poll: TablePoll, plan: FetchPlan, events: int, *, by_key: bool) -> dict[str, Any]:
-    """Return the checkpoint's entry after a poll that found `events`, by rows that were looked up or otherwise."""
+    """Return the checkpoint's entry after a poll that found `events`.
+
+    `by_key` if rows were looked up.
+    """
     if poll.due.state is not None:
         return {}
     note, rows = _note(poll), sum(r.rows for r in plan.unsplit)

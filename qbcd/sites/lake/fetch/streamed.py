@@ -1,8 +1,8 @@
-"""Fetch path: compare few rows while they come from the source; the batch is the first file that is written.
+"""Fetch path: compare few rows while they come from the source; the batch is the first file.
 
-One job reads the rows once and writes the batch. If the rows turn out not to be those that the checksums counted, the
-batch is removed. The snapshot stays open until all rows are compared, and one task holds the rows of both sides in
-memory. So this path is for few bytes; larger fetches go through a stage.
+One job reads the rows once and writes the batch. If the rows do not match the checksums, the batch is removed. The
+snapshot stays open until all rows are compared, and one task holds the rows of both sides in memory. So this path is
+for few bytes; larger fetches go through a stage.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROW_BYTES = 500  # of a row whose width the source does not know
 
 
 class StreamedKeys(RowsPath):
-    """Compare rows that are looked up by key; leave it if they turn out not to be all changes."""
+    """Compare rows that are looked up by key; give up if they are not all changes."""
 
     name = "streamed_keys"
 
@@ -40,7 +40,7 @@ class StreamedKeys(RowsPath):
         assert plan.traced is not None
         try:
             found = compare(poll, plan.traced)
-        except TornRead:  # several changes looked like one of another row, or deleted rows left no trace
+        except TornRead:  # several changes looked like one change of another row, or deleted rows were not found
             poll.context.progress("more rows changed than were selected; fetching the others")
             return None
         return StreamedStep(poll, plan, plan.traced, found)
@@ -59,7 +59,9 @@ class Streamed(RowsPath):
 
 
 class StreamedStep(FetchedStep):
-    """Commit a batch that was compared while its rows came; the source knows the checksums of the whole ranges.
+    """Commit a batch that was compared while its rows came.
+
+    The checksums of whole ranges are the source's.
 
     Args:
         poll: The poll.
@@ -81,17 +83,17 @@ class StreamedStep(FetchedStep):
 
 
 def is_small(poll: TablePoll, plan: FetchPlan) -> bool:
-    """Return True if rows can be compared while they come: no file of them is needed, and they are few."""
+    """Return True if rows can be compared while they come: few, and not needed as a file."""
     unstored = plan.in_leaves and not plan.children
     few = plan.rows <= diff.FEW_ROWS and plan.rows * _row_bytes(poll.strategy.plan) <= FEW_BYTES
     return unstored and few and poll.strategy.plan.on(poll.snapshot.table).key_is_proven
 
 
 def compare(poll: TablePoll, plan: FetchPlan) -> WrittenBatch:
-    """Read the rows of `plan`, compare them with the replica and write the batch, all in one job.
+    """Read the rows of `plan`, compare them with the replica and write the batch in one job.
 
     Raises:
-        TornRead: The rows are not those that the checksums counted.
+        TornRead: The rows do not match the checksums.
         GuardTripped: It deletes too many rows.
         UnsupportedType: A typed sink cannot hold a value.
     """

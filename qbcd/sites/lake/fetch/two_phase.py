@@ -1,9 +1,9 @@
-"""Fetch path in two phases: first keys and digests of dirty ranges, then the rows that changed.
+"""Fetch path in two phases: first keys and digests of dirty ranges, then changed rows.
 
 See docs/design/protocol.md#rule-10.
 
-For wide rows with few changes it saves most of the bytes. Both phases read one snapshot, so a key that is missing in
-the second phase is an error. The new counts and checksums of ranges follow from the batch.
+For wide rows with few changes it saves most of the bytes. Both phases read one snapshot, so a missing key in the second
+phase is an error. The batch gives the new counts and checksums of ranges.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 NAME = "two_phase"
-FINGERPRINT_BYTES = 24  # of a digest and what comes with it, about; the key comes twice in addition, once as text
-KEY_BYTES = 8  # of a key column whose width the source does not know
+FINGERPRINT_BYTES = 24  # of digest and overhead, about; the key comes twice in addition, once as text
+KEY_BYTES = 8  # of a key column of unknown width
 SAVED_BYTES = 16_000_000  # below it, another round trip costs more than it saves
 MOST_KEYS = 100_000  # to look up in one poll; for more changes, whole ranges are read
 KEYS_PER_STATEMENT = 5_000
-WAITING_SHARE = 0.1  # of the rows: ranges up to this share are not split while few rows travel
-HELD_ROWS = 1_000_000  # whose fingerprints are in memory at a time, about, in all tasks together
+WAITING_SHARE = 0.1  # of the rows: large ranges up to this share are not split while few rows are fetched
+HELD_ROWS = 1_000_000  # maximal number of fingerprints in memory at a time, about, in all tasks together
 LARGEST_RANGE = 250_000  # rows of a range whose fingerprints one task holds, for any number of connections
 FINGERPRINT_FIELDS = [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint")]
 Item = TypeVar("Item")
@@ -53,9 +53,9 @@ class ChangedRows:
     """The result of the two phases.
 
     Attributes:
-        old: Identity and range of each row that differs, and its old version if there is one; in several parts.
-        rows: New versions of those rows that exist in the source.
-        about: Approximate number of rows that differ.
+        old: Identity and range of each changed row, and its old version if there is one; in several parts.
+        rows: New versions of the rows that exist in the source.
+        about: Approximate number of changed rows.
         size: Bytes that travelled in both phases, of the first as `fingerprint_bytes` a row.
     """
 
@@ -66,7 +66,7 @@ class ChangedRows:
 
 
 class TwoPhase(RowsPath):
-    """Fetch keys and digests first, then the rows that changed; leave it if these are too many."""
+    """Fetch keys and digests first, then the changed rows; give up if these are too many."""
 
     name = NAME
 
@@ -79,7 +79,7 @@ class TwoPhase(RowsPath):
 
 
 class ChangedRowsStep(FetchedStep):
-    """Compare changed rows alone; ranges grow by what the batch adds to them."""
+    """Compare only changed rows; the batch gives the growth of ranges."""
 
     def __init__(self, poll: TablePoll, plan: FetchPlan, changed: ChangedRows) -> None:
         super().__init__(poll, *changed.old, changed.rows)
@@ -105,14 +105,14 @@ def is_possible(poll: TablePoll, plan: FetchPlan) -> bool:
     strategy = poll.strategy
     one_state = poll.snapshot.proves_checksums and bool(strategy.plan.key)
     one_state = one_state and strategy.plan.on(poll.snapshot.table).key_is_proven  # duplicates would not be counted
-    one_state = one_state and not strategy.partitioning.paged  # the replica must also follow unchanged rows that moved
+    one_state = one_state and not strategy.partitioning.paged  # the replica must also move unchanged rows
     whole = one_state and strategy.deletes and strategy.summed == "digest" and not plan.is_split
     whole = whole and all(r.rows <= LARGEST_RANGE for r in plan.asked)
     return whole and bytes_saved(strategy.plan, plan.fetched, 0) >= SAVED_BYTES
 
 
 def bytes_saved(plan: StreamPlan, rows: int, changed: float) -> float:
-    """Return the bytes that two phases save over whole ranges of `rows` rows, of which `changed` differ."""
+    """Return the bytes that two phases save for ranges of `rows` rows with `changed` changes."""
     width = sum(c.width for c in plan.captured)
     return rows * (width - fingerprint_bytes(plan)) - changed * width
 
@@ -123,12 +123,12 @@ def fingerprint_bytes(plan: StreamPlan) -> int:
 
 
 def density(poll: LakePoll) -> float:
-    """Return the share of rows that had changed in the last dirty ranges for which two phases were possible."""
+    """Return the share of changed rows when two phases were last possible."""
     return float(poll.leased.checkpoint.get(Entry.DENSITY, 0.0))
 
 
 def density_entry(poll: TablePoll, plan: FetchPlan, events: int) -> dict[str, Any]:
-    """Return the checkpoint's entry after a poll that found `events`: the new density, or the last one."""
+    """Return the checkpoint's entry after a poll with `events`: the new density or the last one."""
     if not is_possible(poll, plan):
         return poll.leased.checkpoint.carried([Entry.DENSITY])
     return {Entry.DENSITY: round(min(1.0, events / max(1, plan_rows(plan))), 4)}
@@ -147,7 +147,7 @@ def is_worth(poll: TablePoll, plan: FetchPlan) -> bool:
 
 
 def defers_split(poll: TablePoll, plan: FetchPlan, rows_per_range: int) -> bool:
-    """Return True if too large ranges wait: a split needs whole rows, which cost too much for few such ranges."""
+    """Return True if large ranges stay unsplit: whole rows cost too much for few such ranges."""
     outgrown = sum(r.rows for r in plan.outgrown(rows_per_range))
     if outgrown > WAITING_SHARE * plan.fetched:
         return False
@@ -155,7 +155,10 @@ def defers_split(poll: TablePoll, plan: FetchPlan, rows_per_range: int) -> bool:
 
 
 def fetch(poll: TablePoll, plan: FetchPlan) -> ChangedRows | None:
-    """Compare keys and digests of the ranges, then read the changed rows; None if they are too many for that."""
+    """Compare keys and digests of the ranges, then read the changed rows.
+
+    The result is None if they are too many for that.
+    """
     poll.context.progress(f"fetching keys and digests of about {counted(plan.fetched, 'row')}")
     old = _differing(poll, plan)
     changed = None
@@ -187,12 +190,14 @@ def _row_fields(poll: LakePoll) -> Fields:
 
 
 def _differing(poll: TablePoll, plan: FetchPlan) -> list[FileSet]:
-    """Write the rows that differ; each task holds the fingerprints of its ranges and reads the replica once.
+    """Write the changed rows.
+
+    Each task holds the fingerprints of its ranges and reads the replica once.
 
     At most one task per connection runs at a time, so that fingerprints can come straight from the source.
 
     Raises:
-        TornRead: The fingerprints are not those that the checksums counted.
+        TornRead: The fingerprints do not match the checksums.
     """
     context, connections = poll.context, poll.settings.connections
     tasks = math.ceil(plan.fetched * connections / HELD_ROWS)
@@ -221,9 +226,9 @@ def _batches(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
 
 @contextmanager
 def _fingerprints(poll: TablePoll, plan: FetchPlan) -> Iterator[Callable[[Sequence[StoredRange]], DataFrame]]:
-    """Yield a function that returns keys and digests of some ranges, for one task, to be evaluated once.
+    """Yield a function that returns keys and digests of some ranges, for one task and one use.
 
-    Key ranges are read as they are needed. Hash buckets are spread over the table: one scan writes them all to files.
+    Key ranges are read when needed. Hash buckets are spread over the table: one scan writes all of them to files.
     """
     files, spark, query = poll.context.files, poll.context.spark.get(), poll.strategy.row_fingerprints
     if not poll.strategy.partitioning.hashed:
@@ -238,7 +243,7 @@ def _fingerprints(poll: TablePoll, plan: FetchPlan) -> Iterator[Callable[[Sequen
 
 
 def _keys(poll: LakePoll, old: Sequence[FileSet]) -> list[tuple[str, ...]]:
-    """Return the source's own texts of the keys that exist there; at most one more than a poll looks up."""
+    """Return the source's texts of the keys that exist there; at most one more than a poll looks up."""
     changed = poll.context.files.read(poll.context.spark.get(), _old_fields(poll), *old)
     return diff.changed_keys(changed, _text_names(poll), MOST_KEYS + 1)
 
@@ -271,7 +276,7 @@ def _rows(poll: TablePoll, keys: list[tuple[str, ...]]) -> FileSet:
 
 
 def load_pairs(poll: LakePoll, changed: ChangedRows) -> tuple[DataFrame, DataFrame]:
-    """Return (stage, old rows) of the changed rows, in the form in which whole ranges are compared."""
+    """Return (stage, old rows) of the changed rows, in the form of whole ranges."""
     files, spark = poll.context.files, poll.context.spark.get()
     both = files.read(spark, _old_fields(poll), *changed.old)
     rows = files.read(spark, _row_fields(poll), changed.rows)

@@ -1,4 +1,4 @@
-"""Fetch path that always works: all rows of the dirty ranges, or of their dirty leaves, through a stage."""
+"""Fetch path that always works: all rows of dirty ranges or leaves, through a stage."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class WholeRanges(RowsPath):
 
 
 class WholeRangesStep(FetchedStep):
-    """Compare a stage with the replica; the source is not asked again."""
+    """Compare a stage with the replica; the source is not read again."""
 
     def __init__(self, poll: TablePoll, plan: FetchPlan, fetched: FileSet) -> None:
         super().__init__(poll, fetched)
@@ -70,20 +70,20 @@ class WholeRangesStep(FetchedStep):
     def ranges(self, found: WrittenBatch) -> RangeChanges:
         poll, plan, read = self.poll, self.plan, self.read
         kept = [] if plan.as_segment else [read[r.range_id] for r in plan.unsplit]
-        moved = [read[r.range_id] for r in (plan.asked if plan.as_segment else plan.children)]
+        in_segment = [read[r.range_id] for r in (plan.asked if plan.as_segment else plan.children)]
         segment = None
-        if moved:
+        if in_segment:
             files = segment_for(poll, self.stage_files, self.stage)
             rows = sum(r.asked[0] for r in read.values())
-            segment = NewSegment(files, rows, poll.due.mark_visited(moved), plan.parents, alone=not kept)
-        return RangeChanges(poll.due.visited(kept, (*plan.parents, *moved)), segment)
+            segment = NewSegment(files, rows, poll.due.mark_visited(in_segment), plan.parents, alone=not kept)
+        return RangeChanges(poll.due.visited(kept, (*plan.parents, *in_segment)), segment)
 
 
 def _differences(poll: TablePoll, plan: FetchPlan, stage: DataFrame) -> DataFrame:
     """Return the changes between the replica's rows, perhaps of other columns, and the stage.
 
-    See docs/design/protocol.md#rule-16. A row differs if its old digest does. If columns are no longer captured, it
-    differs only if one of the others does. Without an old digest, values are compared and events have a reason.
+    See docs/design/protocol.md#rule-16. A row differs if its old digest differs. If columns are no longer captured, it
+    differs only if another column differs. Without an old digest, values are compared and events have a reason.
     """
     snapshot, strategy = poll.snapshot, poll.strategy
     before = plan_before(poll.leased.row.checkpoint, poll.plan) if snapshot.change.columns else poll.plan
@@ -104,9 +104,9 @@ def _differences(poll: TablePoll, plan: FetchPlan, stage: DataFrame) -> DataFram
 
 
 def _counted(poll: TablePoll, plan: FetchPlan, stage: DataFrame) -> dict[int, StoredRange]:
-    """Return the ranges with counts and checksums of the rows that were read; the source's own if all is one state."""
+    """Return the ranges with counts and checksums of the read rows, or the source's if one state."""
     if poll.snapshot.proves_checksums and not plan.is_split:
         return {r.range_id: r for r in (*plan.unsplit, *plan.merged)}
     counted = with_counts(poll.context.stream, plan.asked, diff.sums(stage, poll.strategy.summed))
-    # of a range whose dirty leaves alone were read, the source knows the whole checksum
+    # if only dirty leaves of a range were read, its checksum is the source's
     return {r.range_id: one if one.only else r for one, r in zip(plan.asked, counted, strict=True)}

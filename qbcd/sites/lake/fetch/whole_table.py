@@ -1,8 +1,8 @@
 """Fetch path: one checksum over the whole table first, after several polls without changes.
 
 Each connection scans its part of the storage for one count and one sum; nothing is grouped and no index is read. If the
-result is the sum of the ranges' checksums, nothing has changed. Otherwise the ranges are asked as usual, and this scan
-was in vain: after so many polls without changes it adds a tenth to their cost.
+result is the sum of the range checksums, nothing has changed. Otherwise range checksums follow as usual, and this scan
+was useless: after that many polls without changes it adds a tenth to their cost.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from qbcd.sites.lake.poll import TablePoll
 from qbcd.state import Run
 from qbcd.strategies import IdRcs
 
-POLLS = 8  # in a row that found no dirty range
+POLLS = 8  # consecutive polls without a dirty range
 
 
 class WholeTable(PlanPath):
-    """Find with one checksum that no range is dirty."""
+    """Prove with one checksum that no range is dirty."""
 
     name = "whole_table"
 
@@ -32,10 +32,10 @@ class WholeTable(PlanPath):
 
 
 def is_likely(context: StreamContext, strategy: IdRcs) -> bool:
-    """Return True if the last polls found nothing, and one checksum can show that nothing changed again.
+    """Return True if the last polls found nothing, and one checksum can prove that again.
 
-    Every poll of the stream must compare all ranges: polls between two sweeps say nothing about the next sweep. And
-    connections must be able to share one scan, without a pace or `per_poll` that asks for ranges in parts.
+    Every poll of the stream must compare all ranges: polls between two sweeps do not predict the next sweep. And
+    connections must be able to share one scan, without a pace or `per_poll`, which read some ranges at a time.
     """
     if strategy.summed != "digest" or not strategy.partitioning.is_parted:
         return False

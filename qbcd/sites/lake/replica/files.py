@@ -1,10 +1,10 @@
-"""A stream's folder in the workdir: stage, batches and segments as Parquet, named by fencing token and attempt.
+"""A stream's folder in the workdir: stage, batches and segments as Parquet files.
 
-A part becomes visible only by the commit that names its files. Until then, and after a crash, `sweep` may remove it.
-Reads take the files that the commit named: a missing or changed file is an error, never fewer or other rows
-(docs/design/protocol.md#rule-15). Hashing whole files at each read would cost more than most reads. So the commit names
-the hash of each file's end, which has Parquet's footer and page indexes, and Spark verifies the checksum of each page
-that it reads.
+Names contain fencing token and attempt. A part becomes visible only by the commit that names its files. Until then, and
+after a crash, `sweep` may remove it. Reads use the files that the commit named: a missing or changed file is an error,
+never fewer or other rows (docs/design/protocol.md#rule-15). Hashing whole files at each read would cost more than most
+reads. So the commit names the hash of each file's end, which has Parquet's footer and page indexes, and Spark verifies
+the checksum of each page that it reads.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 PASSING = "passing"  # the kind of temporary parts, which this process reads once
-END = 1 << 18  # bytes of a file's end that are hashed: its footer and, unless they are many, its page indexes
+END = 1 << 18  # hashed bytes of a file's end: its footer and, unless they are many, its page indexes
 
 
 class PartFile(NamedTuple):
-    """A file of a part: its name, its size, and the SHA-256 of its last :data:`END` bytes (empty: not computed)."""
+    """A file of a part: name, size, and SHA-256 of its last :data:`END` bytes, if computed."""
 
     name: str
     size: int
@@ -48,7 +48,7 @@ class PartFile(NamedTuple):
         return cls(path.name, size, _hash_of_end(path, size))
 
     def is_intact_in(self, folder: Path) -> bool:
-        """Return True if `folder` has the file as the commit named it."""
+        """Return True if `folder` has the file with the size and hash of the commit."""
         path = folder / self.name
         if not path.is_file() or path.stat().st_size != self.size:
             return False
@@ -81,12 +81,12 @@ class FileSet:
 
     @classmethod
     def of_location(cls, location: Mapping[str, Any]) -> FileSet:
-        """Return the part that `as_location` has described."""
+        """Return the part of a location."""
         return cls(location["part"], tuple(PartFile(*f) for f in location["files"]))
 
     @classmethod
     def of_segment(cls, segment: Segment) -> FileSet:
-        """Return the part that a segment of the manifest names."""
+        """Return the part of a segment of the manifest."""
         files = (PartFile(f["path"], int(f["size"]), f.get("end", "")) for f in segment.files)
         return cls(segment.segment_id, tuple(files))
 
@@ -111,7 +111,9 @@ class Files:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def prove(self) -> None:
-        """Prove that this host sees the folder that `prepare` created; its path has the project's id.
+        """Prove that this host sees the folder that `prepare` created.
+
+        Its path has the project's id.
 
         See docs/design/protocol.md#rule-24.
 
@@ -129,14 +131,16 @@ class Files:
     def write(
         self, frame: DataFrame, fields: Fields, kind: str, leased: LeasedStream, source: Source | None = None
     ) -> FileSet:
-        """Evaluate `frame` once into a new part that no commit names yet; it is durable unless it is temporary.
+        """Evaluate `frame` once into a new part that no commit names yet.
+
+        It is durable unless it is temporary.
 
         Args:
             frame: The rows; cast to `fields`.
             fields: Name and type of each column.
             kind: ``fetch``, ``batch``, ``segment`` or :data:`PASSING`.
             leased: The lease; its fencing token is part of the name.
-            source: The source of the rows, if a failure may be its own.
+            source: The source of the rows, if it may cause a failure.
         """
         self.create()
         part_id = f"{kind}-{leased.row.fencing_token}-{uuid.uuid4().hex}"
@@ -176,7 +180,7 @@ class Files:
         return read_parquet(spark, fields, (self.root / part.part_id / f.name for part in parts for f in part.files))
 
     def prove_parts(self, *parts: FileSet) -> None:
-        """Prove that all files of the parts are as the commit named them.
+        """Prove that all files of the parts have the size and hash of the commit.
 
         Raises:
             StateConflict: A file is missing, or has another size or end.
@@ -191,7 +195,7 @@ class Files:
                 )
 
     def write_blob(self, kind: str, content: bytes, leased: LeasedStream) -> str:
-        """Write bytes that are no rows durably into a folder of their own, and return its name."""
+        """Write bytes durably into a new folder, and return its name."""
         self.create()
         folder = self.root / f"{kind}-{leased.row.fencing_token}-{uuid.uuid4().hex}"
         folder.mkdir(mode=0o700)
@@ -204,10 +208,10 @@ class Files:
         return folder.name
 
     def read_blob(self, name: str) -> bytes:
-        """Return the bytes that `write_blob` has written; none if they cannot be read any more."""
+        """Return the bytes that `write_blob` has written; empty if they cannot be read."""
         try:
             return (self.root / name / name.partition("-")[0]).read_bytes()
-        except OSError:  # callers can do without such bytes
+        except OSError:  # callers do not need such bytes
             return b""
 
     def discard(self, *parts: FileSet, unless: bool = False) -> None:
@@ -216,7 +220,7 @@ class Files:
             shutil.rmtree(self.root / part.part_id, ignore_errors=True)
 
     def sweep(self, named: set[str], leased: LeasedStream) -> None:
-        """Remove parts that are not `named` and whose fencing token is not above the holder's.
+        """Remove parts that are not `named` and whose fencing token is not above the leased one.
 
         See docs/design/protocol.md#rule-23.
         """

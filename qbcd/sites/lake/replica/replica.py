@@ -1,4 +1,4 @@
-"""The Parquet replica of a stream: base segments, each with the rows of some ranges, and later batches as layers.
+"""The Parquet replica of a stream: base segments of ranges, and later batches as layers.
 
 The rows of a range are those with its id in its own segment, plus the changes of that range in batches after the
 segment's `folded_through`; the latest per key counts (docs/design/protocol.md#rule-11 and #rule-23).
@@ -23,7 +23,7 @@ from qbcd.state import Segment, StoredRange, StreamRow, StreamStore
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-FEW_RANGES = 100  # up to which Parquet pages without rows of these ranges are skipped (`qbcd.spark.provider`)
+FEW_RANGES = 100  # up to this number, Parquet pages without rows of these ranges are skipped (`qbcd.spark.provider`)
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class NewSegment:
 
 
 def travels_of(plan: StreamPlan) -> list[Travel]:
-    """Return how each captured column travels, in their order."""
+    """Return the wire form of each captured column, in their order."""
     return [c.travel for c in plan.captured]
 
 
@@ -66,7 +66,10 @@ class Replica:
         self.spark = spark
 
     def part_rows(self, columns: Sequence[Column], part: FileSet, **fields: Any) -> DataFrame:
-        """Return the rows of a stage or segment with the values of `columns`; `fields` are those of `row_fields`."""
+        """Return the rows of a stage or segment with the values of `columns`.
+
+        `fields` are those of `row_fields`.
+        """
         return self.files.read(self.spark.get(), row_fields([c.travel for c in columns], **fields), part)
 
     def batch_rows(self, plan: StreamPlan, *parts: FileSet) -> DataFrame:
@@ -82,7 +85,7 @@ class Replica:
         *,
         alone: bool = False,
     ) -> DataFrame:
-        """Return the replica's rows in `asked` ranges (at least one) with the values of `kept`, from any segment.
+        """Return the replica's rows in `asked` ranges (at least one) with the values of `kept`.
 
         One task gets them all if they are few, or `alone`.
         """
@@ -112,10 +115,10 @@ class Replica:
     ) -> DataFrame:
         deltas = self.batch_rows(plan, *(FileSet.of_location(h.location) for h in on_top)) if on_top else None
         changed = sum(h.size for h in on_top)
-        # leaves name their ranges
+        # leaves include their ranges
         by_leaves = len(segments) == 1 and are_some(own) and len(own) > FEW_RANGES
         bases = []
-        for segment in segments:  # each also has rows of ranges that are in another segment now
+        for segment in segments:  # a segment may have old rows of ranges that are in another segment now
             here = [r.range_id for r in own if r.segment == segment.segment_id]
             rows = self.part_rows(kept, FileSet.of_segment(segment))
             bases.append(rows if by_leaves else layers.in_ranges(rows, here))
@@ -135,22 +138,22 @@ class Replica:
         self.store.add_segments(conn, self.stream, [_segment(row, part, epoch, new.rows, folded)])
         return self.store.replace_ranges(conn, row, [replace(r, segment=part.part_id) for r in new.ranges])
 
-    def take(self, conn: Connection, row: StreamRow, new: NewSegment, folded: int) -> StreamRow:
-        """Make `new` the segment of its ranges, which are some of the stream's or replace `new.removed`.
+    def add_segment(self, conn: Connection, row: StreamRow, new: NewSegment, folded: int) -> StreamRow:
+        """Make `new` the segment of its ranges, which may replace `new.removed`.
 
-        If the commit's batch has no changes of other ranges, segments that had all batches before it have it too.
+        If the commit's batch has no changes of other ranges, segments with all earlier batches include it too.
 
         Args:
             folded: The batch of this commit, which is in the segment already.
         """
         part = new.segment
-        moved, old = [replace(r, segment=part.part_id) for r in new.ranges], self.store.segments(conn, self.stream)
+        placed, old = [replace(r, segment=part.part_id) for r in new.ranges], self.store.segments(conn, self.stream)
         if new.removed:
-            replaced = {r.range_id for r in (*new.removed, *moved)}
+            replaced = {r.range_id for r in (*new.removed, *placed)}
             stay = [r for r in self.store.ranges(conn, self.stream) if r.range_id not in replaced]
-            row = self.store.replace_ranges(conn, row, [*stay, *moved])
+            row = self.store.replace_ranges(conn, row, [*stay, *placed])
         else:
-            self.store.update_ranges(conn, self.stream, moved)
+            self.store.update_ranges(conn, self.stream, placed)
         named, last = self.store.named_segments(conn, self.stream), row.last_batch_seq
         kept = [replace(s, folded_through=folded) if new.alone and s.folded_through == last else s for s in old]
         self.store.delete_segments(conn, self.stream, [s.segment_id for s in old])
@@ -168,7 +171,7 @@ class Replica:
         ranges: Sequence[StoredRange],
         stay: set[int],
     ) -> StreamRow:
-        """Make `ranges` all ranges of the stream, and `part` the segment of those that are not in `stay`.
+        """Make `ranges` all ranges of the stream, and `part` the segment of those not in `stay`.
 
         Args:
             folded: The last batch; batches up to it have no changes of the ranges in `stay`.
@@ -182,7 +185,7 @@ class Replica:
         return self.store.replace_ranges(conn, row, placed)
 
     def folded_through(self, conn: Connection) -> tuple[int, int] | None:
-        """Return (epoch, batch_seq) up to which all segments have folded batches, or None without segments."""
+        """Return (epoch, batch_seq) of the last batch in all segments, or None without segments."""
         return min(((s.epoch, s.folded_through) for s in self.store.segments(conn, self.stream)), default=None)
 
 

@@ -1,4 +1,6 @@
-"""Schemas of the files in the workdir, as Spark's DDL text; they follow from the plan and are never inferred.
+"""Schemas of the files in the workdir, as Spark's DDL text.
+
+They follow from the plan and are never inferred.
 
 Values are in wire form (`qbcd.model.Travel`): booleans, integers, floats and binaries keep their type, others are text.
 """
@@ -22,7 +24,7 @@ def row_fields(
     """Return (name, type) of each field of a row of stage or replica.
 
     Args:
-        travels: Of the columns whose values the row has.
+        travels: Wire forms of the columns whose values the row has.
         typed: The stage names values that no typed sink can hold.
         extra: Further fields of a stage.
     """
@@ -32,7 +34,7 @@ def row_fields(
 
 
 def batch_fields(travels: Sequence[Travel]) -> list[tuple[str, str]]:
-    """Return (name, type) of each field of a batch row: the staged event, and the fields that the replica needs."""
+    """Return (name, type) of each field of a batch row: the event, and the replica's fields."""
     replica = [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint"), ("batch_seq", "bigint")]
     return [*event_fields(travels), *replica]
 

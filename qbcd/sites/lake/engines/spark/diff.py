@@ -1,4 +1,6 @@
-"""Compare stage and replica in Spark, by ``key_id`` and digest; keys themselves are never compared here.
+"""Compare stage and replica in Spark, by ``key_id`` and digest.
+
+Keys themselves are never compared here.
 
 Columns: stage and replica have ``range_id, key_id, digest, c0..cn``; changes have ``op, changed, range_id, key_id,
 digest, b_0..b_n, a_0..a_n``; a batch adds ``reason, pair_id, ordinal, batch_seq`` (wire form throughout).
@@ -23,8 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-ONE_TASK_ROWS = 500_000  # that one task sorts and numbers; more rows are distributed by range
-FEW_ROWS = 200_000  # that one task compares, since it need not exchange rows with other tasks
+ONE_TASK_ROWS = 500_000  # up to this number, one task sorts and numbers rows; more are distributed by range
+FEW_ROWS = 200_000  # up to this number, one task compares rows, without exchange with other tasks
 _EXPECTED = "shown = 1 AND settled = 1"  # rows of a stage of settled rows that the replica should have
 _RANK = {"d": 0, "u": 1, "c": 2, "r": 3}
 
@@ -48,13 +50,19 @@ def has_duplicates(stage: DataFrame) -> bool:
 
 
 def untravelled(stage: DataFrame) -> list[int]:
-    """Return the positions of one row's columns with a value that no typed sink can hold; empty without such a row."""
+    """Return the positions of one row's columns with a value that no typed sink can hold.
+
+    It is empty without such a row.
+    """
     row = stage.where(f"{UNTRAVELLED} <> ''").select(UNTRAVELLED).head()
     return [int(p) for p in row[UNTRAVELLED].split(",") if p] if row else []
 
 
 def aligned(replica: DataFrame, before: StreamPlan, plan: StreamPlan, stage: DataFrame) -> DataFrame:
-    """Return rows with the columns of `before` as rows with the columns of `plan`; missing values are NULL."""
+    """Return rows with the columns of `before` as rows with the columns of `plan`.
+
+    Missing values are NULL.
+    """
     places = {c.name: i for i, c in enumerate(before.captured)}
     values = [
         (F.col(f"c{places[c.name]}") if c.name in places else F.lit(None)).cast(stage.schema[f"c{i}"].dataType)
@@ -66,14 +74,16 @@ def aligned(replica: DataFrame, before: StreamPlan, plan: StreamPlan, stage: Dat
 def differences(
     replica: DataFrame, stage: DataFrame, plan: StreamPlan, *, by_value: bool, both: Sequence[int] | None = None
 ) -> DataFrame:
-    """Return the net changes that turn `replica` into `stage`; ``net, weight`` is what they add to their range.
+    """Return the net changes that turn `replica` into `stage`.
+
+    ``net, weight`` is the growth of their range.
 
     Args:
         replica: Old rows of the ranges, with the values of all captured columns or of the key alone.
         stage: New rows of the same ranges; if they have ``old_digest``, it is compared with the replica's digest.
         plan: The captured columns.
-        by_value: Compare values, since digests may have another meaning, or be equal by chance.
-        both: Positions of the columns whose values the replica has, if not of all columns.
+        by_value: Compare values, since digests may not be comparable, or be equal by chance.
+        both: Positions of the columns whose values the replica has; default: all columns.
     """
     both = range(len(plan.captured)) if both is None else both
     if by_value and plan.counted:
@@ -81,7 +91,7 @@ def differences(
     judged = "old_digest" if "old_digest" in stage.columns else "digest"
     width, known = len(plan.captured), value_columns(replica)
     old = [f"r.c{i}" if i < known else f"CASE WHEN FALSE THEN s.c{i} END" for i in range(width)]
-    # A key is one row of the table in whatever range: ranges may have been rebuilt in between.
+    # A key is one row of the table in any range: ranges may have been rebuilt in between.
     joined = (
         replica.alias("r")
         .join(stage.alias("s"), F.expr("r.key_id = s.key_id"), "full_outer")
@@ -97,12 +107,12 @@ def differences(
     )
     kept = [c for c in joined.columns if c not in ("judged", "old_digest")]
     changed = _changed(plan, both) if known == width else "CAST(NULL AS STRING)"
-    moved = joined if by_value else joined.where("op <> 'u' OR judged <> old_digest")
-    moved = moved.selectExpr(*kept, f"{changed} AS changed", *_GROWTH)
-    return moved.where("op <> 'u' OR changed <> ''") if by_value else moved
+    changes = joined if by_value else joined.where("op <> 'u' OR judged <> old_digest")
+    changes = changes.selectExpr(*kept, f"{changed} AS changed", *_GROWTH)
+    return changes.where("op <> 'u' OR changed <> ''") if by_value else changes
 
 
-# Number of rows and sum of digests by which a change lets its range grow.
+# Number of rows and sum of digests by which a change increases its range.
 _GROWTH = (
     "CASE op WHEN 'c' THEN 1 WHEN 'd' THEN -1 ELSE 0 END AS net",
     "CAST(coalesce(digest, 0) AS DECIMAL(38,0)) - CAST(coalesce(old_digest, 0) AS DECIMAL(38,0)) AS weight",
@@ -110,7 +120,7 @@ _GROWTH = (
 
 
 def changed_fingerprints(replica: DataFrame, fingerprints: DataFrame) -> DataFrame:
-    """Return the rows that differ between `replica` and `fingerprints`, both of one task: nothing is shuffled.
+    """Return the rows that differ between `replica` and `fingerprints`, both of one task.
 
     Columns are ``range_id, key_id, digest, c0..cn, k0..kn``: digest and values of the replica, NULL for new rows, and
     the source's texts of the key, NULL for deleted rows.
@@ -126,12 +136,12 @@ def changed_fingerprints(replica: DataFrame, fingerprints: DataFrame) -> DataFra
 
 
 def changed_keys(changed: DataFrame, names: Sequence[str], most: int) -> list[tuple[str, ...]]:
-    """Return the key's texts (columns `names`) of at most `most` changed rows that exist in the source."""
+    """Return the key's texts (columns `names`) of at most `most` changed rows of the source."""
     return [tuple(row) for row in changed.where("k0 IS NOT NULL").select(*names).limit(most).collect()]
 
 
 def changed_pairs(changed: DataFrame, rows: DataFrame, names: Sequence[str], about: int) -> tuple[DataFrame, DataFrame]:
-    """Return (stage, old rows) of changed rows, in the form in which `differences` compares whole ranges.
+    """Return (stage, old rows) of changed rows, in the form for `differences`.
 
     Args:
         changed: Rows of `changed_fingerprints`.
@@ -156,7 +166,9 @@ def shared(rows: DataFrame, about: int) -> DataFrame:
 
 
 def window_differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan, about: int) -> DataFrame:
-    """Return the changes of the rows in a window of timestamps; ``weight`` is that of their keys.
+    """Return the changes of the rows in a window of timestamps.
+
+    ``weight`` is the growth of the key checksum.
 
     Args:
         replica: Old rows of the ranges.
@@ -203,7 +215,7 @@ def grown(ranges: Sequence[StoredRange], growth: Mapping[int, tuple[int, int]]) 
 
 
 def without_deletes(changes: DataFrame) -> DataFrame:
-    """Return the changes that are no deletes."""
+    """Return the changes except deletes."""
     return changes.where("op <> 'd'")
 
 
@@ -229,7 +241,7 @@ def with_ranges_of(rows: DataFrame, keys: DataFrame, range_ids: Sequence[int]) -
 
 
 def settled_differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan) -> DataFrame:
-    """Return the changes between `replica` and a stage of settled rows, without keys whose row is past the watermark.
+    """Return the changes between `replica` and a stage of settled rows, up to the watermark.
 
     Args:
         replica: Old rows of the ranges.
@@ -248,7 +260,7 @@ def settled_keys(replica: DataFrame, stage: DataFrame, digest_column: str) -> Da
 
 
 def renumbered(rows: DataFrame, ids: Mapping[int, int]) -> DataFrame:
-    """Return `rows` with other range ids, by their present ones; ids that are not in `ids` stay."""
+    """Return `rows` with range ids replaced by `ids`; other range ids stay."""
     if not ids:
         return rows
     listed = ", ".join(f"({old}L, {new}L)" for old, new in ids.items())
@@ -281,22 +293,22 @@ def value_columns(rows: DataFrame) -> int:
 
 
 def _changed(plan: StreamPlan, both: Sequence[int]) -> str:
-    """Return SQL for the comma-separated positions of columns among `both` that differ; NULL unless it is an update."""
+    """Return SQL for the positions of changed columns among `both`; NULL unless it is an update."""
     keys = len(plan.key)
-    marks = [
+    positions = [
         f"CASE WHEN NOT ({_comparable(c, f'b_{i}')} <=> {_comparable(c, f'a_{i}')}) THEN '{i}' END"
         for i, c in enumerate(plan.captured)
         if i in both and (i >= keys or c.comparison != "typed")
     ]
-    return f"CASE WHEN op = 'u' THEN {_concat(marks)} END"
+    return f"CASE WHEN op = 'u' THEN {_concat(positions)} END"
 
 
-def _concat(marks: Sequence[str]) -> str:
-    return f"concat_ws(',', {', '.join(marks)})" if marks else "''"
+def _concat(positions: Sequence[str]) -> str:
+    return f"concat_ws(',', {', '.join(positions)})" if positions else "''"
 
 
 def _comparable(column: Column, value: str) -> str:
-    """Return SQL for the wire value, without trailing zeros that the type's own equality ignores."""
+    """Return SQL for the wire value, without trailing zeros that the type's equality ignores."""
     if column.fact("zeros") == "loose" and column.travel.kind == "text":
         return f"CASE WHEN contains({value}, '.') THEN regexp_replace({value}, '[.]?0+$', '') ELSE {value} END"
     return value
@@ -322,23 +334,25 @@ def baseline(stage: DataFrame, width: int) -> DataFrame:
 
 
 def numbered(changes: DataFrame, seq: int, *, few: bool = False) -> DataFrame:
-    """Return the changes as batch rows, numbered from 0 without gaps: deletes, then updates, then inserts.
+    """Return the changes as batch rows, numbered from 0: deletes, then updates, then inserts.
 
     One task sorts them, and finds them too if they are `few`; `numbered_by_group` is for more.
     """
     alone = changes.coalesce(1) if few else changes.repartition(1)
     ranks = " ".join(f"WHEN '{op}' THEN {rank}" for op, rank in _RANK.items())
     sorted_rows = alone.sortWithinPartitions(F.expr(f"CASE op {ranks} END"), *IDENTITY)
-    # In the only partition, this is the position of the row.
+    # With one partition, the id is the position of the row.
     return _batch_rows(sorted_rows, "monotonically_increasing_id()", seq)
 
 
 def numbered_by_group(changes: DataFrame, sizes: Mapping[tuple[str, int], int], seq: int) -> DataFrame:
-    """Return any number of changes as `numbered` does; each (op, range) has its own first number.
+    """Return any number of changes as `numbered` does.
+
+    Each (op, range) has its own first number.
 
     Args:
         changes: Changes of `differences` or `baseline`.
-        sizes: Their `groups`, so that no task has to see all rows.
+        sizes: The `groups` of these changes, so that no task needs all rows.
         seq: The batch's number.
     """
     offsets, total = [], 0
@@ -369,7 +383,9 @@ def _batch_rows(changes: DataFrame, ordinal: str, seq: int) -> DataFrame:
 
 
 def identified(rows: DataFrame, plan: StreamPlan) -> DataFrame:
-    """Return rows of the source with `key_id`; if the key has columns, the source has computed it.
+    """Return rows of the source with `key_id`.
+
+    If the key has columns, the source has computed it.
 
     For rows without a key it is the digest (8 bytes) and the number of the copy (8 bytes). For a result of one row,
     whose key has no columns, it is empty.
@@ -380,7 +396,7 @@ def identified(rows: DataFrame, plan: StreamPlan) -> DataFrame:
 
 
 def by_content(rows: DataFrame, which: Sequence[int]) -> DataFrame:
-    """Return rows of stage or replica with a `key_id` made of their values, for digests that changed their meaning.
+    """Return rows with a `key_id` made of their values, for digests that are not comparable.
 
     Args:
         rows: Rows with wire values c0..cn.
@@ -402,7 +418,7 @@ def _eight(number: SparkColumn) -> SparkColumn:
 
 
 def paired(batch: DataFrame, *, keys: int, width: int, epoch: int, seq: int) -> DataFrame:
-    """Return the batch with `reason` and `pair_id` for deletes and inserts that differ in the key alone.
+    """Return the batch with `reason` and `pair_id` for deletes and inserts that differ only by key.
 
     Args:
         batch: Numbered rows.
@@ -416,13 +432,12 @@ def paired(batch: DataFrame, *, keys: int, width: int, epoch: int, seq: int) -> 
     names = batch.columns
     deleted, inserted = (F.col("op") == "d") & F.col("reason").isNull(), F.col("op") == "c"
     content = F.when(deleted, _content("b", keys, width)).when(inserted, _content("a", keys, width))
-    # All other rows get groups of their own, so that no task gathers all updates.
+    # Each other row is its own group, so that no task gathers all updates.
     alike = Window.partitionBy(F.coalesce(content, F.col("ordinal").cast("string")))
     matched = (F.count(F.when(deleted, 1)).over(alike) == 1) & (F.count(F.when(inserted, 1)).over(alike) == 1)
-    gone = F.min(F.when(deleted, F.col("ordinal"))).over(alike)
-    pair = F.concat(F.lit(f"{epoch}:{seq}:"), gone.cast("string"))
+    deleted_at = F.min(F.when(deleted, F.col("ordinal"))).over(alike)
+    pair = F.concat(F.lit(f"{epoch}:{seq}:"), deleted_at.cast("string"))
     marked = batch.withColumn("pair_id", F.when(matched, pair))
-    reason = F.when(F.col("pair_id").isNotNull(), "key_change").otherwise(F.col("reason"))
     reason = F.when(F.col("pair_id").isNotNull(), "key_change").otherwise(F.col("reason"))
     return marked.withColumn("reason", reason).select(*names)
 

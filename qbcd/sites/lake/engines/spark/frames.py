@@ -24,7 +24,7 @@ def in_one_task(rows: DataFrame) -> DataFrame:
 
 
 def for_one_join(rows: DataFrame) -> DataFrame:
-    """Return `rows` for one task that joins them in memory, while all readers work at the same time."""
+    """Return `rows` for one task that joins them in memory, while all readers run in parallel."""
     return rows.repartition(1).hint("shuffle_hash")
 
 

@@ -1,4 +1,4 @@
-"""The replica's rows from its layers: base segments and the batches after them, latest per key."""
+"""The replica's rows from its layers: base segments and later batches, latest per key."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def merged(
     names = [*IDENTITY, "digest", *(f"c{i}" for i in range(value_columns(base)))]
     alone = alone or about <= diff.FEW_ROWS
     rows, in_leaves = base if base.columns == names else base.selectExpr(*names), leaves.are_some(asked)
-    if deltas is not None and not in_leaves:  # leaves name their ranges
+    if deltas is not None and not in_leaves:  # leaves include their ranges
         deltas = in_ranges(deltas, [r.range_id for r in asked])
     latest = None if deltas is None else _named(deltas, names)
     if in_leaves:
@@ -64,7 +64,7 @@ def merged(
 
 
 def _named(batches: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Return the new versions that changes make, as rows with `names`; deleted ones are marked ``gone``."""
+    """Return the new versions of changes, as rows with `names`; deleted rows have ``gone``."""
     fixed = len(IDENTITY) + 1
     values = [*names[:fixed], *(f"a_{name[1:]} AS {name}" for name in names[fixed:])]
     return batches.selectExpr(*values, "op = 'd' AS gone", "batch_seq")
@@ -96,7 +96,9 @@ def _in_one_task(rows: DataFrame, latest: DataFrame, names: Sequence[str]) -> Da
 
 
 def _in_many(rows: DataFrame, latest: DataFrame, names: Sequence[str], changed: DataFrame) -> DataFrame:
-    """Return `rows` with `latest` on top; the replica is not shuffled, and each task gets the keys that `changed`.
+    """Return `rows` with `latest` on top.
+
+    The replica is not shuffled, and each task gets the keys that `changed`.
 
     These keys may occur twice; removing duplicates would sort them all once more.
     """
@@ -113,13 +115,13 @@ def together(frames: Sequence[DataFrame], *, alone: bool = False) -> DataFrame:
 
 
 def leaves_of(spark: SparkSession, asked: Sequence[KeyRange]) -> DataFrame:
-    """Return the asked leaves of ranges as rows (of_range, tail, alone, lost), which every task gets.
+    """Return the requested leaves as broadcast rows (of_range, tail, alone, lost).
 
     `tail` is the last byte of the key identities in the leaf; an identity without bytes is in leaf 0 and has no tail.
-    `alone` is the identity of the only key that is asked for in the leaf, `lost` the digest of the only row; both are
-    NULL if all rows of the leaf are asked for.
+    `alone` is the identity of the only requested key in the leaf, `lost` the digest of the only row; both are NULL if
+    all rows of the leaf are requested.
     """
-    # one text that Spark splits: parsing a list of values would take longer than all the rest
+    # one text that Spark splits: parsing a list of values would take longer than the whole query
     listed = " ".join(f"{r.range_id:d}:{','.join(_tails(r))}" for r in asked)
     listing = spark.sql(
         "SELECT CAST(substring_index(one, ':', 1) AS BIGINT) AS of_range, "
@@ -136,7 +138,7 @@ def _tails(one: KeyRange) -> Iterator[str]:
     alone = {leaf: [key] for leaf, key in ((one.only and one.only.alone) or {}).items()}
     for named in one.only.named if one.only else ():
         alone.setdefault(leaf_of(named.identity), []).append(named.identity)
-    lost = "" if one.only is None or one.only.lost is None else f"#{one.only.lost}"
+    lost = "" if one.only is None or one.only.deleted_digest is None else f"#{one.only.deleted_digest}"
     for leaf in leaves.tails(one):
         if leaf in alone:
             yield from (f"{key[-1:].hex()}={key.hex()}" for key in alone[leaf])
@@ -145,7 +147,7 @@ def _tails(one: KeyRange) -> Iterator[str]:
 
 
 def of_leaves(rows: DataFrame, some: DataFrame) -> DataFrame:
-    """Return those of `rows` that `some` leaves ask for."""
+    """Return the rows that `some` leaves request."""
     here = "range_id = of_range AND substring(key_id, -1, 1) = tail"
     of_row = "coalesce(alone, key_id) = key_id AND (lost IS NULL OR lost = digest)"  # deleted rows have no digest
     return rows.join(some, F.expr(f"{here} AND {of_row}"), "left_semi")
@@ -160,6 +162,6 @@ def one_of(ids: Sequence[int]) -> str:
     """Return SQL for the condition that ``range_id`` is one of `ids`.
 
     A single id would become a literal in generated code, which Spark would compile again at every poll; so there are
-    always two. There are no ids outside of their range, since Parquet skips pages outside of least and greatest id.
+    always two. Only ids of their range are listed, since Parquet skips pages outside of least and greatest id.
     """
     return f"range_id IN ({', '.join(f'{one:d}L' for one in (ids if len(ids) > 1 else (*ids, NO_RANGE)))})"

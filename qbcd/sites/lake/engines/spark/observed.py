@@ -29,17 +29,23 @@ class RowChecksum:
         return rows.observe(self._observed, *map(F.expr, counted))
 
     def read(self) -> tuple[int, int | None]:
-        """Return (rows, sum of digests) after the rows were evaluated; the sum is None if a digest is missing."""
+        """Return (rows, sum of digests) after the rows were evaluated.
+
+        The sum is None if a digest is missing.
+        """
         found = self._observed.get
         return int(found["n"]), int(found["s"] or 0) if found["n"] == found["d"] else None
 
     def untravelled(self) -> list[int]:
-        """Return the positions of one row's columns with a value that no typed sink can hold, after the evaluation."""
+        """Return, after evaluation, the positions of a row's values that no typed sink can hold."""
         return [int(p) for p in (self._observed.get.get("u") or "").split(",") if p]
 
 
 def total(parts: Iterable[RowChecksum]) -> tuple[int, int | None]:
-    """Return (rows, sum of digests) of all parts together; the sum is None if a digest is missing."""
+    """Return (rows, sum of digests) of all parts together.
+
+    The sum is None if a digest is missing.
+    """
     found = [one.read() for one in parts]
     sums = [checksum for _, checksum in found if checksum is not None]
     return sum(rows for rows, _ in found), sum(sums) if len(sums) == len(found) else None
@@ -62,7 +68,7 @@ class EventCounts:
         return batch.observe(self._observed, *map(F.expr, counts))
 
     def read(self) -> dict[str, int]:
-        """Return the number of events by op, without ops that have none, after the batch was written."""
+        """Return, after the batch was written, the number of events by op, without zeros."""
         found = self._observed.get
         return {op: int(found[op]) for op in OPS if found[op]}
 

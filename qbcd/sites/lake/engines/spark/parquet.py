@@ -1,4 +1,4 @@
-"""Parquet files by Spark: how parts are written and read."""
+"""Write and read parts as Parquet files with Spark."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 USUAL = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "parquet.page.write-checksum.enabled": "true",
-    "parquet.page.row.count.limit": "5000",  # small pages: a read of few ranges reads few; files hardly grow
+    "parquet.page.row.count.limit": "5000",  # small pages: a read of few ranges reads few pages; files hardly grow
     "parquet.block.size": "33554432",  # each task buffers a row group; two of the default size fill a small heap
 }
 TEMPORARY = {**USUAL, "compression": "uncompressed", "parquet.enable.dictionary": "false"}  # fast to write

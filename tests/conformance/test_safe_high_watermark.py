@@ -1,4 +1,4 @@
-"""The view each connector has of writers: its clock, open transactions, foreign writers."""
+"""The connectors' reads of the safe high watermark: clock, open transactions, other writers."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ NOW = {
 SECOND = timedelta(seconds=1)
 
 
-def look(place: Place, url: str = "") -> HighWater:
+def read_high_water(place: Place, url: str = "") -> HighWater:
     with session(place, url) as reading:
         return connector_of(place).require(SupportsWatermarks).high_water(reading.connection)
 
 
 def clock(place: Place, conn: Any = None) -> datetime:
-    """The server's clock, or the beginning of the transaction on `conn` as it writes it itself."""
+    """Return the server's clock, or the beginning of the transaction on `conn`."""
     what = "clock_timestamp()" if place.kind == "postgresql" else "sysdate(6)"
     if conn is not None:
         what = "now()" if place.kind == "postgresql" else "now(6)"
@@ -53,7 +53,7 @@ def until(done: Callable[[], bool]) -> None:
 
 @over()
 def test_the_clock_is_a_text_of_the_source_in_utc(place: Place) -> None:
-    before, found, after = clock(place), look(place), clock(place)
+    before, found, after = clock(place), read_high_water(place), clock(place)
     assert before <= datetime.fromisoformat(found.clock) <= after
     assert len(found.clock) == len("2031-02-03 04:05:06.123456")
     assert found.held == ""
@@ -61,13 +61,13 @@ def test_the_clock_is_a_text_of_the_source_in_utc(place: Place) -> None:
 
 
 @over(elsewhere=[])
-def test_a_transaction_open_at_the_look_is_not_younger_than_its_own_clock(place: Place) -> None:
+def test_an_open_transaction_is_not_younger_than_its_own_clock(place: Place) -> None:
     place.sql("CREATE TABLE t (k integer PRIMARY KEY)")
     with place.connect() as writer:
         place.run(writer, "INSERT INTO t VALUES (1)")
         began = clock(place, writer)
-        time.sleep(0.3)  # for what the server keeps of its transactions for a tenth of a second
-        found = look(place)
+        time.sleep(0.3)  # the server refreshes its list of transactions every tenth of a second
+        found = read_high_water(place)
         assert found.oldest is not None
         assert datetime.fromisoformat(found.oldest) <= began < datetime.fromisoformat(found.clock)
         assert began - datetime.fromisoformat(found.oldest) < 3 * SECOND
@@ -81,14 +81,16 @@ def test_a_statement_that_runs_is_open_too(place: Place) -> None:
         number = place.run(conn, "SELECT pg_backend_pid()" if place.kind == "postgresql" else "SELECT connection_id()")
 
         def run() -> None:
-            with contextlib.suppress(psycopg2.Error, pymysql.err.Error):  # that it was stopped
+            with contextlib.suppress(psycopg2.Error, pymysql.err.Error):  # the test stops it
                 place.run(conn, sleep)
 
         thread = threading.Thread(target=run)
         thread.start()
         try:
-            until(lambda: (oldest := look(place).oldest) is not None and datetime.fromisoformat(oldest) < clock(place))
-            oldest = look(place).oldest
+            until(
+                lambda: (at := read_high_water(place).oldest) is not None and datetime.fromisoformat(at) < clock(place)
+            )
+            oldest = read_high_water(place).oldest
             assert oldest is not None
             assert begun - 3 * SECOND < datetime.fromisoformat(oldest)
         finally:
@@ -98,7 +100,7 @@ def test_a_statement_that_runs_is_open_too(place: Place) -> None:
 
 
 @over(elsewhere=[])
-def test_a_prepared_transaction_holds_the_mark_when_its_session_is_gone(place: Place) -> None:
+def test_a_prepared_transaction_holds_the_watermark_after_its_session(place: Place) -> None:
     place.sql("CREATE TABLE t (k integer PRIMARY KEY)")
     name = place.name
     if place.kind == "postgresql":
@@ -110,10 +112,10 @@ def test_a_prepared_transaction_holds_the_mark_when_its_session_is_gone(place: P
     with place.connect(autocommit=True) as conn:
         place.run(conn, prepare)
     try:
-        assert look(place).held == "1 prepared transactions are open"
+        assert read_high_water(place).held == "1 prepared transactions are open"
     finally:
         until(lambda: ended(place, end))
-    assert look(place).held == ""
+    assert read_high_water(place).held == ""
     assert len(place.sql("SELECT k FROM t")) == 1
 
 
@@ -136,11 +138,11 @@ def test_an_idle_session_and_those_of_other_databases_hold_nothing(place: Place)
     with place.connect(autocommit=True) as idle, other.connect() as elsewhere:
         place.run(idle, "SELECT 1")
         place.run(elsewhere, "SELECT 1")
-        assert look(place).oldest is None
-        assert look(other).oldest is not None
+        assert read_high_water(place).oldest is None
+        assert read_high_water(other).oldest is not None
 
 
-def test_a_second_look_in_one_transaction_is_fresh(place: Place) -> None:
+def test_a_second_read_in_one_transaction_is_fresh(place: Place) -> None:
     with session(place) as reading, place.connect() as writer:
         connector = connector_of(place)
         assert connector.require(SupportsWatermarks).high_water(reading.connection).oldest is None
@@ -148,55 +150,55 @@ def test_a_second_look_in_one_transaction_is_fresh(place: Place) -> None:
         assert connector.require(SupportsWatermarks).high_water(reading.connection).oldest is not None
 
 
-def test_a_session_that_speaks_the_protocol_of_replication_is_said_as_it_writes(place: Place) -> None:
+def test_a_session_of_the_replication_protocol_is_reported_once_it_writes(place: Place) -> None:
     place.sql("CREATE TABLE t (k integer PRIMARY KEY)")
     conn = psycopg2.connect(place.url, replication="database")
     try:
         place.run(conn, "SELECT 1")
-        assert look(place).blind == ""
+        assert read_high_water(place).blind == ""
         place.run(conn, "INSERT INTO t VALUES (1)")
-        assert "1 sessions do not show when they began" in look(place).blind  # the server keeps it to itself
+        assert "1 sessions do not show when they began" in read_high_water(place).blind  # the server does not show it
         conn.commit()
-        assert look(place).blind == ""
+        assert read_high_water(place).blind == ""
     finally:
         conn.close()
 
 
-def test_what_a_role_may_not_see_is_said(place: Place) -> None:
+def test_sessions_that_a_role_may_not_see_are_reported(place: Place) -> None:
     with place.user() as user:
         own = place.url_as(user)
         with place.at(place.name).connect() as writer:
             place.run(writer, "SELECT 1")
-            until(lambda: look(place, own).blind.startswith("1 "))  # who made the role is gone by then
-            found = look(place, own)
+            until(lambda: read_high_water(place, own).blind.startswith("1 "))  # the creator's session has ended by then
+            found = read_high_water(place, own)
             assert (
                 found.blind == "1 sessions do not show when they began (pg_read_all_stats shows those of other roles)"
             )
             assert found.oldest is None
             place.sql(f"GRANT pg_read_all_stats TO {user}")
-            found = look(place, own)
+            found = read_high_water(place, own)
             assert found.blind == ""
             assert found.oldest is not None
             place.sql(f"REVOKE pg_read_all_stats FROM {user}")
-        until(lambda: look(place, own).blind == "")
+        until(lambda: read_high_water(place, own).blind == "")
 
 
-def test_a_session_that_does_not_report_is_said(place: Place) -> None:
+def test_a_session_that_hides_its_activity_is_reported(place: Place) -> None:
     with place.connect() as writer:
         place.run(writer, "SET track_activities = off")
         place.run(writer, "SELECT 1")
-        assert "1 sessions do not show" in look(place).blind
-        # It reports again, but not when this transaction began.
+        assert "1 sessions do not show" in read_high_water(place).blind
+        # It reports again, but did not when this transaction began.
         place.run(writer, "SET track_activities = on")
         place.run(writer, "SELECT 1")
-        assert "1 sessions do not show" in look(place).blind
+        assert "1 sessions do not show" in read_high_water(place).blind
         writer.commit()
         place.run(writer, "SELECT 1")
-        assert look(place).blind == ""
-        assert look(place).oldest is not None
+        assert read_high_water(place).blind == ""
+        assert read_high_water(place).oldest is not None
 
 
-# -- who else writes ---------------------------------------------------------------------------------------------------
+# -- other writers ----------------------------------------------------------------------------------------------------
 def other_writer(place: Place, table: str = "t", url: str = "") -> str:
     described = probed(place, table)
     with session(place, url) as reading:
@@ -222,17 +224,17 @@ def test_foreign_tables_and_stored_queries_are_written_elsewhere(place: Place) -
         CREATE VIEW v AS SELECT * FROM p UNION ALL SELECT * FROM p1; CREATE VIEW w AS SELECT * FROM v;
         CREATE TABLE parent (k integer); CREATE TABLE child (); ALTER TABLE child ADD k integer;
         ALTER TABLE child INHERIT parent; CREATE MATERIALIZED VIEW m AS SELECT * FROM parent""")
-    foreign = "public.p2 is a foreign table, which is written elsewhere"
+    foreign = "public.p2 is a foreign table, to which another server writes"
     assert [other_writer(place, name) for name in ("p", "v", "w")] == [foreign] * 3
-    assert other_writer(place, 'a "f') == 'public.a "f is a foreign table, which is written elsewhere'
+    assert other_writer(place, 'a "f') == 'public.a "f is a foreign table, to which another server writes'
     assert [other_writer(place, name) for name in ("p1", "parent", "child")] == [""] * 3
-    assert other_writer(place, "m") == "public.m is a materialized view, whose rows are older than they show"
+    assert other_writer(place, "m") == "public.m is a materialized view, whose rows are older than their timestamps"
     place.sql("""CREATE VIEW r AS WITH RECURSIVE c(k) AS (SELECT k FROM parent UNION SELECT k + 1 FROM c WHERE k < 3)
         SELECT * FROM c; ALTER FOREIGN TABLE "a ""f" INHERIT parent""")
     assert "foreign table" in other_writer(place, "r")
 
 
-def test_another_servers_log_written_by_a_tool_is_said(place: Place) -> None:
+def test_another_servers_log_written_by_a_tool_is_reported(place: Place) -> None:
     place.sql("CREATE TABLE t (k integer PRIMARY KEY)")
     place.sql("SELECT pg_replication_origin_create('tool_1')")
     try:
@@ -244,7 +246,7 @@ def test_another_servers_log_written_by_a_tool_is_said(place: Place) -> None:
 
 @contextmanager
 def subscribed(url: Callable[[str], str]) -> Iterator[tuple[Place, Place]]:
-    """Two databases of a server, the second of which takes the first one's table p, partition by partition."""
+    """Make two databases; the second one subscribes to table p of the first, by partition."""
     first, second = PostgresPlace(url("one")), PostgresPlace(url("two"))
     first.create()
     second.create()
@@ -261,35 +263,36 @@ def subscribed(url: Callable[[str], str]) -> Iterator[tuple[Place, Place]]:
 
 
 @pytest.mark.campaign
-def test_replication_and_standbys_are_said() -> None:
+def test_replication_and_standbys_are_reported() -> None:
     with EmbeddedPostgres.start(settings={"wal_level": "logical", "fsync": False}) as server:
         with subscribed(server.url_of) as (first, second):
             first.sql("INSERT INTO p VALUES (1)")
             until(lambda: second.sql("SELECT k FROM p") == [(1,)])
-            said = "subscription su%b writes to public.{} what another server wrote before"
+            said = "subscription su%b writes changes of another server to public.{}"
             assert [other_writer(second, name) for name in ("p", "p1", "t")] == [
                 said.format("p"),
                 said.format("p1"),
                 "",
             ]
             assert other_writer(first, "p") == ""
-            until(lambda: look(first).oldest is None)  # a walsender's one long statement is no transaction
-            assert look(first).blind == ""
+            # the one long statement of a walsender is not a transaction
+            until(lambda: read_high_water(first).oldest is None)
+            assert read_high_water(first).blind == ""
         signal = server.directory / "data" / "standby.signal"
         signal.touch()
         signal.chmod(0o666)
         assert server._pg_ctl("restart", "-m", "fast").returncode == 0
-        assert other_writer(first, "p") == "this server is a standby, which is written by its primary"
-        found = look(first)
+        assert other_writer(first, "p") == "this server is a standby, to which only its primary writes"
+        found = read_high_water(first)
         assert found.blind == "this server is a standby, which does not show the primary's transactions"
         with session(first) as reading:
             problem = connector_of(first).require(SupportsSystemMarks).system_mark_problem(reading.connection, "")
         assert "standby" in problem
 
 
-@pytest.mark.usefixtures("mariadb")  # which skips where none is installed
+@pytest.mark.usefixtures("mariadb")  # skips if none is installed
 @pytest.mark.campaign
-def test_replicas_of_these_servers_are_said() -> None:
+def test_replicas_of_these_servers_are_reported() -> None:
     with MariaServer.start(settings={"server_id": 2}) as server, new_place(server, "mariadb") as place:
         place.sql("CREATE TABLE t (k integer PRIMARY KEY)")
         assert other_writer(place) == ""
@@ -299,9 +302,9 @@ def test_replicas_of_these_servers_are_said() -> None:
         place.sql("CHANGE MASTER 'far' TO master_host = '127.0.0.1', master_port = 1, master_user = 'x'")
         assert other_writer(place) == ""
         place.sql("START SLAVE 'far'")
-        until(lambda: other_writer(place) == "this server is a replica, which writes what its master wrote")
+        until(lambda: other_writer(place) == "this server is a replica, which applies changes of another server")
         place.sql("STOP SLAVE 'far'")
     cluster: dict[str, str | bool] = {"wsrep_on": True, "wsrep_provider": "none", "binlog_format": "ROW"}
     with MariaServer.start(settings=cluster) as server, new_place(server, "mariadb") as place:
         place.sql("CREATE TABLE t (k integer PRIMARY KEY)")
-        assert other_writer(place) == "this server is a node of a Galera cluster, whose nodes all write"
+        assert other_writer(place) == "this server is a Galera node, and other nodes write too"

@@ -1,4 +1,4 @@
-"""Columns as watermarks: what each connector makes of them, judged by its server."""
+"""Columns as watermarks: classification and exactness of each connector, on its server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from qbcd.model import StreamPlan
 from tests.support.places import Place, over
 from tests.support.watermark_cases import column_of, compiled, connector_of, plan_of, probed, rows, session
 
-# Types, each with what a watermark over it is and its step.
+# By type: the watermark over it and its step.
 CLOCKS = {
     "postgresql": {
         "timestamptz": ("zoned", timedelta(microseconds=1)),
@@ -51,7 +51,7 @@ def family(place: Place) -> str:
 
 
 def made(place: Place, types: list[str]) -> list[str]:
-    """Table t with a column c0, c1 .. of each type; gives their names."""
+    """Make table t with a column c0, c1, .. of each type; return their names."""
     columns = [f"c{i}" for i in range(len(types))]
     listed = "".join(f", {column} {sql_type}" for column, sql_type in zip(columns, types, strict=True))
     place.sql(f"CREATE TABLE t (k integer PRIMARY KEY{listed})")
@@ -59,7 +59,7 @@ def made(place: Place, types: list[str]) -> list[str]:
 
 
 @over()
-def test_which_types_are_watermarks(place: Place) -> None:
+def test_types_that_are_watermarks(place: Place) -> None:
     clocks, counters, neither = CLOCKS[family(place)], COUNTERS[family(place)], NEITHER[family(place)]
     names = made(place, [*clocks, *counters, *neither])
     table, connector = probed(place), connector_of(place)
@@ -73,15 +73,15 @@ def test_which_types_are_watermarks(place: Place) -> None:
 
 
 def texts(place: Place, plan: StreamPlan, reading: Session, name: str) -> dict[int, Any]:
-    """The mark's text of each row's value, by k."""
+    """Return by k the watermark text of each row's value."""
     read = compiled(place, plan, f"SELECT k, QBCD_MARK_TEXT('{name}', {name}) FROM {{t}}")
     return {int(k): text for k, text in rows(reading, read)}
 
 
-def matching(place: Place, plan: StreamPlan, reading: Session, condition: str, mark: str) -> set[int]:
-    """k of the rows that meet a condition over ``name``, an operator and a mark: ``c0 >=``."""
+def matching(place: Place, plan: StreamPlan, reading: Session, condition: str, watermark: str) -> set[int]:
+    """Return k of the rows that satisfy a condition over ``name``: ``c0 >=`` and a watermark."""
     name = condition.split()[0]
-    query = compiled(place, plan, f"SELECT k FROM {{t}} WHERE {condition} QBCD_MARK('{name}', :mark)", mark=mark)
+    query = compiled(place, plan, f"SELECT k FROM {{t}} WHERE {condition} QBCD_MARK('{name}', :mark)", mark=watermark)
     return {int(row[0]) for row in rows(reading, query)}
 
 
@@ -99,7 +99,10 @@ def moment(value: Any) -> datetime:
 
 @over(elsewhere=[])
 def test_a_watermark_of_a_clock_is_exact_whatever_the_columns_precision(place: Place) -> None:
-    """Rows are at or past a mark exactly where their stored values are, and the text of a value is the value again."""
+    """Rows are at or past a watermark exactly if their values are.
+
+    The text of a value converts to the same value.
+    """
     names = made(place, list(CLOCKS[family(place)]))
     zone = "+00" if place.kind == "postgresql" else ""
     for k, near in enumerate([*NEAR, "00:00:00.000000"]):
@@ -141,7 +144,7 @@ def test_no_session_zone_moves_a_watermark(place: Place) -> None:
 
 
 @over(elsewhere=[])
-def test_values_no_calendar_knows_are_texts_and_values_again(place: Place) -> None:
+def test_values_outside_of_calendars_convert_to_texts_and_back(place: Place) -> None:
     """NULL too; and a purge by such a text finds its row."""
     if place.kind == "postgresql":
         types, odd = ["timestamptz", "timestamp", "date"], ["infinity", "-infinity", "0044-03-15 BC", "20000-01-01"]

@@ -31,12 +31,12 @@ UTC = {"postgresql": "(clock_timestamp() AT TIME ZONE 'UTC')", "": "utc_timestam
 
 
 def utc(place: Place) -> str:
-    """The clock of an application that writes UTC without saying so."""
+    """Return the clock of an application that writes UTC without a zone."""
     return UTC.get(place.kind, UTC[""])
 
 
 def columns(**types: str) -> str:
-    """The table's columns with others than one timestamp."""
+    """Return the table's columns with other timestamps."""
     return ", ".join(["v varchar(40)", "n integer DEFAULT 0", *(f"{name} {how}" for name, how in types.items())])
 
 
@@ -44,11 +44,11 @@ def zoneless(place: Place, digits: int) -> str:
     return f"timestamp({digits})" if place.kind == "postgresql" else f"datetime({digits})"
 
 
-# Many rows of one time at a window's end: all of them lie before it, or none.
+# Many rows with one time at a window's end: all of them are before it, or none.
 @over(elsewhere=[])
 def test_ties_at_the_boundary(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ends: list[str] = []
-    monkeypatch.setattr(watermark, "safe_high_watermark", lambda look, margin, lag: ends[-1])
+    monkeypatch.setattr(watermark, "safe_high_watermark", lambda high_water, margin, lag: ends[-1])
     at = zoneless(place, 6)
     with Watched(place, workspace, {"s": stamped(place, "ts", zone="UTC")}, columns=columns(at=at)) as seen:
         first, second, third = (f"2001-01-01 00:00:00.00000{n}" for n in (1, 2, 3))
@@ -64,36 +64,36 @@ def test_ties_at_the_boundary(place: Place, workspace: Path, monkeypatch: pytest
         seen.check()
 
 
-# Values that are rounded or cut to the column's unit: rows come in the unit that was just read, and after it.
+# Values rounded or cut to the column's unit: rows come in the unit that was just read, and after it.
 @over(elsewhere=[])
 def test_rows_in_the_same_unit_after_a_poll(place: Place, workspace: Path) -> None:
     units = {"seconds": zoneless(place, 0), "millis": zoneless(place, 3), "tenths": zoneless(place, 1)}
     ways = {name: stamped(place, "ts", timestamp=name, zone="UTC") for name in units}
     with Watched(place, workspace, ways, columns=columns(**units)) as seen:
         seen.prepare()
-        begun, key, told = time.monotonic(), 0, dict.fromkeys(units, 0)
+        begun, key, found = time.monotonic(), 0, dict.fromkeys(units, 0)
         while time.monotonic() < begun + 1.5:
             key += 1
             now = utc(place)
             seen.run(f"INSERT INTO t (id, v, seconds, millis, tenths) VALUES ({key}, 'new', {now}, {now}, {now})")
             for name in ("millis", "seconds", "tenths") if key % 2 else ("tenths",):
-                told[name] += sum(map(len, seen.poll(name)))
-        time.sleep(1.6)  # a unit, and half of one that a value may be rounded up by
+                found[name] += sum(map(len, seen.poll(name)))
+        time.sleep(1.6)  # a unit, and half of one by which a value may be rounded up
         for name in units:
-            told[name] += sum(map(len, seen.poll(name)))
+            found[name] += sum(map(len, seen.poll(name)))
             seen.check(name)
-        assert told == dict.fromkeys(units, key)  # once each
+        assert found == dict.fromkeys(units, key)  # once each
 
 
-# A day is over when the clock says so: what is written today is read tomorrow.
+# A day is over when the clock passes it: rows written today are read tomorrow.
 @over(elsewhere=[])
 def test_rows_of_a_day(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real, ahead = watermark.safe_high_watermark, [timedelta(0)]
 
-    def horizon(look: HighWater, margin: timedelta, lag: timedelta | None) -> str:
-        return watermark.shifted(real(look, margin, lag), ahead[0])
+    def shifted_ahead(high_water: HighWater, margin: timedelta, lag: timedelta | None) -> str:
+        return watermark.shifted(real(high_water, margin, lag), ahead[0])
 
-    monkeypatch.setattr(watermark, "safe_high_watermark", horizon)
+    monkeypatch.setattr(watermark, "safe_high_watermark", shifted_ahead)
     with Watched(place, workspace, {"s": stamped(place, "ts", zone="UTC")}, columns=columns(at="date")) as seen:
         seen.prepare()
         today, tomorrow = (datetime.fromisoformat(place_clock(place)) + days for days in (0 * DAY, DAY))
@@ -123,10 +123,10 @@ def test_writers_of_a_zone_of_their_own(place: Place, workspace: Path) -> None:
         for name in ("utc", "east", "west"):
             assert seen.ops(name) == [[(50, "c")]], name
             assert seen.poll(name) == [], name
-        assert seen.poll("late") == []  # two hours ahead of what it says it is
+        assert seen.poll("late") == []  # two hours ahead of its declared zone
 
 
-# A clock that is set back, or was read by another server, is no watermark; nor is it one when it has passed it again.
+# A clock that was set back, or is another server's, is no watermark, even after it has passed the old value again.
 @over(elsewhere=[])
 def test_a_clock_that_was_set_back(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Watched(place, workspace, {"s": stamped(place, "ts"), "keys": stamped(place, "ts", replica="keys")}) as seen:
@@ -134,12 +134,12 @@ def test_a_clock_that_was_set_back(place: Place, workspace: Path, monkeypatch: p
         with hours_ahead(monkeypatch):
             for name in ("s", "keys"):
                 seen.poll(name)
-        mark = seen.mark()
+        before = seen.watermark()
         seen.update(3, "changed")
         for name in ("s", "keys"):
             with pytest.raises(ClockSetBack, match=r"the source's clock shows .* was set back.*--accept-source"):
                 seen.poll(name)
-        assert seen.mark() == mark
+        assert seen.watermark() == before
         with hours_ahead(monkeypatch), pytest.raises(SourceChanged, match="was set back"):
             seen.poll()
         seen.insert(300, "after it")
@@ -155,7 +155,7 @@ def test_a_clock_that_was_set_back(place: Place, workspace: Path, monkeypatch: p
 
 @pytest.mark.campaign
 @over(elsewhere=[])
-def test_a_clock_that_was_set_back_under_spark(
+def test_a_clock_that_was_set_back_with_a_lake_replica(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with StampedScene(database, workspace, "ts_spark", spark) as scene:
@@ -176,7 +176,7 @@ def test_a_clock_that_was_set_back_under_spark(
 
 @contextmanager
 def hours_ahead(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The server's clock is ahead, of what is read of it."""
+    """Set the server's clock ahead, as qbcd reads it."""
     real = PostgresWatermarks.high_water
 
     def high_water(connection: Connection) -> HighWater:
@@ -185,14 +185,16 @@ def hours_ahead(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as patch:
         patch.setattr(PostgresWatermarks, "high_water", staticmethod(high_water))
         patch.setattr(
-            watermark, "safe_high_watermark", lambda look, margin, lag: watermark.shifted(look.clock, -margin)
+            watermark,
+            "safe_high_watermark",
+            lambda high_water, margin, lag: watermark.shifted(high_water.clock, -margin),
         )
         yield
 
 
-# Rows without timestamp are read at each poll, also while the watermark stands.
+# Rows without timestamp are read at each poll, even if the watermark does not move.
 @over(elsewhere=[])
-def test_rows_without_a_time_stamp(place: Place, workspace: Path) -> None:
+def test_rows_without_a_timestamp(place: Place, workspace: Path) -> None:
     at = dict.fromkeys(("at", "made"), f"{'timestamptz' if place.kind == 'postgresql' else 'timestamp(6)'} NULL")
     both = stamped(place, "ts", timestamp=["at", "made"])
     ways = {"s": stamped(place, "ts"), "tdi": stamped(place, "tdi"), "both": both}
@@ -203,7 +205,7 @@ def test_rows_without_a_time_stamp(place: Place, workspace: Path) -> None:
         seen.run("INSERT INTO t (id, v) VALUES (3, 'new')")
         seen.run(f"INSERT INTO t (id, v, made) VALUES (4, 'new', {now})")
         assert [seen.ops(name) for name in ways] == [[[(3, "c"), (4, "c")]]] * 3
-        seen.run("UPDATE t SET v = 'changed' WHERE id IN (2, 3)")  # nobody sets their time
+        seen.run("UPDATE t SET v = 'changed' WHERE id IN (2, 3)")  # without their timestamp
         seen.run("UPDATE t SET v = 'unseen' WHERE id IN (1, 4)")
         assert seen.ops("s") == seen.ops("tdi") == [[(2, "u"), (3, "u"), (4, "u")]]
         assert seen.ops("both") == [[(2, "u"), (3, "u")]]
@@ -215,7 +217,7 @@ def test_rows_without_a_time_stamp(place: Place, workspace: Path) -> None:
         assert [seen.poll(name) for name in ways] == [[], [], []]
 
 
-def test_rows_without_a_time_stamp_while_the_watermark_stands(place: Place, workspace: Path) -> None:
+def test_rows_without_a_timestamp_while_the_watermark_does_not_move(place: Place, workspace: Path) -> None:
     with (
         Watched(place, workspace, {"s": stamped(place, "ts")}, columns=columns(at="timestamptz")) as seen,
         place.connect(autocommit=True) as conn,
@@ -223,15 +225,15 @@ def test_rows_without_a_time_stamp_while_the_watermark_stands(place: Place, work
         seen.prepare()
         seen.run(f"BEGIN; INSERT INTO t (id) VALUES (9); PREPARE TRANSACTION '{place.name}'", conn)
         try:
-            mark = seen.mark()
+            before = seen.watermark()
             seen.insert(50, "new")
             assert seen.ops() == [[(50, "c")]]
-            assert seen.mark() == mark
+            assert seen.watermark() == before
         finally:
             seen.run(f"ROLLBACK PREPARED '{place.name}'", conn)
 
 
-# Nobody has numbered a row yet, so that there is no watermark at all.
+# No row has a number yet, so there is no watermark.
 @over("replica", ["source", "spark"], elsewhere=["source"])
 def test_rows_before_the_first_number(place: Place, workspace: Path, spark: SparkSession, replica: str) -> None:
     how = stamped(place, "ts", timestamp="ver", counter="table", replica=replica)
@@ -253,7 +255,7 @@ def test_rows_before_the_first_number(place: Place, workspace: Path, spark: Spar
             assert seen.project.stream("s").verify() == []
 
 
-# The application keeps flagged rows for some time only; who looks later than that may have missed some.
+# The application keeps flagged rows for some time only; a later poll may miss some.
 def test_a_poll_after_the_retention_of_flagged_rows(
     place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,7 +265,7 @@ def test_a_poll_after_the_retention_of_flagged_rows(
             patch.setattr(
                 watermark,
                 "safe_high_watermark",
-                lambda look, margin, lag: watermark.shifted(look.clock, -timedelta(hours=1)),
+                lambda high_water, margin, lag: watermark.shifted(high_water.clock, -timedelta(hours=1)),
             )
             seen.fill()
         seen.update(3, "changed")
@@ -274,7 +276,7 @@ def test_a_poll_after_the_retention_of_flagged_rows(
         assert seen.ops("kept") == [[(3, "u")]]
 
 
-# Of numbers it is the time of the look that saw them, also where they count as read only later.
+# For numbers, the time of the poll that saw them counts, even if they count as read only later.
 @pytest.mark.parametrize("waits", [False, True])
 def test_a_poll_by_numbers_after_the_retention_of_flagged_rows(
     waits: bool, place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
@@ -300,23 +302,23 @@ def test_a_poll_by_numbers_after_the_retention_of_flagged_rows(
             assert seen.ops("kept") == [[(2, "c")]]
 
 
-def test_a_quiet_table_of_numbers_on_a_busy_server_keeps_to_retention(place: Place, workspace: Path) -> None:
-    """Some transaction is open at every look, and no new number is seen: what there is counts as read all the same."""
+def test_an_unchanged_table_of_numbers_on_a_busy_server_keeps_to_retention(place: Place, workspace: Path) -> None:
+    """Each poll sees an open transaction and no new number: the existing ones count as read."""
     how = stamped(place, "tdi", timestamp="ver", retention="121m")
     made = columns(ver="bigint GENERATED ALWAYS AS IDENTITY", gone="boolean DEFAULT false")
     with Watched(place, workspace, {"s": how}, columns=made) as seen, place.connect() as one, place.connect() as other:
         seen.insert(1, "old")
         seen.prepare()
-        times = [seen.mark()["read"]]
+        times = [seen.watermark()["read"]]
         for began, ends in ((one, other), (other, one), (one, other)):
             place.run(began, "SELECT pg_current_xact_id()")
             ends.rollback()
             assert seen.poll() == []
-            times.append(seen.mark()["read"])
+            times.append(seen.watermark()["read"])
         assert times[0] == times[1] < times[2] < times[3]
 
 
-# Writers that commit while rows of one time are read: the rest of that time comes with the next window.
+# Writers that commit while rows of one time are read: the other rows of that time come with the next window.
 def test_a_tie_that_is_half_committed(place: Place, workspace: Path) -> None:
     with Watched(place, workspace, {"s": stamped(place, "tdi")}).fill() as seen, place.connect() as conn:
         (now,) = place.run(conn, "SELECT now()::text")[0]

@@ -1,5 +1,6 @@
-"""docs/design/protocol.md#rule-2 and #rule-14, where the replica is under Spark: window and sweep do not get in each
-other's way.
+"""Window and sweep with a lake replica do not disturb each other.
+
+See docs/design/protocol.md#rule-2 and #rule-14.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def told(scene: StampedScene) -> list[list[tuple[str, int, str | None]]]:
-    """(op, key, reason) of each batch of a poll, as the sink got them."""
+def polled_ops(scene: StampedScene) -> list[list[tuple[str, int, str | None]]]:
+    """Poll and return (op, key, reason) of the events of each batch, as the sink got them."""
     before = len(scene.seen())
     scene.poll()
     batches = list(scene.check().values())
@@ -24,7 +25,7 @@ def told(scene: StampedScene) -> list[list[tuple[str, int, str | None]]]:
 
 
 @over(elsewhere=[])
-def test_a_row_that_returns_while_the_sweep_takes_it_away(database: str, workspace: Path, spark: SparkSession) -> None:
+def test_a_row_that_returns_during_its_sweep(database: str, workspace: Path, spark: SparkSession) -> None:
     with StampedScene(database, workspace, "ts_spark", spark) as scene:
         scene.begin()
         rows = scene.source()
@@ -32,14 +33,14 @@ def test_a_row_that_returns_while_the_sweep_takes_it_away(database: str, workspa
         scene.put([row for row in rows if row[0] != 5])
         with at_nth("after_fetch", 2, lambda: scene.put(rows)):  # the first is the window's
             scene.poll()
-        (gone,) = list(scene.seen().values())[-1]
-        assert (gone["op"], gone["key"]["id"], gone["before"]["v"]) == ("d", 5, back[1])
-        assert told(scene) == [[("c", 5, None)]]
-        assert told(scene) == []
+        (event,) = list(scene.seen().values())[-1]
+        assert (event["op"], event["key"]["id"], event["before"]["v"]) == ("d", 5, back[1])
+        assert polled_ops(scene) == [[("c", 5, None)]]
+        assert polled_ops(scene) == []
 
 
 @over(elsewhere=[])
-def test_a_row_out_of_sight_is_not_swept_as_gone(database: str, workspace: Path, spark: SparkSession) -> None:
+def test_a_row_outside_of_the_restriction_is_not_swept(database: str, workspace: Path, spark: SparkSession) -> None:
     with StampedScene(database, workspace, "ts_spark", spark, where="n < 5") as scene:
         scene.begin()
 
@@ -47,7 +48,7 @@ def test_a_row_out_of_sight_is_not_swept_as_gone(database: str, workspace: Path,
             scene.place.sql(f"UPDATE t SET n = 9, at = {scene.now} WHERE id = 7")
 
         seen = len(scene.seen())
-        with at_nth("after_commit", 1, leaves):  # of the window, whose watermark always moves
+        with at_nth("after_commit", 1, leaves):  # of the window, whose watermark always advances
             scene.poll()
         assert len(scene.seen()) == seen
         scene.poll()
@@ -57,19 +58,19 @@ def test_a_row_out_of_sight_is_not_swept_as_gone(database: str, workspace: Path,
 
 @over(elsewhere=[])
 def test_ranges_are_those_of_the_replica(database: str, workspace: Path, spark: SparkSession) -> None:
-    """A row that came after the window is in the table and not in the replica yet, and the sweep does not count it."""
+    """The sweep does not count a row that came after the window and is not in the replica yet."""
     with StampedScene(database, workspace, "ts_spark", spark) as scene:
         scene.begin()
         rows = scene.source()
         with at_nth("after_commit", 1, lambda: scene.put([*rows, (300, "newer", 0)])):  # of the window
             scene.poll()
         assert counted(scene) == len(rows)
-        assert told(scene) == [[("c", 300, None)]]
+        assert polled_ops(scene) == [[("c", 300, None)]]
         assert counted(scene) == len(rows) + 1
 
 
 def counted(scene: StampedScene) -> int:
-    """Rows of all ranges, which are those of the replica."""
+    """Return the rows of all ranges, which are those of the replica."""
     site, row = scene.site, scene.site.context.row()
     assert row is not None
     with site.context.reading() as conn:

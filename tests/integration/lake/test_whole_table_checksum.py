@@ -1,4 +1,7 @@
-"""A table that has long been quiet is added up as a whole first: when that is done, and that nothing is lost by it."""
+"""One checksum over the whole table after polls without changes.
+
+Its conditions and exactness.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROWS, RANGE, POLLS = 1_200, 100, 3
-# By name: what the stream is, beside its key.
+# By name: the configuration of the stream in addition to its key.
 CUTS: dict[str, dict[str, Any]] = {
     "key": {"strategy": {"type": "id_rcs", "buckets": "key"}},
     "hash": {"strategy": {"type": "id_rcs", "buckets": "hash"}},
@@ -43,21 +46,21 @@ OTHERWISE: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record the reads of each poll: `sum` for the whole table, `ranges` for range checksums."""
     found: list[str] = []
     monkeypatch.setattr(whole_table, "POLLS", POLLS)
     for module, name, what in ((whole_table, "rows_unchanged", "sum"), (dirty_ranges, "checksums", "ranges")):
-        monkeypatch.setattr(module, name, _noted(found, what, getattr(module, name)))
+        monkeypatch.setattr(module, name, _recorded(found, what, getattr(module, name)))
     return found
 
 
-def _noted(found: list[str], what: str, ask: Callable[..., Any]) -> Callable[..., Any]:
-    def noted(*args: Any) -> Any:
+def _recorded(found: list[str], what: str, ask: Callable[..., Any]) -> Callable[..., Any]:
+    def recorded(*args: Any) -> Any:
         found.append(what)
         return ask(*args)
 
-    return noted
+    return recorded
 
 
 def _table(database: str) -> None:
@@ -80,7 +83,7 @@ def _cost(project: qbcd.Project) -> Cost:
     return outcome.report.cost
 
 
-# Each changes what no count tells, and one of them what a sum of values would not tell either.
+# No count shows these changes; a sum of values would miss one of them.
 CHANGES = [
     "UPDATE t SET v = CASE id WHEN 1 THEN 'row 1101' ELSE 'row 1' END WHERE id IN (1, 1101)",
     "UPDATE t SET id = 9000 WHERE id = 5",
@@ -89,8 +92,8 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("cut", CUTS)
-def test_what_changes_after_a_quiet_time_is_found(
-    cut: str, database: str, workspace: Path, spark: SparkSession, asked: list[str]
+def test_changes_after_polls_without_changes_are_found(
+    cut: str, database: str, workspace: Path, spark: SparkSession, reads: list[str]
 ) -> None:
     _table(database)
     copy = copy_of(database, "public.t", ["id"], where=CUTS[cut].get("where", ""))
@@ -99,30 +102,30 @@ def test_what_changes_after_a_quiet_time_is_found(
         copy.take_baseline()
         rows = _cost(project).rows_scanned
     for change in CHANGES:
-        with _opened(database, workspace, spark, CUTS[cut]) as project:  # what a poll goes by outlives its process
+        with _opened(database, workspace, spark, CUTS[cut]) as project:  # the history of polls outlives the process
             for _ in range(POLLS):
                 poll(project, "s")
-            asked.clear()
+            reads.clear()
             cost = _cost(project)
-            assert asked == ["sum"]
+            assert reads == ["sum"]
             assert (cost.rows_scanned, cost.rows_shipped, cost.dirty, cost.spark) == (rows, 0, 0, False)
             sql(database, change)
-            asked.clear()
+            reads.clear()
             assert _cost(project).dirty
-            assert asked == ["sum", "ranges"]
-            asked.clear()
+            assert reads == ["sum", "ranges"]
+            reads.clear()
             poll(project, "s")
-            assert asked == ["ranges"], "the last poll has found something"
-    if cut not in ("none", "digests", "tlcs"):  # a copy needs the values of before
+            assert reads == ["ranges"], "the last poll has found something"
+    if cut not in ("none", "digests", "tlcs"):  # a copy needs old values
         copy.replay(batches(workspace / "out/changes", "s"))
         assert copy.differences() == []
-    told = [event["op"] for event in events(workspace / "out/changes", "s")]
-    assert sorted(told) == sorted("dc" * 4 if cut == "none" else "uudcdc")
+    ops = [event["op"] for event in events(workspace / "out/changes", "s")]
+    assert sorted(ops) == sorted("dc" * 4 if cut == "none" else "uudcdc")
 
 
 @pytest.mark.parametrize("other", OTHERWISE)
-def test_ranges_are_asked_for_at_once_where_one_sum_would_not_do(
-    other: str, database: str, workspace: Path, spark: SparkSession, asked: list[str]
+def test_ranges_are_read_at_once_where_one_checksum_is_not_enough(
+    other: str, database: str, workspace: Path, spark: SparkSession, reads: list[str]
 ) -> None:
     _table(database)
     with _opened(database, workspace, spark, OTHERWISE[other]) as project:
@@ -130,20 +133,23 @@ def test_ranges_are_asked_for_at_once_where_one_sum_would_not_do(
         for _ in range(POLLS + 2):
             poll(project, "s")
         assert not _is_likely(project)
-    assert "sum" not in asked
+    assert "sum" not in reads
 
 
-def test_polls_that_read_ranges_for_nothing_are_no_quiet_time(
-    database: str, workspace: Path, spark: SparkSession, asked: list[str]
+def test_polls_that_read_ranges_in_vain_do_not_count_as_unchanged(
+    database: str, workspace: Path, spark: SparkSession, reads: list[str]
 ) -> None:
-    """Nor are those that failed, or found something; rows that were changed and changed back are as they were."""
+    """Nor are failed polls or those with changes.
+
+    Rows that were changed and changed back are unchanged.
+    """
     _table(database)
     with _opened(database, workspace, spark, CUTS["key"]) as project:
         project.stream("s").prepare()
-        for turn in range(POLLS + 1):
-            sql(database, f"UPDATE t SET n = {turn} WHERE id = 1; UPDATE t SET n = 1 WHERE id = 1")
+        for number in range(POLLS + 1):
+            sql(database, f"UPDATE t SET n = {number} WHERE id = 1; UPDATE t SET n = 1 WHERE id = 1")
             assert not _cost(project).dirty
-        assert asked == ["ranges"] * POLLS + ["sum"]
+        assert reads == ["ranges"] * POLLS + ["sum"]
         state = assembly_of(project).open_stream("s").site.context.project
         assert [run.outcome for run in state.runs("s", POLLS)] == ["empty"] * POLLS
         last = state.runs("s", 1)[0]
@@ -162,13 +168,13 @@ def _is_likely(project: qbcd.Project) -> bool:
     return whole_table.is_likely(site.context, strategy)
 
 
-def test_explain_shows_the_sum(database: str, workspace: Path, spark: SparkSession, asked: list[str]) -> None:
+def test_explain_shows_the_sum(database: str, workspace: Path, spark: SparkSession, reads: list[str]) -> None:
     _table(database)
     with _opened(database, workspace, spark, CUTS["hash"]) as project:
         project.stream("s").prepare()
         title = f"count and checksum of the whole table first, as the last {POLLS} polls found nothing, connection"
         for likely in (False, True):
-            told = [step.title for step in project.stream("s").explain() if step.title.startswith("count and")]
-            assert told == ([f"{title} {i} of 2" for i in (1, 2)] if likely else [])
+            titles = [step.title for step in project.stream("s").explain() if step.title.startswith("count and")]
+            assert titles == ([f"{title} {i} of 2" for i in (1, 2)] if likely else [])
             for _ in range(POLLS):
                 poll(project, "s")

@@ -1,4 +1,4 @@
-"""Limits of a watermark while transactions are open around the query that decides it.
+"""Watermarks while transactions are open around the query that bounds them.
 
 See docs/design/protocol.md#rule-6, #rule-7 and #rule-8.
 """
@@ -31,19 +31,19 @@ NUMBERED = {
 
 
 def ts(place: Place, **more: Any) -> dict[str, Any]:
-    """TS that bounds transactions by what it sees of them, or by a lag where nothing is to be seen."""
+    """Return TS that bounds open transactions by what it sees of them, or by a lag."""
     lag = {} if place.kind == "postgresql" else {"lag": f"{LAG:g}s"}
     return stamped(place, "ts", **{**more, **lag})
 
 
 def grow_old(place: Place) -> None:
-    """Lets the lag pass."""
+    """Wait until the lag has passed."""
     if place.kind != "postgresql":
         time.sleep(LAG + 0.1)
 
 
 def begun(seen: Watched, conn: Any, key: int, how: str) -> Callable[[], None]:
-    """Begins a transaction that writes row `key`, now or by the function that this gives, which commits as well."""
+    """Begin a transaction that writes row `key` now or later; return a function that ends it."""
     now = "now()" if seen.place.kind == "postgresql" else "now(6)"
     insert = f"INSERT INTO t (id, v, at) VALUES ({key}, '{how}', {now})"
     first = {
@@ -61,21 +61,21 @@ def begun(seen: Watched, conn: Any, key: int, how: str) -> Callable[[], None]:
     return end
 
 
-def unbound(look: HighWater, margin: timedelta, lag: timedelta | None) -> str:
-    """The horizon without its bound."""
-    return look.clock
+def unbound(high_water: HighWater, margin: timedelta, lag: timedelta | None) -> str:
+    """Return the safe high watermark without its bound."""
+    return high_water.clock
 
 
-# Rule 6: T writes an early time, the look is taken, T commits before or after the rows are read.
+# Rule 6: T writes an early time, the clock is read, T commits before or after the rows are read.
 @over("how", ["written", "savepoint", "idle"], elsewhere=["written"])
-def test_a_transaction_that_commits_around_the_look_is_not_lost(how: str, place: Place, workspace: Path) -> None:
+def test_a_transaction_that_commits_around_the_clock_read_is_not_lost(how: str, place: Place, workspace: Path) -> None:
     with Watched(place, workspace, {"s": ts(place)}).fill() as seen:
         for key, moment in enumerate(MOMENTS, 50):
             with place.connect() as conn:
                 end = begun(seen, conn, key, how)
                 seen.insert(key + 10, "later")
                 with at_nth(moment, 1, end):
-                    assert seen.poll() == []  # T's row is past the horizon, also where it is there already
+                    assert seen.poll() == []  # T's row is past the watermark, even if it exists already
             grow_old(place)
             assert seen.ops() == [[(key, "c"), (key + 10, "c")]]
         seen.check()
@@ -93,7 +93,7 @@ def test_control_without_the_bound_it_is_lost(place: Place, workspace: Path, mon
         assert seen.there(50)
 
 
-# Rule 6: the baseline's watermark is read before its rows too.
+# Rule 6: the baseline's watermark is also read before its rows.
 @over(elsewhere=[])
 def test_transactions_open_around_the_baseline(place: Place, workspace: Path) -> None:
     with Watched(place, workspace, {"s": ts(place)}) as seen:
@@ -102,7 +102,7 @@ def test_transactions_open_around_the_baseline(place: Place, workspace: Path) ->
             ends = [begun(seen, conn, 50 + n, "written") for n, conn in enumerate((one, two, three))]
             with at_nth("after_horizon", 1, ends[0]), at_nth("before_commit", 1, ends[1]):
                 seen.prepare()
-            seen.copies["s"][50] = (50, "written", 0)  # stood there when the rows were read
+            seen.copies["s"][50] = (50, "written", 0)  # existed when the rows were read
             ends[2]()
         grow_old(place)
         assert seen.ops() == [[(51, "c"), (52, "c")]]
@@ -116,33 +116,33 @@ def test_a_prepared_transaction_holds_the_watermark(place: Place, workspace: Pat
     with Watched(place, workspace, ways) as seen, place.connect(autocommit=True) as conn:
         seen.insert(1, "old")
         seen.prepare("s", "bounded")
-        before = seen.mark()
+        before = seen.watermark()
         seen.run(f"BEGIN; INSERT INTO t (id, v) VALUES (50, 'two-phase'); PREPARE TRANSACTION '{place.name}'", conn)
         try:
             seen.insert(60, "later")
             for _ in range(2):
                 assert seen.poll() == []
-                assert seen.mark() == before
+                assert seen.watermark() == before
             with pytest.raises(UnsafeWatermark, match=r"1 prepared transactions are open.*prepare again when they"):
                 seen.prepare("late")
-            held = seen.mark("bounded")
+            held = seen.watermark("bounded")
             seen.poll("bounded")
-            assert seen.mark("bounded")["at"] >= held["at"]
+            assert seen.watermark("bounded")["at"] >= held["at"]
         finally:
             seen.run(f"COMMIT PREPARED '{place.name}'", conn)
         assert seen.ops() == [[(50, "c"), (60, "c")]]
-        assert seen.mark() != before
+        assert seen.watermark() != before
         seen.check()
 
 
-# Rule 6: open transactions are looked at before prepared ones, so that none slips from one to the other unseen.
-def test_a_transaction_that_is_prepared_between_the_looks(place: Place, workspace: Path) -> None:
+# Rule 6: open transactions are read before prepared ones, so that none changes from one to the other unseen.
+def test_a_transaction_that_is_prepared_between_the_reads(place: Place, workspace: Path) -> None:
     with Watched(place, workspace, {"s": ts(place)}).fill() as seen, place.connect(autocommit=True) as conn:
         begun(seen, conn, 50, "written")
-        before, looks = seen.mark(), ("FROM pg_stat_activity a JOIN", "FROM pg_prepared_xacts")
-        with before_second(looks, lambda: seen.run(f"PREPARE TRANSACTION '{place.name}'", conn)):
+        before, statements = seen.watermark(), ("FROM pg_stat_activity a JOIN", "FROM pg_prepared_xacts")
+        with before_second(statements, lambda: seen.run(f"PREPARE TRANSACTION '{place.name}'", conn)):
             assert seen.poll() == []
-        assert seen.mark() == before
+        assert seen.watermark() == before
         seen.run(f"COMMIT PREPARED '{place.name}'", conn)
         assert seen.ops() == [[(50, "c")]]
         seen.check()
@@ -150,7 +150,7 @@ def test_a_transaction_that_is_prepared_between_the_looks(place: Place, workspac
 
 @contextmanager
 def before_second(statements: tuple[str, ...], action: Callable[[], None]) -> Iterator[None]:
-    """Runs `action` once, before the second statement of this process that holds one of some texts."""
+    """Run `action` once, before the second statement that contains one of some texts."""
     calls: list[str] = []
 
     def listen(conn: Any, cursor: Any, statement: str, *others: Any) -> None:
@@ -167,28 +167,28 @@ def before_second(statements: tuple[str, ...], action: Callable[[], None]) -> It
     assert len(calls) >= 2
 
 
-# Rule 7: T holds a lower number of a sequence, and is open still when larger ones are there.
+# Rule 7: T has a lower number of a sequence, and is still open when larger ones exist.
 @over()
-def test_a_lower_number_that_comes_late(place: Place, workspace: Path) -> None:
+def test_a_lower_number_that_is_committed_late(place: Place, workspace: Path) -> None:
     key = NUMBERED.get(place.kind, NUMBERED[""])
     with Watched(place, workspace, {"s": ts(place, timestamp="id")}, key=key).fill() as seen:
         grow_old(place)
         assert seen.poll() == []
-        assert seen.mark()["at"] == "12"  # the baseline's numbers are passed
+        assert seen.watermark()["at"] == "12"  # the baseline's numbers are passed
         add = "INSERT INTO t (v) VALUES ('new')"
         with place.connect() as low, place.connect() as idle:
             seen.run(f"BEGIN; {add}", low)
             seen.run("BEGIN; SELECT 1 FROM t", idle)
             seen.run(add)
             assert seen.poll() == []
-            assert (seen.mark()["at"], seen.mark()["next"]) == ("12", "14")
+            assert (seen.watermark()["at"], seen.watermark()["next"]) == ("12", "14")
             seen.run(add, idle)
             with at_nth("after_horizon", 1, low.commit):
                 assert seen.poll() == []
-            assert (seen.mark()["at"], seen.mark()["next"]) == ("12", "14")
+            assert (seen.watermark()["at"], seen.watermark()["next"]) == ("12", "14")
             idle.commit()
         grow_old(place)
-        if place.kind == FIRST:  # which shows that nobody is at work any more
+        if place.kind == FIRST:  # it shows that no writer is active any more
             assert seen.ops() == [[(13, "c"), (14, "c"), (15, "c")]]
         else:
             assert seen.ops() == [[(13, "c"), (14, "c")]]
@@ -211,11 +211,11 @@ def test_control_without_the_bound_the_lower_number_is_lost(
         assert seen.there(13)
 
 
-# Rule 7: numbers that sessions keep in store come out of order; those of each row do not grow over the table.
+# Rule 7: numbers cached by sessions come out of order; numbers per row do not grow over the table.
 @pytest.mark.parametrize(
     "key, name, said",
     [
-        ("integer GENERATED BY DEFAULT AS IDENTITY (CACHE 20) PRIMARY KEY", "id", "caches 20 numbers a session"),
+        ("integer GENERATED BY DEFAULT AS IDENTITY (CACHE 20) PRIMARY KEY", "id", "caches 20 numbers per session"),
         ("integer PRIMARY KEY", "n", "looks like a version of each row.*counter: table"),
     ],
 )
@@ -227,7 +227,7 @@ def test_numbers_that_are_no_watermark(key: str, name: str, said: str, place: Pl
         seen.fill()
 
 
-def test_a_number_that_the_user_vouches_for(place: Place, workspace: Path) -> None:
+def test_a_number_that_the_user_declares_a_counter(place: Place, workspace: Path) -> None:
     with Watched(place, workspace, {"s": ts(place, timestamp="n", counter="table")}).fill() as seen:
         seen.poll()
         seen.run("UPDATE t SET v = 'changed', n = 1 WHERE id = 4")
@@ -236,9 +236,9 @@ def test_a_number_that_the_user_vouches_for(place: Place, workspace: Path) -> No
         seen.check()
 
 
-# Rule 8: who does not see all writers may not go by timestamps, unless the user bounds what is open.
+# Rule 8: a role that does not see all writers may not use timestamps, unless the user bounds open transactions.
 def test_a_role_that_does_not_see_other_sessions(place: Place, workspace: Path) -> None:
-    with place.connect(), place.user() as user:  # our session is one that the role does not see into
+    with place.connect(), place.user() as user:  # the role does not see this session
         place.grant_own_schema(user)
         blind = {"s": stamped(place, "ts"), "bounded": stamped(place, "ts", lag="2ms")}
         with Watched(place, workspace, blind, source_url=place.url_as(user)) as seen:

@@ -1,4 +1,4 @@
-"""A stream whose configuration changes what it captures: table `t`, columns a, b and c, and a region to restrict by."""
+"""A stream on table `t` whose captured columns and restriction change."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ CREATE TABLE t (id integer {key}, a varchar(20), b varchar(20), c integer, regio
 """
 ROWS = 20
 
-Told = list[tuple[str, int | None, str | None]]
+Brief = list[tuple[str, int | None, str | None]]
 
 
 def strategy_of(name: str, place: Place) -> Any:
-    """A strategy as configuration, by the name that tests have for it."""
+    """Return a strategy as configuration, by the name that tests use for it."""
     small = {"rows_per_range": 4}
     if name in ("ts", "tdi"):
         return stamped(place, name)
@@ -44,7 +44,7 @@ def strategy_of(name: str, place: Place) -> Any:
 
 
 class Captured:
-    """The table and one stream `s` on it, which begins with columns a and b.
+    """The table and one stream `s` on it, which captures columns a and b at first.
 
     Args:
         more: Further keys of the table's configuration.
@@ -84,41 +84,41 @@ class Captured:
         """The project's configuration."""
         return config(self.place.url, self.table, sinks=self.sinks)
 
-    def say(self, *, columns: str = "", **keys: Any) -> None:
-        """The user edits the file; None takes a key away."""
+    def configure(self, *, columns: str = "", **keys: Any) -> None:
+        """Edit the configuration file as a user would; None removes a key."""
         listed = {"columns": (["id"] if self.name == "none" else []) + columns.split()} if columns else {}
         self.table = {k: v for k, v in {**self.table, **listed, **keys}.items() if v is not None}
         self.project.close()
         self.project = opened(self.data, self.folder, self.spark)
 
     def set(self, column: str, value: str, *keys: int) -> None:
-        """Updates a column of some rows, and their timestamps."""
+        """Update a column of some rows, and their timestamps."""
         clock, ids = word(self.place, CLOCK), ", ".join(map(str, keys))
         self.place.sql(f"UPDATE t SET {column} = {value}, at = {clock} WHERE id IN ({ids})")
 
     def insert(self, key: int, region: str = "EU") -> None:
-        """A new row."""
+        """Insert a row."""
         self.place.sql(f"INSERT INTO t (id, a, b, c, region) VALUES ({key}, 'new', 'new', {key}, '{region}')")
 
     def poll(self, **options: Any) -> list[dict[str, Any]]:
-        """One poll; its events."""
+        """Poll once; return the events."""
         time.sleep(SETTLE)
         self.outcome: Outcome = poll(self.project, "s", **options)[0]
         return self.fresh()
 
     def fresh(self) -> list[dict[str, Any]]:
-        """The events that came since the last call."""
+        """Return the events since the last call."""
         found = events(self.folder / "out" / "changes", "s")
         self.read, before = len(found), self.read
         return found[before:]
 
-    def told(self) -> Told:
-        """One poll; (op, id, reason) of its events, by id."""
+    def brief_poll(self) -> Brief:
+        """Poll once; return (op, id, reason) of the events, sorted."""
         return brief(self.poll())
 
     @property
     def warnings(self) -> list[str]:
-        """Those of the last poll."""
+        """The warnings of the last poll."""
         assert self.outcome.report is not None
         return self.outcome.report.warnings
 
@@ -127,6 +127,6 @@ class Captured:
         return list(self.project.stream("s").verify())
 
 
-def brief(found: list[dict[str, Any]]) -> Told:
-    """(op, id, reason) of events, by id and op."""
+def brief(found: list[dict[str, Any]]) -> Brief:
+    """Return (op, id, reason) of events, sorted."""
     return sorted((e["op"], (e["after"] or e["before"] or e["key"])["id"], e["reason"]) for e in found)

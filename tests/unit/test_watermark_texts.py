@@ -18,7 +18,7 @@ CLOCK = "2026-11-21 12:00:00.500000"
 
 
 def at(text: str) -> str:
-    """12 o'clock and `text`, with all digits."""
+    """Return 12 o'clock and `text`, with all digits."""
     return f"2026-11-21 {text}"
 
 
@@ -27,16 +27,16 @@ def at(text: str) -> str:
     [
         (None, SECOND, None, "11:59:59.500000"),
         (None, timedelta(milliseconds=1), None, "12:00:00.499000"),
-        ("11:00:00.000000", SECOND, None, "10:59:59.000000"),  # behind the oldest open transaction
+        ("11:00:00.000000", SECOND, None, "10:59:59.000000"),  # before the oldest open transaction
         ("12:00:00.500000", SECOND, None, "11:59:59.500000"),
         (None, SECOND, timedelta(minutes=5), "11:55:00.500000"),
-        ("11:00:00.000000", SECOND, timedelta(minutes=5), "10:59:59.000000"),  # what is seen counts beside `lag`
+        ("11:00:00.000000", SECOND, timedelta(minutes=5), "10:59:59.000000"),  # both bounds count
         ("11:59:00.000000", SECOND, timedelta(minutes=5), "11:55:00.500000"),
     ],
 )
-def test_the_horizon(oldest: str | None, margin: timedelta, lag: timedelta | None, expected: str) -> None:
-    look = HighWater(clock=CLOCK, oldest=at(oldest) if oldest else None, held="", blind="")
-    assert watermark.safe_high_watermark(look, margin, lag) == at(expected)
+def test_the_safe_high_watermark(oldest: str | None, margin: timedelta, lag: timedelta | None, expected: str) -> None:
+    high_water = HighWater(clock=CLOCK, oldest=at(oldest) if oldest else None, held="", blind="")
+    assert watermark.safe_high_watermark(high_water, margin, lag) == at(expected)
 
 
 def test_only_instants_are_seconds() -> None:
@@ -63,7 +63,7 @@ def test_an_instant_later() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mark", "unit", "zone", "expected"),
+    ("watermark_text", "unit", "zone", "expected"),
     [
         ("12:00:00.567891", MICRO, None, "12:00:00.567891"),
         ("12:00:00.567891", timedelta(0), None, "12:00:00.567891"),
@@ -76,15 +76,15 @@ def test_an_instant_later() -> None:
         ("23:30:00.000000", timedelta(days=1), "+02:00", "00:00:00.000000"),
     ],
 )
-def test_an_instant_as_a_column_has_it(mark: str, unit: timedelta, zone: str | None, expected: str) -> None:
-    day = "2026-11-22" if mark.startswith("23") else "2026-11-21"
-    assert watermark.seen_as(at(mark), unit=unit, zone=zone) == f"{day} {expected}"
+def test_an_instant_as_a_column_has_it(watermark_text: str, unit: timedelta, zone: str | None, expected: str) -> None:
+    day = "2026-11-22" if watermark_text.startswith("23") else "2026-11-21"
+    assert watermark.seen_as(at(watermark_text), unit=unit, zone=zone) == f"{day} {expected}"
 
 
 @pytest.mark.parametrize("unit", [MICRO, timedelta(milliseconds=1), timedelta(microseconds=10), SECOND])
 @pytest.mark.parametrize("how", ["cut", "rounded"])
 def test_no_instant_falls_between_windows(unit: timedelta, how: str) -> None:
-    """A column of coarse unit has each instant in one of adjoining windows, and in none that was read before it."""
+    """In a column of coarse unit each instant is in exactly one of adjoining windows."""
     start = datetime(2026, 11, 21, 12)
     ends = [watermark.text(start + timedelta(microseconds=700_001 * i)) for i in range(8)]
     bounds = [watermark.seen_as(end, unit=unit, zone=None) for end in ends]
@@ -94,7 +94,7 @@ def test_no_instant_falls_between_windows(unit: timedelta, how: str) -> None:
         stored = watermark.text(watermark.EPOCH + round(steps) * unit)
         containing = [n for n in range(7) if bounds[n] <= stored < bounds[n + 1]]
         assert len(containing) == (1 if stored < bounds[-1] else 0)
-        # read only once the window's end has passed: rows of a later write must not lie in a window already read
+        # read only after the window's end has passed: a later write must not be in a window already read
         read_before = [n for n in containing if ends[n + 1] <= watermark.text(written)]
         assert not read_before, f"{written} lies in window {read_before}, which was read by then"
 
@@ -102,7 +102,7 @@ def test_no_instant_falls_between_windows(unit: timedelta, how: str) -> None:
 @pytest.mark.parametrize(
     ("zone", "expected"), [(None, 0), ("UTC", 0), ("+02:00", 7200), ("-09:30", -34200), ("+14:00", 50400)]
 )
-def test_what_a_zone_adds(zone: str | None, expected: int) -> None:
+def test_offsets_of_zones(zone: str | None, expected: int) -> None:
     assert watermark.offset(zone) == timedelta(seconds=expected)
 
 
