@@ -31,6 +31,7 @@ FORMAT = """\
 <style>
 .{unique_id}-matrix {{ font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace;
   font-size: {char_height}px; line-height: {line_height}px; font-variant-east-asian: full-width; }}
+.{unique_id}-title {{ font-family: system-ui, sans-serif; font-size: 18px; }}
 {styles}
 </style>
 <defs>
@@ -60,9 +61,9 @@ PICTURES: dict[str, Sequence[str]] = {
         "qbcd run --once",
         "psql -q -f changes.sql",
         "qbcd run --once",
+        "qbcd status",
         "qbcd changes orders",
         "qbcd verify orders",
-        "qbcd status",
     ),
     "mistake": (
         "psql -q -f shop.sql",
