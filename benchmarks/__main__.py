@@ -36,7 +36,7 @@ def main() -> int:
     parser.add_argument("--database", choices=sorted(PLACES), default="postgresql")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--polls", type=int, default=20, help="peers, growth: polls whose mean is taken")
+    parser.add_argument("--polls", type=int, default=20, help="peers, growth: number of measured polls")
     parser.add_argument("--keys", choices=("bigint", "bigint,uuid"), default="bigint", help="peers: keys of the tables")
     parser.add_argument("--changes", default="none,newest,random", help="peers: the kinds of change, in this order")
     parser.add_argument("--warm", type=int, default=2, help="result_poll: warm-up rounds")

@@ -43,16 +43,16 @@ PATTERNS = {
     "clustered": (100, "id > {rows} - {changed}"),
     "random": (90, "id IN (SELECT id FROM public.orders ORDER BY md5(id::text) LIMIT {changed})"),
 }
-MARK = {"timestamp": "updated_at", "margin": "1ms"}
-FLAG = {**MARK, "delete_flag": "is_deleted"}
+TIMESTAMP = {"timestamp": "updated_at", "margin": "1ms"}
+FLAG = {**TIMESTAMP, "delete_flag": "is_deleted"}
 NARROW = ["customer", "quantity", "amount", "placed_at"]  # about 30 % of the row, as in the paper
 # By stream: its strategy, its name in the table, the preparation of its poll.
 STREAMS: dict[str, tuple[Any, str, str]] = {
     "mds": ("mds", "MDS", ""),
-    "ts": ({"type": "ts", **MARK}, "TS, no index", ""),
+    "ts": ({"type": "ts", **TIMESTAMP}, "TS, no index", ""),
     "tlcs": ({"type": "tlcs"}, "TLCS (b)", ""),
     "id": ({"type": "id"}, "ID, a whole pass", ""),
-    "ts_indexed": ({"type": "ts", **MARK}, "TS, index", "index"),
+    "ts_indexed": ({"type": "ts", **TIMESTAMP}, "TS, index", "index"),
     "tdi": ({"type": "tdi", **FLAG}, "TDI", "index"),
     "atdi": ({"type": "atdi", **FLAG}, "ATDI", "index"),
     "atdi_vacuum": ({"type": "atdi", **FLAG}, "ATDI, after VACUUM", "vacuum"),

@@ -32,7 +32,7 @@ Graph = dict[str, dict[str, int]]
 
 @dataclass(frozen=True, order=True)
 class Finding:
-    """A finding: file and line, what is wrong there, how to fix it."""
+    """A finding: file and line, problem, fix."""
 
     path: Path
     line: int
