@@ -1,1 +1,1 @@
-"""Benchmarks: one runner (`python -m benchmarks NAME`), one file per comparison, ratios within one run."""
+"""Benchmarks: one runner (`python -m benchmarks NAME`), one file per comparison."""

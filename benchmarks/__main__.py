@@ -1,4 +1,4 @@
-"""Runs a comparison and prints its result as Markdown: ``python -m benchmarks id_rcs_poll --rows 1000000``."""
+"""Run a comparison, print Markdown: ``python -m benchmarks id_rcs_poll --rows 1000000``."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from benchmarks.places import PLACES
 
 COMPARISONS = {
     "id_rcs_poll": "ID/RCS polls against the server's own digest scan and a Spark full outer join",
-    "blocks": "Blocks that a poll touches, by strategy, beside the paper's formulas",
-    "hot_ranges": "Ranges that changed lately first: what half a rotation finds",
-    "leaves": "Sizes of ranges and levels of a checksum tree: what travels and what is scanned",
+    "blocks": "Blocks that a poll reads, by strategy, next to the paper's formulas",
+    "hot_ranges": "Recently changed ranges first: changes that a poll of half the ranges finds",
+    "leaves": "Sizes of ranges and levels of a checksum tree: bytes shipped and rows scanned",
     "peers": "ID/RCS polls against other tools on the same changes",
     "few_changes": "ID/RCS polls after few changes anywhere: rows looked up, or whole ranges",
-    "moved_rows": "ID/RCS polls of a table whose rows have moved: by the index of its key, by a scan, and as one sum",
+    "moved_rows": "ID/RCS polls of a table whose rows have moved: by the index of its key, by a scan, by one sum",
     "growth": "ID/RCS polls of five times the rows, and of a table with thirty unread columns",
     "many_rows": "ID/RCS polls of unchanged tables up to a large size: bytes and memory",
     "volume": "ID/RCS polls by size of the table and share of changed rows: pages read, rows and bytes shipped",
     "paper_view": "The paper's view of four relations: pages and bytes of copying, and of VBD",
-    "result_poll": "VBD delta polls of a query against running it anew and comparing under Spark",
-    "id_locks": "An ID pass beside writers: length of transactions, latency of writers",
+    "result_poll": "VBD delta polls of a query against a new run of the query and a comparison by Spark",
+    "id_locks": "An ID pass while writers work: length of transactions, latency of writers",
 }
 
 
 def main() -> int:
-    """Parses the command line, starts a server, runs one comparison, prints Markdown."""
+    """Parse the command line, start a server, run one comparison, print Markdown."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("name", choices=sorted(COMPARISONS))
     parser.add_argument("--database", choices=sorted(PLACES), default="postgresql")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--polls", type=int, default=20, help="peers, growth, volume: polls whose mean is taken")
-    parser.add_argument("--keys", choices=("bigint", "bigint,uuid"), default="bigint", help="peers: of qbcd's tables")
-    parser.add_argument("--changes", default="none,newest,random", help="peers: the kinds of change, in turn")
-    parser.add_argument("--warm", type=int, default=2, help="result_poll: rounds before those that count")
+    parser.add_argument("--polls", type=int, default=20, help="peers, growth, volume: number of measured polls")
+    parser.add_argument("--keys", choices=("bigint", "bigint,uuid"), default="bigint", help="peers: keys of the tables")
+    parser.add_argument("--changes", default="none,newest,random", help="peers: the kinds of change, in this order")
+    parser.add_argument("--warm", type=int, default=2, help="result_poll: warm-up rounds")
     parser.add_argument("--columns", type=int, default=0, help="result_poll: further columns of the orders")
     given = vars(parser.parse_args())
     name, database = given.pop("name"), given.pop("database")

@@ -1,7 +1,7 @@
-"""Blocks that a poll of each strategy in the source touches, by the server's own count, beside the paper's formula.
+"""Blocks that a poll of each database-wing strategy reads, next to the paper's formula.
 
-1 % of the rows change, the newest ones or such as chance picks. Each strategy polls the same changes through a stream
-of its own; the statements are those of the poll, as the server ran them (see `explained`).
+1 % of the rows change: the newest ones, or random ones. Each strategy polls the same changes through its own stream.
+Blocks are the server's own counts for the statements of the poll (see `explained`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import explained
-from benchmarks.explained import Blocks, Told, listening
+from benchmarks.explained import Blocks, Explained, listening
 from benchmarks.measure import Options, Table
 from benchmarks.places import Place
 from qbcd.api import Project, assembly_of
@@ -22,7 +22,7 @@ from qbcd.strategies.outbox import outbox_name
 DATABASES = ("postgresql",)
 SETTINGS = {"shared_buffers": "2GB", **explained.SETTINGS}
 PAGE = 8192
-SHARE = 0.01  # of the rows changes
+SHARE = 0.01  # of the rows that change
 CREATE = """
 CREATE EXTENSION IF NOT EXISTS pg_buffercache;
 CREATE EXTENSION IF NOT EXISTS pageinspect;
@@ -38,21 +38,21 @@ FROM generate_series(1, {rows}) AS i;
 VACUUM ANALYZE public.orders;
 """
 CHANGE = "UPDATE public.orders SET quantity = quantity + 1, updated_at = clock_timestamp() WHERE {which}"
-# where PostgreSQL leaves no room in a page, new versions stand together at the end whatever the old ones did
+# If pages have no free space, PostgreSQL writes all new row versions at the end of the table.
 PATTERNS = {
     "clustered": (100, "id > {rows} - {changed}"),
     "random": (90, "id IN (SELECT id FROM public.orders ORDER BY md5(id::text) LIMIT {changed})"),
 }
-MARK = {"timestamp": "updated_at", "margin": "1ms"}
-FLAG = {**MARK, "delete_flag": "is_deleted"}
-NARROW = ["customer", "quantity", "amount", "placed_at"]  # about 30 % of the row, as the paper has it
-# By stream: its strategy, how it is called here, what is done before its poll.
+TIMESTAMP = {"timestamp": "updated_at", "margin": "1ms"}
+FLAG = {**TIMESTAMP, "delete_flag": "is_deleted"}
+NARROW = ["customer", "quantity", "amount", "placed_at"]  # about 30 % of the row, as in the paper
+# By stream: its strategy, its name in the table, the preparation of its poll.
 STREAMS: dict[str, tuple[Any, str, str]] = {
     "mds": ("mds", "MDS", ""),
-    "ts": ({"type": "ts", **MARK}, "TS, no index", ""),
+    "ts": ({"type": "ts", **TIMESTAMP}, "TS, no index", ""),
     "tlcs": ({"type": "tlcs"}, "TLCS (b)", ""),
     "id": ({"type": "id"}, "ID, a whole pass", ""),
-    "ts_indexed": ({"type": "ts", **MARK}, "TS, index", "index"),
+    "ts_indexed": ({"type": "ts", **TIMESTAMP}, "TS, index", "index"),
     "tdi": ({"type": "tdi", **FLAG}, "TDI", "index"),
     "atdi": ({"type": "atdi", **FLAG}, "ATDI", "index"),
     "atdi_vacuum": ({"type": "atdi", **FLAG}, "ATDI, after VACUUM", "vacuum"),
@@ -61,7 +61,7 @@ STREAMS: dict[str, tuple[Any, str, str]] = {
 
 @dataclass
 class Sizes:
-    """Pages as they are before the poll: of the table, the replica, their keys' indexes, and the timestamp's index."""
+    """Pages before the poll: table, replica, their keys' indexes, the timestamp's index."""
 
     table: float
     replica: float
@@ -72,7 +72,7 @@ class Sizes:
 
 
 def measure(place: Place, folder: Path, options: Options) -> Table:
-    """Both patterns on a database of their own; nothing here is timed, so nothing is repeated."""
+    """Measure each pattern in its own database; nothing is timed, so nothing is repeated."""
     heading = (
         "changes",
         "poll",
@@ -109,11 +109,11 @@ def _pattern(place: Place, folder: Path, rows: int, pattern: str) -> Iterator[tu
             assert isinstance(strategy, InSource)
             index = _before(place, strategy, first)
             sizes = _sizes(place, strategy, index)
-            with listening(place.url) as told:
+            with listening(place.url) as statements:
                 [outcome] = project.run([name], once=True).outcomes
             if outcome.error or not outcome.report or outcome.report.counts != {"u": changed}:
                 raise outcome.error or AssertionError(f"{name}: {outcome.report}")
-            yield pattern, called, *_line(strategy, sizes, told, rows, pattern)
+            yield pattern, called, *_line(strategy, sizes, statements, rows, pattern)
             if index:
                 place.run(f"DROP INDEX public.{index}")
 
@@ -131,7 +131,7 @@ def _config(url: str) -> dict[str, Any]:
 
 
 def _before(place: Place, strategy: InSource, first: str) -> str:
-    """Prepare what a poll finds in place: the strategy's own index, the visibility map as it is or up to date."""
+    """Create the strategy's index and, for "vacuum", run VACUUM; return the index's name."""
     if not first:
         return ""
     assert isinstance(strategy, Watermarked)
@@ -158,15 +158,15 @@ def _sizes(place: Place, strategy: InSource, index: str) -> Sizes:
     )
 
 
-def _line(strategy: InSource, sizes: Sizes, told: list[Told], rows: int, pattern: str) -> Iterator[str]:
-    """Formula, its pages, what was read, and what it took beside."""
+def _line(strategy: InSource, sizes: Sizes, statements: list[Explained], rows: int, pattern: str) -> Iterator[str]:
+    """Yield the formula, its pages, the blocks read, and the other blocks of the poll."""
     formula, pages, indexes = _formula(strategy, sizes, rows, pattern)
-    finding = [t for t in told if _finds(t, strategy)]
-    found = sum((t.below for t in finding), Blocks())
+    finding = [s for s in statements if _finds(s, strategy)]
+    found = sum((s.below for s in finding), Blocks())
     own = {outbox_name(strategy.plan.stream), strategy.replica[1]}
-    applying = sum((t.blocks for t in told if t not in finding and t.relations & own), Blocks())
-    applying += sum((t.blocks for t in finding), Blocks()) - found
-    rest = sum((t.blocks for t in told if not t.relations & own), Blocks())
+    applying = sum((s.blocks for s in statements if s not in finding and s.relations & own), Blocks())
+    applying += sum((s.blocks for s in finding), Blocks()) - found
+    rest = sum((s.blocks for s in statements if not s.relations & own), Blocks())
     yield formula
     yield f"{pages:,.0f}"
     yield f"{found.read:,}"
@@ -178,16 +178,16 @@ def _line(strategy: InSource, sizes: Sizes, told: list[Told], rows: int, pattern
     yield f"{rest.asked:,}"
 
 
-def _finds(told: Told, strategy: InSource) -> bool:
-    """Return True if a statement is one that finds changes: it writes the outbox, and reads the table."""
-    return told.plan["Node Type"] == "ModifyTable" and {"orders", outbox_name(strategy.plan.stream)} <= told.relations
+def _finds(one: Explained, strategy: InSource) -> bool:
+    """Return True if a statement finds changes: it writes the outbox and reads the table."""
+    return one.plan["Node Type"] == "ModifyTable" and {"orders", outbox_name(strategy.plan.stream)} <= one.relations
 
 
 def _formula(strategy: InSource, sizes: Sizes, rows: int, pattern: str) -> tuple[str, float, float]:
-    """The paper's formula in words, its pages here, and the pages of keys' indexes, which the paper leaves out.
+    """Return the paper's formula, its pages here, and pages of keys' indexes, which it ignores.
 
-    Random changes touch as many pages of table and replica as Yao's formula says; in the index on the timestamp
-    changes always stand together.
+    Random changes touch the number of pages of table and replica that Yao's formula gives. In the index on the
+    timestamp changes are always adjacent.
     """
     changed = round(rows * SHARE)
 

@@ -1,8 +1,8 @@
 """The server's EXPLAIN (ANALYZE, BUFFERS) of every statement of a real poll.
 
-`auto_explain` sends the plan of each statement, as it ran, to the client. Before each that finds changes, the
-server's cache is emptied, so that blocks *read* are distinct blocks, while blocks *asked for* (hit + read) count one
-that is needed again anew.
+`auto_explain` sends the plan of each statement, as it ran, to the client. The server's cache is emptied before each
+statement that finds changes. So blocks *read* are distinct blocks, while blocks *asked for* (hit + read) count a block
+each time it is needed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BLOCKS = ("Shared Hit Blocks", "Shared Read Blocks", "Temp Read Blocks", "Temp 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Blocks of one statement or of one part of its plan."""
+    """Blocks of one statement, or of one part of its plan."""
 
     asked: int = 0
     read: int = 0
@@ -50,7 +50,7 @@ class Blocks:
 
 
 @dataclass
-class Told:
+class Explained:
     """One statement with its plan."""
 
     sql: str
@@ -63,50 +63,50 @@ class Told:
 
     @property
     def blocks(self) -> Blocks:
-        """Of the whole statement."""
+        """Blocks of the whole statement."""
         return Blocks.of(self.plan)
 
     @property
     def below(self) -> Blocks:
-        """Of what a writing statement reads: its plan below the node that writes."""
+        """Blocks that a writing statement reads: those of the plan below the node that writes."""
         return sum((Blocks.of(child) for child in self.plan.get("Plans", [])), Blocks())
 
 
 def nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """A plan's nodes, from the top."""
+    """Yield a plan's nodes, from the top."""
     yield node
     for child in node.get("Plans", []):
         yield from nodes(child)
 
 
 @contextmanager
-def listening(url: str, *, cold: bool = True) -> Iterator[list[Told]]:
-    """Fills the list with every statement that runs through SQLAlchemy on PostgreSQL in the block.
+def listening(url: str, *, cold: bool = True) -> Iterator[list[Explained]]:
+    """Collect every statement that runs through SQLAlchemy on PostgreSQL in the block.
 
     Args:
-        url: The database; a session of its own looks at the cache there.
-        cold: Empty the cache before each INSERT, such as those that find changes.
+        url: The database; a separate session empties the cache there.
+        cold: Empty the cache before each INSERT; those that find changes are INSERTs.
     """
-    told: list[Told] = []
+    statements: list[Explained] = []
     with closing(psycopg2.connect(url)) as own:
         own.autocommit = True
-        look = own.cursor()
-        look.execute("SET auto_explain.log_min_duration = -1")
+        evict = own.cursor()
+        evict.execute("SET auto_explain.log_min_duration = -1")
 
         def before(conn: Any, cursor: Any, sql: str, *rest: Any) -> None:
             if conn.dialect.name == "postgresql":
                 cursor.connection.notices.clear()
                 if cold and sql.lstrip().startswith("INSERT"):
-                    look.execute("SELECT pg_buffercache_evict_all()")
+                    evict.execute("SELECT pg_buffercache_evict_all()")
 
         def after(conn: Any, cursor: Any, sql: str, *rest: Any) -> None:
             if conn.dialect.name == "postgresql":
-                told.extend(Told(sql, _plan(n)) for n in cursor.connection.notices if "plan:" in n)
+                statements.extend(Explained(sql, _plan(n)) for n in cursor.connection.notices if "plan:" in n)
 
         event.listen(Engine, "before_cursor_execute", before)
         event.listen(Engine, "after_cursor_execute", after)
         try:
-            yield told
+            yield statements
         finally:
             event.remove(Engine, "before_cursor_execute", before)
             event.remove(Engine, "after_cursor_execute", after)

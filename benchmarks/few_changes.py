@@ -1,7 +1,7 @@
-"""Polls of ID/RCS after few changes anywhere: rows that were written lately are looked up, or ranges are read whole.
+"""ID/RCS polls after few changes anywhere: look-ups of recent rows, or whole ranges.
 
-Ranges of a bigint key, and buckets of a uuid key. Two streams of one table, one for each way, are polled after each
-change. One change in ten deletes a row.
+There are ranges of a bigint key and buckets of a uuid key. Two streams per table, one for each way, are polled after
+each change. One change in ten deletes a row.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from qbcd.sites.lake.fetch import paths
 DATABASES = ("postgresql", "postgresql-debian")
 SETTINGS = peers.SETTINGS
 OPTIONS = ("polls",)
-PART = 25_000  # one row in so many changes
-WARM = 12  # rounds that do not count
+PART = 25_000  # one of this number of rows changes
+WARM = 12  # warm-up rounds
 CHANGE = """
 UPDATE {table} SET quantity = quantity + 1 WHERE id IN (SELECT id FROM {table} ORDER BY random() LIMIT {updates});
 DELETE FROM {table} WHERE id IN (SELECT id FROM {table} ORDER BY random() LIMIT {deletes});
 """
 BUCKETS = {"bigint": "key", "uuid": "hash"}
-WAYS: dict[str, tuple[str, ...]] = {"looked up": (), "whole ranges": ("recent_writes",)}  # paths that are off
+WAYS: dict[str, tuple[str, ...]] = {"looked up": (), "whole ranges": ("recent_writes",)}  # disabled fetch paths
 HEADING = ("key", "rows changed", "way", "poll", "rows read", "bytes received")
 
 
 def measure(place: Place, folder: Path, options: Options) -> Table:
-    """One table after the other; `repeats` is not used."""
+    """Measure one table after the other; `repeats` is not used."""
     table = Table(HEADING, place.version())
     with Project.from_dict(_config(place.url), base_dir=folder) as project:
         for key in BUCKETS:
@@ -71,7 +71,7 @@ def _config(url: str) -> dict[str, Any]:
 
 
 def _lines(project: Project, orders: Orders, changed: int, polls: int) -> list[tuple[str, ...]]:
-    taken: dict[str, list[tuple[float, int, int]]] = {way: [] for way in WAYS}
+    polled: dict[str, list[tuple[float, int, int]]] = {way: [] for way in WAYS}
     parts = {"updates": changed * 9 // 10, "deletes": max(1, changed // 10)}
     for number in range(WARM + polls):
         orders.place.run(CHANGE.format(table=orders.table, **parts))
@@ -79,21 +79,21 @@ def _lines(project: Project, orders: Orders, changed: int, polls: int) -> list[t
             with paths.disabled(*off):
                 found = _poll(project, _stream(orders.key, way))
             if number >= WARM:
-                taken[way].append(found)
-    means = {way: [statistics.mean(figures) for figures in zip(*found, strict=True)] for way, found in taken.items()}
+                polled[way].append(found)
+    means = {way: [statistics.mean(figures) for figures in zip(*found, strict=True)] for way, found in polled.items()}
     return [
-        (orders.key, f"{changed:,}", way, f"{seconds:.2f} s", f"{rows:,.0f}", f"{came:,.0f}")
-        for way, (seconds, rows, came) in means.items()
+        (orders.key, f"{changed:,}", way, f"{seconds:.2f} s", f"{rows:,.0f}", f"{size:,.0f}")
+        for way, (seconds, rows, size) in means.items()
     ]
 
 
 def _poll(project: Project, stream: str) -> tuple[float, int, int]:
-    """Seconds, rows read and bytes received of one poll, which has to find something."""
+    """Return seconds, rows read and bytes received of one poll, which must find changes."""
     before, began = received(), time.perf_counter()
     [outcome] = project.run([stream], once=True).outcomes
-    spent, came = time.perf_counter() - began, received() - before
+    spent, size = time.perf_counter() - began, received() - before
     if outcome.error is not None or outcome.report is None:
         raise outcome.error or AssertionError(stream)
     if not outcome.report.headers:
-        raise AssertionError(f"{stream}: changes were made, and none was found")
-    return spent, outcome.report.cost.rows_shipped, came
+        raise AssertionError(f"{stream}: the poll found none of the changes")
+    return spent, outcome.report.cost.rows_shipped, size

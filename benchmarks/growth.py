@@ -1,8 +1,8 @@
-"""ID/RCS as tables grow: five times the rows, and thirty columns more that no stream reads.
+"""ID/RCS as tables grow: five times the rows, and thirty more columns that no stream reads.
 
-A round is a change of 1 % of the rows of each table, or none, and then the server's own scan of each table's digests
-and the poll that follows it. Bytes are what came in on the loopback interface meanwhile, Java's talk with Python
-included; memory is the peak of what Python allocated in one more poll, in which nothing had changed.
+A round is a change of 1 % of the rows of each table, or none, and then, for each table, the server's own scan of its
+digests and a poll. Bytes are those received on the loopback interface meanwhile, including traffic between Java and
+Python. Memory is the peak of Python's allocations in one more poll without changes.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ DATABASES = ("postgresql", "postgresql-debian")
 OPTIONS = ("polls",)
 SETTINGS = peers.SETTINGS
 CHANGES = peers.CHANGES
-TIMES = 5  # so many rows has the larger table
+TIMES = 5  # factor between the rows of the larger and the smaller table
 UNREAD = 30  # columns
-WARM = 10  # rounds of each kind before those that count
-# The server keeps a default of a column that is added in its catalog; written anew, every row has it.
+WARM = 10  # warm-up rounds of each kind
+# The server stores the default of an added column in its catalog; VACUUM FULL writes it into every row.
 WIDER = """
 ALTER TABLE {table} {added};
 VACUUM FULL {table};
@@ -39,7 +39,7 @@ OWN_SIZE = "SELECT avg(pg_column_size(o.*))::float8 FROM (SELECT {columns} FROM 
 
 @dataclass
 class Sized(Orders):
-    """A table of `rows` rows, called by `name`, with `unread` columns more."""
+    """A table of `rows` rows, with `unread` additional columns; `name` is part of its name."""
 
     name: str = ""
     rows: int = 0
@@ -51,11 +51,11 @@ class Sized(Orders):
 
     @property
     def table(self) -> str:
-        """Its name."""
+        """The table's name."""
         return f"public.orders_{self.name}"
 
     def make(self) -> None:
-        """Makes it, with all its columns."""
+        """Create the table with all its columns."""
         self.create(self.rows)
         if self.unread:
             added = ", ".join(f"ADD unread_{i} text DEFAULT 'value {i}'" for i in range(self.unread))
@@ -63,7 +63,7 @@ class Sized(Orders):
 
 
 def measure(place: Place, folder: Path, options: Options) -> Table:
-    """Makes the tables, prepares their streams, then the rounds of unchanged, newest and random; takes the means."""
+    """Create the tables, prepare their streams, run the rounds of each kind; return the means."""
     assert isinstance(place, PostgresPlace)
     tables = [
         Sized(place, name="small", rows=options.rows),
@@ -127,13 +127,13 @@ def _poll(project: Project, one: Sized, expected: int) -> None:
 
 
 def received() -> int:
-    """Bytes that came in on the loopback interface since the machine started; 0 where Linux does not tell."""
+    """Return the bytes received on the loopback interface since boot; 0 if unknown."""
     statistics_of = Path("/sys/class/net/lo/statistics/rx_bytes")
     return int(statistics_of.read_text()) if statistics_of.exists() else 0
 
 
 def peak(action: Callable[[], object]) -> int:
-    """The most bytes that Python's own allocations took at a time meanwhile."""
+    """Run `action` and return the peak of Python's own allocations, in bytes."""
     tracemalloc.start()
     try:
         action()
@@ -151,14 +151,14 @@ def _table(tables: Sequence[Sized], polls: int, version: str) -> Table:
         took = {w: statistics.mean(one.poll[w]) for w in CHANGES}
         own = one.place.one(OWN_SIZE.format(table=one.table, columns=", ".join(("id", *COLUMNS))))
         changed = max(10, one.rows // 100) * own
-        came = {w: statistics.mean(one.bytes[w]) for w in CHANGES}
+        size = {w: statistics.mean(one.bytes[w]) for w in CHANGES}
         table.rows += [
             (f"digest scan, {of}", *(f"{scans[w]:.3f} s" for w in CHANGES)),
             (f"poll, {of}, mean of {polls}", *(f"{took[w]:.3f} s ({took[w] / scans[w]:.2f} x scan)" for w in CHANGES)),
             (
                 f"bytes received, {of}",
                 *(
-                    f"{came[w]:,.0f}" + (f" ({came[w] / changed:.1f} x the rows' own)" if w != "none" else "")
+                    f"{size[w]:,.0f}" + (f" ({size[w] / changed:.1f} x the rows' own)" if w != "none" else "")
                     for w in CHANGES
                 ),
             ),

@@ -1,7 +1,8 @@
-"""ID with `per_poll` of half the ranges: how many of the latest changes a poll finds, where 80 % are in 20 % of them.
+"""ID with `per_poll` of half the ranges, when 80 % of the changes are in 20 % of the ranges.
 
-Before each poll rows drawn by chance change, four of five of them in a fifth of the ranges. Counted are changes that
-the very next poll finds, how old a change is when it is found, and blocks beside those of a poll of all ranges.
+Before each poll, random rows change, four of five of them in a fifth of the ranges. The results are: the share of
+changes that the next poll finds, the greatest age of a change when it is found, and the blocks of a poll relative to a
+poll of all ranges.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ DATABASES = ("postgresql",)
 SETTINGS = {"shared_buffers": "2GB", **explained.SETTINGS}
 EVERY, MAX_STALENESS = 5, 60  # seconds
 LEARNING, POLLS = 4, 24
-PER_RANGE = 3  # changes a poll, on the average of all ranges
+PER_RANGE = 3  # changes per range and poll, on average
 CHANGE = "UPDATE public.orders SET quantity = coalesce(quantity, 0) + 1 WHERE id IN ({ids})"
 
 
@@ -35,10 +36,10 @@ class Seen:
     """The findings of polls.
 
     Attributes:
-        waiting: By row that changed and was not found yet, when it first did.
-        shares: By poll, the share of the latest changes that it found.
-        oldest: Seconds between a change and the end of the poll that found it, at most.
-        blocks: By poll, asked for by the statements that find.
+        waiting: Time of the first change, by row whose change was not found yet.
+        shares: The share of the latest changes that a poll found, by poll.
+        oldest: Most seconds between a change and the end of the poll that found it.
+        blocks: Blocks asked for by the statements that find changes, by poll.
     """
 
     waiting: dict[int, float] = field(default_factory=dict)
@@ -48,7 +49,7 @@ class Seen:
 
 
 def measure(place: Place, folder: Path, options: Options) -> Table:
-    """Prepares, learns the number of ranges, then polls on time."""
+    """Prepare, determine the number of ranges, then poll at fixed times."""
     place.run("CREATE EXTENSION pg_buffercache")
     place.create(options.rows)
     with _project(place, folder, {}) as project:
@@ -71,8 +72,8 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
             )
             _poll(project, place, seen)
             time.sleep(max(0.0, due - time.monotonic()))
-    with _project(place, folder, {}) as project:  # once more all ranges: the table has grown by its updates
-        _poll(project, place, seen)  # ends the pass that was begun
+    with _project(place, folder, {}) as project:  # all ranges again, since updates have made the table larger
+        _poll(project, place, seen)  # completes the pass
         _change(place, [drawn.choice(bounds) for _ in range(PER_RANGE * len(bounds))], drawn, whole)
         _poll(project, place, whole)
     return _table(seen, whole.blocks, len(bounds), place.version())
@@ -88,7 +89,7 @@ def _project(place: Place, folder: Path, options: dict[str, Any]) -> Iterator[Pr
 
 
 def _bounds(project: Project, rows: int) -> list[tuple[int, int]]:
-    """(first, last) id of every range."""
+    """Return (first, last) id of every range."""
     site = assembly_of(project).open_stream("orders").site
     with site.context.reading() as conn:
         known = site.context.store.ranges(conn, "orders")
@@ -104,7 +105,7 @@ def _change(place: Place, where: Sequence[tuple[int, int]], drawn: random.Random
 def _poll(project: Project, place: Place, seen: Seen) -> None:
     latest = max(seen.waiting.values(), default=0.0)
     new = {one for one, since in seen.waiting.items() if since == latest}
-    with listening(place.url, cold=False) as told:
+    with listening(place.url, cold=False) as statements:
         [outcome] = project.run(["orders"], once=True).outcomes
     ended = time.monotonic()
     if outcome.error or outcome.report is None:
@@ -112,8 +113,8 @@ def _poll(project: Project, place: Place, seen: Seen) -> None:
     found = {one for one in _found(place, outcome.report) if one in seen.waiting}
     seen.oldest = max([seen.oldest, *(ended - seen.waiting.pop(one) for one in found)])
     seen.shares.append(len(new & found) / max(1, len(new)))
-    finding = [t for t in told if {"orders", outbox_name("orders")} <= t.relations]
-    seen.blocks.append(sum((t.below for t in finding), Blocks()).asked)
+    finding = [s for s in statements if {"orders", outbox_name("orders")} <= s.relations]
+    seen.blocks.append(sum((s.below for s in finding), Blocks()).asked)
 
 
 def _found(place: Place, report: Report) -> list[int]:
@@ -142,7 +143,7 @@ def _table(seen: Seen, whole: list[int], ranges: int, versions: str) -> Table:
         ),
         ("the worst of these polls", f"{min(later):.1%}", ""),
         (
-            "blocks of such a poll beside one of all ranges, before and after",
+            "blocks of such a poll relative to one of all ranges, before and after",
             ", ".join(f"{blocks / one:.2f}" for one in whole),
             "0.5",
         ),

@@ -1,9 +1,8 @@
-"""Passes of ID beside writers: how long qbcd's transactions live, and what writers wait.
+"""Passes of ID while writers work: length of qbcd's transactions, latency of writers.
 
-Writers of `pgbench` update rows drawn by chance at a steady rate: alone, beside passes of ID that rest after each step,
-beside passes that do not, beside one session that only scans the table, again and again, and alone again. What the bare
-scan costs them is the machine's doing: another process is busy. A second session looks every 20 ms how old qbcd's
-transactions are.
+Writers of `pgbench` update random rows at a steady rate: alone; during passes of ID that rest after each step; during
+passes that do not rest; while one session repeatedly scans the table; and alone again. The cost of the bare scan is
+that of any other busy process on the machine. A separate session reads the age of qbcd's transactions every 20 ms.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from qbcd.api import Project
 
 DATABASES = ("postgresql",)
 SETTINGS = {"shared_buffers": "2GB"}
-CLIENTS, RATE = 4, 200  # writers, and their transactions a second together
+CLIENTS, RATE = 4, 200  # writers, and transactions per second of all together
 SECONDS = 30  # of a phase
-PACES: dict[str, dict[str, Any]] = {  # by name, `pace` as it is written in the configuration
-    "beside ID, resting": {"target": "100ms", "nice_ratio": 29},
-    "beside ID, not resting": {"target": "500ms"},
+PACES: dict[str, dict[str, Any]] = {  # `pace` in the configuration, by name
+    "during ID, resting": {"target": "100ms", "nice_ratio": 29},
+    "during ID, not resting": {"target": "500ms"},
 }
-TARGETS = {"beside ID, resting": 0.1, "beside ID, not resting": 0.5}  # seconds
-LOOK_EVERY = 0.02
+TARGETS = {"during ID, resting": 0.1, "during ID, not resting": 0.5}  # seconds
+CHECK_EVERY = 0.02  # seconds
 SCRIPT = "\\set id random(1, {rows})\nUPDATE public.orders SET quantity = quantity + 1 WHERE id = :id;\n"
 SCAN = "SELECT sum(length(note)) FROM {table}"
 AGES = """
@@ -44,7 +43,7 @@ FROM pg_stat_activity WHERE application_name LIKE 'qbcd%' AND xact_start IS NOT 
 
 @dataclass
 class Seen:
-    """Observations of qbcd: how old each transaction became, at what statement, and seconds of its passes."""
+    """Observations of qbcd: greatest age and statement of each transaction, times of passes."""
 
     oldest: dict[tuple[int, object], tuple[float, str]] = field(default_factory=dict)
     passes: list[float] = field(default_factory=list)
@@ -52,18 +51,18 @@ class Seen:
 
 @dataclass(frozen=True)
 class Phase:
-    """Latencies of writers in milliseconds, sorted, and the machine's load when the phase ended."""
+    """Sorted latencies of writers in milliseconds, and the machine's load at the phase's end."""
 
     latencies: list[float]
     load: float
 
     def percentile(self, share: float) -> float:
-        """The latency that `share` of them do not pass."""
+        """Return the latency that `share` of the writes do not exceed."""
         return self.latencies[min(len(self.latencies) - 1, int(share * len(self.latencies)))]
 
 
 def measure(place: Place, folder: Path, options: Options) -> Table:
-    """`repeats` rounds of five phases."""
+    """Measure `repeats` rounds of five phases."""
     assert isinstance(place, PostgresPlace)
     place.create(options.rows)
     script = folder / "writer.sql"
@@ -71,7 +70,7 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
     with _project(place, folder, {}) as project:
         project.stream("orders").prepare()
     place.run("VACUUM ANALYZE public.orders")
-    _writers(place, folder, script, lambda: None)  # warms up
+    _writers(place, folder, script, lambda: None)  # warm-up
     seen = {name: Seen() for name in PACES}
     rounds = [_round(place, folder, script, seen) for _ in range(options.repeats)]
     return _table(rounds, seen, place.version())
@@ -86,12 +85,12 @@ def _project(place: PostgresPlace, folder: Path, pace: dict[str, Any]) -> Projec
 
 def _round(place: PostgresPlace, folder: Path, script: Path, seen: dict[str, Seen]) -> dict[str, Phase]:
     def phase(name: str, meanwhile: Callable[[], None]) -> Phase:
-        with _looking(place, seen.get(name) or Seen()):  # in every phase, since looking costs something too
+        with _observing(place, seen.get(name) or Seen()):  # in every phase, since it has a cost too
             return _writers(place, folder, script, meanwhile)
 
-    def beside(name: str) -> Phase:
+    def during(name: str) -> Phase:
         with _project(place, folder, PACES[name]) as project:
-            _pass(project, [])  # statements are made and plans are warm
+            _pass(project, [])  # warm-up: statements and plans
             return phase(name, lambda: _pass(project, seen[name].passes))
 
     def scan() -> None:
@@ -99,14 +98,14 @@ def _round(place: PostgresPlace, folder: Path, script: Path, seen: dict[str, See
 
     return {
         "writers alone": phase("", lambda: None),
-        **{name: beside(name) for name in PACES},
-        "beside a bare scan": phase("", scan),
+        **{name: during(name) for name in PACES},
+        "during a bare scan": phase("", scan),
         "alone again": phase("", lambda: None),
     }
 
 
 def _writers(place: PostgresPlace, folder: Path, script: Path, meanwhile: Callable[[], None]) -> Phase:
-    """A phase: the writers, and `meanwhile` again and again until they have ended."""
+    """Run a phase: the writers, and `meanwhile` repeatedly until they end."""
     command = [
         str(place.programs / "pgbench"),
         "-n",
@@ -144,19 +143,19 @@ def _pass(project: Project, passes: list[float]) -> None:
 
 
 @contextmanager
-def _looking(place: Place, seen: Seen) -> Iterator[None]:
-    """Looks at qbcd's transactions as long as the block lasts."""
+def _observing(place: Place, seen: Seen) -> Iterator[None]:
+    """In the block, record the ages of qbcd's transactions."""
     done = threading.Event()
 
-    def look() -> None:
+    def observe() -> None:
         with closing(place.connect()) as conn, conn.cursor() as cursor:
-            while not done.wait(LOOK_EVERY):
+            while not done.wait(CHECK_EVERY):
                 cursor.execute(AGES)
                 for pid, started, age, query in cursor.fetchall():
                     known = seen.oldest.get((pid, started), (-1.0, ""))
                     seen.oldest[pid, started] = max(known, (float(age), query))
 
-    thread = threading.Thread(target=look)
+    thread = threading.Thread(target=observe)
     thread.start()
     try:
         yield
@@ -166,7 +165,7 @@ def _looking(place: Place, seen: Seen) -> Iterator[None]:
 
 
 def _table(rounds: list[dict[str, Phase]], seen: dict[str, Seen], versions: str) -> Table:
-    table = Table(("", "median, ms", "99 %, ms", "beside the mean of both without", "load"), versions)
+    table = Table(("", "median, ms", "99 %, ms", "relative to the mean of both without", "load"), versions)
     for phases in rounds:
         without = (phases["writers alone"].percentile(0.99) + phases["alone again"].percentile(0.99)) / 2
         for name, phase in phases.items():

@@ -1,7 +1,8 @@
-"""ID/RCS on a table of about 200 bytes a row: the unchanged poll, and the poll after 1 % changes in the newest rows.
+"""ID/RCS on a table of about 200 bytes a row: polls without changes, and after 1 % changed.
 
-Measured against the same server's own scan of the same row digests (one connection, no parallel workers), and against
-what reads everything: a Spark full outer join of the table, read over JDBC on four partitions, with a Parquet copy.
+The newest rows change. The references are the same server's own scan of the same row digests (one connection, no
+parallel workers), and a full read: a Spark full outer join of the table, read over JDBC on four partitions, with a
+Parquet copy.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ RANGES = 200
 
 
 def measure(place: Place, folder: Path, options: Options) -> Table:
-    """Builds the table, prepares the stream, and takes the medians."""
+    """Create the table, prepare the stream, and return the medians."""
     place.create(options.rows)
     config = {
         "version": 1,
@@ -46,7 +47,7 @@ def _unchanged(project: Project, place: Place, rows: int) -> dict[str, Callable[
 
 
 def _range_checksums(project: Project, rows: int) -> Callable[[], object]:
-    """Count and checksum of 200 ranges in one statement, on one pinned session."""
+    """Return a function that reads count and checksum of 200 ranges in one statement."""
     source = assembly_of(project).source("shop")
     strategy = IdRcs(source.connector, project.stream("orders").plan())
     with source.read("benchmark") as session:
@@ -67,7 +68,7 @@ def _changed(project: Project, place: Place, folder: Path, rows: int, repeats: i
     join = SparkJoin(project, place.table, quarters(rows), folder)
     join.setup()
 
-    taken: dict[str, list[float]] = {"digests": [], "poll": [], "join": []}
+    measured: dict[str, list[float]] = {"digests": [], "poll": [], "join": []}
     for _ in range(repeats):
         join.catch_up()
         place.change(**parts)
@@ -80,14 +81,14 @@ def _changed(project: Project, place: Place, folder: Path, rows: int, repeats: i
             1,
         )
         for name, value in found.items():
-            taken[name].append(value)
-    return {name: sorted(values)[len(values) // 2] for name, values in taken.items()}
+            measured[name].append(value)
+    return {name: sorted(values)[len(values) // 2] for name, values in measured.items()}
 
 
 def _digest_scan(project: Project) -> str:
-    """The statement with which the server itself scans the digests that the poll ships sums of."""
+    """Return a statement that scans the digests whose sums the poll ships."""
     strategy = IdRcs(assembly_of(project).source("shop").connector, project.stream("orders").plan())
-    # one use of the digest: of two, the server would compute it twice
+    # the digest is used once, since the server computes it again for each use
     return f"SELECT sum(d.qbcd_digest) FROM {strategy.digests()} AS d"
 
 
@@ -119,7 +120,7 @@ def _table(rows: int, unchanged: dict[str, float], changed: dict[str, float], ve
             f"{unchanged['ranges'] / scan:.2f} x digest scan",
         ),
         ("poll, unchanged", f"{unchanged['poll']:.3f}", f"{unchanged['poll'] / scan:.2f} x digest scan"),
-        ("digest scan, beside the changed polls", f"{changed['digests']:.3f}", ""),
+        ("digest scan, before the changed polls", f"{changed['digests']:.3f}", ""),
         ("poll, 1 % changed", f"{changed['poll']:.3f}", f"{changed['poll'] / changed['digests']:.2f} x digest scan"),
         ("Spark full outer join", f"{changed['join']:.3f}", f"{changed['join'] / changed['poll']:.2f} x the poll"),
     ]

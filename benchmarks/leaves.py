@@ -1,8 +1,8 @@
-"""The best size of ID/RCS ranges, and what a further level of a checksum tree would save.
+"""The best size of ID/RCS ranges, and the savings of a further level of a checksum tree.
 
-Nothing travels but sums. Which ranges differ after a change tells, by their size, how many rows would travel whole, or
-as keys and digests first, or of the leaves that differ alone; and of sums of 64 ranges each, how much of the table
-would be scanned a second time.
+Only sums are read. The dirty ranges after a change give, by the size of ranges, the number of rows that would travel:
+whole ranges, keys and digests first, or only the dirty leaves. With sums over 64 ranges first, they give the share of
+the table that would be scanned a second time.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CHANGES = {
 
 
 def measure(place: Place, folder: Path, options: Options) -> Table:
-    """Makes the table, times the sums by size of range, then changes rows and counts the ranges that differ."""
+    """Create the table, time the sums by size of range, then change rows and count dirty ranges."""
     place.create(options.rows)
     data = {
         "version": 1,
@@ -49,16 +49,16 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
     with Project.from_dict(data, base_dir=folder) as project:
         ask = partial(_ask, project)
         strategy = IdRcs(assembly_of(project).source("shop").connector, project.stream("orders").plan())
-        cut = {size: _cut(strategy, ask, size) for size in SIZES}
+        ranges = {size: _ranges(strategy, ask, size) for size in SIZES}
         sums: dict[str, Callable[[], object]] = {
-            str(size): partial(ask, strategy.partitioning.checksums(known)) for size, known in cut.items()
+            str(size): partial(ask, strategy.partitioning.checksums(known)) for size, known in ranges.items()
         }
         of_leaves: dict[str, Callable[[], object]] = {
             f"leaves {size}": partial(ask, strategy.partitioning.checksums(known, leaves=True))
-            for size, known in cut.items()
+            for size, known in ranges.items()
         }
         seconds = in_turns({"scan": lambda: place.one(_digest_scan(project)), **sums, **of_leaves}, options.repeats)
-        sample = cut[SIZES[-1]][:2]
+        sample = ranges[SIZES[-1]][:2]
         wide = _width(ask(strategy.images(sample, typed=False)))
         narrow = _width(ask(strategy.row_fingerprints(sample)))
         table = Table(
@@ -80,16 +80,16 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
             f"{place.version()}, rows of {wide:.0f} bytes, keys and digests of {narrow:.0f}",
         )
         for name, statements in CHANGES.items():
-            before = {size: _summed(strategy, ask, known) for size, known in cut.items()}
-            in_leaves = {size: _leaves(strategy, ask, known) for size, known in cut.items()}
-            moved = sum(_change(place, *one, options.rows) for one in statements)
+            before = {size: _summed(strategy, ask, known) for size, known in ranges.items()}
+            in_leaves = {size: _leaves(strategy, ask, known) for size, known in ranges.items()}
+            changed = sum(_change(place, *one, options.rows) for one in statements)
             for size, known in before.items():
                 time, longer = (f"{seconds[one] / seconds['scan']:.2f}" for one in (str(size), f"leaves {size}"))
                 after, texts = _summed(strategy, ask, known), _leaves(strategy, ask, known)
-                moved_leaves = sum(_rows(leaves.diff(in_leaves[size][i], text)[1]) for i, text in texts.items())
-                told = _told(known, after, wide, narrow, moved)
-                sizes = _mb(sum(map(len, texts.values()))), _mb(moved_leaves * wide)
-                table.rows.append((name, f"{size:,}", f"{len(known):,}", time, *told, longer, *sizes))
+                in_dirty_leaves = sum(_rows(leaves.diff(in_leaves[size][i], text)[1]) for i, text in texts.items())
+                shipped = _shipped(known, after, wide, narrow, changed)
+                sizes = _mb(sum(map(len, texts.values()))), _mb(in_dirty_leaves * wide)
+                table.rows.append((name, f"{size:,}", f"{len(known):,}", time, *shipped, longer, *sizes))
     return table
 
 
@@ -98,7 +98,7 @@ def _ask(project: Project, statement: Statement) -> list[Any]:
         return session.rows(statement)
 
 
-def _cut(strategy: IdRcs, ask: Callable[[Statement], list[Any]], size: int) -> list[KeyRange]:
+def _ranges(strategy: IdRcs, ask: Callable[[Statement], list[Any]], size: int) -> list[KeyRange]:
     bounds = strategy.partitioning.bounds(size)
     return strategy.partitioning.ranges(ask(bounds) if bounds else [], size, 1, None)
 
@@ -117,7 +117,7 @@ def _rows(sums: Mapping[int, leaves.Sums]) -> int:
 
 
 def _width(found: Sequence[Sequence[Any]]) -> float:
-    """Bytes of a row, as text; bytes as they are."""
+    """Return the mean bytes of a row, with values as text, except bytes."""
     return sum(len(v) if isinstance(v, (bytes, memoryview)) else len(str(v)) for row in found for v in row) / len(found)
 
 
@@ -127,10 +127,10 @@ def _change(place: Place, statement: str, of: str, share: float, rows: int) -> i
     return n
 
 
-def _told(
-    known: Sequence[KeyRange], after: Sequence[KeyRange], wide: float, narrow: float, moved: int
+def _shipped(
+    known: Sequence[KeyRange], after: Sequence[KeyRange], wide: float, narrow: float, changed: int
 ) -> tuple[str, ...]:
-    """Return what travels by each way."""
+    """Return the number of dirty ranges, and megabytes shipped by each way."""
     dirty = partition.differing(known, after)
     ids, held = {r.range_id for r in dirty}, sum(r.rows for r in dirty)
     sums = _width([(r.range_id, r.rows, r.rows, r.checksum) for r in after])
@@ -141,7 +141,7 @@ def _told(
         f"{len(dirty):,}",
         _mb(len(after) * sums),
         _mb(held * wide),
-        _mb(held * narrow + moved * wide),
+        _mb(held * narrow + changed * wide),
         _mb((len(nodes) + len(again)) * sums),
         f"{share:.0%}",
     )

@@ -1,7 +1,7 @@
 """Bytes and memory of an unchanged poll of ID/RCS as a table grows to `--rows` narrow rows.
 
-Taken after the baseline, and in the first poll that finds nothing after three that found changes all over the table:
-that one still asks for leaves.
+Measured after the baseline, and in the first poll without changes after three polls with changes all over the table:
+this one still requests leaves.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SPREAD = "UPDATE public.rows_{rows} SET note = note || '.' WHERE id % 211 = {num
 
 
 def measure(place: Place, folder: Path, options: Options) -> Table:
-    """One table after the other, each made, prepared and polled."""
+    """Create, prepare and poll one table after the other."""
     table = Table(("rows", "ranges", "unchanged poll", "bytes received", "peak of Python's memory"), place.version())
     sizes = [options.rows // part for part in PARTS]
     with Project.from_dict(_config(place.url, sizes), base_dir=folder) as project:
@@ -38,15 +38,15 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
             project.stream(f"rows_{size}").prepare()
             _poll(project, size)
             poll = partial(_poll, project, size)
-            before, took = received(), statistics.mean(seconds(poll) for _ in range(options.repeats))
-            ranges, came = poll().ranges, (received() - before) / (options.repeats + 1)
-            _line(table, size, ranges, f"{took:.2f} s", came, peak(poll))
+            before, mean = received(), statistics.mean(seconds(poll) for _ in range(options.repeats))
+            ranges, shipped = poll().ranges, (received() - before) / (options.repeats + 1)
+            _line(table, size, ranges, f"{mean:.2f} s", shipped, peak(poll))
             for number in range(3):
                 place.run(SPREAD.format(rows=size, number=number))
                 poll()
             before, held = received(), peak(poll)
-            came = received() - before
-            _line(table, size, poll().ranges, "the first after scattered changes", came, held)
+            shipped = received() - before
+            _line(table, size, poll().ranges, "the first after scattered changes", shipped, held)
     return table
 
 
@@ -69,12 +69,12 @@ def _config(url: str, sizes: list[int]) -> dict[str, Any]:
     }
 
 
-def _line(table: Table, size: int, ranges: int, took: str, came: float, held: int) -> None:
-    table.rows.append((f"{size:,}", f"{ranges:,}", took, f"{came:,.0f}", f"{held:,} bytes"))
+def _line(table: Table, size: int, ranges: int, poll: str, shipped: float, held: int) -> None:
+    table.rows.append((f"{size:,}", f"{ranges:,}", poll, f"{shipped:,.0f}", f"{held:,} bytes"))
 
 
 def _poll(project: Project, size: int) -> Any:
-    """The cost of one poll."""
+    """Run one poll and return its cost."""
     [outcome] = project.run([f"rows_{size}"], once=True).outcomes
     if outcome.error is not None or outcome.report is None:
         raise outcome.error or AssertionError(size)

@@ -1,4 +1,4 @@
-"""Timing and tables of results; every figure is a ratio of medians taken in turns within one run."""
+"""Timing and tables of results; actions are measured in turns within one run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Options:
-    """Options of the command line; a comparison uses `rows`, mostly `repeats`, and what its `OPTIONS` name."""
+    """Options of the command line; a comparison uses `rows`, often `repeats`, and its `OPTIONS`."""
 
     rows: int
     repeats: int
@@ -23,30 +23,30 @@ class Options:
 
 @dataclass
 class Table:
-    """Rows of a Markdown table, with the versions that were measured."""
+    """Rows of a Markdown table, and the measured versions."""
 
     heading: tuple[str, ...]
     versions: str
     rows: list[tuple[str, ...]] = field(default_factory=list)
 
     def markdown(self) -> str:
-        """The table as Markdown."""
+        """Return the table as Markdown."""
         lines = [" | ".join(self.heading), " | ".join("---" for _ in self.heading)]
         lines += [" | ".join(row) for row in self.rows]
         return "\n".join(f"| {line} |" for line in lines)
 
 
 def seconds(action: Callable[[], object]) -> float:
-    """Return the seconds that one call takes."""
+    """Return the seconds of one call."""
     began = time.perf_counter()
     action()
     return time.perf_counter() - began
 
 
 def in_turns(actions: dict[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    """Median seconds of each action; they take turns, so that a slow spell of the machine meets all of them."""
-    taken: dict[str, list[float]] = {name: [] for name in actions}
+    """Return each action's median seconds; they alternate, so that a slow phase affects all."""
+    measured: dict[str, list[float]] = {name: [] for name in actions}
     for _ in range(repeats):
         for name, action in actions.items():
-            taken[name].append(seconds(action))
-    return {name: statistics.median(values) for name, values in taken.items()}
+            measured[name].append(seconds(action))
+    return {name: statistics.median(values) for name, values in measured.items()}

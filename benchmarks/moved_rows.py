@@ -1,7 +1,7 @@
-"""ID/RCS polls of an unchanged table whose rows have moved: by the key's index, by one scan, and by one sum.
+"""ID/RCS polls of an unchanged table with moved rows: by the key's index, one scan, one sum.
 
-An update writes its row anew where there is room, so random changes take rows away from the order of their keys, little
-by little. After some rounds of them all ways are polled in turns, beside the server's own scan of the same digests.
+An update writes a new row version wherever a page has room, so random changes gradually destroy the order of the keys.
+After some rounds of changes all ways are polled in turns, next to the server's own scan of the same digests.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ WAYS = {"by the index": (0.0, NEVER), "by one scan": (2.0, NEVER), "as one sum":
 
 
 def measure(place: Place, folder: Path, options: Options) -> Table:
-    """Changes rows and takes the medians, again and again."""
+    """Change rows and measure medians, round after round."""
     one = peers.Polled(Orders(place))
     one.orders.create(options.rows)
     table = Table(("rounds", "correlation", "scan", *WAYS), place.version())
@@ -41,22 +41,22 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
                 one.orders.change("random", options.rows)
             place.run(f"ANALYZE {one.orders.table}")
             project.run([one.stream], once=True)
-            taken = _taken(project, one, options.repeats)
+            medians = _medians(project, one, options.repeats)
             correlation = place.one(CORRELATION)
-            ratios = (f"{taken[way]:.3f} ({taken[way] / taken['scan']:.2f} x)" for way in WAYS)
+            ratios = (f"{medians[way]:.3f} ({medians[way] / medians['scan']:.2f} x)" for way in WAYS)
             done = str(sum(ROUNDS[: number + 1]))
-            table.rows.append((done, str(correlation), f"{taken['scan']:.3f}", *ratios))
+            table.rows.append((done, str(correlation), f"{medians['scan']:.3f}", *ratios))
     return table
 
 
-def _taken(project: Project, one: peers.Polled, repeats: int) -> dict[str, float]:
-    """Median seconds, in turns; the scan's connections are open before it begins."""
-    taken: dict[str, list[float]] = {"scan": [], **{way: [] for way in WAYS}}
+def _medians(project: Project, one: peers.Polled, repeats: int) -> dict[str, float]:
+    """Return median seconds, measured in turns; a scan's connections are opened before."""
+    measured: dict[str, list[float]] = {"scan": [], **{way: [] for way in WAYS}}
     for _ in range(repeats):
-        taken["scan"].append(seconds(peers._scan(project, one, peers.CONNECTIONS)))
+        measured["scan"].append(seconds(peers._scan(project, one, peers.CONNECTIONS)))
         for way in WAYS:
-            taken[way].append(seconds(partial(_by, way, project, one)))
-    return {name: statistics.median(values) for name, values in taken.items()}
+            measured[way].append(seconds(partial(_by, way, project, one)))
+    return {name: statistics.median(values) for name, values in measured.items()}
 
 
 def _by(way: str, project: Project, one: peers.Polled) -> None:

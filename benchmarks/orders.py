@@ -1,4 +1,4 @@
-"""The table of a comparison with other tools: its changes, newest or drawn by chance, and a copy of its last look."""
+"""The table of a comparison with other tools: its changes, newest or random, and its copy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from benchmarks.places import Place
 
 COLUMNS = ("customer", "quantity", "amount", "placed_at", "weight", "note")
-EVERY = 20  # one number in so many is left free, for rows to be inserted anywhere
+EVERY = 20  # one of this number of keys remains free, so that rows can be inserted anywhere
 KEYS = {"bigint": "i", "uuid": "md5(i::text)::uuid"}
 CREATE = """
 CREATE TABLE {table} (
@@ -21,8 +21,8 @@ FROM (SELECT i::bigint, row_number() OVER (ORDER BY i) AS n FROM generate_series
       WHERE i % {every} <> 0) AS numbered WHERE n <= {rows};
 VACUUM ANALYZE {table};
 """
-ORDERS = {("bigint", "newest"): "id DESC", ("uuid", "newest"): "placed_at DESC"}  # else by chance
-# What is drawn is kept in a table, so that no row is changed twice.
+ORDERS = {("bigint", "newest"): "id DESC", ("uuid", "newest"): "placed_at DESC"}  # else random
+# The drawn rows are stored in a table, so that no row is changed twice.
 CHANGE = """
 DROP TABLE IF EXISTS public.drawn;
 CREATE TABLE public.drawn AS SELECT id, row_number() OVER () AS n
@@ -35,7 +35,7 @@ JOIN ({free}) AS free USING (n);
 DELETE FROM {table} AS o USING public.drawn AS d WHERE d.id = o.id AND d.n > {updates};
 VACUUM ANALYZE {table};
 """
-# Keys of the rows to be inserted, numbered from 1.
+# Keys of the inserted rows, numbered from 1.
 FREE = {
     ("bigint", "newest"): "SELECT (SELECT max(id) FROM {table}) + n AS id, n FROM generate_series(1, {inserts}) AS n",
     ("bigint", "random"): "SELECT id, row_number() OVER () AS n FROM (SELECT i AS id "
@@ -55,7 +55,7 @@ VACUUM ANALYZE {copied};
 class Orders:
     """A table of about 200 bytes a row in `place`, with a `key` of type bigint or uuid.
 
-    A uuid does not follow the table's physical order; the newest rows are then anywhere among the keys.
+    A uuid is not correlated with the table's physical order, so the newest rows are anywhere among the keys.
     """
 
     place: Place
@@ -64,7 +64,7 @@ class Orders:
 
     @property
     def table(self) -> str:
-        """Its name."""
+        """The table's name."""
         return f"public.orders_{self.key}"
 
     @property
@@ -73,7 +73,7 @@ class Orders:
         return f"{self.table}_copy"
 
     def create(self, rows: int) -> None:
-        """Makes it."""
+        """Create the table."""
         self.place.run(
             CREATE.format(
                 table=self.table,
@@ -86,11 +86,11 @@ class Orders:
         )
 
     def change(self, which: str, rows: int) -> int:
-        """Changes 1 % of the rows, eight updates to a delete and an insert; returns the number of changes.
+        """Change 1 % of the rows: eight updates per delete and insert; return the number of changes.
 
         Args:
-            which: ``newest`` or ``random``; of an unchanged table, ``none``.
-            rows: About as many as the table has.
+            which: ``newest``, ``random`` or ``none``.
+            rows: Approximate rows of the table.
         """
         if which == "none":
             return 0
@@ -113,5 +113,5 @@ class Orders:
         return sum(parts.values())
 
     def copy(self) -> None:
-        """Makes the copy anew, of the table as it is."""
+        """Replace the copy by one of the present table."""
         self.place.run(COPY.format(table=self.table, copied=self.copied))

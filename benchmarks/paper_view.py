@@ -1,14 +1,14 @@
-"""The paper's example of a view, rebuilt: four relations, 1 % of each changes, half of the attributes are in the view.
+"""The paper's example of a view: four relations, 1 % changes, half of the attributes.
 
-What four ways cost: copy all relations, compute the view from the copies and replace it; the same, and send only what
-differs from the old view; VBD by checksums of the result; VBD by changed rows (delta). Beside them the paper's figures
-for 100,000 rows of ten a page: 220,000, 300,400, 41,000 and 1,520 pages.
+It shows the cost of four ways: copy all relations, compute the view from the copies and replace it; the same, but send
+only differences to the old view; VBD by checksums of the result; VBD by changed rows (delta). Next to them are the
+paper's figures for 100,000 rows, ten per page: 220,000, 300,400, 41,000 and 1,520 pages.
 
-The first two are counted as the paper counts them, from the sizes that files and tables have here: each relation read,
-written to a file, read, written to the warehouse, read for the join. VBD's polls are real polls, by the server's own
-statistics of all tables and indexes: *asked for* counts a block each time that it is needed, *read* once, the cache
-having been empty before the poll and large enough for all of it. The server's `random_page_cost` is 1.1, as is advised
-for disks that do not turn: by its default, 4, it reads a table whole rather than a third of its pages by an index.
+The first two are counted like in the paper, with the sizes of files and tables here: each relation is read, written to
+a file, read, written to the warehouse, and read for the join. VBD's polls are real polls, measured by the server's own
+statistics of all tables and indexes. *Asked for* counts a block each time it is needed. *Read* counts it once: the
+cache was empty before the poll and is large enough. The server's `random_page_cost` is 1.1, as recommended for SSDs.
+With the default 4 it would read a whole table instead of a third of its pages by an index.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PAGE = 8192
 SHARE = 0.01
 RELATIONS = ("a", "b", "c", "d")
 PAPER = {"copy and replace": 220_000, "copy and diff": 300_400, "VBD, checksum": 41_000, "VBD, delta": 1_520}
-# Ten rows a page; half of the bytes are in the view. Each relation but the first refers to the one before.
+# Ten rows per page; half of the bytes are in the view. Each relation except the first refers to the one before.
 CREATE = """
 CREATE TABLE public.{name} (id integer PRIMARY KEY, up integer NOT NULL, shown text NOT NULL, rest text NOT NULL,
   updated_at timestamptz NOT NULL);
@@ -41,7 +41,7 @@ VACUUM ANALYZE public.{name};
 VIEW = """SELECT a.id, a.shown AS sa, b.shown AS sb, c.shown AS sc, d.shown AS sd FROM public.a
 JOIN public.b ON b.up = a.id JOIN public.c ON c.up = b.id JOIN public.d ON d.up = c.id"""
 CHANGE = "UPDATE public.{name} SET shown = 'changed ' || left(shown, 362), updated_at = clock_timestamp() WHERE {which}"
-# The newest rows of every relation, which meet one another; or as many rows of each as chance picks.
+# The newest rows of every relation, which join with each other; or the same number of random rows of each.
 PATTERNS = {
     "clustered": "id > {rows} - {changed}",
     "random": "id IN (SELECT id FROM public.{name} ORDER BY md5(id::text || '{name}') LIMIT {changed})",
@@ -57,7 +57,7 @@ STREAMS: dict[str, tuple[str, dict[str, Any]]] = {
 
 @dataclass
 class Sizes:
-    """Pages: of all relations, of the files that hold them, of the view; bytes of the relations' and view's rows."""
+    """Pages of all relations, their files and the view; bytes of all rows, and of the view's."""
 
     relations: float
     file: float
@@ -67,7 +67,7 @@ class Sizes:
 
 
 def measure(place: Place, folder: Path, options: Options) -> Table:
-    """Both patterns on a database of their own; nothing here is timed, so nothing is repeated."""
+    """Measure each pattern in its own database; nothing is timed, so nothing is repeated."""
     heading = (
         "changes",
         "way",
@@ -117,23 +117,23 @@ def _pattern(place: Place, folder: Path, rows: int, pattern: str) -> Iterator[tu
 
 
 def _copied(sizes: Sizes, pattern: str) -> Iterator[tuple[str, ...]]:
-    """The two ways that copy, from sizes."""
+    """Yield the lines of the two ways that copy, computed from sizes."""
     base = _pages("copy and replace", sizes)
     for called in ("copy and replace", "copy and diff"):
         pages, paper = _pages(called, sizes), PAPER[called]
-        told = (f"{pages:,.0f}", f"{pages / base:.2f}", f"{paper / PAPER['copy and replace']:.2f}")
-        yield (pattern, called, f"{paper:,}", *told, "", f"{sizes.shipped:,.0f}")
+        figures = (f"{pages:,.0f}", f"{pages / base:.2f}", f"{paper / PAPER['copy and replace']:.2f}")
+        yield (pattern, called, f"{paper:,}", *figures, "", f"{sizes.shipped:,.0f}")
 
 
 def _pages(called: str, sizes: Sizes) -> float:
-    """Pages as the paper itemises them: 4N each to read, to write a file, to read it, to load it, and to join.
+    """Return the pages as in the paper: 4N each to read, write a file, read it, load it, join.
 
-    To replace takes writing the view; to find what differs takes writing it, reading old and new, and applying.
+    A replacement writes the view. A diff writes it, reads old and new, and applies the differences.
     """
     copied = 3 * sizes.relations + 2 * sizes.file
     if called == "copy and replace":
         return copied + sizes.view
-    found = 3 * sizes.view + 2 * SHARE * sizes.view  # old and new written out as files and compared, then the changes
+    found = 3 * sizes.view + 2 * SHARE * sizes.view  # write old and new as files, compare them, then the changes
     return copied + found + 2 * sizes.view
 
 
@@ -150,7 +150,7 @@ def _sizes(place: Place) -> Sizes:
 
 
 def _polled(place: Place, project: Project, stream: str) -> tuple[int, int, int]:
-    """(blocks asked for, distinct blocks read, bytes shipped) of a poll."""
+    """Return (blocks asked for, distinct blocks read, bytes shipped) of a poll."""
     place.run("CHECKPOINT;\nSELECT pg_buffercache_evict_all()")
     before = _blocks(place)
     [outcome] = project.run([stream], once=True).outcomes
@@ -164,8 +164,8 @@ def _polled(place: Place, project: Project, stream: str) -> tuple[int, int, int]
 
 
 def _blocks(place: Place) -> tuple[int, int]:
-    """Blocks of user tables and their indexes that were asked for so far, and those that were not in the cache."""
-    place.run("SELECT pg_sleep(1.5)")  # until sessions have reported
+    """Return the blocks of user tables and indexes asked for so far, and those not in the cache."""
+    place.run("SELECT pg_sleep(1.5)")  # until sessions have reported their statistics
     hit, read = (
         int(place.one(f"SELECT SUM(heap_blks_{how} + COALESCE(idx_blks_{how}, 0)) FROM pg_statio_user_tables"))
         for how in ("hit", "read")

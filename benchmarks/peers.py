@@ -1,9 +1,9 @@
-"""ID/RCS beside other tools that find inserts, updates and deletes by queries alone, on the same changes in one run.
+"""ID/RCS next to other tools that find inserts, updates and deletes only by queries.
 
-A round is a change of 1 % of the rows, or none, and then everybody's look at it: first the server's own scans, qbcd's
-poll, and in some of the rounds the others. Whoever does not find as many changes as were made fails the run. A machine
-may be twice as fast at one moment as at another, so the server's scan is taken again around each of the others' looks,
-and what is compared is how many scans a look takes.
+All find the same changes. A round is a change of 1 % of the rows, or none, then the server's own scans, qbcd's poll,
+and in some of the rounds the runs of the other tools. A tool that does not find the right number of changes fails the
+benchmark. The speed of a machine may vary by a factor of two, so the server's scan is measured again before and after
+each run of another tool, and times are compared as multiples of scans.
 """
 
 from __future__ import annotations
@@ -31,44 +31,44 @@ from qbcd.strategies import IdRcs
 
 DATABASES = ("postgresql", "postgresql-debian")
 OPTIONS = ("polls", "keys", "changes")
-# VACUUM comes between the rounds instead, lest it falls on whoever is being measured
+# VACUUM runs between the rounds instead, so that it does not slow a measured tool
 SETTINGS = {"autovacuum": False, "checkpoint_timeout": "1h", "shared_buffers": "6GB", "max_wal_size": "8GB"}
 CHANGES = {"none": "unchanged", "newest": "1 % in the newest rows", "random": "1 % uniformly random"}
-WARM = 25  # rounds of each kind before those that count: Java is long in compiling what a poll does often
-CONNECTIONS = 2  # of a poll, and of the scan that it is measured by
+WARM = 25  # warm-up rounds of each kind, since Java compiles frequent code late
+CONNECTIONS = 2  # of a poll, and of its reference scan
 
-Taken = dict[str, list[float]]  # seconds by changes
+Times = dict[str, list[float]]  # seconds by kind of change
 
 
 @dataclass
 class Polled:
-    """A table that qbcd polls: what its polls took, and the server's own scans of it just before them."""
+    """A table that qbcd polls: times of its polls, and of the server's own scans before them."""
 
     orders: Orders
-    count: Taken = field(default_factory=dict)
-    scan: Taken = field(default_factory=dict)
-    scans: Taken = field(default_factory=dict)
-    poll: Taken = field(default_factory=dict)
+    count: Times = field(default_factory=dict)
+    scan: Times = field(default_factory=dict)
+    scans: Times = field(default_factory=dict)
+    poll: Times = field(default_factory=dict)
 
     @property
     def stream(self) -> str:
-        """Its name in the project."""
+        """Name of its stream."""
         return f"orders_{self.orders.key}"
 
 
 @dataclass
 class Peer:
-    """Another tool, what its runs and the scans around them took, and why there are none where it cannot be had."""
+    """Another tool: times of its runs and the scans around them, or the reason of its absence."""
 
     tool: Tool
-    taken: Taken = field(default_factory=dict)
-    scans: Taken = field(default_factory=dict)
+    runs: Times = field(default_factory=dict)
+    scans: Times = field(default_factory=dict)
     version: str = ""
     missing: str = ""
 
 
 def measure(place: Place, folder: Path, options: Options) -> Table:
-    """Sets all up, then the rounds of each kind of change."""
+    """Set up everything, then run the rounds of each kind of change."""
     assert isinstance(place, PostgresPlace)
     if unknown := set(options.changes.split(",")) - CHANGES.keys():
         raise SystemExit(f"--changes: {', '.join(sorted(unknown))}: not of {', '.join(CHANGES)}")
@@ -125,7 +125,7 @@ def _config(place: Place, polled: Sequence[Polled]) -> dict[str, Any]:
 
 
 def _spread(polls: int, repeats: int) -> set[int]:
-    """The rounds in which the other tools take part: as many as asked for, evenly among all."""
+    """Return the rounds with the other tools: `repeats` of them, evenly spread."""
     repeats = min(polls, repeats)
     return {(2 * i + 1) * polls // (2 * repeats) for i in range(repeats)}
 
@@ -133,7 +133,7 @@ def _spread(polls: int, repeats: int) -> set[int]:
 def _round(
     project: Project, polled: Sequence[Polled], peers: Sequence[Peer], which: str, rows: int, *, warm: bool = False
 ) -> None:
-    """One change of every table and everybody's look at it; the looks of a `warm` round do not count."""
+    """Change every table and run qbcd and `peers` on it; times of a `warm` round are not kept."""
     if peers:
         polled[0].orders.copy()
     for peer in peers:
@@ -141,14 +141,14 @@ def _round(
     for one in polled:
         changed = one.orders.change(which, rows)
         kept = replace(one, count={}, scan={}, scans={}, poll={}) if warm else one
-        looks: list[tuple[Taken, Callable[[], object]]] = [
+        actions: list[tuple[Times, Callable[[], object]]] = [
             (kept.count, _asking(one.orders.place, [f"SELECT count(*) FROM {one.orders.table}"])),
             (kept.scan, _scan(project, one, 1)),
             (kept.scans, _scan(project, one, CONNECTIONS)),
             (kept.poll, partial(_poll, project, one.stream, changed)),
         ]
-        for taken, look in looks:
-            taken.setdefault(which, []).append(seconds(look))
+        for times, action in actions:
+            times.setdefault(which, []).append(seconds(action))
         if one is polled[0]:
             for peer in peers:
                 _run(peer, which, changed, partial(_seconds_of_scan, project, one))
@@ -163,7 +163,7 @@ def _run(peer: Peer, which: str, changed: int, scan: Callable[[], float]) -> Non
     found = peer.tool.run()
     if found.changes != changed:
         raise AssertionError(f"{peer.tool.name} found {found.changes} changes, not {changed}")
-    peer.taken.setdefault(which, []).append(found.seconds)
+    peer.runs.setdefault(which, []).append(found.seconds)
     peer.scans.setdefault(which, []).append((before + scan()) / 2)
     _say(f"  {peer.tool.name}: {found.seconds:.2f} s")
 
@@ -179,7 +179,7 @@ def _poll(project: Project, stream: str, expected: int) -> None:
 
 
 def _scan(project: Project, one: Polled, connections: int) -> Callable[[], None]:
-    """The server's own sum of the digests that a poll ships, each connection over its share of the table's pages."""
+    """Return a function that sums a poll's digests; each connection scans its share of pages."""
     place, plan = one.orders.place, project.stream(one.stream).plan()
     pages = place.one(f"SELECT pg_relation_size('{one.orders.table}') / current_setting('block_size')::int")
     bounds = [pages * i // connections for i in range(connections)] + [None]
@@ -193,7 +193,7 @@ def _scan(project: Project, one: Polled, connections: int) -> Callable[[], None]
 
 
 def _asking(place: Place, statements: Sequence[str]) -> Callable[[], None]:
-    """All statements at once, each on a connection that is open by now."""
+    """Return a function that runs all statements at the same time, on connections opened before."""
     opened = [place.connect() for _ in statements]
 
     def one(conn: Any, statement: str) -> None:
@@ -229,19 +229,19 @@ def _table(polled: Sequence[Polled], peers: Sequence[Peer], rows: int, polls: in
             table.rows.append((peer.tool.name, *[""] * len(first.poll), f"not measured: {peer.missing}"))
             continue
         start_up = f"{peer.tool.start_up:.2f} s start-up" if peer.tool.start_up else ""
-        in_scans = {which: _mean_of(peer.taken, peer.scans, which) for which in peer.taken}
-        ours = {which: _mean_of(first.poll, first.scans, which) for which in peer.taken}
-        cells = (f"{statistics.mean(peer.taken[c]):.3f} ({in_scans[c] / ours[c]:.2f} x qbcd)" for c in peer.taken)
+        in_scans = {which: _mean_of(peer.runs, peer.scans, which) for which in peer.runs}
+        ours = {which: _mean_of(first.poll, first.scans, which) for which in peer.runs}
+        cells = (f"{statistics.mean(peer.runs[c]):.3f} ({in_scans[c] / ours[c]:.2f} x qbcd)" for c in peer.runs)
         table.rows.append((peer.tool.name, *cells, start_up))
     return table
 
 
-def _mean_of(taken: Taken, by: Taken, which: str) -> float:
-    """Return the mean ratio of two sides' times: both sides have the machine's slow moments."""
-    return statistics.mean(taken[which]) / statistics.mean(by[which])
+def _mean_of(times: Times, by: Times, which: str) -> float:
+    """Return the ratio of two means; the machine's slow moments affect both."""
+    return statistics.mean(times[which]) / statistics.mean(by[which])
 
 
-def _cells(taken: Taken, by: Taken | None = None, unit: str = "") -> list[str]:
-    """Means by changes, beside those of others as a ratio."""
-    beside = {c: f" ({_mean_of(taken, by, c):.2f} {unit})" if by else "" for c in taken}
-    return [f"{statistics.mean(taken[c]):.3f}{beside[c]}" for c in taken]
+def _cells(times: Times, by: Times | None = None, unit: str = "") -> list[str]:
+    """Return the means by kind of change, with the ratio to those of `by`."""
+    ratios = {c: f" ({_mean_of(times, by, c):.2f} {unit})" if by else "" for c in times}
+    return [f"{statistics.mean(times[c]):.3f}{ratios[c]}" for c in times]

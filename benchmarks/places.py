@@ -1,4 +1,4 @@
-"""The place of a comparison: a temporary server, its table, its changes, and its own driver for the other side."""
+"""The place of a comparison: a temporary server with its table, changes and own driver."""
 
 from __future__ import annotations
 
@@ -33,32 +33,32 @@ class Place(ABC):
 
     @abstractmethod
     def connect(self) -> Any:
-        """A connection of the database's own driver, in autocommit, without parallel workers."""
+        """Open a connection of the database's own driver, in autocommit, without parallel workers."""
 
     @abstractmethod
     def version(self) -> str:
-        """The server for people."""
+        """Return product and version of the server."""
 
     @abstractmethod
     def process(self) -> int:
-        """The number of the server's process, on this machine."""
+        """Return the process id of the server on this machine."""
 
     def create(self, rows: int) -> None:
-        """Makes the table anew with `rows` rows."""
+        """Create the table with `rows` rows."""
         self.run(self.create_sql.format(rows=rows))
 
     def change(self, *, updates: int, deletes: int, inserts: int) -> None:
-        """Changes the newest rows."""
+        """Change the newest rows."""
         self.run(self.change_sql.format(updates=updates, deletes=deletes, inserts=inserts))
 
     def one(self, query: str) -> Any:
-        """The first value of a query."""
+        """Return the first value of a query."""
         with closing(self.connect()) as conn, conn.cursor() as cursor:
             cursor.execute(query)
             return cursor.fetchall()[0][0] if cursor.description else None
 
     def run(self, statements: str) -> None:
-        """Statements, each of them a transaction."""
+        """Run statements, each in its own transaction."""
         with closing(self.connect()) as conn, conn.cursor() as cursor:
             for statement in statements.split(";\n"):
                 if statement.strip():
@@ -69,7 +69,7 @@ class PostgresPlace(Place):
     """An embedded PostgreSQL.
 
     Attributes:
-        programs: Folder of `pgbench` and its like.
+        programs: Folder with `pgbench` and other programs.
     """
 
     programs: Path
@@ -94,13 +94,13 @@ INSERT INTO public.orders SELECT max(id) OVER () + row_number() OVER (), custome
 
     @classmethod
     def server(cls, settings: Mapping[str, Any]) -> EmbeddedPostgres:
-        """A server, started."""
+        """Start a server."""
         return EmbeddedPostgres.start(settings=settings)
 
     @classmethod
     @contextmanager
     def start(cls, settings: Mapping[str, Any]) -> Iterator[Place]:
-        """A server for the length of the block."""
+        """In the block, run a server."""
         usual = {"shared_buffers": "1GB", "max_connections": 50, "max_wal_size": "4GB", "jit": False}
         with cls.server({**usual, **settings}) as server:
             place = cls(server.url)
@@ -122,7 +122,7 @@ INSERT INTO public.orders SELECT max(id) OVER () + row_number() OVER (), custome
 
 
 class DebianPlace(PostgresPlace):
-    """PostgreSQL of Debian's package, into which libraries of other packages load."""
+    """PostgreSQL of Debian's package, which can load libraries of other packages."""
 
     @classmethod
     def server(cls, settings: Mapping[str, Any]) -> EmbeddedPostgres:
@@ -130,7 +130,7 @@ class DebianPlace(PostgresPlace):
 
 
 class MariaPlace(Place):
-    """A throw-away MariaDB, of the installed package."""
+    """A temporary MariaDB of the installed package."""
 
     table = "bench.orders"
     create_sql = """
@@ -156,7 +156,7 @@ INSERT INTO bench.orders SELECT @last + row_number() OVER (ORDER BY id), custome
     @classmethod
     @contextmanager
     def start(cls, settings: Mapping[str, Any]) -> Iterator[Place]:
-        """A server for the length of the block."""
+        """In the block, run a server."""
         with MariaServer.start(settings={"innodb_buffer_pool_size": "1G", **settings}) as server:
             cls(server.url_of("mysql")).one("CREATE DATABASE bench")
             yield cls(server.url_of("bench"))

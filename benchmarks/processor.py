@@ -1,6 +1,6 @@
-"""Processor time of all that takes part: this Python, its Java, and the server with its backends, ended ones too.
+"""Processor time of this Python, its Java, and the server with all its backends.
 
-Seconds on the clock belong to the machine and whoever else is on it; processor time much less so.
+Elapsed time depends on other processes of the machine; processor time depends much less on them.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ _PARENT, _TIMES = 1, slice(11, 15)  # fields of /proc/N/stat after the name: uti
 
 
 class Spent(NamedTuple):
-    """Seconds on the clock, and of processors."""
+    """Elapsed seconds, and seconds of processors."""
 
     clock: float
     processor: float
 
 
 class Processor:
-    """Measures on Linux what an action costs this process, its children, and the server of `place`."""
+    """A measurement of this process, its children, and the server of `place`; Linux only."""
 
     def __init__(self, place: Place) -> None:
         self._roots = {os.getpid(), place.process()}
 
     def spent(self, action: Callable[[], object]) -> Spent:
-        """One call."""
+        """Measure one call."""
         before = self._total()
         clock = seconds(action)
         return Spent(clock, self._total() - before)
 
     def _total(self) -> float:
-        """Seconds of the trees below the roots so far."""
+        """Return the seconds of all processes below the roots so far."""
         stats = {int(p.name): s for p in Path("/proc").iterdir() if p.name.isdecimal() and (s := _fields(p))}
         found, ticks = set(self._roots), 0
         while more := {pid for pid, s in stats.items() if int(s[_PARENT]) in found} - found:
@@ -48,7 +48,7 @@ class Processor:
 
 
 def _fields(process: Path) -> list[str]:
-    """Of a process's stat, what stands after its name; nothing where it has ended."""
+    """Return the fields of a process's stat after its name; empty if it has ended."""
     try:
         return (process / "stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):

@@ -1,8 +1,9 @@
-"""Polls of a query's result by variant delta, beside running the query anew and comparing results under Spark.
+"""Polls of a query's result by variant delta, next to a new run and a diff by Spark.
 
-Orders of a shop, joined with customers, products and stores. A round is a change of 1 % of the orders, the newest or
-such as chance picks: eight updates (one of which moves the order to another store) to one that is flagged as deleted
-and one inserted; then VACUUM ANALYZE, and then everybody's look at each query. All must find as many changes.
+The query joins orders of a shop with customers, products and stores. A round is a change of 1 % of the orders, newest
+or random: of ten changes, eight are updates (one moves the order to another store), one sets the flag of deletion, and
+one is an insert. Then come VACUUM ANALYZE and a run of each tool for each query. All must find the same number of
+changes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from qbcd.api import Project, assembly_of
 OPTIONS = ("warm", "columns")
 PARTITIONS = 4
 DAYS = 730
-DIMENSIONS = {"customers": 10, "products": 100, "stores": 2000}  # so many orders to one of them
+DIMENSIONS = {"customers": 10, "products": 100, "stores": 2000}  # orders per row
 CHANGES = {"newest": "1 % in the newest orders", "random": "1 % uniformly random"}
 FROM = """FROM {schema}.orders AS o JOIN {schema}.customers AS c ON c.id = o.customer_id
   JOIN {schema}.products AS p ON p.id = o.product_id LEFT JOIN {schema}.stores AS s ON s.id = o.store_id
@@ -35,26 +36,29 @@ DATABASES = tuple(WORDS)
 
 
 def server_settings(database: str) -> Mapping[str, Any]:
-    """Settings of the server."""
+    """Return the settings of the server."""
     return WORDS[database].settings
 
 
 @dataclass
 class Query:
-    """One stream, and what everybody took for it: seconds by way and by changes."""
+    """One stream, with the times of each tool by kind of change."""
 
     name: str
     text: str
     key: list[str]
-    cut: str  # the column by which several readers share its result
+    split_by: str  # the column by which several readers divide its result
     tools: list[SparkDiff] = field(default_factory=list)
-    taken: dict[tuple[str, str], list[Spent]] = field(default_factory=dict)
+    spent: dict[tuple[str, str], list[Spent]] = field(default_factory=dict)
     found: dict[str, list[int]] = field(default_factory=dict)
     rows: int = 0
 
 
 def queries(words: Words, columns: int) -> list[Query]:
-    """One row an order, with all its `columns`; one a customer, of ten orders; one a store and day, of two or three."""
+    """Return queries per order, per customer (ten orders), per store and day (two or three).
+
+    A row of the first has all the order's additional `columns`.
+    """
     joined = FROM.format(schema=words.schema, live=words.live)
     more = _listed(f"o.{name}" for name in _named(columns))
     return [
@@ -82,9 +86,9 @@ def queries(words: Words, columns: int) -> list[Query]:
 
 
 def measure(place: Place, folder: Path, options: Options) -> Table:
-    """Prepares all, then `repeats` rounds of each kind of change after `warm` ones; takes the means.
+    """Prepare everything, run the rounds of each kind of change, return the means.
 
-    Orders have so many `columns` more than the ten that all have.
+    There are `warm` warm-up rounds and `repeats` others. Orders have `columns` additional columns next to their ten.
     """
     rows = options.rows
     sizes = {name: max(10, rows // every) for name, every in DIMENSIONS.items()}
@@ -104,7 +108,7 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
                 day = words.later.format(DAYS + number) if which == "newest" else "day"
                 place.run(words.change.format(day=day, more=_listed(_named(options.columns)), **picked))
                 for query in asked:
-                    _look(place, project, query, which, counts=number >= options.warm)
+                    _measure(place, project, query, which, counts=number >= options.warm)
         return _table(asked, f"{place.version()}, PySpark {assembly_of(project).spark.get().version}")
 
 
@@ -117,7 +121,7 @@ def _listed(parts: Iterable[str]) -> str:
 
 
 def _columns(words: Words, columns: int) -> dict[str, str]:
-    """Further columns of the orders and their values, for `Words.orders`."""
+    """Return additional columns of the orders and their values, for `Words.orders`."""
     kinds = [(name, *words.more[n % len(words.more)]) for n, name in enumerate(_named(columns))]
     return {
         "columns": _listed(f"{name} {kind}" for name, kind, _ in kinds),
@@ -126,8 +130,8 @@ def _columns(words: Words, columns: int) -> dict[str, str]:
 
 
 def _config(url: str, words: Words, asked: Sequence[Query], sizes: Any) -> dict[str, Any]:
-    stamps = {f"{words.schema}.{table}": "updated_at" for table in ("orders", *sizes)}
-    strategy = {"type": "vbd", "variant": "delta", "timestamps": stamps, "margin": "1ms", **words.options}
+    timestamps = {f"{words.schema}.{table}": "updated_at" for table in ("orders", *sizes)}
+    strategy = {"type": "vbd", "variant": "delta", "timestamps": timestamps, "margin": "1ms", **words.options}
     return {
         "version": 1,
         "sources": {"shop": {"url": url}},
@@ -145,9 +149,9 @@ def _stream(query: Query) -> str:
 
 
 def _set_up(place: Place, project: Project, query: Query, sizes: Any, schema: str, folder: Path) -> None:
-    greatest = place.one(f"SELECT max({query.cut}) FROM ({query.text}) AS q")
-    results, orders = _cuts(query.cut, greatest), _cuts("id", place.one(f"SELECT max(id) FROM {schema}.orders"))
-    pushed = [pushed_down(project, query.text, cuts) for cuts in (None, results)]
+    greatest = place.one(f"SELECT max({query.split_by}) FROM ({query.text}) AS q")
+    results, orders = _parts(query.split_by, greatest), _parts("id", place.one(f"SELECT max(id) FROM {schema}.orders"))
+    pushed = [pushed_down(project, query.text, parts) for parts in (None, results)]
     tables: dict[str, Sequence[str] | None] = {"orders": orders, **dict.fromkeys(sizes)}
     query.tools = [
         SparkDiff(project, "Spark, the query in the source", pushed, query.key, folder / "pushed"),
@@ -163,30 +167,30 @@ def _set_up(place: Place, project: Project, query: Query, sizes: Any, schema: st
         tool.setup()
 
 
-def _cuts(column: str, greatest: int) -> list[str]:
-    """Conditions that split a column evenly, one a reader; what is beyond is in the last."""
+def _parts(column: str, greatest: int) -> list[str]:
+    """Return conditions that split a column evenly, one per reader; the last has no upper bound."""
     step = greatest // PARTITIONS + 1
     inner = [f"{column} >= {i * step} AND {column} < {(i + 1) * step}" for i in range(PARTITIONS - 1)]
     return [*inner, f"{column} >= {(PARTITIONS - 1) * step}"]
 
 
-def _look(place: Place, project: Project, query: Query, which: str, *, counts: bool) -> None:
+def _measure(place: Place, project: Project, query: Query, which: str, *, counts: bool) -> None:
     processor, found = Processor(place), {}
-    looks: dict[str, Callable[[], int]] = {tool.name: tool.differing for tool in query.tools}
-    looks = {"delta": partial(_poll, project, query), **looks}
-    took = {}
-    for way, look in looks.items():
-        took[way] = processor.spent(lambda way=way, look=look: found.update({way: look()}))  # type: ignore[misc]
+    actions: dict[str, Callable[[], int]] = {tool.name: tool.differing for tool in query.tools}
+    actions = {"delta": partial(_poll, project, query), **actions}
+    times = {}
+    for way, action in actions.items():
+        times[way] = processor.spent(lambda way=way, action=action: found.update({way: action()}))  # type: ignore[misc]
         if found[way] != found["delta"]:
             raise AssertionError(f"{query.name}: {way} found {found[way]} changes, qbcd {found['delta']}")
     alone = f"SELECT count(*) FROM ({query.text} {words_of(place).whole}) AS q"
-    took["alone"] = processor.spent(lambda: place.one(alone))
-    said = {way: f"{spent.clock:.2f} s, {spent.processor:.2f} s of processors" for way, spent in took.items()}
-    print(query.name, which, found["delta"], said, file=sys.stderr, flush=True)
+    times["alone"] = processor.spent(lambda: place.one(alone))
+    shown = {way: f"{spent.clock:.2f} s, {spent.processor:.2f} s of processors" for way, spent in times.items()}
+    print(query.name, which, found["delta"], shown, file=sys.stderr, flush=True)
     if counts:
         query.found.setdefault(which, []).append(found["delta"])
-        for way, spent in took.items():
-            query.taken.setdefault((way, which), []).append(spent)
+        for way, spent in times.items():
+            query.spent.setdefault((way, which), []).append(spent)
 
 
 def _poll(project: Project, query: Query) -> int:
@@ -202,11 +206,11 @@ def _table(asked: Sequence[Query], versions: str) -> Table:
         ("one row is", "rows", "changes", "of the result", "", "query alone", "**delta poll**", *ways), versions
     )
     for query in asked:
-        for which, told in CHANGES.items():
+        for which, title in CHANGES.items():
             changed = f"{statistics.mean(query.found[which]):,.0f}"
             for unit in Spent._fields:
                 mean = {
-                    way: statistics.mean(getattr(spent, unit) for spent in query.taken[way, which])
+                    way: statistics.mean(getattr(spent, unit) for spent in query.spent[way, which])
                     for way in ("alone", "delta", *ways)
                 }
                 others = (f"{mean[way]:.2f} s ({mean[way] / mean['delta']:.1f} x)" for way in ways)
@@ -214,7 +218,7 @@ def _table(asked: Sequence[Query], versions: str) -> Table:
                     (
                         query.name,
                         f"{query.rows:,}",
-                        told,
+                        title,
                         changed,
                         unit,
                         f"{mean['alone']:.2f} s",

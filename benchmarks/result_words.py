@@ -1,4 +1,4 @@
-"""Tables and changes of `result_poll` in the words of each database."""
+"""Tables and changes of `result_poll` in the SQL of each database."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ class Words:
     """The SQL of one database.
 
     Attributes:
-        dimension: Makes a table of `rows` rows, called `name`.
-        orders: Makes the orders, which come by the day; about 180 bytes each, without `more` columns.
-        more: Types of further columns, which take turns, and their values in the row as `n` makes them each its own.
-        change: Changes `changed` of them, as `picked` says which.
-        picked: How orders are picked, by the kind of change.
-        later: A day so many days on.
-        live: That order `o` is not flagged as deleted, as Spark understands it too.
-        whole: What a query ends in that is to be computed as it stands.
-        options: Of the strategy.
-        settings: Of the server.
+        dimension: Creates a table `name` of `rows` rows.
+        orders: Creates the orders, in the order of days; about 180 bytes each, without `more` columns.
+        more: Types of additional columns, used in turn, and their values, which `n` makes different.
+        change: Changes `changed` orders, selected by `picked`.
+        picked: The order in which orders are selected, by the kind of change.
+        later: The day that is a number of days later.
+        live: Condition that order `o` is not flagged as deleted; Spark understands it too.
+        whole: End of a query that must be computed as it is written.
+        options: Options of the strategy.
+        settings: Settings of the server.
     """
 
     schema: str
@@ -144,5 +144,5 @@ WORDS = {"postgresql": POSTGRESQL, "mariadb": MARIADB}
 
 
 def words_of(place: Place) -> Words:
-    """Those of the database of `place`."""
+    """Return the SQL of the database of `place`."""
     return MARIADB if isinstance(place, MariaPlace) else POSTGRESQL

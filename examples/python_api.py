@@ -1,7 +1,9 @@
-"""Capture a table from Python: `SHOP_URL=postgresql://reader:secret@db.example:5432/shop python python_api.py`.
+"""Capture a table from Python and print its changes.
 
-The table is that of first-stream/shop.sql. Run it twice, with first-stream/changes.sql in between: the first run takes
-the baseline, the second one prints what has changed. State and replica stay in the folder `.qbcd` next to it.
+    SHOP_URL=postgresql://reader:secret@db.example:5432/shop python python_api.py
+
+The table is that of first-stream/shop.sql. Run it twice, with first-stream/changes.sql in between: the first run stores
+the baseline, the second one prints the changes. State and replica are in the folder `.qbcd` of the current folder.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import qbcd
 
 CONFIG = {
     "version": 1,
-    # Placeholders work as in a file, so that no password is in a program.
+    # Placeholders work like in a file, so that a program contains no password.
     "sources": {"shop": {"url": "${env:SHOP_URL}"}},
     "tables": [
         {
@@ -27,12 +29,12 @@ CONFIG = {
 
 
 def changes(project: qbcd.Project) -> list[str]:
-    """One poll of the orders, as a line for each event; the first call takes the baseline and finds nothing."""
+    """Poll the orders once; return a line for each event. The first call stores the baseline."""
     orders = project.stream("orders")
     orders.prepare()
     lines = []
     for batch in orders.poll():
-        # A batch counts as taken when the loop asks for the next one; after an exception in here it would come again.
+        # A batch is acknowledged when the loop requests the next one; after an exception here it would come again.
         events = batch.events.select("op", "key.order_id", "after", "changed").orderBy("order_id")
         for event in events.collect():
             new = ", ".join(f"{name} = {event['after'][name]}" for name in event["changed"] or ())
@@ -41,7 +43,7 @@ def changes(project: qbcd.Project) -> list[str]:
 
 
 def main() -> None:
-    """Polls once, with state in the current folder."""
+    """Poll once, with state in the current folder."""
     with qbcd.Project.from_dict(CONFIG, base_dir=Path.cwd()) as project:
         for line in changes(project):
             print(line)

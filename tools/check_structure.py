@@ -1,4 +1,4 @@
-"""Check the structure of the code: cycles, duplicate names, long functions, first words of docstrings.
+"""Check the structure of the code: cycles, duplicate names, long functions, docstrings.
 
 `make lint` runs it from the root: `python -m tools.check_structure`. CONTRIBUTING.md lists the checks. It reads source
 files and imports nothing of them, prints each finding with its place and a fix, and exits with 1 if there is any.
@@ -32,7 +32,7 @@ Graph = dict[str, dict[str, int]]
 
 @dataclass(frozen=True, order=True)
 class Finding:
-    """A finding: file and line, what is wrong there, how to fix it."""
+    """A finding: file and line, problem, fix."""
 
     path: Path
     line: int
@@ -68,13 +68,13 @@ class Module:
 
 
 def modules(root: Path, folders: Iterable[str] = FOLDERS) -> list[Module]:
-    """Return the modules of `folders` below `root`, ordered by path; a folder that is missing has none."""
+    """Return the modules of `folders` below `root`, ordered by path; a missing folder has none."""
     paths = sorted(path for folder in folders for path in (root / folder).rglob("*.py"))
     return [Module.read(root, path.relative_to(root)) for path in paths]
 
 
 def import_graph(found: Sequence[Module]) -> Graph:
-    """Return, for each module, the modules of `found` that it imports and the line of the first such import.
+    """Return the imports of each module: modules of `found`, with the line of the first import.
 
     Imports for types only and imports inside functions count. The packages around an imported module do not: Python
     runs their `__init__` too, but nothing of it is used.
@@ -103,7 +103,7 @@ def imported(module: Module, node: ast.AST) -> list[str]:
 
 
 def cycles(graph: Graph) -> list[list[str]]:
-    """Return one shortest import cycle for each group of modules that import each other, longest group first."""
+    """Return a shortest cycle of each group of mutually importing modules, largest group first."""
     reached = {name: reachable(graph, name) for name in graph}
     groups = {
         tuple(sorted(other for other in reached[name] if name in reached[other]))
@@ -117,7 +117,7 @@ def cycles(graph: Graph) -> list[list[str]]:
 
 
 def reachable(graph: Graph, start: str) -> set[str]:
-    """Return the modules that `start` imports, directly or not; `start` is one of them only if it is in a cycle."""
+    """Return all modules that `start` imports, also indirectly; with itself if it is in a cycle."""
     found: set[str] = set()
     waiting = list(graph[start])
     while waiting:
@@ -129,7 +129,7 @@ def reachable(graph: Graph, start: str) -> set[str]:
 
 
 def shortest_cycle(graph: Graph, start: str) -> list[str]:
-    """Return the modules of a shortest cycle through `start`, which is in one: first and last are `start`."""
+    """Return the modules of a shortest cycle through `start`; first and last are `start`."""
     paths, seen = [[start]], {start}
     for path in paths:
         for target in sorted(graph[path[-1]]):
@@ -166,7 +166,7 @@ def check_classes(found: Sequence[Module]) -> Iterator[Finding]:
 
 
 def naming_unit(package: str) -> str:
-    """Return the package inside which module names must differ: qbcd's direct subpackage, or one of `PARALLEL`'s."""
+    """Return the package whose module names must differ: of qbcd, or of one in `PARALLEL`."""
     parts = package.split(".")
     return ".".join(parts[: 3 if ".".join(parts[:2]) in PARALLEL else 2])
 
@@ -184,14 +184,14 @@ def check_basenames(found: Sequence[Module]) -> Iterator[Finding]:
 
 
 def check_lengths(found: Sequence[Module]) -> Iterator[Finding]:
-    """Find functions of more than `LINES` lines, counted from `def` to the last line, docstring included."""
+    """Find functions of more than `LINES` lines, from `def` to the last line, with docstring."""
     for module in found:
         for node in ast.walk(module.tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
                 if lines > LINES:
                     problem = f"function {node.name} has {lines} lines, at most {LINES} are allowed"
-                    yield Finding(module.path, node.lineno, problem, "move a part that has a name to a function")
+                    yield Finding(module.path, node.lineno, problem, "move a part with a clear name to a function")
 
 
 def check_docstrings(found: Sequence[Module]) -> Iterator[Finding]:
@@ -205,10 +205,10 @@ def check_docstrings(found: Sequence[Module]) -> Iterator[Finding]:
 
 
 def changed_files(root: Path, base: str | None) -> tuple[set[Path], str]:
-    """Return the Python files that differ from `base`, and a line that says what they were compared with.
+    """Return the Python files that differ from `base`, and a line with the compared commit.
 
-    Without `base` they are compared with the point where this branch left origin/main or, if that is where we are, with
-    the last commit's parent. New files that git does not track yet count. The paths are relative to `root`.
+    Without `base` they are compared with the commit where this branch left origin/main. If this is the present commit,
+    they are compared with its parent. New files that git does not track yet count. The paths are relative to `root`.
     """
     if git(root, "rev-parse", "--is-inside-work-tree") is None:
         return set(), "no git repository here: docstrings are not checked"
@@ -231,7 +231,7 @@ def merge_base(root: Path, ref: str) -> str | None:
 
 
 def git(root: Path, *arguments: str) -> str | None:
-    """Return what git prints, without the last line break, or None if it fails or is not installed."""
+    """Return the output of git without the last line break; None if it fails or is missing."""
     try:
         done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
@@ -247,7 +247,7 @@ PACKAGE_CHECKS: tuple[Callable[[Sequence[Module]], Iterator[Finding]], ...] = (
 
 
 def check(root: Path, changed: set[Path]) -> list[Finding]:
-    """Return all findings below `root`, ordered by place; docstrings are checked in `changed` only."""
+    """Return all findings below `root`, ordered by place; check docstrings only in `changed`."""
     found = modules(root)
     package = [module for module in found if module.path.parts[0] == PACKAGE]
     findings = [finding for run in PACKAGE_CHECKS for finding in run(package)]

@@ -1,7 +1,7 @@
-"""Report how hard the documentation is to read: words, words a sentence, long sentences, passive voice.
+"""Measure the documentation: words, words per sentence, long sentences, passive voice.
 
-`python -m tools.reading_level` prints a table of the pages and of user and developer docs as a whole; `--total` prints
-the last two lines only. Code blocks, tables and headings have no sentences; their words count except those of code.
+`python -m tools.reading_level` prints a line for each page, and one each for all user and all developer docs; `--total`
+prints only these last two. Code blocks, tables and headings have no sentences. Their words count, except those of code.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Level:
     """The measures of a text.
 
     Attributes:
-        words: All words but those of code.
-        lengths: The words of each sentence.
+        words: Number of words, without code.
+        lengths: Number of words of each sentence.
         passive: Sentences in the passive voice, by a form of "be" before a participle.
         lines: Lines of the file.
     """
@@ -66,7 +66,7 @@ class Level:
 
     @property
     def mean(self) -> float:
-        """Words a sentence."""
+        """Mean words per sentence."""
         return sum(self.lengths) / max(1, len(self.lengths))
 
     @property
@@ -80,7 +80,7 @@ class Level:
 
 
 def pages(patterns: Iterable[str], root: Path = ROOT) -> list[Path]:
-    """Return the files under `root` that match `patterns`, each once, in the order of the patterns."""
+    """Return the files below `root` that match `patterns`, each once, in the order of patterns."""
     return list(dict.fromkeys(path for pattern in patterns for path in sorted(root.glob(pattern))))
 
 

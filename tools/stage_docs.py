@@ -1,8 +1,8 @@
 """Copy the pages of the documentation into one folder, from which zensical builds the site.
 
-`make docs` runs it: `python -m tools.stage_docs build/docs`. Pages in `docs/` link to files of the repository, as code
-hosts want it; a site has only its own pages. So the pages of other folders that belong to the site are copied next to
-those of `docs/`, links to them are rewritten, and links to other files of the repository become plain text.
+`make docs` runs it: `python -m tools.stage_docs build/docs`. Pages in `docs/` link to files of the repository, which
+code hosts can show; a site has only its own pages. So pages of other folders that belong to the site are copied next to
+those of `docs/`, links to them are rewritten, and links to other files become plain text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class BrokenLink(Exception):
 
 
 def place_of(page: Path) -> str | None:
-    """Return where the site has a page of the repository, relative to the site's root; None for other files."""
+    """Return the place of a page in the site, relative to its root; None for other files."""
     if page.is_relative_to(DOCS):
         return page.relative_to(DOCS).as_posix()
     return OTHERS.get(page.relative_to(ROOT).as_posix())

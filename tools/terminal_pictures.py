@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
 EXAMPLE = ROOT / "examples" / "first-stream"
 WIDTH = 80
-# Rich's own format loads fonts from another host; this one uses those of the reader.
+# Rich's own format loads fonts from another host; this one uses local fonts.
 FORMAT = """\
 <svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
 <style>
@@ -49,7 +49,7 @@ FORMAT = """\
 </g>
 </svg>
 """
-# The commands of each picture. Those before "---" prepare and are not shown.
+# The commands of each picture. Those before "---" are preparation and not shown.
 GRANT = """psql -q -c "CREATE ROLE reader LOGIN PASSWORD 'secret'" -c "GRANT SELECT ON orders TO reader" """
 PICTURES: dict[str, Sequence[str]] = {
     "first-stream": (
@@ -76,7 +76,7 @@ PICTURES: dict[str, Sequence[str]] = {
 
 
 def run(command: str, folder: Path, environment: Mapping[str, str]) -> str:
-    """Run a shell command in `folder`; return what it printed, with its colors."""
+    """Run a shell command in `folder`; return its output with colors."""
     ran = subprocess.run(
         command,
         shell=True,
@@ -92,7 +92,7 @@ def run(command: str, folder: Path, environment: Mapping[str, str]) -> str:
 
 
 def draw(name: str, commands: Sequence[str], server: EmbeddedPostgres) -> None:
-    """Run the commands of a picture in a database of its own, and write the picture."""
+    """Run the commands of a picture in a new database, and write the picture."""
     console = Console(record=True, width=WIDTH, file=io.StringIO(), highlight=False)
     database = name.replace("-", "_")
     where = {"PGHOST": server.host, "PGPORT": str(server.port), "PGUSER": "postgres"}
@@ -108,7 +108,7 @@ def draw(name: str, commands: Sequence[str], server: EmbeddedPostgres) -> None:
             if command == "---":
                 shown = True
                 continue
-            # progress is drawn over itself, so a picture of the end has none
+            # without progress, which is overwritten on a terminal and is not in the final picture
             real = command.replace("qbcd ", "qbcd --no-progress ", 1) if command.startswith("qbcd ") else command
             printed = run(real, Path(folder), environment)
             if shown:

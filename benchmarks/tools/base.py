@@ -1,4 +1,4 @@
-"""Interface of a tool in a comparison, and its installation: in its own folders, never among qbcd's packages."""
+"""Interface of a tool in a comparison, and its installation in separate folders."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ TIMEOUT = 3600.0  # seconds for one command of a tool
 
 
 class Unavailable(Exception):
-    """A tool cannot be had here; the message says why, and stands in the table."""
+    """A tool is not available here; the message is the reason, which the table shows."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """Seconds of one run without its start-up, and the number of changed rows that it found."""
+    """Seconds of one run without start-up, and the number of changed rows that it found."""
 
     seconds: float
     changes: int
 
 
 class Tool(ABC):
-    """A tool that finds what changed in a table since the last look.
+    """A tool that finds the changes of a table since its last run.
 
     Attributes:
-        name: As the table of results has it.
-        start_up: Seconds that its command takes when there is nothing to do; left out of what a run took.
+        name: Its name in the table of results.
+        start_up: Seconds of its command without work; subtracted from the time of a run.
     """
 
     name: str
@@ -40,31 +40,31 @@ class Tool(ABC):
 
     @abstractmethod
     def setup(self) -> str:
-        """Installs the tool and takes its first look; returns what was installed, with its version.
+        """Install the tool and run it a first time; return its name and version.
 
         Raises:
-            Unavailable: It cannot be had here.
+            Unavailable: It is not available here.
         """
 
     def catch_up(self) -> None:  # noqa: B027
-        """Brings what the tool itself keeps of the table to the table as it is now; not timed."""
+        """Bring the tool's own data up to date with the table; not timed."""
 
     @abstractmethod
     def run(self) -> Found:
-        """One look at the table, timed."""
+        """Find the changes of the table, timed."""
 
     def cleanup(self) -> None:  # noqa: B027
-        """Removes what `setup` left outside the run's folder and server."""
+        """Remove files of `setup` outside the run's folder and server."""
 
 
 def environment(name: str, requirements: Sequence[str]) -> Path:
-    """The `bin` folder of a virtual environment with `requirements`, kept in the user's cache for the next run.
+    """Return the `bin` folder of an environment with `requirements`, in the user's cache.
 
     Raises:
         Unavailable: They cannot be installed.
     """
-    mark = hashlib.sha256(repr((sys.version, *requirements)).encode()).hexdigest()[:12]
-    place = _cache() / f"{name}-{mark}"
+    digest = hashlib.sha256(repr((sys.version, *requirements)).encode()).hexdigest()[:12]
+    place = _cache() / f"{name}-{digest}"
     programs = place / "bin"
     if not (place / "complete").exists():
         shutil.rmtree(place, ignore_errors=True)
@@ -76,10 +76,10 @@ def environment(name: str, requirements: Sequence[str]) -> Path:
 
 
 def unpacked(packages: Sequence[str]) -> Path:
-    """The files of Debian `packages`, unpacked in the user's cache without being installed.
+    """Unpack Debian `packages` into the user's cache, not installed; return the folder.
 
     Raises:
-        Unavailable: They cannot be had on this machine.
+        Unavailable: They are not available on this machine.
     """
     if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
         raise Unavailable("no packages of Debian on this machine")
@@ -96,10 +96,10 @@ def unpacked(packages: Sequence[str]) -> Path:
 
 
 def output(command: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> str:
-    """Return what a command prints; its Python, if it is one, finds modules in its own environment alone.
+    """Return the output of a command, run without PYTHONPATH.
 
     Raises:
-        RuntimeError: It failed; with the end of what it said.
+        RuntimeError: It failed; the message has the end of its output.
     """
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
@@ -113,8 +113,8 @@ def output(command: Sequence[str], *, env: Mapping[str, str] | None = None, cwd:
         check=False,
     )
     if done.returncode:
-        said = " | ".join((done.stdout + done.stderr).strip().splitlines()[-8:])
-        raise RuntimeError(f"{Path(command[0]).name} ended with {done.returncode}: {said}")
+        end = " | ".join((done.stdout + done.stderr).strip().splitlines()[-8:])
+        raise RuntimeError(f"{Path(command[0]).name} ended with {done.returncode}: {end}")
     return done.stdout
 
 

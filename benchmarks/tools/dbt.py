@@ -1,4 +1,4 @@
-"""dbt's snapshot with the check strategy over all columns, deletes included; it keeps its history in the source."""
+"""dbt's snapshot, strategy check over all columns, with deletes; history in the source."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from benchmarks.measure import seconds
 from benchmarks.orders import Orders
 from benchmarks.tools.base import Found, Tool, environment, output
 
-# later releases of dbt-core fetch a part of theirs from elsewhere while they are installed
+# later releases of dbt-core download a part of it from another host during installation
 REQUIREMENTS = ("dbt-postgres>=1.9,<1.12", "dbt-core>=1.10,<1.11")
 QUIET = {"DBT_SEND_ANONYMOUS_USAGE_STATS": "false", "DO_NOT_TRACK": "1"}
-SCHEMA = "dbt"  # of what it keeps
+SCHEMA = "dbt"  # of its snapshots
 PROJECT = """
 name: peers
 version: "1.0"
@@ -40,11 +40,11 @@ CHANGED = "SELECT count(DISTINCT id) FROM dbt.kept WHERE dbt_valid_from >= '{sin
 
 
 class Dbt(Tool):
-    """Each run is the command; what the same command takes for an empty table just before is its start-up.
+    """dbt; the time of its command for an empty table is its start-up.
 
     Args:
         orders: The table.
-        folder: Of its project.
+        folder: Folder of its project.
     """
 
     name = "dbt snapshot, check strategy"
@@ -75,9 +75,9 @@ class Dbt(Tool):
             text = SNAPSHOT.format(name=name, table=table, schema=SCHEMA)
             (self._folder / "snapshots" / f"{name}.sql").write_text(text)
         self._snapshot("kept")
-        self._snapshot("empty")  # makes its table
-        told = "import importlib.metadata as m; print(m.version('dbt-core'), m.version('dbt-postgres'))"
-        core, adapter = output([str(programs / "python"), "-c", told]).split()
+        self._snapshot("empty")  # creates its table
+        versions = "import importlib.metadata as m; print(m.version('dbt-core'), m.version('dbt-postgres'))"
+        core, adapter = output([str(programs / "python"), "-c", versions]).split()
         return f"dbt-core {core} with dbt-postgres {adapter}"
 
     def catch_up(self) -> None:
@@ -88,8 +88,8 @@ class Dbt(Tool):
         self._start_ups.append(seconds(lambda: self._snapshot("empty")))
         self.start_up = statistics.median(self._start_ups)
         since = self._place.one("SELECT clock_timestamp() AT TIME ZONE 'UTC'")
-        taken = seconds(lambda: self._snapshot("kept"))
-        return Found(taken - self._start_ups[-1], self._place.one(CHANGED.format(since=since)))
+        elapsed = seconds(lambda: self._snapshot("kept"))
+        return Found(elapsed - self._start_ups[-1], self._place.one(CHANGED.format(since=since)))
 
     def _snapshot(self, name: str) -> None:
         output([*self._program, name, "--profiles-dir", "."], env=QUIET, cwd=self._folder)

@@ -1,4 +1,4 @@
-"""pg_comparator between the table and a copy of it, with its checksum written in C, of Debian's package."""
+"""pg_comparator of Debian's package between the table and a copy, with its checksum in C."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ FUNCTIONS = (("fnv2", "int2"), ("fnv4", "int4"), ("fnv8", "int8"))
 
 
 class PgComparator(Tool):
-    """The package is unpacked, not installed: the server is given its library by path, which must fit its release.
+    """pg_comparator, unpacked and not installed; the server loads its library by path.
+
+    The library must match the server's release.
 
     Args:
         orders: The table and its copy.
-        name: As the table of results has it.
-        options: Over its defaults.
+        name: Its name in the table of results.
+        options: Options that override its defaults.
     """
 
     def __init__(self, orders: Orders, name: str, options: Sequence[str]) -> None:
@@ -43,26 +45,26 @@ class PgComparator(Tool):
         self._program = ["perl", str(files / "usr/bin/pg_comparator")]
         self._env = {"PERL5LIB": ":".join(str(f) for f in files.glob("usr/lib/*/perl5/*"))}
         libraries = sorted(files.glob("usr/lib/postgresql/*/lib/pgcmp.so"))
-        # the account of the server cannot look into ours
+        # the server's account cannot read this account's folders
         self._shared = Path(tempfile.mkdtemp(prefix="qbcd-pgcmp-"))
         self._shared.chmod(0o755)
         library = shutil.copy(libraries[-1], self._shared)
         built_for = libraries[-1].parts[-3]
         for name, kind in FUNCTIONS:
             self._create(FUNCTION.format(name=name, type=kind, library=library, symbol=f"text_{name}"), built_for)
-        said = output([*self._program, "--version"], env=self._env).strip()
+        version = output([*self._program, "--version"], env=self._env).strip()
         self.start_up = min(seconds(lambda: output([*self._program, "--version"], env=self._env)) for _ in range(3))
-        return said.splitlines()[-1].split("/")[-1].replace("version is ", "")
+        return version.splitlines()[-1].split("/")[-1].replace("version is ", "")
 
     def run(self) -> Found:
         url = make_url(self._place.url)
         base = f"pgsql://{url.username}@{url.host}:{url.port}/{url.database}"
-        told = f"?id:{','.join(self._orders.columns)}"
+        columns = f"?id:{','.join(self._orders.columns)}"
         command = [*self._program, "--checksum-function=fnv", *self._options]
-        command += [f"{base}/{self._orders.table}{told}", f"{base}/{self._orders.copied}{told}"]
+        command += [f"{base}/{self._orders.table}{columns}", f"{base}/{self._orders.copied}{columns}"]
         lines: list[str] = []
-        taken = seconds(lambda: lines.extend(output(command, env=self._env).splitlines()))
-        return Found(taken - self.start_up, sum(line.startswith(OPERATIONS) for line in lines))
+        elapsed = seconds(lambda: lines.extend(output(command, env=self._env).splitlines()))
+        return Found(elapsed - self.start_up, sum(line.startswith(OPERATIONS) for line in lines))
 
     def cleanup(self) -> None:
         if self._shared is not None:

@@ -1,4 +1,4 @@
-"""reladiff's hashdiff between the table and a copy of it, as it comes or tuned."""
+"""reladiff's hashdiff between the table and a copy of it, with its defaults or tuned."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ TUNED: dict[str, Any] = {"threads": 2, "bisection_factor": 256, "bisection_thres
 
 
 class Reladiff(Tool):
-    """hashdiff; what a run takes is measured inside its process, once all is imported.
+    """hashdiff; the time of a run is measured inside its process, after all imports.
 
     Args:
         orders: The table and its copy.
-        name: As the table of results has it.
-        options: Over its defaults.
+        name: Its name in the table of results.
+        options: Options that override its defaults.
     """
 
     def __init__(self, orders: Orders, name: str, options: dict[str, Any]) -> None:
         self.name = name
-        self._asked = {
+        self._arguments = {
             "url": orders.place.url,
             "table": orders.table,
             "copy": orders.copied,
@@ -41,5 +41,5 @@ class Reladiff(Tool):
         return f"reladiff {version.strip()}"
 
     def run(self) -> Found:
-        told = json.loads(output([str(self._python), "-I", str(INSIDE), json.dumps(self._asked)]))
-        return Found(**told)
+        found = json.loads(output([str(self._python), "-I", str(INSIDE), json.dumps(self._arguments)]))
+        return Found(**found)

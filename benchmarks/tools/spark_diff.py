@@ -1,6 +1,6 @@
-"""A query run anew by Spark and compared with its last result: what people do who capture a query's changes by Spark.
+"""A query run again by Spark and compared with its last result.
 
-The result is written as Parquet, joined in full with the Parquet of the last one, and what differs is written out.
+The result is written as Parquet and joined in full with the Parquet of the last result; differences are written.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ Read = Callable[[], DataFrame]
 
 
 class SparkDiff(Tool):
-    """In the project's own session, which is warm by then, with its JDBC options.
+    """A full comparison in the project's own warm session, with its JDBC options.
 
     Args:
-        project: Whose Spark it is.
-        name: As the table of results has it.
-        reads: Ways to have the result; the first run tries each once, and the fastest is taken.
-        key: Columns of the result that tell its rows apart.
-        folder: Where results are kept; of this tool alone.
+        project: The project whose Spark is used.
+        name: Its name in the table of results.
+        reads: Ways to read the result; the first run tries each once, later runs use the fastest.
+        key: Columns of the result that identify its rows.
+        folder: Folder of the results, used by this tool only.
     """
 
     def __init__(self, project: Project, name: str, reads: Sequence[Read], key: Sequence[str], folder: Path) -> None:
@@ -36,8 +36,8 @@ class SparkDiff(Tool):
         self._reads, self._key, self._folder = list(reads), list(key), folder
 
     def setup(self) -> str:
-        took = [seconds(lambda read=read: self._write(read)) for read in self._reads]  # type: ignore[misc]
-        self._read = self._reads[took.index(min(took))]
+        times = [seconds(lambda read=read: self._write(read)) for read in self._reads]  # type: ignore[misc]
+        self._read = self._reads[times.index(min(times))]
         return f"PySpark {self._spark.version}"
 
     def run(self) -> Found:
@@ -52,7 +52,7 @@ class SparkDiff(Tool):
         read().write.mode("overwrite").parquet(str(self._new))
 
     def differing(self) -> int:
-        """Runs the query and compares; how many rows differ from the last result."""
+        """Run the query and compare; return the number of rows that differ from the last."""
         last, differing = self._folder / "last", self._folder / "differing"
         shutil.rmtree(last, ignore_errors=True)
         self._new.rename(last)
@@ -65,27 +65,27 @@ class SparkDiff(Tool):
         return self._spark.read.parquet(str(differing)).count()
 
 
-def pushed_down(project: Project, query: str, cuts: Sequence[str] | None) -> Read:
-    """The query computed by the source; by several readers where its result is cut by conditions."""
+def pushed_down(project: Project, query: str, parts: Sequence[str] | None) -> Read:
+    """Return a read of the query computed by the source; with `parts`, one reader per condition."""
     url, options = assembly_of(project).source("shop").jdbc("benchmark")
-    return lambda: read_query(assembly_of(project).spark.get(), url, options, query, predicates=cuts)
+    return lambda: read_query(assembly_of(project).spark.get(), url, options, query, predicates=parts)
 
 
 def of_tables(project: Project, query: str, schema: str, tables: dict[str, Sequence[str] | None]) -> Read:
-    """The query computed by Spark, from base tables that it reads, each cut by conditions or not.
+    """Return a read of the query computed by Spark from its base tables.
 
     Args:
-        project: Whose Spark and whose source `shop`.
+        project: The project with the Spark session and source `shop`.
         query: Its text.
-        schema: Which stands before the name of each table in it.
-        tables: Names of the tables, with the conditions.
+        schema: The schema before the name of each table in it.
+        tables: Names of the tables, with the conditions of their readers; None for one reader.
     """
     url, options = assembly_of(project).source("shop").jdbc("benchmark")
 
     def read() -> DataFrame:
         spark = assembly_of(project).spark.get()
-        for table, cuts in tables.items():
-            rows = read_query(spark, url, options, f"SELECT * FROM {schema}.{table}", predicates=cuts)
+        for table, parts in tables.items():
+            rows = read_query(spark, url, options, f"SELECT * FROM {schema}.{table}", predicates=parts)
             rows.createOrReplaceTempView(table)
         return spark.sql(query.replace(f"{schema}.", ""))
 

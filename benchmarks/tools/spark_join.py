@@ -1,4 +1,4 @@
-"""A full outer join in Spark: the table over JDBC on four partitions, against a Parquet copy of the last look."""
+"""A full outer join in Spark: the table over JDBC on four partitions, and a Parquet copy."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ PARTITIONS = 4
 
 
 def quarters(greatest: int) -> list[str]:
-    """Conditions on the key, one a partition, that split 1 to `greatest` evenly; what is beyond is in the last."""
+    """Return conditions, one per partition, that split keys 1 to `greatest`; the last is open."""
     step = greatest // PARTITIONS + 1
-    cuts = [f"id >= {i * step} AND id < {(i + 1) * step}" for i in range(PARTITIONS - 1)]
-    return [*cuts, f"id >= {(PARTITIONS - 1) * step}"]
+    parts = [f"id >= {i * step} AND id < {(i + 1) * step}" for i in range(PARTITIONS - 1)]
+    return [*parts, f"id >= {(PARTITIONS - 1) * step}"]
 
 
 class SparkJoin(Tool):
-    """In the project's own session, which is warm by then, with its JDBC options: binary transfer from the first row.
+    """A join in the project's own warm session, with its JDBC options.
 
     Args:
-        project: Whose Spark and whose options of the source `shop`.
+        project: The project with the Spark session and the options of source `shop`.
         table: Name of the table.
-        cuts: Conditions that split it, one a partition.
-        folder: Where the copy is kept.
+        parts: Conditions that split it, one per partition.
+        folder: Folder of the copy.
     """
 
     name = "Spark full outer join, Parquet against JDBC on four partitions"
 
-    def __init__(self, project: Project, table: str, cuts: Sequence[str], folder: Path) -> None:
-        self._project, self._table, self._cuts = project, table, list(cuts)
+    def __init__(self, project: Project, table: str, parts: Sequence[str], folder: Path) -> None:
+        self._project, self._table, self._parts = project, table, list(parts)
         self._copy = folder / "spark_join"
 
     def setup(self) -> str:
@@ -58,7 +58,7 @@ class SparkJoin(Tool):
 
     def _read(self) -> DataFrame:
         query = f"SELECT * FROM {self._table}"
-        return read_query(self._spark, self._url, self._options, query, predicates=self._cuts)
+        return read_query(self._spark, self._url, self._options, query, predicates=self._parts)
 
     def _differing(self) -> int:
         new, old = self._read().alias("n"), self._spark.read.parquet(str(self._copy)).alias("o")

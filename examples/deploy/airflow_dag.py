@@ -1,8 +1,8 @@
 """Poll every stream each 10 minutes from Airflow 3.
 
-qbcd has a virtual environment of its own on the worker, so that its Spark and Airflow's packages do not meet. State,
-workdir and sinks must be the same folders on every worker that may run the task: see docs/how-to/state-and-workdir.md.
-In Airflow 2 take DAG from `airflow` and PythonOperator from `airflow.operators.python`.
+qbcd has its own virtual environment on the worker, separate from Airflow's packages. State, workdir and sinks must be
+the same folders on every worker that may run the task: see docs/how-to/state-and-workdir.md. In Airflow 2, import DAG
+from `airflow` and PythonOperator from `airflow.operators.python`.
 """
 
 from __future__ import annotations

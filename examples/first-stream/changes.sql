@@ -1,4 +1,4 @@
--- What happens in the shop between two polls: an update, a delete, an insert, and an order that moves into the EU.
+-- Changes between two polls: an update, a delete, an insert, and an order that moves into the EU.
 UPDATE orders SET status = 'paid', amount = 14.00 WHERE order_id = 1;
 DELETE FROM orders WHERE order_id = 2;
 INSERT INTO orders VALUES (4, 'Barbara', 'new', NULL, 'EU');

@@ -1,5 +1,5 @@
--- What happens between two polls: an order is paid, one is deleted, one moves into the EU; a customer changes the case
--- of a key that ignores it, and one comes.
+-- Changes between two polls: an order is paid, one is deleted, one moves into the EU. The case of a customer's key
+-- changes, which the key ignores, and one customer is new.
 UPDATE orders SET status = 'paid', amount = 14.00 WHERE order_id = 1;
 DELETE FROM orders WHERE order_id = 2;
 UPDATE orders SET region = 'EU' WHERE order_id = 18446744073709551615;

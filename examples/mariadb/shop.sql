@@ -1,4 +1,4 @@
--- The tables that qbcd.yaml captures, and a few rows of what MariaDB has and others have not.
+-- The tables that qbcd.yaml captures, with a few values that only MariaDB has.
 SET sql_mode = 'STRICT_ALL_TABLES,ALLOW_INVALID_DATES';
 CREATE TABLE orders (
   order_id bigint unsigned PRIMARY KEY,

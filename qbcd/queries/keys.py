@@ -301,7 +301,7 @@ class _KeyReader:
             if at is None or at[0] is not one:
                 continue
             other_side = self._place(right, sources)
-            constant = isinstance(right, exp.Literal) and relations.takes(at[1], right)
+            constant = isinstance(right, exp.Literal) and relations.has_own_equality(at[1], right)
             if constant or (
                 other_side is not None and other_side[0] in known and relations.comparable(at[1], other_side[1])
             ):

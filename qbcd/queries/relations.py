@@ -93,7 +93,7 @@ def first_with(name: str, joined: Sequence[Relation]) -> int:
     return at if at >= 0 and joined[at].columns is not None else -1
 
 
-def takes(column: OutputColumn, constant: exp.Literal) -> bool:
+def has_own_equality(column: OutputColumn, constant: exp.Literal) -> bool:
     """Return True if a comparison of a column with a constant uses the column's own equality."""
     numeric = column.origin is not None and column.origin.travel.kind in NUMBERS
     return column.origin is not None and (constant.is_string or numeric)

@@ -1,6 +1,6 @@
 """Schedule of range visits: hot ranges first, the others in rotation (paper, section 3.4).
 
-It says which ranges a poll visits, and in which steps. Each visit multiplies a range's heat by `COOLING` and adds the
+It selects the ranges of a poll and of its steps. Each visit multiplies a range's heat by `COOLING` and adds the
 logarithm of the number of changes found. Nothing here opens a connection or reads a clock.
 """
 
@@ -128,10 +128,10 @@ def chosen(
     order = {name: place for place, name in enumerate(visits)}
     late = {name for name, seen in visits.items() if overdue is not None and now - seen >= overdue}
     hot = sorted((n for n in state.heat if n in visits and n not in late), key=lambda n: (-state.heat[n], order[n]))
-    taken = late | set(hot[: max(0, int(per_poll * HOT_SHARE) - len(late))])
-    oldest = sorted((n for n in visits if n not in taken), key=lambda n: (visits[n], order[n]))
-    taken |= set(oldest[: max(0, per_poll - len(taken))])
-    return [name for name in visits if name in taken]
+    picked = late | set(hot[: max(0, int(per_poll * HOT_SHARE) - len(late))])
+    oldest = sorted((n for n in visits if n not in picked), key=lambda n: (visits[n], order[n]))
+    picked |= set(oldest[: max(0, per_poll - len(picked))])
+    return [name for name in visits if name in picked]
 
 
 def finished(visits: Mapping[int, float], state: Pass) -> bool:

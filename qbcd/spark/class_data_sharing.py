@@ -47,16 +47,16 @@ def archive_of(java: Path, cache: Path) -> Path:
     return cache / "classes" / f"{name}.jsa"
 
 
-def options(archive: Path, said: Iterable[str]) -> str:
+def options(archive: Path, user_options: Iterable[str]) -> str:
     """Return Java's options to read the archive, or to record the classes for it.
 
     Empty if the user sets such options, or if the archive cannot be written.
 
     Args:
         archive: See :func:`archive_of`.
-        said: All options that the user has set for Java.
+        user_options: All options that the user has set for Java.
     """
-    if any(_NAMED.search(text) for text in said) or _UNSAFE.search(str(archive)):
+    if any(_NAMED.search(text) for text in user_options) or _UNSAFE.search(str(archive)):
         return ""
     try:
         if archive.is_file():

@@ -136,8 +136,8 @@ def jar_problem(jar: Path, driver: JdbcDriver) -> str:
         return f"does not contain {driver.driver_class}"
     version = _version(manifest, jar.resolve().name)
     if version is not None and not _is_safe(version, driver.safe_from):
-        said = ".".join(map(str, version))
-        return f"is version {said}, which has a known security hole (safe from {', '.join(driver.safe_from)})"
+        text = ".".join(map(str, version))
+        return f"is version {text}, which has a known security hole (safe from {', '.join(driver.safe_from)})"
     return ""
 
 
@@ -235,11 +235,11 @@ def _keep(jar: Path, folder: Path, coordinates: str) -> Path:
 def _version(manifest: str, name: str) -> tuple[int, ...] | None:
     """Return the version in a jar's manifest, or else in its name; None if neither has one."""
     for entry in ("Bundle-Version", "Implementation-Version"):
-        said = re.search(rf"^{entry}:\s*(\d+(?:\.\d+)+)", manifest, re.MULTILINE)
-        if said:
-            return _numbers(said.group(1))
-    said = re.search(r"-(\d+(?:\.\d+)+)", name)
-    return _numbers(said.group(1)) if said else None
+        match = re.search(rf"^{entry}:\s*(\d+(?:\.\d+)+)", manifest, re.MULTILINE)
+        if match:
+            return _numbers(match.group(1))
+    match = re.search(r"-(\d+(?:\.\d+)+)", name)
+    return _numbers(match.group(1)) if match else None
 
 
 def _is_safe(version: tuple[int, ...], safe_from: Sequence[str]) -> bool:

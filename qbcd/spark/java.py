@@ -120,11 +120,11 @@ def require_java(around: Surroundings | None = None) -> Path:
         done = around.run([str(java), "-version"], around.environ, 60)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise EnvironmentMissing(f"{java} does not run: {one_line(error)}", remedy=remedy) from error
-    said = re.search(r'version "(?:1\.)?(\d+)', done.stderr + done.stdout)
-    if done.returncode or said is None:
+    version = re.search(r'version "(?:1\.)?(\d+)', done.stderr + done.stdout)
+    if done.returncode or version is None:
         raise EnvironmentMissing(f"{java} -version failed: {last_line(done.stderr)}", remedy=remedy)
-    if int(said.group(1)) < JAVA_FLOOR:
-        raise EnvironmentMissing(f"{java} is Java {said.group(1)}, Spark needs {JAVA_FLOOR} or later", remedy=remedy)
+    if int(version.group(1)) < JAVA_FLOOR:
+        raise EnvironmentMissing(f"{java} is Java {version.group(1)}, Spark needs {JAVA_FLOOR} or later", remedy=remedy)
     return java
 
 
