@@ -101,7 +101,7 @@ lint: venv ## check style, types, layers, structure and spelling
 	$(BIN)/lint-imports
 	$(BIN)/python -m tools.check_structure $(if $(BASE),--base $(BASE))
 	$(BIN)/codespell --builtin clear,rare,en-GB_to_en-US qbcd docs tools $(wildcard *.md) Makefile pyproject.toml
-	$(BIN)/codespell --dictionary tools/old_words.txt $(CODE) docs docker $(wildcard *.md)
+	$(BIN)/codespell --dictionary tools/old_words.txt --ignore-regex '`[^`]*`' $(CODE) docs docker $(wildcard *.md)
 
 fmt: venv ## format the code and fix what ruff can
 	$(BIN)/ruff check --fix $(CODE)

@@ -25,7 +25,7 @@ DATABASES = ("postgresql", "postgresql-debian")
 OPTIONS = ("polls",)
 SETTINGS = peers.SETTINGS
 PARTS = (10, 1)  # of the rows
-# `Orders.change` changes 1 % of the rows it is told of: those of the table, divided by the number here.
+# `Orders.change` changes 1 % of the rows it is given: those of the table, divided by the number here.
 CHANGES = {
     "none": ("none", 1),
     "0.01 % random": ("random", 100),

@@ -172,12 +172,12 @@ class Counter:
     See docs/design/protocol.md#rule-7.
 
     Attributes:
-        vouched: Proven: the server generates the numbers, each larger than all earlier ones.
+        proven: Proven: the server generates the numbers, each larger than all earlier ones.
         refused: Why its numbers are known to be out of order, or an empty string.
         reached: The last number that the server generated; None if it does not show it.
     """
 
-    vouched: bool
+    proven: bool
     refused: str = ""
     reached: int | None = None
 

@@ -68,7 +68,7 @@ def _refuse_counter(source: Source, session: Session, strategy: Watermarked, pla
             where=place("timestamp"),
             remedy="use a timestamp column, or id_rcs, mds or id",
         )
-    if origin.vouched or plan.option("counter"):
+    if origin.proven or plan.option("counter"):
         return
     seen = session.one(strategy.repeated())
     if int(seen.rows_seen) and not int(seen.values_seen):

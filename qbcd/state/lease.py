@@ -51,7 +51,7 @@ class Owner:
         host: Host name, boot id and process namespace, which together make the process id unique.
         pid: Process id in that namespace.
         start: Start time of the process, in the kernel's own units; `-` if the system does not report it.
-        uuid: Distinguishes two pollers of one process, and tells when this one began.
+        uuid: Distinguishes two pollers of one process, and shows when this one began.
     """
 
     host: str

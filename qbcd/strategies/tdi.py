@@ -167,7 +167,7 @@ class Tdi(Watermarked):
         Args:
             reported: Only rows that are still in the replica: this poll reports them.
         """
-        how = {"purge": self.purge, "told": reported, **self._window(window)}
+        how = {"purge": self.purge, "reported": reported, **self._window(window)}
         return self._compiled("purge_note", self._bounds(window), **how)
 
     def forget_unflagged(self) -> Statement:

@@ -16,7 +16,7 @@ def counters(place: Place, table: str = "t") -> dict[str, tuple[bool, str]]:
             c.name: connector.require(SupportsWatermarks).counter_problem(reading.connection, described, c)
             for c in described.columns
         }
-    return {name: (counter.vouched, counter.refused) for name, counter in found.items()}
+    return {name: (counter.proven, counter.refused) for name, counter in found.items()}
 
 
 SEQUENCES = """

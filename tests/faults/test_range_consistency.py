@@ -261,7 +261,7 @@ def write(url: str, seed: int, stop: threading.Event, failed: list[BaseException
                     except psycopg2.errors.UniqueViolation:
                         continue
                 time.sleep(0.002)
-    except BaseException as error:  # noqa: BLE001 -- told to the test
+    except BaseException as error:  # noqa: BLE001 -- raised again in the test
         failed.append(error)
 
 

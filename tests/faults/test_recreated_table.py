@@ -95,7 +95,7 @@ def test_an_edit_of_columns_is_no_other_column(place: Place, workspace: Path) ->
             edited(seen, columns=columns)
             seen.outcome = poll(seen.project, "s")[0]
             assert seen.outcome.report is not None
-            assert not [text for text in seen.outcome.report.warnings if "made anew" in text]
+            assert not [text for text in seen.outcome.report.warnings if "recreated" in text]
 
 
 @over(elsewhere=[])

@@ -41,7 +41,7 @@ with qbcd.Project.from_dict(data, base_dir=folder) as project:
     if how == "killed":
         held = [context._jvm.java.lang.Object() for _ in range(9)]
         os.kill(context._jvm.java.lang.ProcessHandle.current().pid(), signal.SIGKILL)
-        del held  # of which Py4J's own thread tells Java
+        del held  # Py4J's own thread then releases them in Java
     else:
         context._jsc.stop()
     print(found(project), flush=True)

@@ -112,7 +112,7 @@ class Watched:
     Args:
         strategies: Strategies of the streams, by name.
         key: Column `id` as DDL.
-        columns: The other columns as DDL; ``{at}`` stands for a timestamp that is set when a row is inserted.
+        columns: The other columns as DDL; ``{at}`` is replaced by a timestamp that is set when a row is inserted.
         each: Further keys of the configuration of some streams, by name.
         more: Further keys of every stream's configuration.
 

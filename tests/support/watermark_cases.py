@@ -56,6 +56,6 @@ def plan_of(table: Table, key: Sequence[str] = ("k",), *, where: str = "", **opt
 def compiled(
     place: Place, plan: StreamPlan, canonical: str, within: KeyRange | None = None, **params: Any
 ) -> Statement:
-    """Return a statement of canonical SQL, in which ``{t}`` stands for the table."""
+    """Return a statement of canonical SQL, in which ``{t}`` is the table."""
     table = f'"{plan.table.schema}"."{plan.table.name.replace(chr(34), chr(34) * 2)}"'
     return compile_sql(canonical.replace("{t}", table), connector_of(place), plan, params, within=within)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("make"), reason="there is no ma
 
 
 def program(folder: Path, name: str, text: str) -> Path:
-    """Write a shell script that stands for a program."""
+    """Write a shell script in the place of a program."""
     folder.mkdir(exist_ok=True)
     file = folder / name
     file.write_text(f"#!/bin/sh\n{text}\n")

@@ -93,7 +93,7 @@ def test_hot_ranges_take_their_share_and_no_more() -> None:
     state = Pass(heat={i: float(i) for i in range(5, 13)})
     taken = schedule.chosen(visits, state, now=100, per_poll=4, overdue=None)
     assert taken == [1, 10, 11, 12], "three quarters of four for the hottest, the rest for the oldest"
-    assert schedule.chosen(visits, state, now=100, per_poll=1, overdue=None) == [1], "the rotation stands still"
+    assert schedule.chosen(visits, state, now=100, per_poll=1, overdue=None) == [1], "the rotation does not move"
 
 
 def test_heat_of_a_removed_range_uses_no_space() -> None:

@@ -31,8 +31,8 @@ WITH RECURSIVE family(oid, kind) AS (
   SELECT c.oid, c.relkind::text FROM family f JOIN pg_rewrite r ON r.ev_class = f.oid
   JOIN pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid AND d.refclassid = 'pg_class'::regclass
   JOIN pg_class c ON c.oid = d.refobjid WHERE f.kind = 'v' AND c.oid <> f.oid
-), told AS (SELECT CASE WHEN kind = 'v' THEN pg_get_viewdef(oid) ELSE oid::text END AS text FROM family)
-SELECT md5(string_agg(text, ';' ORDER BY text)) FROM told
+), described AS (SELECT CASE WHEN kind = 'v' THEN pg_get_viewdef(oid) ELSE oid::text END AS text FROM family)
+SELECT md5(string_agg(text, ';' ORDER BY text)) FROM described
 """
 
 # How relations share rows with a table: `same` for the table, its parents and its parts; `through` for views. A

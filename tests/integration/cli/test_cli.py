@@ -64,7 +64,7 @@ def configure(workspace: Path, url: str, where: str = "region = 'EU'", more: str
 
 
 def role(database: str, *rights: str) -> str:
-    """Return the URL of a new role with `rights`, in which ``{}`` stands for its name."""
+    """Return the URL of a new role with `rights`, in which ``{}`` is its name."""
     name = f"r_{time.monotonic_ns()}"
     sql(database, f"CREATE ROLE {name} LOGIN")
     for right in rights:

@@ -193,7 +193,7 @@ def test_every_value_passes_through_variables(place: Place, workspace: Path) -> 
     place.sql(VALUES)
     shown = ", ".join(f"v.{c}" for c in SHOWN)
     query = (
-        f"SELECT {shown}, CAST(v.e AS CHAR) AS e, CAST(v.r AS CHAR) AS told, w.name FROM {place.table('v')} AS v "
+        f"SELECT {shown}, CAST(v.e AS CHAR) AS e, CAST(v.r AS CHAR) AS read_text, w.name FROM {place.table('v')} AS v "
         f"LEFT JOIN {place.table('w')} AS w ON w.id = v.grp"
     )
     with opened(config(place.url, stream(place, query, "id")), workspace) as project:
