@@ -1,8 +1,8 @@
-"""Pages that a poll of ID/RCS reads, and rows and bytes that it ships, by size of the table and share of changes.
+"""Pages that a poll of ID/RCS reads, and rows and bytes that it ships, by size and changes.
 
-Nothing is timed, so other work on the machine changes no figure, except that bytes are those of the loopback interface:
-run it in a network namespace of its own if other programs use that. Pages are the server's own count of the blocks that
-the sessions of a poll requested; a block counts at each use.
+Nothing is timed, so other work on the machine does not change the figures. Bytes are an exception, since they are those
+of the loopback interface: use a separate network namespace if other programs use it. Pages are the server's own count
+of the blocks that the sessions of a poll requested; a block counts at each use.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ CHANGES = {
     "1 % newest": ("newest", 1),
     "1 % random": ("random", 1),
 }
-WARM = 3  # polls of each kind before those that count; the third is the first that can use leaves of the one before
-REPORTED = 12  # seconds after which idle sessions have reported their blocks
+WARM = 3  # warm-up polls of each kind; the third is the first that can use leaves of the poll before
+REPORTED = 12  # seconds until idle sessions have reported their blocks
 HEADING = ("rows", "changed", "pages", "x table", "dirty ranges", "rows shipped", "bytes received", "x changed rows")
 BLOCKS = "SELECT blks_hit + blks_read FROM pg_stat_database WHERE datname = current_database()"
 PAGES = "SELECT pg_relation_size('{table}') / 8192"
@@ -47,12 +47,12 @@ class Sized(Orders):
 
     @property
     def table(self) -> str:
-        """Its name."""
+        """The table's name."""
         return f"public.orders_{self.rows}"
 
     @property
     def stream(self) -> str:
-        """Its name in the project."""
+        """Name of its stream."""
         return f"orders_{self.rows}"
 
 
@@ -61,10 +61,10 @@ class Volume:
     """The volume of one poll.
 
     Attributes:
-        changed: Changes that were made before it.
+        changed: Changes before the poll.
         pages: Blocks that it requested.
         scans: The same as a share of the table's pages.
-        dirty: Share of the ranges that differed.
+        dirty: Share of dirty ranges.
         rows: Rows that left the source.
         received: Bytes on the loopback interface.
     """
@@ -115,7 +115,7 @@ def _round(project: Project, orders: Sized, which: str, part: int) -> Volume:
     changed, place = orders.change(which, orders.rows // part), orders.place
     pages, bytes_before = int(place.one(BLOCKS)), received()
     [outcome] = project.run([orders.stream], once=True).outcomes
-    came = received() - bytes_before
+    shipped = received() - bytes_before
     if outcome.error is not None or outcome.report is None:
         raise outcome.error or AssertionError(orders.stream)
     found = outcome.report.header.size if outcome.report.header else 0
@@ -125,7 +125,7 @@ def _round(project: Project, orders: Sized, which: str, part: int) -> Volume:
     pages = int(place.one(BLOCKS)) - pages
     cost = outcome.report.cost
     scans = pages / int(place.one(PAGES.format(table=orders.table)))
-    return Volume(changed, pages, scans, cost.dirty / max(1, cost.ranges), cost.rows_shipped, came)
+    return Volume(changed, pages, scans, cost.dirty / max(1, cost.ranges), cost.rows_shipped, shipped)
 
 
 def _line(rows: int, name: str, polls: Sequence[Volume], own: float) -> tuple[str, ...]:

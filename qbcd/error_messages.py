@@ -1,4 +1,4 @@
-"""One message for each error of a run that no lower layer explains: of Spark, its Java, files, or a bug."""
+"""One message for errors that no lower layer explains: of Spark, its Java, files, or a bug."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from qbcd.errors import QbcdError, SparkFailed
 from qbcd.spark.jdbc import is_of_files, is_of_java, spark_failure
 from qbcd.stream import Stream
 
-_GOES_ON = "the next run goes on from what was committed"
+_CONTINUES = "the next run continues from the last commit"
 
 
 @contextmanager
 def one_message(stream: Stream) -> Iterator[None]:
-    """Turn errors that are not qbcd's own into one that is, and name the stream."""
+    """In the block, turn foreign errors into a `QbcdError` that names the stream."""
     try:
         yield
     except QbcdError:
@@ -31,26 +31,26 @@ def explain(error: Exception, stream: Stream) -> QbcdError:
     if died is not None:
         return died
     masked = stream.source.masking.foreign
-    said = spark_failure(error)
-    said = None if said is None else masked(said)
-    if said is not None and is_of_files(said):
+    failure = spark_failure(error)
+    failure = None if failure is None else masked(failure)
+    if failure is not None and is_of_files(failure):
         return SparkFailed(
-            f"Spark failed: {said}", remedy=f"check owner, rights and free space of {_folders(stream)}; {_GOES_ON}"
+            f"Spark failed: {failure}", remedy=f"check owner, rights and free space of {_folders(stream)}; {_CONTINUES}"
         )
-    if said is not None:
-        return SparkFailed(f"Spark failed: {said}", remedy=f"{_GOES_ON}; -v shows more")
+    if failure is not None:
+        return SparkFailed(f"Spark failed: {failure}", remedy=f"{_CONTINUES}; -v shows more")
     if isinstance(error, OSError) and error.strerror:
         place = error.filename or stream.site.context.folder
         return QbcdError(
             f"{place}: {error.strerror}" if place else error.strerror,
-            remedy=f"check the workdir's owner, rights and free space; {_GOES_ON}",
+            remedy=f"check the workdir's owner, rights and free space; {_CONTINUES}",
         )
     first = masked((str(error).strip().splitlines() or [""])[0])
     return QbcdError(f"unexpected {type(error).__name__}: {first}", remedy="run with -v for the traceback")
 
 
 def _folders(stream: Stream) -> str:
-    """Return the folders that Spark writes for a stream; a sink names its own."""
+    """Return the folders into which Spark writes for a stream; a sink's errors name its own."""
     context = stream.site.context
     own = [f"the workdir {context.folder}"] if context.folder is not None else []
     return " and of ".join([*own, f"Spark's local folder {context.spark.local_folder}"])

@@ -51,7 +51,7 @@ class SparkFailed(QbcdError):
 
 
 class EnvironmentMissing(QbcdError):
-    """Java, a JDBC driver or a Python package that is needed is missing; waiting does not help (exit code 2)."""
+    """Java, a JDBC driver or a Python package is missing; a retry does not help (exit code 2)."""
 
     exit_code = 2
 

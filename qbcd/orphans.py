@@ -54,7 +54,7 @@ class LeftStream:
 
 
 def left_streams(project: Assembly, names: Collection[str] = ()) -> list[LeftStream]:
-    """Find the streams of the state database that are not configured, in all sources and the lake.
+    """Find the streams of the state database that are not configured, in sources and the lake.
 
     Args:
         project: The project.

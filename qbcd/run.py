@@ -72,7 +72,7 @@ def _tidy(stream: Stream, plan: StreamPlan, held: LeasedStream, report: Report) 
 
 @contextmanager
 def _noting_spark(stream: Stream, report: Report) -> Iterator[None]:
-    """Add to the report's cost if Spark was used within the block, by the site or a sink."""
+    """Record in the report's cost if site or sinks used Spark in the block."""
     spark = stream.site.context.spark
     before = spark.uses
     try:

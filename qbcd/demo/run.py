@@ -1,7 +1,7 @@
 """``qbcd demo``: one day of changes in real data, found by polling, in numbered steps.
 
-Everything is what a user would do: a configuration file, `prepare`, `run --once`, `verify`. The server is private and
-ends with the demonstration; configuration and event files stay.
+A user would do the same: a configuration file, `prepare`, `run --once`, `verify`. The private server is removed at the
+end; configuration and event files remain.
 """
 
 from __future__ import annotations

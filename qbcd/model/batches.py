@@ -49,7 +49,7 @@ class BatchHeader:
 
     @property
     def number(self) -> str:
-        """The batch as messages name it: ``1795706452/17``."""
+        """The batch's name in messages: ``1795706452/17``."""
         return batch_number(self.epoch, self.seq)
 
     @property
@@ -65,9 +65,9 @@ class Cost:
     Attributes:
         rows_scanned: Rows that the source read, as far as its statistics show.
         rows_shipped: Rows that left the source.
-        bytes_shipped: Bytes of the rows' files in the stage, or of the control results; of keys and digests, 40 a row.
-        ranges: Ranges compared; `dirty` of them differed.
-        spark: Spark was used, by detection or by a delivery; known once a poll has ended.
+        bytes_shipped: Bytes of the staged files, or of the control results; keys and digests count as 40 bytes per row.
+        ranges: Ranges compared; `dirty` of them were dirty.
+        spark: Spark was used, by detection or by a delivery; it is set at the end of a poll.
     """
 
     rows_scanned: int = 0

@@ -137,5 +137,5 @@ class Checkpoint:
         return found
 
     def audited(self, epoch: int) -> float:
-        """Return the store's seconds when the last audit began; the baseline of `epoch` counts as one."""
+        """Return the start of the last audit in the store's seconds; the baseline of `epoch` counts."""
         return float(self.entries.get(Entry.AUDITED, epoch))

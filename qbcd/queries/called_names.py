@@ -33,7 +33,7 @@ def words_of(text: str, dialect: str) -> list[str]:
 
 
 def fewest_arguments(text: str, dialect: str) -> dict[str, int]:
-    """Return by lower-case name of a call in an SQL text how many arguments it has; of several calls the fewest."""
+    """Return the least number of arguments of each call in an SQL text, by lower-case name."""
     tokens = sqlglot.tokenize(text, read=dialect)
     found: dict[str, int] = {}
     for place, (token, following) in enumerate(pairwise(tokens)):
@@ -44,7 +44,7 @@ def fewest_arguments(text: str, dialect: str) -> dict[str, int]:
 
 
 def _arguments(tokens: Sequence[Token]) -> int:
-    """Return the number of arguments before the bracket that closes a call; `tokens` begin after the one that opens."""
+    """Return the number of arguments of a call; `tokens` begin after its opening bracket."""
     depth = commas = 0
     for token in tokens:
         if token.token_type == TokenType.R_PAREN and not depth:

@@ -48,14 +48,14 @@ def sink_class(kind: str) -> type[Sink]:
 def make_sink(
     name: str, kind: str, options: Mapping[str, Any], *, masked: Callable[[str], str] = credentials_masked
 ) -> Sink:
-    """A sink from its configuration.
+    """Create a sink from its configuration.
 
     Args:
         name: Its name in the configuration.
         kind: Its `type`.
-        options: Its other settings, given to the class by name; a `path` that is relative, as none of a configuration
-            is, starts from the working directory.
-        masked: Takes secrets out of the words of a package's class.
+        options: Its other settings, passed to the class by name. A relative `path` starts from the working directory; a
+            configuration has none.
+        masked: Removes secrets from an error of a package's class.
 
     Raises:
         ConfigError: The type is unknown, or does not accept the settings.
@@ -72,8 +72,8 @@ def make_sink(
         raise
     except Exception as error:
         raise ConfigError(
-            f"sink type {kind} does not take its settings: {masked(plugins.in_one_line(error))}",
-            remedy="correct them; the documentation of the package that brings it says what they may be",
+            f"sink type {kind} does not accept its settings: {masked(plugins.in_one_line(error))}",
+            remedy="correct them; they are described in the documentation of the sink's package",
         ) from error
 
 

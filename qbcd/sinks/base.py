@@ -112,8 +112,8 @@ class Sink(ABC):
     def incomplete(self, header: BatchHeader, place: str, found: int) -> DeliveryError:
         """Return the error for an attempt with `found` events, a number other than the batch's."""
         return DeliveryError(
-            f"sink {self.name}: {place} got {counted(found, 'event')} of batch {header.number}, which has "
-            f"{header.size:,}",
+            f"sink {self.name}: {place} has {counted(found, 'event')} of batch {header.number}, "
+            f"not all {header.size:,}",
             remedy="the sink's path must be one folder for the driver and all executors; the batch stays pending",
             stream=header.stream,
         )
@@ -121,9 +121,10 @@ class Sink(ABC):
     def conflict(self, header: BatchHeader, place: str, found: str) -> SinkConflict:
         """Return the error for the number of another batch, with the fingerprint `found`."""
         return SinkConflict(
-            f"sink {self.name}: {place} holds another batch {header.number} "
-            f"(fingerprint {found}, not {header.fingerprint}): the stream's state was set back, or a second project "
-            "writes here",
-            remedy="restore the newer state, or give the sink another path; `qbcd reset` begins a new epoch",
+            f"sink {self.name}: {place} has another batch {header.number} "
+            f"(fingerprint {found}, not {header.fingerprint}): the stream's state was restored from an older copy, "
+            "or a second project writes here",
+            remedy="restore the newer state, or give the sink another path; "
+            f"qbcd reset {header.stream} begins a new epoch",
             stream=header.stream,
         )

@@ -81,7 +81,7 @@ class ParquetSink(FolderSink):
                 return
             if not self.is_complete(header, attempt):
                 raise DeliveryError(
-                    f"sink {self.name}: another publisher has taken batch {header.number} over, and "
+                    f"sink {self.name}: another publisher has taken over batch {header.number} and "
                     f"removed files of {attempt}",
                     remedy="the batch stays pending",
                     stream=header.stream,

@@ -139,7 +139,7 @@ def last_line(text: str) -> str:
 
 
 def _cause(output: str) -> str:
-    """Return the most informative line of a failed download's output; a mirror's password is masked."""
+    """Return the most informative line of a failed download's output, with passwords masked."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     causes = [line for line in lines if _CAUSE.search(line)]
     return credentials_masked((causes or lines or ["it printed nothing"])[-1].strip(":; "))

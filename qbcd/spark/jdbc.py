@@ -148,9 +148,9 @@ def spark_failure(error: BaseException) -> str | None:
     """Return the first line of Spark's root error, with the file it could not read, or None."""
     if not _is_javas(error):
         return None
-    said = [str(cause.getMessage()) for cause in _java_causes(error) if cause.getMessage()] or [str(error)]
-    root = said[-1].strip().splitlines()[0]
-    reading = next((found[1] for text in said if (found := _READING.search(text))), "")
+    messages = [str(cause.getMessage()) for cause in _java_causes(error) if cause.getMessage()] or [str(error)]
+    root = messages[-1].strip().splitlines()[0]
+    reading = next((found[1] for text in messages if (found := _READING.search(text))), "")
     return credentials_masked(root if not reading or reading in root else f"{reading}: {root}")
 
 

@@ -1,6 +1,6 @@
-"""The start of Spark's Java process: without an interrupt, with the user's settings, and without a pointless warning.
+"""The start of Spark's Java process: no interrupts, private settings, filtered stderr.
 
-The settings go through a file, since every user of the host can read a command line.
+Settings are not on the command line, which every user of the machine can read.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _receivers: list[Callable[[str], None]] = []
 
 @contextmanager
 def java_messages_to(receiver: Callable[[str], None]) -> Iterator[None]:
-    """Within the block, give lines that Java writes to its stderr to `receiver`; otherwise they go to ours."""
+    """In the block, pass lines of Java's stderr to `receiver`; else they go to stderr."""
     _receivers.append(receiver)
     try:
         yield
@@ -85,9 +85,9 @@ def java_messages_to(receiver: Callable[[str], None]) -> Iterator[None]:
 
 
 def start_java(conf: SparkConf) -> Any:
-    """Start Java for a Spark context with `conf`; return PySpark's gateway to it, or None if it has one already.
+    """Start Java for a Spark context with `conf`; return PySpark's gateway, or None if it exists.
 
-    Java's stderr goes through a pipe, which loses the warning about incubator modules and nothing else.
+    Java's stderr goes through a pipe, which drops only the warning about incubator modules.
     """
     from pyspark import SparkContext
     from pyspark.java_gateway import launch_gateway
@@ -101,7 +101,7 @@ def start_java(conf: SparkConf) -> Any:
         gateway = launch_gateway(conf, {"stderr": writing})  # type: ignore[no-untyped-call]
     except BaseException:
         os.close(writing)
-        copier.join(_END_SECONDS)  # its lines say why it did not start
+        copier.join(_END_SECONDS)  # Java's last lines show why it did not start
         raise
     os.close(writing)
     atexit.register(_await_copied, reading, copier)
@@ -124,7 +124,7 @@ def _to_stderr(line: str) -> None:
 
 
 def _await_copied(reading: int, copier: threading.Thread) -> None:
-    """Wait until lines that Java has written are copied; it may live on, so there is no end to wait for."""
+    """Wait until all lines of Java so far are copied; the pipe has no end while Java runs."""
     until = time.monotonic() + _END_SECONDS
     while copier.is_alive() and time.monotonic() < until and select.select([reading], [], [], 0)[0]:
         time.sleep(0.01)

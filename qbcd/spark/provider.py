@@ -63,15 +63,15 @@ class SparkProvider:
     """The project's session: passed by the user, found in this process, or started on first use.
 
     Args:
-        settings: Master and settings of a session that has to be started.
-        drivers: Finds the driver jars; called only when a session is started.
-        driver_classes: What a session made by others must be able to load.
-        session: A session handed in by the user.
+        settings: Master and settings of a session that qbcd starts.
+        drivers: Returns the driver jars; called only when a session is started.
+        driver_classes: Classes that a session of others must be able to load.
+        session: A session that the user passed.
         masked: Removes secrets from Spark's messages.
 
     Attributes:
-        starting: Makes the context in which a session is started, which takes seconds.
-        uses: How often :meth:`get` has returned a session.
+        starting: Returns a context for the start of a session, which takes seconds.
+        uses: Number of calls of :meth:`get` that returned a session.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class SparkProvider:
 
     @property
     def local_folder(self) -> str:
-        """The folder in which Spark keeps what does not fit into memory."""
+        """The folder for Spark's data that does not fit into memory."""
         named = os.environ.get("SPARK_LOCAL_DIRS") or self._settings.conf.get("spark.local.dir")
         return named or tempfile.gettempdir()
 

@@ -45,7 +45,7 @@ ONE_TASK: Mapping[str, str] = {
     "spark.sql.maxSinglePartitionBytes": f"{2**63 - 1}b",
     "spark.sql.defaultSizeInBytes": str(2**40),
 }
-_COLLECTOR = "-XX:+UseParallelGC"  # takes less processor time than Java's own choice, which has shorter pauses
+_COLLECTOR = "-XX:+UseParallelGC"  # needs less processor time than Java's default, which has shorter pauses
 _NAMES_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 _OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 _DRIVERS_OPTIONS = (_OPTIONS[0], "spark.driver.defaultJavaOptions")
@@ -66,15 +66,15 @@ class SparkSettings(Protocol):
 
 
 def check_setting(name: str, value: str, shown: str = "") -> None:
-    """Compare a setting of the user's with those that correctness needs.
+    """Refuse a user's setting that contradicts one of `FIXED`.
 
     Args:
         name: The setting.
         value: Its value.
-        shown: What messages may show of it; default: all.
+        shown: The value as messages may show it; by default the value itself.
 
     Raises:
-        ConfigError: It does.
+        ConfigError: It contradicts one.
     """
     if name in FIXED and value.lower() != FIXED[name].lower():
         raise ConfigError(
@@ -145,18 +145,18 @@ def create_session(
     cache: Path | None = None,
     masked: Callable[[str], str] = credentials_masked,
 ) -> SparkSession:
-    """Starts a session with `drivers` on its class path.
+    """Start a session with `drivers` on its class path.
 
     Args:
         settings: Master and settings.
         drivers: Local paths of JDBC driver jars.
-        cache: The user's cache, in which a local session looks for Java's archive of classes; None for none.
+        cache: The user's cache with Java's archive of classes for a local session; None for no archive.
         masked: Removes secrets from Spark's messages.
 
     Raises:
         EnvironmentMissing: There is no Java.
-        SparkFailed: Spark did not start: its master cannot be reached, for instance.
-        Refused: This process already runs a Spark context, whose settings could not be changed any more.
+        SparkFailed: Spark did not start, for instance because its master cannot be reached.
+        Refused: This process already runs a Spark context, whose settings cannot be changed.
         ConfigError: See :func:`session_settings`.
     """
     wanted = session_settings(settings, drivers)

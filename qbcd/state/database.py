@@ -47,11 +47,11 @@ class StateDatabase:
     """An opened state database.
 
     Args:
-        url: SQLAlchemy URL with an absolute path where it is a file.
-        tables: Creates the tables that the state consists of, on an open write transaction.
-        required: Their names.
-        create: Make the database where there is none.
-        masking: Takes secrets out of the server's words; without it, the password of `url`.
+        url: SQLAlchemy URL; the path of a file must be absolute.
+        tables: Function that creates the tables of the state in an open write transaction.
+        required: Names of these tables.
+        create: Create the database if it does not exist.
+        masking: Removes secrets from the server's messages; by default the password of `url`.
 
     Raises:
         ConfigError: The URL names no usable database.

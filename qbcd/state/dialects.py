@@ -67,7 +67,7 @@ class StoreFacts:
         knows_option: Returns True if the driver accepts an option of this name in a URL.
         contention: SQLSTATEs, error numbers, or prefixes of messages for "another session has it", not for "it is
             broken".
-        damage: The same for errors which say that the store is no longer what was written.
+        damage: The same for errors that mean that the store's content was damaged.
         full: The same for a full disk.
     """
 

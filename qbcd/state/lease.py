@@ -61,7 +61,7 @@ class Owner:
 
     @classmethod
     def mine(cls) -> Owner:
-        """A new owner in this process."""
+        """Create a new owner in this process."""
         return cls(_this_host(), os.getpid(), _started(os.getpid()) or _UNKNOWN, _named_by_time())
 
     @classmethod
@@ -84,7 +84,7 @@ class Owner:
 
     @property
     def since(self) -> float | None:
-        """Start of the owner's work, in seconds since 1970 UTC of its host; None for owners of earlier versions."""
+        """Start of the owner's work in UTC seconds of its host; None for owners of earlier versions."""
         try:
             name = uuid.UUID(self.uuid)
         except ValueError:
@@ -108,7 +108,7 @@ class Owner:
 
 
 def _named_by_time() -> str:
-    """Return a new unique name that contains the time, and of the host nothing."""
+    """Return a new unique name that contains the time, but nothing about the host."""
     multicast = 1 << 40  # never the address of a network card
     return uuid.uuid1(secrets.randbits(48) | multicast, secrets.randbits(14)).hex
 
@@ -238,7 +238,7 @@ def _lost(stream: str) -> LeaseLost:
 
 
 def _in_words(error: Exception) -> str:
-    """Return what an error says: of one that is not qbcd's its first line, since further ones quote the statement."""
+    """Return an error's message; for a database only the first line: others quote the statement."""
     if isinstance(error, QbcdError):
         return error.what
     return (str(getattr(error, "orig", None) or error).strip().splitlines() or [type(error).__name__])[0]
@@ -338,5 +338,6 @@ class LeaseKeeper:
             with self._transactions() as conn:
                 release(conn, self.store, self.stream, self.owner, self.token)
         except (SQLAlchemyError, QbcdError) as failure:
-            # what the block did is done; a lease that cannot be given back ends by itself, or when this process polls
+            # The block's work is committed. A lease that cannot be released ends by itself, or when this process polls
+            # again.
             log.warning("stream %s: the lease could not be released: %s", self.stream, _in_words(failure))

@@ -47,5 +47,5 @@ def test_the_workdir(tmp_path: Path) -> None:
     stream: Any = SimpleNamespace(name="s", site=site, source=SimpleNamespace(masking=Masking()))
     assert str(explain(FULL, stream)) == (
         f"{tmp_path}: No space left on device "
-        "(check the workdir's owner, rights and free space; the next run goes on from what was committed)"
+        "(check the workdir's owner, rights and free space; the next run continues from the last commit)"
     )
