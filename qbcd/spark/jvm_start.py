@@ -85,7 +85,7 @@ def java_messages_to(receiver: Callable[[str], None]) -> Iterator[None]:
 
 
 def start_java(conf: SparkConf) -> Any:
-    """Start Java for a Spark context with `conf`; return PySpark's gateway, or None if it exists.
+    """Start Java for a Spark context with `conf`; return its gateway, or None if there is one.
 
     Java's stderr goes through a pipe, which drops only the warning about incubator modules.
     """
