@@ -73,7 +73,7 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, wor
         ("run --log-format xml", 2, "'xml' is not one of 'text', 'json'", "--log-format"),
         ("init -c qbcd.yaml", 2, "qbcd.yaml exists and is not overwritten", "another"),
         ("init here -c mine.yaml", 2, "init accepts a folder or -c FILE, but not both", "remove one of them"),
-        ("demo --directory .", 2, "holds other things", "directory"),
+        ("demo --directory .", 2, "contains files that no demonstration wrote", "directory"),
         ("advise", 2, "qbcd advise is not built yet", "qbcd explain STREAM"),
         ("reset orders", 2, "reset was not confirmed", "--yes"),
         ("reset ordrs -y", 2, 'there is no stream "ordrs"', 'did you mean "orders"?'),

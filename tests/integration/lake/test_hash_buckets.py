@@ -157,7 +157,7 @@ def test_the_choice_of_prepare_stays(
     assert polled("id_rcs") == {"u": 3}
     assert [moved is not None for moved in rounds] == ([True] if chosen == "hash" else [])
     assert polled({"type": "id_rcs", "buckets": chosen}) == {}
-    with pytest.raises(SchemaChanged, match=r"strategy\.buckets changed"):
+    with pytest.raises(SchemaChanged, match=r"strategy\.buckets is fixed at prepare"):
         polled({"type": "id_rcs", "buckets": "key"})
 
 

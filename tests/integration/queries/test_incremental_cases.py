@@ -433,7 +433,7 @@ def test_a_reset_leaves_no_table_behind(tables: Place, workspace: Path) -> None:
         assert [d.op for d in project.stream("q").verify()] == ["u", "c"], "a verification needs no timestamp"
         titles = [step.title for step in project.stream("q").explain()]
         assert titles[:2] == [
-            "public.orders: read what was written since",
+            "public.orders: read rows written since the watermark",
             "public.orders: find deleted rows, when that is due",
         ]
         assert any("CREATE INDEX" in statement and '"orders"' in statement for statement in project.stream("q").ddl())

@@ -350,7 +350,7 @@ REFUSED: dict[str, tuple[str, tuple[str, ...], str]] = {
     ),
     "a view": ("SELECT v.id FROM {v} AS v", ("id",), ""),
     "a view with texts of its own": ("SELECT w.id FROM {w} AS w", ("id",), "a view whose definition cannot be read"),
-    "a name of qbcd's own": ("SELECT a.id, a.n AS `qbcd$0` FROM {a} AS a", ("id",), "names of qbcd's own"),
+    "a name of qbcd's own": ("SELECT a.id, a.n AS `qbcd$0` FROM {a} AS a", ("id",), "qbcd's own names"),
 }
 
 

@@ -35,7 +35,7 @@ def test_a_restriction_by_chance(strategy: str, place: Place, workspace: Path) -
     words = ["random() < 0.5", "gen_random_uuid() IS NULL"] if place.kind == FIRST else ["rand() < 0.5", "uuid() > a"]
     for word in words:
         message = refusal(place, workspace, table=place.table("t"), where=word, strategy=strategy)
-        assert message.startswith(f"the restriction uses {word.split('(')[0]}, whose value is another one at each look")
+        assert message.startswith(f"the restriction uses {word.split('(')[0]}, whose value differs at each read")
     assert not refusal(place, workspace, table=place.table("t"), where="id > 0", strategy="mds")
 
 
