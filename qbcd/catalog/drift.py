@@ -204,7 +204,8 @@ def _probe(source: Source, session: Session, stream: str, shape: Mapping[str, An
     table = source.connector.catalog.probe_table(session.connection, schema, name)
     if table is None:
         what = f"{schema}.{name} does not exist any more, or the role may not see it"
-        raise SchemaChanged(what, stream=stream, remedy=remedy)
+        granted = f"if it exists, GRANT SELECT ON {schema}.{name} to the source's user; if not, {remedy}"
+        raise SchemaChanged(what, stream=stream, remedy=granted)
     return table
 
 

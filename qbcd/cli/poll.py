@@ -20,6 +20,7 @@ from qbcd.cli.output import Output, show_progress, worst
 from qbcd.cli.prepare import show_prepared
 from qbcd.cli.run_lines import RunLines
 from qbcd.errors import QbcdError, Refused
+from qbcd.wording import counted
 
 if TYPE_CHECKING:
     from qbcd.api import Project
@@ -104,6 +105,8 @@ class Job:
             elif remaining:
                 self.now("polling")
 
+        if self.output.log is not None:
+            self.output.log.add("info", f"polling {counted(len(names), 'stream')}")
         return self.project.run(
             names,
             once=options.once,

@@ -287,7 +287,7 @@ CHANGED: dict[str, tuple[str, str, type[QbcdError], tuple[str, ...]]] = {
         "ALTER TABLE orders RENAME TO orders_of_old",
         "ALTER TABLE orders_of_old RENAME TO orders",
         SchemaChanged,
-        ("orders does not exist any more, or the role may not see it", "(qbcd reset "),
+        ("orders does not exist any more, or the role may not see it", "; if not, qbcd reset "),
     ),
 }
 

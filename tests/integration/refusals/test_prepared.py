@@ -119,7 +119,8 @@ def refused_while(place: Place, project: qbcd.Project, stream: str, kind: type[Q
         (
             "ALTER TABLE orders RENAME TO orders_of_old",
             "ALTER TABLE orders_of_old RENAME TO orders",
-            f"stream STREAM: public.orders does not exist any more, or the role may not see it ({RESET})",
+            "stream STREAM: public.orders does not exist any more, or the role may not see it (if it exists, GRANT "
+            f"SELECT ON public.orders to the source's user; if not, {RESET})",
         ),
     ],
 )

@@ -211,7 +211,7 @@ def test_a_sink_that_may_be_put_back_has_to_take_what_waits_for_it(shop: Shop, d
         sql(shop.url, "UPDATE t SET d = 'infinity' WHERE id = 1")
         error = poll(project).error
         assert isinstance(error, UnsupportedType)
-        assert "sink b, which is no longer configured, may be one and may be added again (qbcd retire s b)" in str(error)
+        assert "sink b, which is no longer configured, may be one and may be added again (qbcd retire" in str(error)
         project.stream("s").retire("b")
         assert poll(project).report is not None
         assert shop.a.seen == [1]
