@@ -19,7 +19,6 @@ FIGURES = ROOT / "benchmarks/README.md"
 PICTURE = ROOT / "docs/images/cost.svg"
 SECTION = re.compile(r"^## `volume`$(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"`(volume --[^`]+)`")
-MILLION = 1_000_000
 LEFT, WIDTH = (150, 610), 250  # of the bars of both panels; of the longest bar
 TOP, GROUP, BAR = 118, 66, 22  # of the first bar; distance of two groups, of two bars
 STYLE = """
@@ -50,13 +49,13 @@ class Figure:
         rows: Rows of the table that was polled.
         changed: Share and place of the changes.
         scans: Pages that the poll read, as a multiple of the table's pages.
-        received: Bytes that it shipped.
+        shipped: Rows that it shipped.
     """
 
     rows: int
     changed: str
     scans: float
-    received: int
+    shipped: int
 
 
 def figures(text: str) -> tuple[str, list[Figure]]:
@@ -76,7 +75,7 @@ def figures(text: str) -> tuple[str, list[Figure]]:
     rows = [dict(zip(names, cells, strict=True)) for cells in found]
     try:
         return command.group(1), [
-            Figure(number(row["rows"]), row["changed"], float(row["x table"]), number(row["bytes received"]))
+            Figure(number(row["rows"]), row["changed"], float(row["x table"]), number(row["rows shipped"]))
             for row in rows
         ]
     except KeyError as missing:
@@ -94,7 +93,7 @@ def drawn(command: str, table: Sequence[Figure]) -> str:
     height = TOP + GROUP * len(changes) + 48
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 960 {height}" width="960" height="{height}" role="img"',
-        """     aria-label="Pages read and bytes shipped by a poll, by size of the table and share of changed rows\"""",
+        """     aria-label="Pages read and rows shipped by a poll, by size of the table and share of changed rows\"""",
         """     font-family="system-ui, -apple-system, 'Segoe UI', Roboto, Arial, sans-serif">""",
         f"  <style>{STYLE}  </style>",
         f'  <rect class="page" x="1" y="1" width="958" height="{height - 2}" rx="10"/>',
@@ -104,9 +103,9 @@ def drawn(command: str, table: Sequence[Figure]) -> str:
         at = 30 + 190 * index
         lines.append(f'  <rect class="size{index}" x="{at}" y="52" width="14" height="14"/>')
         lines.append(f'  <text class="text" x="{at + 22}" y="64">{size:,} rows</text>')
-    for left, heading, values in (
-        (LEFT[0], "pages read, x pages of the table", {(one.rows, one.changed): one.scans for one in table}),
-        (LEFT[1], "megabytes shipped", {(one.rows, one.changed): one.received / MILLION for one in table}),
+    for left, heading, form, values in (
+        (LEFT[0], "pages read, x pages of the table", ".2f", {(one.rows, one.changed): one.scans for one in table}),
+        (LEFT[1], "rows shipped", ",.0f", {(one.rows, one.changed): one.shipped for one in table}),
     ):
         bottom = TOP + GROUP * len(changes) - 8
         lines.append(f'  <text class="head" x="{left}" y="{TOP - 16}">{heading}</text>')
@@ -115,20 +114,20 @@ def drawn(command: str, table: Sequence[Figure]) -> str:
         for row, change in enumerate(changes):
             y = TOP + GROUP * row
             lines.append(f'  <text class="text" x="{left - 12}" y="{y + BAR + 5}" text-anchor="end">{change}</text>')
-            of = [values[size, change] for size in sizes]
-            lines += _bars(left, y, of, max(values.values()))
+            of, greatest = [values[size, change] for size in sizes], max(values.values())
+            lines += _bars(left, y, [(value / greatest, format(value, form)) for value in of])
     lines.append(f'  <text class="note" x="30" y="{height - 18}">Measured by: python -m benchmarks {command}</text>')
     return "\n".join([*lines, "</svg>", ""])
 
 
-def _bars(left: int, top: int, values: Sequence[float], greatest: float) -> list[str]:
-    """Return one bar for each size of the table, with its number."""
+def _bars(left: int, top: int, values: Sequence[tuple[float, str]]) -> list[str]:
+    """Return one bar for each size of the table: its share of the longest bar, and its number."""
     lines = []
-    for index, value in enumerate(values):
-        y, width = top + BAR * index, max(1.0, value / greatest * WIDTH)
+    for index, (share, shown) in enumerate(values):
+        y, width = top + BAR * index, max(1.0, share * WIDTH)
         lines.append(
             f'  <rect class="size{index}" x="{left}" y="{y}" width="{width:.1f}" height="{BAR - 4}"/>'
-            f'<text class="text" x="{left + width + 8:.1f}" y="{y + 14}">{value:.2f}</text>'
+            f'<text class="text" x="{left + width + 8:.1f}" y="{y + 14}">{shown}</text>'
         )
     return lines
 

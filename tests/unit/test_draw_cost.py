@@ -12,10 +12,10 @@ TABLE = """## `volume`
 
 Text. `volume --rows 20 --polls 1`.
 
-| rows | changed | pages | x table | bytes received |
+| rows | changed | pages | x table | rows shipped |
 | --- | --- | --- | --- | --- |
-| 2 | none | 1 | 1.00 | 1,000,000 |
-| 20 | none | 9 | 1.50 | 2,500,000 |
+| 2 | none | 1 | 1.00 | 1,000 |
+| 20 | none | 9 | 1.50 | 2,500 |
 
 ## `next`
 """
@@ -27,7 +27,7 @@ def test_the_picture_is_that_of_the_figures() -> None:
 
 def test_each_bar_is_a_cell_of_the_table() -> None:
     picture = drawn(*figures(TABLE))
-    assert re.findall(r">(\d+\.\d\d)</text>", picture) == ["1.00", "1.50", "1.00", "2.50"]
+    assert re.findall(r'"/><text[^>]*>([\d.,]+)</text>', picture) == ["1.00", "1.50", "1,000", "2,500"]
     assert re.findall(r'width="(\d+\.\d)"', picture) == ["166.7", "250.0", "100.0", "250.0"]
     assert "volume --rows 20 --polls 1" in picture
 
