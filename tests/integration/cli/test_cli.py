@@ -346,6 +346,7 @@ def test_the_first_signal_finishes_the_step_and_the_second_does_not(cli: Cli, wo
             try:
                 process.send_signal(signal.SIGTERM if not second else signal.SIGINT)
                 assert process.stderr is not None
+                assert "polling 1 stream" in process.stderr.readline()
                 assert "stopping after the current step" in process.stderr.readline()
                 assert process.poll() is None
                 if second:
