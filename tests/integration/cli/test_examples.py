@@ -43,30 +43,6 @@ def row(order: int, customer: str, status: str, amount: str | None) -> dict[str,
     return {"order_id": order, "customer": customer, "status": status, "amount": amount}
 
 
-def test_first_stream_needs_only_select(
-    shop: str, spark: SparkSession, workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The role has the grants of docs/how-to/grant-rights.md, and no others."""
-    role = f"reader_{shop.rsplit('/', 1)[1]}"
-    sql(
-        shop,
-        f"CREATE ROLE {role} LOGIN PASSWORD 'four words and more'; GRANT USAGE ON SCHEMA public TO {role};"
-        f"GRANT SELECT ON public.orders TO {role}",
-    )
-    try:
-        monkeypatch.setenv("SHOP_URL", shop.replace("postgres@", f"{role}:four%20words%20and%20more@"))
-        for file in FIRST.iterdir():
-            shutil.copy(file, workspace)
-        monkeypatch.chdir(workspace)
-        run = Cli(capsys)
-        assert run("prepare").code == 0
-        changed(shop)
-        assert run("run", "--once", "--json").data["counts"] == {"d": 1, "u": 1, "c": 2}
-        assert "qbcd" not in {name for (name,) in sql(shop, "SELECT nspname FROM pg_namespace")}
-    finally:
-        sql(shop, f"DROP OWNED BY {role}; DROP ROLE {role}")
-
-
 def test_python_api(
     shop: str, spark: SparkSession, workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from qbcd.demo.server import EmbeddedPostgres
+from tests.support import sql
 from tests.support.cli import Cli
 
 if TYPE_CHECKING:
@@ -59,12 +60,14 @@ def test_the_lines_of_the_readme(
     workspace: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
 ) -> None:
     """In this process, after installation and start of the server; the campaign runs them all, in a shell."""
     name = database.rpartition("/")[2]
     where = {"PGHOST": server.host, "PGPORT": str(server.port), "PGUSER": "postgres", "PGDATABASE": name}
     for variable, value in {**where, "PATH": f"{server.bin}:{os.environ['PATH']}"}.items():
         monkeypatch.setenv(variable, value)
+    request.addfinalizer(lambda: sql(database, "DROP OWNED BY reader; DROP ROLE reader"))
     shutil.copytree(ROOT / "examples", workspace / "examples")
     monkeypatch.chdir(workspace)
     run, printed = Cli(capsys), []
@@ -82,6 +85,8 @@ def test_the_lines_of_the_readme(
             subprocess.run([command, *words], check=True)
     assert_is_captured(Path.cwd())
     assert "baseline of 2 rows" in printed[1]
+    # the role has SELECT alone, and nothing was created at the source
+    assert "qbcd" not in {name for (name,) in sql(database, "SELECT nspname FROM pg_namespace")}
     assert "equal" in printed[-1]
 
 
