@@ -6,6 +6,7 @@ source replica.
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -91,6 +92,26 @@ class SessionOptions:
     statement_timeout: int = 0
 
 
+@dataclass
+class Round:
+    """The connections of one round of polls of a source: after one has failed, no other is tried.
+
+    Attributes:
+        opened: Number of sessions that were opened.
+        failed: The error of the connection that failed.
+    """
+
+    opened: int = 0
+    failed: QbcdError | None = None
+
+    def answer(self, stream: str) -> QbcdError:
+        """Return the error of the failed connection for another stream."""
+        assert self.failed is not None
+        error = copy.copy(self.failed)
+        error.stream, error.__traceback__ = stream, None
+        return error
+
+
 class Source:
     """A configured source: connects on first use.
 
@@ -128,6 +149,7 @@ class Source:
         self._engines: dict[tuple[str, bool, bool], Engine] = {}  # by (stream, read-only, pooled)
         self._pooling: set[str] = set()
         self._lock = threading.Lock()
+        self._thread = threading.local()
 
     def __repr__(self) -> str:
         return f"Source({self.name!r}, {self._url.render_as_string(hide_password=True)!r})"
@@ -144,6 +166,19 @@ class Source:
         """Return True if the source may be on the same server, and its streams are in another place."""
         alike = self.connector.name == other.connector.name
         return alike and (self._url, self.schema) != (other._url, other.schema)
+
+    @contextmanager
+    def within(self, polls: Round) -> Iterator[None]:
+        """Count the sessions of this thread in the block into `polls`; after a failed one, refuse them all.
+
+        Other threads, such as those that renew leases, still connect by themselves.
+        """
+        before = getattr(self._thread, "round", None)
+        self._thread.round = polls
+        try:
+            yield
+        finally:
+            self._thread.round = before
 
     @contextmanager
     def read(self, stream: str, *, snapshot: str | None = None, level: str | None = None) -> Iterator[Session]:
@@ -235,7 +270,7 @@ class Source:
         pins = self.connector.require(SupportsIncrementalQueries).steady_pins() if steady else pins
         failed: Exception | None = None
         try:
-            with engine.connect() as connection:
+            with self._connected(engine, stream) as connection:
                 if level is not None:
                     connection.execution_options(isolation_level=level)
                 session = Session(connection)
@@ -252,6 +287,24 @@ class Source:
             if failed is not None:  # the rollback failed too, because the session had ended
                 raise failed from failed.__cause__
             raise self.explain(error, stream) from error
+
+    def _connected(self, engine: Engine, stream: str) -> Connection:
+        """Open a session; within a round, only if none has failed in it.
+
+        Raises:
+            QbcdError: It cannot be opened; `source` is set.
+        """
+        polls: Round = getattr(self._thread, "round", None) or Round()
+        if polls.failed is not None:
+            raise polls.answer(stream)
+        try:
+            connection = engine.connect()
+        except SQLAlchemyError as error:
+            polls.failed = self.explain(error, stream)
+            polls.failed.source = self.name
+            raise polls.failed from error
+        polls.opened += 1
+        return connection
 
     def _engine(self, stream: str, read_only: bool) -> Engine:
         with self._lock:

@@ -61,6 +61,7 @@ def _stream_findings(stream: Stream, sites: Iterable[Site]) -> _Found:
     with stream.source.read(stream.name) as session:
         server = stream.source.connector.catalog.server_identity(session.connection)
     yield "source", "ok", f"{stream.source.label}: {server.product}"
+    stream.site.context.prove_own()
     _refuse_edited_plan(stream, row, sites)
     plan, warnings = plan_of(stream, row)
     table = plan.table

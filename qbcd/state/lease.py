@@ -91,12 +91,16 @@ class Owner:
             return None
         return (name.time - _UUID_EPOCH) / 1e7 if name.version == 1 else None
 
+    def is_here(self) -> bool:
+        """Return True if it is a process of this host."""
+        return self.host == _this_host()
+
     def is_dead(self) -> bool:
         """Return True if the process is known to have ended.
 
         False for other hosts, and if it cannot be determined.
         """
-        if self.host != _this_host():
+        if not self.is_here():
             return False
         if (started := _started(self.pid)) is not None:
             return started == _ENDED or (self.start != _UNKNOWN and started != self.start)
@@ -222,11 +226,14 @@ def renew(conn: Connection, store: StreamStore, stream: str, owner: Owner, token
 
 
 def release(conn: Connection, store: StreamStore, stream: str, owner: Owner, token: int) -> None:
-    """Release the lease; do nothing if it was lost."""
+    """End the lease; do nothing if it was lost.
+
+    Its row remains, without the token, and shows who worked on the stream last, and until when (`qbcd.state.takeover`).
+    """
     _working.discard(owner.uuid)
     table = store.tables.lease
     mine = (table.c.stream == stream) & (table.c.owner == str(owner)) & (table.c.token == token)
-    conn.execute(delete(table).where(mine))
+    conn.execute(update(table).where(mine).values(until=facts_of(conn).clock, token=0))
 
 
 def _lost(stream: str) -> LeaseLost:

@@ -246,8 +246,9 @@ def test_another_project(place: Place, project: qbcd.Project, stream: str) -> No
         if stream == "mds":
             for action in (lambda: polled(other, stream), other.stream(stream).verify):
                 assert place.refused(action, StateConflict, 3) == (
-                    "stream mds: schema 'qbcd' holds stream 'mds' prepared by another project (another state database) "
-                    "(give this project another `schema:`, or use the state database that prepared the stream)"
+                    "stream mds: schema 'qbcd' holds streams 'mds', 'mds_loose' prepared by another project (another "
+                    "state database) (give this project another `schema:`, or use the state database that prepared "
+                    "them; if that is lost: qbcd reset mds --discard --take-over, and so for each)"
                 )
         else:
             assert place.refused(lambda: polled(other, stream), Refused, 3) == (
