@@ -110,6 +110,7 @@ class Assembly:
                     fetchsize=config.jdbc.fetchsize,
                     properties=config.jdbc.properties,
                     statement_timeout=int(config.statement_timeout.total_seconds()),
+                    socket_timeout=int(config.socket_timeout.total_seconds()) if config.socket_timeout else None,
                 ),
                 place=self.config.where("sources", name),
             )

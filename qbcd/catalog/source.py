@@ -17,13 +17,17 @@ from sqlalchemy.engine import URL, Connection, CursorResult, Engine, Row
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool, QueuePool
 
+from qbcd import waits
 from qbcd.config.masking import Masking
 from qbcd.connectors.base import Connector
+from qbcd.connectors.limited_drivers import Silence, WaitLimit, limit_waits
 from qbcd.connectors.queries import SupportsIncrementalQueries
 from qbcd.connectors.sessions import SupportsSessionPool, SupportsSnapshots
-from qbcd.errors import QbcdError, SourceError
+from qbcd.errors import QbcdError, SourceError, SourceSilent
 from qbcd.model import Statement
 
+MARGIN = 30  # seconds after the server's time limit in which its error must arrive
+UNLIMITED = 86_400  # seconds of the longest wait for a statement that the server does not limit
 _POOL: Mapping[str, Any] = {"poolclass": QueuePool, "pool_size": 2, "max_overflow": -1}
 
 
@@ -84,11 +88,20 @@ class SessionOptions:
         fetchsize: Rows that a JDBC reader requests at a time.
         properties: The user's JDBC properties.
         statement_timeout: Seconds after which the source cancels a statement, 0 for never.
+        socket_timeout: Seconds after which a connection on which no answer comes is closed; None for the default.
     """
 
     fetchsize: int = 10_000
     properties: Mapping[str, str] = field(default_factory=dict)
     statement_timeout: int = 0
+    socket_timeout: int | None = None
+
+    @property
+    def longest_wait(self) -> int:
+        """Seconds of the longest wait for an answer: a little longer than the server's own limit."""
+        if self.socket_timeout is not None:
+            return self.socket_timeout
+        return self.statement_timeout + MARGIN if self.statement_timeout else UNLIMITED
 
 
 class Source:
@@ -204,16 +217,27 @@ class Source:
         """
         with self._located():
             jdbc_url = self.connector.sessions.jdbc_url(
-                self._url, self._options.properties, stream=stream, statement_timeout=self._options.statement_timeout
+                self._url,
+                {**self.connector.driver.limits(self._options.longest_wait), **self._options.properties},
+                stream=stream,
+                statement_timeout=self._options.statement_timeout,
             )
             return jdbc_url, self.connector.sessions.jdbc_options(self._url, fetchsize=self._options.fetchsize)
 
     def explain(self, error: BaseException, stream: str) -> QbcdError:
         """Return qbcd's error for an error of this source's driver."""
+        if isinstance(silence := getattr(error, "orig", None) or error, Silence):
+            reason = str(silence) or f"no answer for {self._options.longest_wait} s (socket_timeout)"
+            remedy = "find out what holds up server or network; if statements need longer, raise `socket_timeout`"
+            return SourceSilent(f"source {self.label}: {reason}", remedy=remedy, stream=stream)
         explained = self.connector.errors.explain_error(
             error, stream=stream, source=self.label, masked=self.masking.foreign
         )
         return self._place_in(explained)
+
+    def interrupt(self, stream: str, reason: str) -> None:
+        """End all waits of the stream's sessions now: their sockets are shut down, and they fail with `reason`."""
+        waits.interrupt((self, stream), reason)
 
     def close(self) -> None:
         """Close SQLAlchemy's engines; the source can be used again."""
@@ -246,6 +270,8 @@ class Source:
                     raise
                 except Exception as error:
                     failed = error
+                    if isinstance(error, SourceSilent):
+                        connection.invalidate()  # a rollback would wait again; the server does it by itself
                     raise
                 connection.commit()
         except SQLAlchemyError as error:
@@ -273,6 +299,7 @@ class Source:
             **(_POOL if kept else {"poolclass": NullPool}),
             **self.connector.sessions.engine_options(read_only=read_only),
         )
+        limit_waits(engine, WaitLimit(self._options.longest_wait, "socket_timeout", owner=(self, stream)))
         if kept:
             self.connector.require(SupportsSessionPool).keep_sessions(engine)
         return engine

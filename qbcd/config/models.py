@@ -29,6 +29,7 @@ from qbcd.config.fields import (
     Section,
     SomeNames,
     TableName,
+    Wait,
     Whole,
     base_dir_of,
     local_path,
@@ -124,6 +125,7 @@ class SourceConfig(Section):
         qbcd_schema: ``schema`` in the file: the schema in which qbcd may create tables.
         connections: Concurrent read connections.
         statement_timeout: Time limit of qbcd's statements in the source, whole seconds; 0 for none.
+        socket_timeout: Longest wait for the source's answer; by default a little longer than `statement_timeout`.
     """
 
     url: DatabaseUrl
@@ -133,6 +135,7 @@ class SourceConfig(Section):
     jdbc: JdbcConfig = Field(default_factory=JdbcConfig)
     connections: Whole = Field(default=2, ge=1, le=16)
     statement_timeout: Limit = timedelta(hours=1)
+    socket_timeout: Wait | None = None
 
     @model_validator(mode="after")
     def _one_login(self) -> SourceConfig:

@@ -20,7 +20,7 @@ from sqlalchemy.exc import DBAPIError
 from qbcd import hooks
 from qbcd.catalog.drift import fixed_at_prepare
 from qbcd.catalog.source import Source
-from qbcd.errors import LeaseHeld, MissingPrivilege, SchemaChanged, StateConflict
+from qbcd.errors import LeaseHeld, MissingPrivilege, SchemaChanged, SourceSilent, StateConflict
 from qbcd.model import BatchHeader
 from qbcd.model.checkpoint import Checkpoint
 from qbcd.sites.refusals import not_prepared
@@ -96,7 +96,9 @@ class StreamContext(ABC):
             Refused: The stream was never prepared.
         """
         admit = partial(self._admit, register=register, reset=reset)
-        with LeaseKeeper(self.store, self.stream, self.writing, ttl=LEASE_SECONDS, admit=admit) as keeper:
+        lease = LeaseKeeper(self.store, self.stream, self.writing, ttl=LEASE_SECONDS, admit=admit)
+        lease.on_lost = self._end_waits
+        with lease as keeper, self._abandoned_in_silence(lease):
             hooks.reach("after_lease")
             acks: Mapping[str, Acknowledged] = {} if reset else self.project.acknowledged(self.stream)
             with self.reading() as conn:
@@ -112,6 +114,21 @@ class StreamContext(ABC):
             if not reset:
                 self.project.check_acks(self.stream, row, batches)
             yield LeasedStream(row, keeper)
+
+    @contextmanager
+    def _abandoned_in_silence(self, lease: LeaseKeeper) -> Iterator[None]:
+        """Abandon a lease that is in a source that does not answer."""
+        try:
+            yield
+        except SourceSilent as error:
+            if self.kind == "database":
+                lease.abandon()
+                self.source.interrupt(self.stream, error.what)
+            raise
+
+    def _end_waits(self, reason: str) -> None:
+        """End the waits of a poll that can commit nothing any more."""
+        self.source.interrupt(self.stream, reason)
 
     def _admit(self, conn: Connection, *, register: bool, reset: bool) -> None:
         """Check, before the lease is taken, that the store is this project's and has the stream."""

@@ -195,8 +195,6 @@ class FamilySessions(Sessions):
             "autocommit": None,
             "init_command": f"SET {', '.join(_from_the_start(self.facts.spelling, read_only, statement_timeout))}",
             "local_infile": False,
-            # a dead connection is noticed after the longest statement at the latest
-            "read_timeout": statement_timeout + LOCK_TIMEOUT if statement_timeout else None,
         }
         context = _tls(options)
         return {**arguments, "ssl": context} if context else {**arguments, "ssl_disabled": True}

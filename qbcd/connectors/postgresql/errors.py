@@ -17,6 +17,7 @@ from qbcd.connectors.error_templates import (
     full,
     locked,
     no_database,
+    no_session,
     read_only,
     schema,
     timed_out,
@@ -103,6 +104,7 @@ _WORDS: tuple[tuple[str, Maker], ...] = (
     (r"canceling statement due to (statement timeout|user request)", timed_out),
     (r"canceling statement due to lock timeout|deadlock detected|could not serialize access", locked),
     (r"No space left on device", full),
+    (r"timeout expired|Connection attempt timed out", no_session),
     (r"connection|could not translate host name|timeout expired|timed out|SSL|certificate", unreachable),
 )
 

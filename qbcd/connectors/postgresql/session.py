@@ -201,7 +201,9 @@ class PostgresSessions(Sessions, SupportsSessionPool):
             "keepalives_idle": 30,
             "keepalives_interval": 10,
             "keepalives_count": 3,
-            "options": server_options(read_only=read_only, statement_timeout=statement_timeout),
+            "tcp_user_timeout": KEEPALIVE["tcp_user_timeout"],
+            # The driver would set another format of dates by a statement of its own.
+            "options": f"-c DateStyle=ISO {server_options(read_only=read_only, statement_timeout=statement_timeout)}",
         }
 
     def engine_options(self, *, read_only: bool) -> dict[str, Any]:
