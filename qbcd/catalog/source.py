@@ -7,12 +7,13 @@ source replica.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, event
 from sqlalchemy.engine import URL, Connection, CursorResult, Engine, Row
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool, QueuePool
@@ -20,7 +21,8 @@ from sqlalchemy.pool import NullPool, QueuePool
 from qbcd import waits
 from qbcd.config.masking import Masking
 from qbcd.connectors.base import Connector
-from qbcd.connectors.limited_drivers import Silence, WaitLimit, limit_waits
+from qbcd.connectors.error_templates import pooled
+from qbcd.connectors.limited_drivers import Silence, WaitLimit, limit_waits, open_another
 from qbcd.connectors.queries import SupportsIncrementalQueries
 from qbcd.connectors.sessions import SupportsSessionPool, SupportsSnapshots
 from qbcd.errors import QbcdError, SourceError, SourceSilent
@@ -139,6 +141,7 @@ class Source:
         self._place = place
         self.masking = Masking.of_url(url, name, schema)
         self._engines: dict[tuple[str, bool, bool], Engine] = {}  # by (stream, read-only, pooled)
+        self._proven = False  # the sessions are not shared with other clients
         self._pooling: set[str] = set()
         self._lock = threading.Lock()
 
@@ -299,10 +302,38 @@ class Source:
             **(_POOL if kept else {"poolclass": NullPool}),
             **self.connector.sessions.engine_options(read_only=read_only),
         )
-        limit_waits(engine, WaitLimit(self._options.longest_wait, "socket_timeout", owner=(self, stream)))
+        limit = WaitLimit(self._options.longest_wait, "socket_timeout", owner=(self, stream))
+        limit_waits(engine, limit)
+
+        def prove(connection: Any, _record: object) -> None:
+            another = partial(open_another, engine, limit, arguments)
+            self._refuse_shared(connection, another, stream, read_only)
+
+        # before SQLAlchemy's own first statements, and before any pin
+        event.listen(engine, "connect", prove, insert=True)
         if kept:
             self.connector.require(SupportsSessionPool).keep_sessions(engine)
         return engine
+
+    def _refuse_shared(self, connection: Any, another: Callable[[], Any], stream: str, read_only: bool) -> None:
+        """Refuse the source, at its first session, if a pooler lends its sessions to other clients.
+
+        Raises:
+            Refused: It does.
+        """
+        if self._proven:
+            return
+        timeout = self._options.statement_timeout
+        try:
+            sign = self.connector.sessions.shared_by(
+                connection, another, read_only=read_only, statement_timeout=timeout
+            )
+            if sign:
+                raise pooled(sign, stream, self.label)
+        except BaseException:
+            connection.close()
+            raise
+        self._proven = True
 
     @contextmanager
     def _located(self) -> Iterator[None]:

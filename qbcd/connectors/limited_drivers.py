@@ -63,6 +63,12 @@ def limit_waits(engine: Engine, limit: WaitLimit) -> None:
         event.listen(engine, "do_connect", partial(_do_connect, connect, limit))
 
 
+def open_another(engine: Engine, limit: WaitLimit, arguments: Mapping[str, Any]) -> Any:
+    """Return a connection of the engine's driver outside its pool."""
+    _, parameters = engine.dialect.create_connect_args(engine.url)
+    return _CONNECT[engine.dialect.driver](limit, {**parameters, **arguments})
+
+
 def _do_connect(
     connect: Callable[[WaitLimit, Mapping[str, Any]], Any],
     limit: WaitLimit,

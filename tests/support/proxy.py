@@ -42,6 +42,7 @@ class Proxy:
         cuts: Number of connections that were cut.
         received: Bytes that came from the server.
         round_trips: Number of requests after which a client waited for an answer.
+        replaces: Text of requests, and what arrives in its place; both have the same length.
         struck: Set once a connection has met the fault of `fall`.
     """
 
@@ -55,6 +56,7 @@ class Proxy:
         self._fault: Fault | None = None
         self._fault_after: bytes | int = b""
         self._healed = threading.Event()
+        self.replaces = (b"", b"")
         self.struck = threading.Event()
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -109,6 +111,8 @@ class Proxy:
                     if data not in _GOODBYES:
                         self.round_trips += not line.waits
                         line.waits = True
+                if self.replaces[0]:
+                    data = data.replace(*self.replaces)
                 if self._meets(data) == "black_hole":
                     self._healed.wait()
                     break

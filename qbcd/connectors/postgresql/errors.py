@@ -18,6 +18,7 @@ from qbcd.connectors.error_templates import (
     locked,
     no_database,
     no_session,
+    pooled,
     read_only,
     schema,
     timed_out,
@@ -89,6 +90,7 @@ _STATE_CLASSES: Mapping[str, Maker] = {"28": _login, "08": unreachable, "57P": u
 _PASSING = ("08", "25", "28", "3D", "40", "53", "54", "55P03", "57", "58", "F0", "XX")
 # Messages whose SQLSTATE has other meanings too.
 _SPECIAL: tuple[tuple[str, Maker], ...] = (
+    (r"unsupported startup parameter", pooled),
     (r"row-level security policy", _row_security),
     (r"invalid snapshot identifier|could not import the requested snapshot|snapshot \".*\" does not exist", _snapshot),
     (r"conflict with recovery", _standby),
