@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
-from qbcd import hooks
+from qbcd import hooks, waits
 from qbcd.catalog.drift import fixed_at_prepare
 from qbcd.catalog.source import Source
 from qbcd.errors import LeaseHeld, MissingPrivilege, SchemaChanged, SourceSilent, StateConflict
@@ -26,6 +26,7 @@ from qbcd.model.checkpoint import Checkpoint
 from qbcd.sites.refusals import not_prepared
 from qbcd.sites.values import LeasedStream, Settings
 from qbcd.spark.provider import SparkProvider
+from qbcd.spark.time_limit import owner_of_calls
 from qbcd.state import Acknowledged, LeaseKeeper, ProjectState, StreamRow, StreamStore
 
 LEASE_SECONDS = 60.0
@@ -97,7 +98,7 @@ class StreamContext(ABC):
         """
         admit = partial(self._admit, register=register, reset=reset)
         lease = LeaseKeeper(self.store, self.stream, self.writing, ttl=LEASE_SECONDS, admit=admit)
-        lease.on_lost = self._end_waits
+        lease.on_lost = partial(self._end_waits, owner_of_calls())
         with lease as keeper, self._abandoned_in_silence(lease):
             hooks.reach("after_lease")
             acks: Mapping[str, Acknowledged] = {} if reset else self.project.acknowledged(self.stream)
@@ -126,9 +127,10 @@ class StreamContext(ABC):
                 self.source.interrupt(self.stream, error.what)
             raise
 
-    def _end_waits(self, reason: str) -> None:
-        """End the waits of a poll that can commit nothing any more."""
+    def _end_waits(self, caller: object, reason: str) -> None:
+        """End the waits of a poll that can commit nothing any more: for the source, and for Java by its thread."""
         self.source.interrupt(self.stream, reason)
+        waits.interrupt(caller, reason)
 
     def _admit(self, conn: Connection, *, register: bool, reset: bool) -> None:
         """Check, before the lease is taken, that the store is this project's and has the stream."""

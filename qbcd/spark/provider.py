@@ -29,6 +29,7 @@ from qbcd.spark.session import (
     running_session,
     sibling,
 )
+from qbcd.spark.time_limit import UNLIMITED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,6 +72,7 @@ class SparkProvider:
 
     Attributes:
         starting: Returns a context for the start of a session, which takes seconds.
+        timeout: Longest call of a Java that this provider starts, in seconds.
         uses: Number of calls of :meth:`get` that returned a session.
     """
 
@@ -93,6 +95,7 @@ class SparkProvider:
         self._rows: int | None = None
         self._lock = threading.Lock()
         self.starting: Callable[[], AbstractContextManager[None]] = nullcontext
+        self.timeout = UNLIMITED
         self.uses = 0
 
     @property
@@ -141,7 +144,11 @@ class SparkProvider:
                 if self._session is None:
                     with self.starting():
                         self._session = create_session(
-                            self._settings, self._drivers(), cache=user_cache(), masked=self._masked
+                            self._settings,
+                            self._drivers(),
+                            cache=user_cache(),
+                            masked=self._masked,
+                            timeout=self.timeout,
                         )
                     self._ours = True
             self.uses += 1
