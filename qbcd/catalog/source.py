@@ -22,7 +22,7 @@ from qbcd import waits
 from qbcd.config.masking import Masking
 from qbcd.connectors.base import Connector
 from qbcd.connectors.error_templates import pooled
-from qbcd.connectors.limited_drivers import Silence, WaitLimit, limit_waits, open_another
+from qbcd.connectors.limited_drivers import WaitLimit, limit_waits, open_another, silence_below
 from qbcd.connectors.queries import SupportsIncrementalQueries
 from qbcd.connectors.sessions import SupportsSessionPool, SupportsSnapshots
 from qbcd.errors import QbcdError, SourceError, SourceSilent
@@ -229,7 +229,7 @@ class Source:
 
     def explain(self, error: BaseException, stream: str) -> QbcdError:
         """Return qbcd's error for an error of this source's driver."""
-        if isinstance(silence := getattr(error, "orig", None) or error, Silence):
+        if (silence := silence_below(error)) is not None:
             reason = str(silence) or f"no answer for {self._options.longest_wait} s (socket_timeout)"
             remedy = "find out what holds up server or network; if statements need longer, raise `socket_timeout`"
             return SourceSilent(f"source {self.label}: {reason}", remedy=remedy, stream=stream)

@@ -56,6 +56,20 @@ class FamilySilence(Silence, pymysql.err.OperationalError):
         return str(self.args[1])
 
 
+def silence_below(error: BaseException) -> Silence | None:
+    """Return the silence that caused an error: its own, the driver's, or that of an error before it.
+
+    What cleans up after a silence fails too, and hides it.
+    """
+    one: BaseException | None = error
+    for _ in range(20):
+        found = getattr(one, "orig", None) or one
+        if one is None or isinstance(found, Silence):
+            return found if isinstance(found, Silence) else None
+        one = one.__cause__ or one.__context__
+    return None
+
+
 def limit_waits(engine: Engine, limit: WaitLimit) -> None:
     """Limit each wait of the connections of `engine`; connections of other drivers keep their own limits."""
     connect = _CONNECT.get(engine.dialect.driver)

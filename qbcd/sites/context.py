@@ -122,10 +122,14 @@ class StreamContext(ABC):
         try:
             yield
         except SourceSilent as error:
-            if self.kind == "database":
-                lease.abandon()
-                self.source.interrupt(self.stream, error.what)
+            self.abandon(lease, error)
             raise
+
+    def abandon(self, lease: LeaseKeeper, silence: SourceSilent) -> None:
+        """Leave the lease to its end if the source keeps it: it would not answer to the release either."""
+        if self.kind == "database":
+            lease.abandon()
+            self.source.interrupt(self.stream, silence.what)
 
     def _end_waits(self, caller: object, reason: str) -> None:
         """End the waits of a poll that can commit nothing any more: for the source, and for Java by its thread."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -44,6 +45,7 @@ class Proxy:
         round_trips: Number of requests after which a client waited for an answer.
         replaces: Text of requests, and what arrives in its place; both have the same length.
         struck: Set once a connection has met the fault of `fall`.
+        struck_at: When that was, by the monotonic clock.
     """
 
     def __init__(self, port: int, commit: bytes) -> None:
@@ -58,6 +60,7 @@ class Proxy:
         self._healed = threading.Event()
         self.replaces = (b"", b"")
         self.struck = threading.Event()
+        self.struck_at = 0.0
         threading.Thread(target=self._accept, daemon=True).start()
 
     def arm(self, cut: Cut) -> None:
@@ -81,6 +84,7 @@ class Proxy:
         """Let new connections pass; end those that met the fault."""
         with self._lock:
             self._fault = None
+            self.struck.clear()
             self._healed.set()
 
     def close(self) -> None:
@@ -148,6 +152,7 @@ class Proxy:
                 if self.received < after if isinstance(after, int) else after not in request:
                     return None
                 self.struck.set()
+                self.struck_at = time.monotonic()
             return self._fault
 
     def _trickle(self, client: socket.socket, data: bytes) -> None:

@@ -278,6 +278,7 @@ class PostgresSessions(Sessions, SupportsSessionPool):
         _refuse_unknown(properties or {}, JDBC_PROPERTIES, "jdbc.properties", "TLS settings belong in the source's url")
         settings = {
             "connectTimeout": str(CONNECT_TIMEOUT),
+            "loginTimeout": _options(url).get("connect_timeout", str(CONNECT_TIMEOUT)),  # the log-in included
             "tcpKeepAlive": "true",
             "prepareThreshold": "-1",  # binary transfer from the first row
             **_jdbc_tls(url),
