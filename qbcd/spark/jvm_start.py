@@ -134,7 +134,7 @@ def _launched(conf: SparkConf, stderr: int, timeout: float) -> Any:
     try:
         with waits.limited(timeout, kill, reason="Java did not start within {s} s (spark.timeout)") as wait:
             gateway = module.launch_gateway(conf, {"stderr": stderr})
-            limit_calls(gateway, timeout)
+            limit_calls(gateway, timeout, gateway.proc.kill)
             return gateway
     except Exception as error:
         if wait is not None and wait.ended:

@@ -24,14 +24,14 @@ class _Calls:
     """The calls of one gateway to Java.
 
     Attributes:
-        gateway: Py4J's.
         send: Py4J's own function that sends a command and waits for the answer.
         seconds: The limit of one call.
+        kill: Kills Java.
     """
 
-    gateway: Any
     send: Callable[..., Any]
     seconds: float
+    kill: Callable[[], None]
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Send a command to Java; return its answer.
@@ -69,7 +69,7 @@ class _Calls:
 
     def _kill_after_grace(self, done: threading.Event) -> None:
         if not done.wait(GRACE):
-            self.gateway.proc.kill()
+            self.kill()
 
 
 def owner_of_calls() -> object:
@@ -77,11 +77,25 @@ def owner_of_calls() -> object:
     return "java", threading.get_ident()
 
 
-def limit_calls(gateway: Any, seconds: float) -> None:
-    """Limit each call of `gateway`, the connection to a Java that qbcd started."""
+def limit_calls(gateway: Any, seconds: float, kill: Callable[[], None]) -> Callable[[], None]:
+    """Limit each call of `gateway`, a connection to a Java, from now on.
+
+    Args:
+        gateway: Py4J's.
+        seconds: The limit of one call.
+        kill: Called if Java does not even cancel its jobs.
+
+    Returns:
+        A function that lifts the limit.
+    """
     client = gateway._gateway_client
     before = client.send_command
-    client.send_command = _Calls(gateway, before.send if isinstance(before, _Calls) else before, seconds)
+    client.send_command = _Calls(before, seconds, kill)
+
+    def lift() -> None:
+        client.send_command = before
+
+    return lift
 
 
 def _too_long(reason: str) -> SparkFailed:

@@ -14,13 +14,16 @@ from typing import Any
 import pytest
 from sqlalchemy.engine import make_url
 
+import qbcd
 from qbcd import hooks
-from qbcd.errors import SourceSilent
+from qbcd.errors import SourceError, SourceSilent
+from qbcd.sites import context as site_context
 from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
 from tests.support.proxy import Fault, Proxy, proxy_to
 
 LIMIT = 1.0  # seconds: `socket_timeout` and `connect_timeout`
+WORDS = r"source shop \(.*\)(: no answer for 1 s \(socket_timeout\)| cannot be reached: .*(expired|connect_timeout))"
 MARGIN = 0.5  # seconds in which busy cores run the watchdog and the rest of a failing poll
 
 
@@ -47,21 +50,66 @@ def behind(place: Place, proxy: Proxy) -> str:
     return url.render_as_string(hide_password=False)
 
 
-@over("fault, point", [("black_hole", "before_commit"), ("half_open", "after_lease"), ("throttled", "before_commit")])
-def test_a_poll_of_a_silent_source_ends_in_time(fault: Fault, point: str, place: Place, workspace: Path) -> None:
+@contextmanager
+def polled(place: Place, folder: Path, proxy: Proxy, **more: Any) -> Iterator[qbcd.Project]:
+    """Yield a project with a prepared stream `s` of the database wing, whose table has changed since."""
     place.sql("CREATE TABLE t (id int PRIMARY KEY, v int)")
     place.sql("INSERT INTO t VALUES (1, 1), (2, 2)")
     stream = {"name": "s", "table": place.table("t"), "strategy": "mds", "sinks": []}
+    url = more.pop("url", None) or behind(place, proxy)
+    with opened(config(url, stream, **more), folder) as project:
+        project.stream("s").prepare()
+        place.sql("UPDATE t SET v = 5 WHERE id = 1")
+        yield project
+
+
+def finds_the_change(project: qbcd.Project) -> bool:
+    """Poll; return True if the poll finds the change and no other."""
+    (outcome,) = poll(project, "s")
+    return outcome.report is not None and outcome.report.counts == {"u": 1}
+
+
+@over(
+    "fault, point",
+    [
+        ("half_open", "before_commit"),
+        ("throttled", "before_commit"),
+        pytest.param("black_hole", "after_lease", marks=pytest.mark.campaign),
+    ],
+    elsewhere=[("half_open", "before_commit")],
+)
+def test_a_poll_of_a_silent_source_ends_in_time(fault: Fault, point: str, place: Place, workspace: Path) -> None:
+    limits = {"socket_timeout": f"{LIMIT:g}s"}
+    with proxy_to(place) as proxy, polled(place, workspace, proxy, source=limits) as project:
+        with silenced(point, proxy, fault) as began, pytest.raises(SourceSilent, match=WORDS) as failure:
+            poll(project, "s")
+        assert time.monotonic() - began[0] < LIMIT * 1.1 + MARGIN
+        assert "socket_timeout" in failure.value.remedy or "connect_timeout" in failure.value.remedy
+        assert finds_the_change(project)
+
+
+@over(elsewhere=[])
+def test_a_lost_lease_ends_the_wait(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site_context, "LEASE_SECONDS", LIMIT)
+    limits = {"socket_timeout": "10m"}
+    with proxy_to(place) as proxy, polled(place, workspace, proxy, source=limits) as project:
+        lost = "the lease could not be renewed for"
+        with silenced("before_commit", proxy, "black_hole") as began, pytest.raises(SourceSilent, match=lost):
+            poll(project, "s")
+        # the lease is lost when the first renewal after its end fails, which waits a third of the lease, or a second
+        assert time.monotonic() - began[0] < 3 * LIMIT + MARGIN
+        assert finds_the_change(project)
+
+
+@pytest.mark.campaign
+@over()
+def test_a_silent_state_database(place: Place, workspace: Path) -> None:
     with proxy_to(place) as proxy:
-        limits: dict[str, Any] = {"socket_timeout": f"{LIMIT:g}s"}
-        with opened(config(behind(place, proxy), stream, source=limits), workspace) as project:
-            project.stream("s").prepare()
-            place.sql("UPDATE t SET v = 5 WHERE id = 1")
-            with silenced(point, proxy, fault) as began, pytest.raises(SourceSilent) as failure:
+        state = {"url": place.url, "state": behind(place, proxy), "state_timeout": f"{LIMIT:g}s"}
+        with polled(place, workspace, proxy, **state) as project:
+            words = "the state database .* (no answer for 1 s .state_timeout|timeout expired|no session after 1 s)"
+            with silenced("after_lease", proxy, "black_hole") as began, pytest.raises(SourceError, match=words):
                 poll(project, "s")
-            spent = time.monotonic() - began[0]
-            print(failure.value, spent)
-            assert spent < LIMIT * 1.1 + MARGIN
-            (outcome,) = poll(project, "s")
-            assert outcome.report is not None
-            assert outcome.report.counts == {"u": 1}
+            # A session of the pool is silent, then a new one; the history of polls waits in the same way.
+            assert time.monotonic() - began[0] < 4 * LIMIT * 1.1 + MARGIN
+            assert finds_the_change(project)

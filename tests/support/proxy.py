@@ -84,7 +84,6 @@ class Proxy:
         """Let new connections pass; end those that met the fault."""
         with self._lock:
             self._fault = None
-            self.struck.clear()
             self._healed.set()
 
     def close(self) -> None:

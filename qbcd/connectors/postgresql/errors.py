@@ -91,6 +91,7 @@ _PASSING = ("08", "25", "28", "3D", "40", "53", "54", "55P03", "57", "58", "F0",
 # Messages whose SQLSTATE has other meanings too.
 _SPECIAL: tuple[tuple[str, Maker], ...] = (
     (r"unsupported startup parameter", pooled),
+    (r"timeout expired|Connection attempt timed out", no_session),
     (r"row-level security policy", _row_security),
     (r"invalid snapshot identifier|could not import the requested snapshot|snapshot \".*\" does not exist", _snapshot),
     (r"conflict with recovery", _standby),
@@ -106,7 +107,6 @@ _WORDS: tuple[tuple[str, Maker], ...] = (
     (r"canceling statement due to (statement timeout|user request)", timed_out),
     (r"canceling statement due to lock timeout|deadlock detected|could not serialize access", locked),
     (r"No space left on device", full),
-    (r"timeout expired|Connection attempt timed out", no_session),
     (r"connection|could not translate host name|timeout expired|timed out|SSL|certificate", unreachable),
 )
 

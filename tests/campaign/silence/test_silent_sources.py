@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from sqlalchemy.engine import make_url
 
 from qbcd import hooks
 from qbcd.errors import QbcdError, SourceSilent, SparkFailed
+from qbcd.spark import time_limit
 from qbcd.spark.time_limit import limit_calls
 from tests.support.places import Place, over
 from tests.support.project import opened, poll
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.campaign
 
 LIMIT = 1  # seconds of each limit
+SPARK_LIMIT = 8  # seconds of a call of Java; a healthy one takes less on busy cores
 MARGIN = 0.5  # seconds in which two busy cores run what is left of a failing poll
 SPARK_MARGIN = 2.0  # the same where Spark must give up a job
 CONTROL, READERS = 60, 40  # faults of each kind on each database: on sessions of the driver, and on those of Spark
@@ -51,14 +53,13 @@ class Faults:
         self.lines: list[str] = []
         self.bytes = 2_000  # from the server during a healthy poll
 
-    def strike(self, work: Callable[[], object], *, connect: bool = True) -> QbcdError | None:
-        """Let the source fall silent during `work`; return the error of `work`.
+    def strike(self, work: Callable[[], object], points: Sequence[str] = POINTS) -> QbcdError | None:
+        """Let the source fall silent during `work`, often at one of `points`; return the error of `work`.
 
-        A fault that `work` does not meet is not counted.
+        A fault is not counted if `work` needs nothing more from the source.
         """
-        kinds = ["connect"] * connect + ["hook", "hook", "hook", "bytes", "bytes"]
-        how = self.random.choice(kinds)
-        point = self.random.choice(POINTS)
+        how = self.random.choice(["connect", "hook", "hook", "hook", "bytes", "bytes"])
+        point = self.random.choice(points)
         began: list[float] = []
         error: QbcdError | None = None
         with self._falling(how, point, began):
@@ -67,9 +68,8 @@ class Faults:
             except QbcdError as failure:
                 error = failure
             ended = time.monotonic()
-            met = self.proxy.struck.is_set()
-        if met:
-            spent = ended - max(began[0], self.proxy.struck_at)
+        if began and self.proxy.struck_at >= began[0] and (error or ended - self.proxy.struck_at > LIMIT / 2):
+            spent = ended - self.proxy.struck_at
             self.spent.append(spent)
             self.lines.append(f"{how} {point if how == 'hook' else ''} {spent:.2f} s: {error}")
             assert spent < self.most, self.lines[-1]
@@ -133,37 +133,43 @@ def test_sessions_of_the_driver(fault: Fault, block: int, place: Place, workspac
         faults.report()
 
 
-@pytest.fixture
-def impatient(spark: SparkSession) -> Iterator[SparkSession]:
-    """Yield the run's session, whose actions are limited as those of a session that qbcd starts."""
-    gateway: Any = spark.sparkContext._gateway
-    limit_calls(gateway, 3 * LIMIT)
+@contextmanager
+def impatient(spark: SparkSession, proxy: Proxy) -> Iterator[None]:
+    """In the block, limit the calls of the run's Java as those of a Java that qbcd starts.
+
+    Where that Java would be killed, its connections end.
+    """
+    lift = limit_calls(spark.sparkContext._gateway, SPARK_LIMIT, proxy.heal)
     try:
-        yield spark
+        yield
     finally:
-        gateway._gateway_client.send_command = gateway._gateway_client.send_command.send
+        lift()
 
 
 @over("fault, block", [(fault, block) for fault in FAULTS for block in range(READERS // BLOCK)])
-def test_sessions_of_spark(fault: Fault, block: int, place: Place, workspace: Path, impatient: SparkSession) -> None:
-    slow = fault == "throttled"  # bytes come, so that only the limit of Spark's call ends it
+def test_sessions_of_spark(
+    fault: Fault, block: int, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time_limit, "GRACE", LIMIT)
+    # A throttled connection is not silent, so that only the limit of Spark's calls ends it.
+    most = (SPARK_LIMIT + LIMIT if fault == "throttled" else LIMIT) * 1.1 + SPARK_MARGIN
     with (
         proxy_to(place) as proxy,
-        Scene(place.url, workspace, "id_rcs", impatient, source_url=behind(place, proxy)) as scene,
+        Scene(place.url, workspace, "id_rcs", spark, source_url=behind(place, proxy)) as scene,
     ):
         scene.data["sources"]["shop"]["socket_timeout"] = f"{LIMIT}s"
         scene.project.close()
-        scene.project = opened(scene.data, workspace, impatient)
+        scene.project = opened(scene.data, workspace, spark)
         scene.begin()
-        limit = 3 * LIMIT if slow else LIMIT
-        faults = Faults(proxy, fault, f"{place.kind} {fault} {block}", limit * 1.1 + SPARK_MARGIN)
+        faults = Faults(proxy, fault, f"{place.kind} {fault} {block}", most)
         number = 0
         while len(faults.spent) < BLOCK:
             number += 1
             assert number < 10 * BLOCK, "polls do not meet the fault"
             scene.change()
             before = proxy.received
-            error = faults.strike(scene.poll, connect=number % 4 == 0)
+            with impatient(spark, proxy):
+                error = faults.strike(scene.poll, ("after_checksums", "after_snapshot"))
             assert error is None or isinstance(error, (SourceSilent, SparkFailed)), repr(error)
             scene.poll()
             faults.bytes = max(faults.bytes, proxy.received - before)
