@@ -107,7 +107,7 @@ def test_a_silent_state_database(place: Place, workspace: Path) -> None:
     with proxy_to(place) as proxy:
         state = {"url": place.url, "state": behind(place, proxy), "state_timeout": f"{LIMIT:g}s"}
         with polled(place, workspace, proxy, **state) as project:
-            words = "the state database .* (no answer for 1 s .state_timeout|timeout expired|no session after 1 s)"
+            words = "the state database .*(no answer for 1 s .state_timeout|timeout expired|no session after 1 s)"
             with silenced("after_lease", proxy, "black_hole") as began, pytest.raises(SourceError, match=words):
                 poll(project, "s")
             # A session of the pool is silent, then a new one; the history of polls waits in the same way.
