@@ -71,6 +71,10 @@ class SourceError(QbcdError):
     """The source could not be reached or a statement on it failed (exit code 1)."""
 
 
+class SourceSilent(SourceError):
+    """The source did not answer in time, or gave no session in time (exit code 1)."""
+
+
 class SparkFailed(QbcdError):
     """Spark could not finish a step; the cause is not the source (exit code 1)."""
 

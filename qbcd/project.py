@@ -57,6 +57,7 @@ class Assembly:
         self.stopping: Callable[[], bool] = lambda: False  # checked between the steps of a long poll
         drivers = sorted({wanted.driver.driver_class for wanted in self.drivers()})
         self._spark = SparkProvider(config.spark, self._jars, drivers, spark, self.masking.foreign)
+        self._spark.timeout = config.spark.timeout.total_seconds()
         self._spark.starting = self._starting_spark
         self._step = ("", "")  # the last report
 
@@ -91,7 +92,12 @@ class Assembly:
         """The project's state database, created on first use."""
         self.refuse_closed()
         with self._placed("state"):
-            return ProjectState(self.config.state_url(), masking=self.masking)
+            return self._open_state(create=True)
+
+    def _open_state(self, *, create: bool) -> ProjectState:
+        limit = self.config.state_timeout
+        seconds = None if limit is None else limit.total_seconds()
+        return ProjectState(self.config.state_url(), create=create, masking=self.masking, timeout=seconds)
 
     @property
     def spark(self) -> SparkProvider:
@@ -119,6 +125,7 @@ class Assembly:
                 fetchsize=config.jdbc.fetchsize,
                 properties=config.jdbc.properties,
                 statement_timeout=int(config.statement_timeout.total_seconds()),
+                socket_timeout=int(config.socket_timeout.total_seconds()) if config.socket_timeout else None,
             ),
             place=self.config.where("sources", name),
         )
@@ -245,7 +252,7 @@ class Assembly:
             return
         try:
             with self._placed("state"):
-                self.__dict__["state"] = ProjectState(self.config.state_url(), create=False, masking=self.masking)
+                self.__dict__["state"] = self._open_state(create=False)
         except StateMissing:
             with tempfile.TemporaryDirectory(prefix="qbcd-") as folder:
                 empty = self.__dict__["state"] = ProjectState(f"sqlite:///{folder}/state.db")

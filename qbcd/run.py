@@ -20,7 +20,7 @@ from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.drift import check_requested
 from qbcd.delivery import deliver, enroll, pending, removed_sinks
 from qbcd.error_messages import one_message
-from qbcd.errors import QbcdError, Refused, SchemaChanged, SinkConflict
+from qbcd.errors import QbcdError, Refused, SchemaChanged, SinkConflict, SourceSilent
 from qbcd.model import StreamPlan
 from qbcd.planning import option_place, plan_of
 from qbcd.sites import (
@@ -75,6 +75,8 @@ def _tidy(stream: Stream, plan: StreamPlan, held: LeasedStream, report: Report) 
         raise
     except QbcdError as error:
         log.debug("stream %s: compaction failed", stream.name, exc_info=True)
+        if isinstance(error, SourceSilent):
+            stream.site.context.abandon(held.keeper, error)
         error.stream = ""  # the report names it
         report.warnings.append(f"compaction failed and is retried after the next poll: {error}")
 

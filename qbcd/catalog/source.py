@@ -8,23 +8,29 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, event
 from sqlalchemy.engine import URL, Connection, CursorResult, Engine, Row
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool, QueuePool
 
+from qbcd import waits
 from qbcd.config.masking import Masking
 from qbcd.connectors.base import Connector
+from qbcd.connectors.error_templates import pooled
+from qbcd.connectors.limited_drivers import WaitLimit, limit_waits, open_another, silence_below
 from qbcd.connectors.queries import SupportsIncrementalQueries
 from qbcd.connectors.sessions import SupportsSessionPool, SupportsSnapshots
-from qbcd.errors import QbcdError, SourceError
+from qbcd.errors import QbcdError, SourceError, SourceSilent
 from qbcd.model import Statement
 
+MARGIN = 30  # seconds after the server's time limit in which its error must arrive
+UNLIMITED = 86_400  # seconds of the longest wait for a statement that the server does not limit
 _POOL: Mapping[str, Any] = {"poolclass": QueuePool, "pool_size": 2, "max_overflow": -1}
 
 
@@ -85,11 +91,20 @@ class SessionOptions:
         fetchsize: Rows that a JDBC reader requests at a time.
         properties: The user's JDBC properties.
         statement_timeout: Seconds after which the source cancels a statement, 0 for never.
+        socket_timeout: Seconds after which a connection on which no answer comes is closed; None for the default.
     """
 
     fetchsize: int = 10_000
     properties: Mapping[str, str] = field(default_factory=dict)
     statement_timeout: int = 0
+    socket_timeout: int | None = None
+
+    @property
+    def longest_wait(self) -> int:
+        """Seconds of the longest wait for an answer: a little longer than the server's own limit."""
+        if self.socket_timeout is not None:
+            return self.socket_timeout
+        return self.statement_timeout + MARGIN if self.statement_timeout else UNLIMITED
 
 
 @dataclass
@@ -147,6 +162,7 @@ class Source:
         self._place = place
         self.masking = Masking.of_url(url, name, schema)
         self._engines: dict[tuple[str, bool, bool], Engine] = {}  # by (stream, read-only, pooled)
+        self._proven = False  # the sessions are not shared with other clients
         self._pooling: set[str] = set()
         self._lock = threading.Lock()
         self._thread = threading.local()
@@ -239,16 +255,27 @@ class Source:
         """
         with self._located():
             jdbc_url = self.connector.sessions.jdbc_url(
-                self._url, self._options.properties, stream=stream, statement_timeout=self._options.statement_timeout
+                self._url,
+                {**self.connector.driver.limits(self._options.longest_wait), **self._options.properties},
+                stream=stream,
+                statement_timeout=self._options.statement_timeout,
             )
             return jdbc_url, self.connector.sessions.jdbc_options(self._url, fetchsize=self._options.fetchsize)
 
     def explain(self, error: BaseException, stream: str) -> QbcdError:
         """Return qbcd's error for an error of this source's driver."""
+        if (silence := silence_below(error)) is not None:
+            reason = str(silence) or f"no answer for {self._options.longest_wait} s (socket_timeout)"
+            remedy = "find out what holds up server or network; if statements need longer, raise `socket_timeout`"
+            return SourceSilent(f"source {self.label}: {reason}", remedy=remedy, stream=stream)
         explained = self.connector.errors.explain_error(
             error, stream=stream, source=self.label, masked=self.masking.foreign
         )
         return self._place_in(explained)
+
+    def interrupt(self, stream: str, reason: str) -> None:
+        """End all waits of the stream's sessions now: their sockets are shut down, and they fail with `reason`."""
+        waits.interrupt((self, stream), reason)
 
     def close(self) -> None:
         """Close SQLAlchemy's engines; the source can be used again."""
@@ -281,6 +308,8 @@ class Source:
                     raise
                 except Exception as error:
                     failed = error
+                    if isinstance(error, SourceSilent):
+                        connection.invalidate()  # a rollback would wait again; the server does it by itself
                     raise
                 connection.commit()
         except SQLAlchemyError as error:
@@ -326,9 +355,38 @@ class Source:
             **(_POOL if kept else {"poolclass": NullPool}),
             **self.connector.sessions.engine_options(read_only=read_only),
         )
+        limit = WaitLimit(self._options.longest_wait, "socket_timeout", owner=(self, stream))
+        limit_waits(engine, limit)
+
+        def prove(connection: Any, _record: object) -> None:
+            another = partial(open_another, engine, limit, arguments)
+            self._refuse_shared(connection, another, stream, read_only)
+
+        # before SQLAlchemy's own first statements, and before any pin
+        event.listen(engine, "connect", prove, insert=True)
         if kept:
             self.connector.require(SupportsSessionPool).keep_sessions(engine)
         return engine
+
+    def _refuse_shared(self, connection: Any, another: Callable[[], Any], stream: str, read_only: bool) -> None:
+        """Refuse the source, at its first session, if a pooler lends its sessions to other clients.
+
+        Raises:
+            Refused: It does.
+        """
+        if self._proven:
+            return
+        timeout = self._options.statement_timeout
+        try:
+            sign = self.connector.sessions.shared_by(
+                connection, another, read_only=read_only, statement_timeout=timeout
+            )
+            if sign:
+                raise pooled(sign, stream, self.label)
+        except BaseException:
+            connection.close()
+            raise
+        self._proven = True
 
     @contextmanager
     def _located(self) -> Iterator[None]:

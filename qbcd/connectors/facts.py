@@ -31,6 +31,7 @@ class JdbcDriver:
         jar_names: Glob patterns of jar file names, best first.
         debian: Debian's package that installs the jar under /usr/share/java.
         safe_from: First release without known vulnerabilities in each release line; older jars are skipped.
+        timeout_second: One second in the units of its property `socketTimeout`; 0 if it has none.
     """
 
     driver_class: str
@@ -38,6 +39,11 @@ class JdbcDriver:
     jar_names: tuple[str, ...]
     debian: str
     safe_from: tuple[str, ...] = ()
+    timeout_second: int = 0
+
+    def limits(self, seconds: int) -> dict[str, str]:
+        """Return properties that limit each wait for the server to `seconds`."""
+        return {"socketTimeout": str(seconds * self.timeout_second)} if self.timeout_second else {}
 
     def options(self, url: URL, fetchsize: int) -> dict[str, str]:
         """Return driver, user, password and fetch size of a Spark JDBC read.

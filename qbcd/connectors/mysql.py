@@ -20,6 +20,7 @@ class MySQL(MySQLFamily):
             jar_names=("mysql-connector-j-*.jar",),
             debian="",
             safe_from=("8.0.33",),
+            timeout_second=1000,
         ),
     )
     sqlalchemy_driver = "mysql+pymysql"

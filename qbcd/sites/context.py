@@ -17,15 +17,16 @@ from typing import Any, ClassVar
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
-from qbcd import hooks
+from qbcd import hooks, waits
 from qbcd.catalog.drift import fixed_at_prepare
 from qbcd.catalog.source import Source
-from qbcd.errors import LeaseHeld, MissingPrivilege, Refused, SchemaChanged, StateConflict
+from qbcd.errors import LeaseHeld, MissingPrivilege, Refused, SchemaChanged, SourceSilent, StateConflict
 from qbcd.model import BatchHeader
 from qbcd.model.checkpoint import Checkpoint
 from qbcd.sites.refusals import not_prepared
 from qbcd.sites.values import LeasedStream, Settings
 from qbcd.spark.provider import SparkProvider
+from qbcd.spark.time_limit import owner_of_calls
 from qbcd.state import Acknowledged, LeaseKeeper, ProjectState, Signs, StreamRow, StreamStore, refuse_if_alive
 
 LEASE_SECONDS = 60.0
@@ -103,14 +104,15 @@ class StreamContext(ABC):
             Refused: The stream was never prepared.
         """
         admit = partial(self._admit, register=register, reset=reset, take_over=take_over)
+        lease = LeaseKeeper(self.store, self.stream, self.writing, ttl=LEASE_SECONDS, admit=admit)
+        lease.on_lost = partial(self._end_waits, owner_of_calls())
         with ExitStack() as held:
             try:
-                keeper = held.enter_context(
-                    LeaseKeeper(self.store, self.stream, self.writing, ttl=LEASE_SECONDS, admit=admit)
-                )
+                keeper = held.enter_context(lease)
             except _NotHere:  # not before the transaction has ended: it may lock the store of all streams
                 refuse_prepared_elsewhere(self)
                 raise not_prepared(self.stream) from None
+            held.enter_context(self._abandoned_in_silence(lease))
             hooks.reach("after_lease")
             acks: Mapping[str, Acknowledged] = {} if reset else self.project.acknowledged(self.stream)
             with self.reading() as conn:
@@ -126,6 +128,26 @@ class StreamContext(ABC):
             if not reset:
                 self.project.check_acks(self.stream, row, batches)
             yield LeasedStream(row, keeper)
+
+    @contextmanager
+    def _abandoned_in_silence(self, lease: LeaseKeeper) -> Iterator[None]:
+        """Abandon a lease that is in a source that does not answer."""
+        try:
+            yield
+        except SourceSilent as error:
+            self.abandon(lease, error)
+            raise
+
+    def abandon(self, lease: LeaseKeeper, silence: SourceSilent) -> None:
+        """Leave the lease to its end if the source keeps it: it would not answer to the release either."""
+        if self.kind == "database":
+            lease.abandon()
+            self.source.interrupt(self.stream, silence.what)
+
+    def _end_waits(self, caller: object, reason: str) -> None:
+        """End the waits of a poll that can commit nothing any more: for the source, and for Java by its thread."""
+        self.source.interrupt(self.stream, reason)
+        waits.interrupt(caller, reason)
 
     def _admit(self, conn: Connection, *, register: bool, reset: bool, take_over: Signs | None) -> None:
         """Check, before the lease is taken, that the store is this project's and has the stream."""

@@ -29,6 +29,7 @@ from qbcd.spark.session import (
     running_session,
     sibling,
 )
+from qbcd.spark.time_limit import UNLIMITED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,6 +83,7 @@ class SparkProvider:
 
     Attributes:
         starting: Returns a context for the start of a session, which takes seconds.
+        timeout: Longest call of a Java that this provider starts, in seconds.
     """
 
     def __init__(
@@ -104,6 +106,7 @@ class SparkProvider:
         self._turn = threading.Lock()
         self._mine = _OfThread()
         self.starting: Callable[[], AbstractContextManager[None]] = nullcontext
+        self.timeout = UNLIMITED
 
     @property
     def local_folder(self) -> str:
@@ -179,7 +182,11 @@ class SparkProvider:
                 if self._session is None:
                     with self.starting():
                         self._session = create_session(
-                            self._settings, self._drivers(), cache=user_cache(), masked=self._masked
+                            self._settings,
+                            self._drivers(),
+                            cache=user_cache(),
+                            masked=self._masked,
+                            timeout=self.timeout,
                         )
                     self._ours = True
             self._mine.uses += 1

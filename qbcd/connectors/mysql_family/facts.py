@@ -72,6 +72,7 @@ class FamilyFacts(DatabaseFacts, ABC):
         jar_names=("mariadb-java-client-3.*.jar", "mariadb-java-client-2.7.*.jar", "mariadb-java-client*.jar"),
         debian="libmariadb-java",
         safe_from=("2.7.6", "3.0.3"),
+        timeout_second=1000,
     )
     encoder_version = 1
     identifier_limit = 64

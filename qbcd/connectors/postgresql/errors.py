@@ -17,6 +17,8 @@ from qbcd.connectors.error_templates import (
     full,
     locked,
     no_database,
+    no_session,
+    pooled,
     read_only,
     schema,
     timed_out,
@@ -88,6 +90,8 @@ _STATE_CLASSES: Mapping[str, Maker] = {"28": _login, "08": unreachable, "57P": u
 _PASSING = ("08", "25", "28", "3D", "40", "53", "54", "55P03", "57", "58", "F0", "XX")
 # Messages whose SQLSTATE has other meanings too.
 _SPECIAL: tuple[tuple[str, Maker], ...] = (
+    (r"unsupported startup parameter", pooled),
+    (r"timeout expired|Connection attempt timed out", no_session),
     (r"row-level security policy", _row_security),
     (r"invalid snapshot identifier|could not import the requested snapshot|snapshot \".*\" does not exist", _snapshot),
     (r"conflict with recovery", _standby),
