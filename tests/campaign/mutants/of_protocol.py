@@ -242,6 +242,14 @@ FILES = (
         ("tests/integration/lake/test_layers.py::test_the_latest_version_of_each_row_counts",),
     ),
     Mutant(
+        "folded-wrongly",
+        "A segment includes a batch only if all changes of its ranges are in it (rule 11).",
+        f"{LAKE}replica/replica.py",
+        "if new.alone and s.folded_through == last else s",
+        "if s.folded_through == last else s",
+        ("tests/integration/lake/test_segment_reuse.py::test_parts_of_a_range_next_to_one_with_a_batch",),
+    ),
+    Mutant(
         "split-from-two-states",
         "Parts of an outgrown range have counts and checksums of the rows that were read, not estimates.",
         f"{LAKE}fetch/whole_ranges.py",
@@ -324,14 +332,6 @@ GUARDS = (
         "QBCD_FLAGGED({{ flag | lit }}, t.{{ flag | ident }}) AND ",
         "",
         ("tests/faults/test_protocol_purge.py::test_a_row_that_was_revived_under_its_old_timestamp_is_not_purged",),
-    ),
-    Mutant(
-        "purged-under-another-timestamp",
-        "A listed row that was written since is not purged.",
-        f"{SQL}purge_rows.sql.j2",
-        "t.{{ mark | ident }} = r.{{ mark_column | ident }}",
-        "r.{{ mark_column | ident }} IS NOT NULL",
-        ("tests/faults/test_protocol_purge.py::test_a_row_that_was_revived_is_not_purged",),
     ),
     Mutant(
         "open-batch-sealed-twice",

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[3]
 COPIED = ("qbcd", "tests", "docs", "examples", "docker", "tools", "pyproject.toml", "Makefile", "README.md")
 SKIPPED = shutil.ignore_patterns("__pycache__", "*.egg-info", ".pytest_cache", ".hypothesis")
 LONGEST = 600.0  # seconds of a killer on a busy machine; beyond it the run hangs
-OF_PYTEST = ("PYTEST_", "PYSPARK_", "COV_")  # variables of the run around it
+OF_PYTEST = ("PYTEST_", "PYSPARK_GATEWAY_", "COV_")  # variables of the run around it
 FAILED, INVALID = 1, "SyntaxError|IndentationError|ImportError|ModuleNotFoundError|NameError|UnboundLocalError"
 _LINE = re.compile(r"^(PASSED|FAILED|SKIPPED|ERROR)\s+(.*)$", re.MULTILINE)
 
