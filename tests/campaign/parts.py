@@ -7,6 +7,7 @@ from __future__ import annotations
 
 PARTS: dict[str, tuple[str, ...]] = {
     "upgrade": ("tests/campaign/upgrade/",),
+    "mutants": ("tests/campaign/mutants/",),
     "kill": ("tests/faults/test_kill.py", "tests/faults/test_query_delta_kill.py", "tests/faults/test_spark_dies.py"),
     "kill_database": ("tests/faults/test_kill_in_database.py",),
     "kill_lake": ("tests/faults/test_kill_in_lake.py", "tests/campaign/kill/"),

@@ -14,9 +14,10 @@ from sqlalchemy.engine import make_url
 
 from qbcd import job
 from qbcd.catalog.source import Source
+from qbcd.config.masking import Masking
 from qbcd.connectors import connector_for
-from qbcd.errors import DeliveryError, GuardTripped, LeaseHeld, QbcdError, SourceError
-from qbcd.job import JobEvents, Outcome
+from qbcd.errors import ConfigError, DeliveryError, GuardTripped, LeaseHeld, QbcdError, SourceError
+from qbcd.job import JobEvents, JobReport, Outcome
 from qbcd.sites import Settings
 from qbcd.state import Run
 from qbcd.stream import Report, Stream
@@ -157,3 +158,17 @@ def test_a_lifted_guard_holds_for_the_first_poll_that_completes(
 
     polled(monkeypatch, poll, 4, stream("a", History(), accept_deletes=True, accept_source=True))
     assert seen == [(True, True), (True, True), (True, True), (False, False)]
+
+
+@pytest.mark.parametrize(
+    ("errors", "code"),
+    [
+        ([], 0),
+        ([ConfigError("a")], 2),
+        ([ConfigError("a"), SourceError("down")], 1),
+        ([SourceError("down"), GuardTripped("too many deletes"), ConfigError("a")], 3),
+    ],
+)
+def test_the_exit_code_of_a_job_is_the_worst(errors: list[QbcdError], code: int) -> None:
+    outcomes = [Outcome("ok", Report("ok")), *(Outcome("s", error=error) for error in errors)]
+    assert JobReport(outcomes).exit_code == code

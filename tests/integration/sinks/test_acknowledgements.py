@@ -187,9 +187,10 @@ def test_a_sink_that_is_put_back_gets_what_it_missed(shop: Shop) -> None:
         changed(shop, project)
     with shop.open("a") as project:
         changed(shop, project)
+        changed(shop, project)
     with shop.open("a", "b") as project:
         changed(shop, project)
-        assert (shop.a.seen, shop.b.seen) == ([1, 2, 3], [1, 2, 3])
+        assert (shop.a.seen, shop.b.seen) == ([1, 2, 3, 4], [1, 2, 3, 4])
 
 
 @pytest.mark.parametrize("described", [True, False])
