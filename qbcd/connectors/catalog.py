@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sqlalchemy.engine import Connection
 
-from qbcd.connectors.facts import Collaborator, Index, Privileges
+from qbcd.connectors.facts import Collaborator, Index, Part, Privileges
 from qbcd.model import Column, ServerIdentity, Table, Travel
 
 
@@ -53,6 +53,10 @@ class Catalog(Collaborator, ABC):
             Default: a relation of another name may be a view.
         """
         return {one: "same" if one == f"{table.schema}.{table.name}" else "through" for one in relations}
+
+    def filled_parts(self, conn: Connection, table: Table, parts: Sequence[str]) -> list[Part]:
+        """Return those of `parts`, some of `table.parts`, that have rows or may have some."""
+        return []
 
     # -- types -------------------------------------------------------------------------------------------------------
     def override_travel(self, column: Column, kind: str) -> Column:

@@ -155,6 +155,7 @@ SELECT t.schema, t.name, t.kind, t.row_security, t.heap AND NOT t.has_children A
        (SELECT jsonb_agg(to_jsonb(k) ORDER BY k.is_primary DESC, k.place) FROM ({_KEYS}) AS k
         WHERE NOT t.loose) AS keys,
        (SELECT to_jsonb(s) FROM ({_SIZE}) AS s) AS size, EXISTS ({view_dependencies.REMOTE}) AS remote,
+       ({view_dependencies.PARTS}) AS parts,
        CASE WHEN t.kind = 'v' THEN ({view_dependencies.MADE}) ELSE '' END AS made
 FROM t
 """
@@ -299,6 +300,7 @@ def _table(row: Mapping[str, Any]) -> Table:
         numbers=tuple(r["number"] for r in described),
         remote=bool(row["remote"]),
         made=row["made"],
+        parts=tuple(sorted(row["parts"] or ())),
         paged=bool(row["paged"]),
     )
 
@@ -311,6 +313,7 @@ class PostgresCatalog(Catalog):
     privileges = staticmethod(privileges)
     server_identity = staticmethod(server_identity)
     kin = staticmethod(view_dependencies.kin)
+    filled_parts = staticmethod(view_dependencies.filled_parts)
     type_problem = staticmethod(types.type_problem)
     key_problem = staticmethod(types.key_problem)
 
