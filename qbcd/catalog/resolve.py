@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,7 +133,9 @@ def _table(config: StreamConfig, source: Source, session: Session, frozen: Froze
 def _key(config: StreamConfig, source: Source, table: Table, frozen: Frozen | None) -> list[Column]:
     if config.key == ():
         return []
-    names = list(frozen.key if frozen else config.key or table.primary_key)
+    unique = _unique_keys(source, table)
+    only = unique[0] if len(unique) == 1 else ()
+    names = list(frozen.key if frozen else config.key or table.primary_key or only)
     if not names and table.one_row:
         return []
     if not names and table.query:
@@ -144,11 +146,15 @@ def _key(config: StreamConfig, source: Source, table: Table, frozen: Frozen | No
             remedy="name them:  key: [col, ..]; each poll then counts duplicates",
         )
     if not names:
+        several = f", and {len(unique)} unique keys" if unique else ""
+        listed = " or ".join(f"key: [{', '.join(one)}]" for one in unique)
         raise UnsafeKey(
-            f"{table.schema}.{table.name} has no primary key",
+            f"{table.schema}.{table.name} has no primary key{several}",
             stream=config.name,
             where=config.place("key"),
-            remedy="name the columns that identify a row:  key: [col, ..]; or key: none, with id_rcs",
+            remedy=f"choose one:  {listed}"
+            if unique
+            else "name the columns that identify a row:  key: [col, ..]; or key: none, with id_rcs",
         )
     key = [_column(config, table, name, "key") for name in names]
     for column in key:
@@ -161,6 +167,15 @@ def _key(config: StreamConfig, source: Source, table: Table, frozen: Frozen | No
                 remedy="choose other key columns",
             )
     return key
+
+
+def _unique_keys(source: Source, table: Table) -> list[tuple[str, ...]]:
+    """Return the unique keys of a stored table that can identify rows, without those that contain another one."""
+    if table.query:
+        return []
+    able = {c.name for c in table.columns if not source.connector.catalog.key_problem(c)}
+    found = list({frozenset(key): key for key in table.unique_keys if set(key) <= able}.values())
+    return [key for key in found if not any(set(other) < set(key) for other in found)]
 
 
 def _check_excluded(config: StreamConfig, key: list[Column]) -> None:
@@ -200,13 +215,19 @@ def _table_warnings(config: StreamConfig, table: Table, frozen: Frozen, chosen: 
         for c in ([] if config.columns else table.columns)
         if c.name not in known
     ]
-    if config.key is None and set(table.primary_key) != set(frozen.key):
-        now = f"({', '.join(table.primary_key)})" if table.primary_key else "dropped"
-        warnings.append(
-            f"the primary key of {name} is {now} now; the stream keeps its key ({', '.join(frozen.key)}) "
-            f"(qbcd reset {config.name} and prepare to change it)"
-        )
-    return warnings
+    return [*warnings, *_key_warning(config, table, frozen)]
+
+
+def _key_warning(config: StreamConfig, table: Table, frozen: Frozen) -> Iterator[str]:
+    """Yield a warning if another key than that of `prepare` would be chosen now."""
+    kept, primary = ", ".join(frozen.key), table.primary_key
+    unique = any(set(key) == set(frozen.key) for key in table.unique_keys)
+    if config.key is not None or set(primary) == set(frozen.key) or (unique and not primary):
+        return
+    what = f"the primary key of {table.label} is ({', '.join(primary)}) now; the stream keeps its key ({kept})"
+    if not primary:
+        what = f"the primary or unique key ({kept}) of {table.label} was dropped; the stream keeps it"
+    yield f"{what} (qbcd reset {config.name} and prepare to change it)"
 
 
 def _column(config: StreamConfig, table: Table, name: str, key_path: str) -> Column:
