@@ -112,7 +112,7 @@ class SupportsIndexes(ABC):
     def indexes(self, conn: Connection, table: Table) -> list[Index]:
         """Return the usable indexes of `table`.
 
-        A view has none. A partitioned table has those of the whole table.
+        A view has none. A partitioned table has those of the whole table, and those that each partition has.
         """
 
     @abstractmethod
