@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from qbcd.catalog.query_table import check_limit, probe_query, remarks_on, remarks_on_views
 from qbcd.catalog.source import Session, Source
@@ -306,12 +306,27 @@ def _check_rights(config: StreamConfig, source: Source, session: Session, table:
             remedy=problem[1],
         )
     if table.row_security:
-        raise Refused(
-            f"row-level security hides rows of {name} from role {rights.role}; hidden rows would look like deletes",
-            stream=config.name,
-            where=config.place(config.subject),
-            remedy=f"use a role with BYPASSRLS, or capture a view that shows what {rights.role} may see",
+        _refuse_row_security(config, source, session, table, rights.role)
+
+
+def _refuse_row_security(config: StreamConfig, source: Source, session: Session, table: Table, role: str) -> NoReturn:
+    """Refuse a table whose policies apply to the role, also if they show all rows now.
+
+    Sessions read with `row_security = off`, under which the server refuses such a table: a policy that is added or
+    changed later, or a role that is granted, could hide rows at any moment (docs/internals/sessions.md).
+    """
+    name, shown = f"{table.schema}.{table.name}", source.connector.catalog.open_policies(session.connection, table)
+    what = f"row-level security hides rows of {name} from role {role}; hidden rows would look like deletes"
+    remedy = f"use a role with BYPASSRLS, or capture a view that shows what {role} may see"
+    if shown:
+        what = (
+            f"row-level security of {name} applies to role {role}: policy {shown[0]} shows all rows now, but a later "
+            "policy could hide some, and hidden rows would look like deletes"
         )
+        remedy = (
+            f"ALTER ROLE {source.connector.quote(role)} BYPASSRLS, or capture a view whose owner is not subject to it"
+        )
+    raise Refused(what, stream=config.name, where=config.place(config.subject), remedy=remedy)
 
 
 def _suggestion(name: str, known: Iterable[str]) -> str:

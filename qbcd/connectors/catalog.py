@@ -44,6 +44,10 @@ class Catalog(Collaborator, ABC):
     def privileges(self, conn: Connection, table: Table, columns: Sequence[str], schema: str) -> Privileges:
         """Return the role's rights on `columns` of `table` and on qbcd's own `schema`."""
 
+    def open_policies(self, conn: Connection, table: Table) -> list[str]:
+        """Return the policies of row-level security that show the role all rows now; none if they may hide some."""
+        return []
+
     def kin(self, conn: Connection, table: Table, relations: Sequence[str]) -> dict[str, str]:
         """Return how each of `relations` (``schema.name``) contains rows of `table`.
 

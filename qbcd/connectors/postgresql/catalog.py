@@ -193,6 +193,18 @@ SELECT current_user::text AS role, has_database_privilege(current_database(), 'C
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %(schema)s AND c.relname = %(name)s
 """
 
+# Permissive policies that apply to the role and show every row, unless a restrictive one may hide some.
+_OPEN_POLICIES = """
+WITH applying AS (
+  SELECT p.polname AS name, p.polpermissive AS permissive, pg_get_expr(p.polqual, p.polrelid) = 'true' AS open
+  FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+  WHERE n.nspname = %(schema)s AND c.relname = %(name)s AND p.polcmd IN ('*', 'r')
+    AND EXISTS (SELECT FROM unnest(p.polroles) AS r(oid) WHERE r.oid = 0 OR pg_has_role(r.oid, 'USAGE'))
+)
+SELECT name FROM applying WHERE permissive AND open
+  AND NOT EXISTS (SELECT FROM applying a WHERE NOT a.permissive AND a.open IS NOT TRUE) ORDER BY name
+"""
+
 # The version of the root ICU collation changes with each ICU; that of C library collations changes with the library.
 _SERVER = """
 SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int / 10000 AS major,
@@ -321,6 +333,10 @@ class PostgresCatalog(Catalog):
         schemas = [schema] if schema else default_schemas(conn)
         found = [r for r in rows_of(conn, _OTHER, {"schemas": schemas, "name": name}) if r["kind"] in _OTHERS]
         return (_OTHERS[found[0]["kind"]], str(found[0]["table"] or "")) if found else ("", "")
+
+    def open_policies(self, conn: Connection, table: Table) -> list[str]:
+        named = {"schema": table.schema, "name": table.name}
+        return [str(r["name"]) for r in rows_of(conn, _OPEN_POLICIES, named)]
 
     def clock_ms(self, conn: Connection) -> int:
         sql = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
