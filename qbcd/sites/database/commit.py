@@ -296,4 +296,6 @@ def _next_checkpoint(
 
 def checkpoint_entries(poll: DatabasePoll, server: ServerIdentity, rows: int) -> dict[str, Any]:
     """Return the entries that every stream has; `rows` is the size of the replica."""
-    return checkpoint_of(poll, server, poll.context.source.connector.encoder_version, rows)
+    shared = checkpoint_of(poll, server, poll.context.source.connector.encoder_version, rows)
+    chosen = poll.strategy.frozen_options()
+    return {**shared, Entry.FROZEN_OPTIONS: chosen} if chosen else shared
