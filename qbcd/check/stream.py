@@ -136,6 +136,9 @@ def _key(stream: Stream, session: Session, plan: StreamPlan) -> str:
     if not plan.key:
         return "(), since the query gives one row at most"
     named = ", ".join(c.name for c in plan.key)
+    table = plan.table
+    if plan.key_is_proven and not (table.query or table.primary_key or stream.config.key):
+        return f"({named}), the only unique key without NULL; the table has no primary key"
     if plan.key_is_proven:
         return f"({named}), unique by {'the query and the keys of its tables' if plan.table.query else 'the catalog'}"
     found = session.one(stream.site.strategy(plan).key_problems())

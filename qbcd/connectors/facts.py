@@ -149,6 +149,19 @@ class Privileges:
 
 
 @dataclass(frozen=True)
+class Part:
+    """A partition or child of a table that has rows.
+
+    Attributes:
+        label: Its name in messages.
+        table: Schema and name by which the role may read its rows alone; None if it may not.
+    """
+
+    label: str
+    table: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
 class HighWater:
     """The time up to which the source's own timestamps are complete, read before the rows.
 

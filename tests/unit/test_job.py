@@ -14,7 +14,6 @@ from sqlalchemy.engine import make_url
 
 from qbcd import job
 from qbcd.catalog.source import Source
-from qbcd.config.masking import Masking
 from qbcd.connectors import connector_for
 from qbcd.errors import ConfigError, DeliveryError, GuardTripped, LeaseHeld, QbcdError, SourceError
 from qbcd.job import JobEvents, JobReport, Outcome

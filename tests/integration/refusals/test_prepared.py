@@ -137,7 +137,7 @@ def test_a_key_that_lost_its_constraint_is_counted_from_then_on(
         assert outcome.report is not None
         assert outcome.report.header is None
         assert outcome.report.warnings == [
-            "the primary key of public.orders is dropped now; the stream keeps its key (id) "
+            "the primary or unique key (id) of public.orders was dropped; the stream keeps it "
             f"(qbcd reset {stream} and prepare to change it)"
         ]
         do, undo = "INSERT INTO orders VALUES (5, 'XX')", "DELETE FROM orders WHERE region = 'XX'"
