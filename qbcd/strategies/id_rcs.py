@@ -101,8 +101,8 @@ class IdRcsOptions(VisitOptions):
 
     @property
     def compares_digests(self) -> bool:
-        """True with a replica of rows."""
-        return self.replica == "rows"
+        """True: polls compare sums of digests, an audit each row."""
+        return True
 
     def problems(self, use: StrategyUse) -> Iterator[Problem]:
         """Yield a problem if rows without a key have a digest replica, or ranges of keys or pages."""
@@ -209,10 +209,6 @@ class IdRcs(Strategy):
         made.was, made.extra = tuple(was), (*self.extra, ("old_digest", "bigint"))
         return made
 
-    def row_checksums(self) -> IdRcs:
-        """Return the strategy whose checksums are of whole rows, as `verify` compares them."""
-        return self
-
     @property
     def stored_columns(self) -> Sequence[Column]:
         """The captured columns whose values the replica keeps, in addition to the row digest."""
@@ -279,6 +275,11 @@ class IdRcs(Strategy):
         texts = [f"t.qbcd_k{i} AS k{i}" for i in range(len(self.plan.key))]
         select = ["t.qbcd_key_id AS key_id", "t.qbcd_digest AS digest", *texts]
         return self.partitioning.rows(ranges, select, "row_marks", part)
+
+    def row_digests(self, ranges: Sequence[KeyRange], part: Share = WHOLE) -> Statement:
+        """Return the query for rows (range_id, key_id, digest) of `ranges`; also without lookups by key."""
+        select = ["t.qbcd_key_id AS key_id", "t.qbcd_digest AS digest"]
+        return self.partitioning.rows(ranges, select, "row_images", part, typed=False, **self._digests())
 
     def recent_keys(self, ranges: Sequence[KeyRange], part: Share = WHOLE, *, since: str, most: int) -> Statement:
         """Return the query for at most `most` recently written rows (range_id, key_id, k0..kn).

@@ -70,6 +70,11 @@ class TlcsOptions(RangeOptions):
         """The reason; a replica of digests never has old values."""
         return "keys and checksums are all that it keeps"
 
+    @property
+    def compares_digests(self) -> bool:
+        """True in the lake wing: polls compare sums of digests, an audit each row's digest."""
+        return self.checksums == "remote"
+
     def problems(self, use: StrategyUse) -> Iterator[Problem]:
         """Yield a problem if the column of the checksums is captured."""
         yield from super().problems(use)

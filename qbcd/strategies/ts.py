@@ -182,10 +182,6 @@ class LakeTs(IdRcs):
         """Find key problems as TS does: also between rows outside and inside of the restriction."""
         return compile_sql(self._canonical("key_problems", beyond=bool(self.plan.where)), self.connector, self.plan)
 
-    def row_checksums(self) -> IdRcs:
-        """Return ID/RCS over the same replica."""
-        return IdRcs(self.connector, self.plan)
-
     def check(self, place: Callable[[str], str] | None = None) -> None:
         """Check the timestamp as TS does.
 
