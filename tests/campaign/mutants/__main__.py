@@ -25,8 +25,8 @@ def tried(names: list[str]) -> int:
                 result = run(tree, [killer], *mutant.options)
                 why = why_not_killed(result, killer)
                 survivors += bool(why)
-                print(f"{mutant.name}: {why or 'killed'} ({time.monotonic() - began:.1f} s, {killer})", flush=True)
-                print(*result.lines("FAILED"), sep="\n", flush=True)
+                spent = f"{time.monotonic() - began:.1f} s"
+                print(f"{mutant.name}: {why or 'killed'} ({spent}, {killer}): {result.reason}", flush=True)
                 if why:
                     print(result.output[-4000:], flush=True)
     return survivors

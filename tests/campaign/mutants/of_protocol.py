@@ -381,7 +381,7 @@ QUERIES = (
         "Rows that left a base table affect the result.",
         f"{SQL}lineage_gone.sql.j2",
         "WHERE NOT EXISTS",
-        "WHERE EXISTS",
+        "WHERE FALSE AND NOT EXISTS",
         ("tests/integration/queries/test_incremental_cases.py::test_exact",),
     ),
     Mutant(

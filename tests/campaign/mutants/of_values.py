@@ -201,8 +201,8 @@ WORDS = (
         "refusal-exits-1",
         "A refusal exits with 3, which no retry repairs.",
         "qbcd/errors.py",
-        "exit_code = 3",
-        "exit_code = 1",
+        'state and sinks are unchanged (exit code 3)."""\n\n    exit_code = 3',
+        'state and sinks are unchanged (exit code 3)."""\n\n    exit_code = 1',
         ("tests/unit/test_job.py::test_the_exit_code_of_a_job_is_the_worst",),
     ),
     Mutant(

@@ -46,6 +46,12 @@ class Result:
         """True if tests ended well and all of them were skipped."""
         return self.status == 0 and bool(self.lines("SKIPPED")) and not self.lines("PASSED")
 
+    @property
+    def reason(self) -> str:
+        """The first line of the first failure, in pytest's words."""
+        found = re.search(r"^E\s+(.*)", self.output, re.MULTILINE)
+        return found[1] if found else ""
+
 
 def _is_case(nodeid: str, test: str) -> bool:
     return nodeid == test or nodeid.startswith(f"{test}[")
