@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from qbcd.config.streams import StreamConfig
 
 MASK = "***"
-REDACTED = "(?i)secret|password|passwd|token|access[._-]?key|credential|pwd|passphrase"  # names of settings whose value is a secret
+# Names of settings whose value is a secret.
+REDACTED = "(?i)secret|password|passwd|token|access[._-]?key|credential|pwd|passphrase"
 
 _CLASS = re.compile(r"(?:[a-z][a-z0-9_]*\.){2,}[A-Z]\w*")  # of a Java class, such as a provider of credentials
 _NO_SECRETS = ("true", "false")  # a setting with the name of a secret may be a switch
