@@ -134,6 +134,10 @@ class StateDatabase:
             yield
         except DBAPIError as error:
             raise self._explain(error) from error
+        except UnicodeDecodeError as error:  # the driver decodes texts of the file, and messages that quote it
+            if not self.facts.is_file:
+                raise
+            raise Refused(f"{self.name} is damaged: a text in it is not UTF-8", remedy=_DAMAGED) from error
 
     def _explain(self, error: DBAPIError) -> QbcdError:
         if isinstance(error.orig, Silence):
