@@ -15,6 +15,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "property": ("tests/integration/sites/test_property.py", "tests/campaign/lake/test_property_ranges.py"),
     "protocol": ("tests/faults/",),
     "histories": ("tests/conformance/",),
+    "tables": ("tests/campaign/tables/", "tests/integration/sites/test_attached_partitions.py"),
     "lake": ("tests/integration/lake/", "tests/campaign/lake/"),
     "queries": ("tests/integration/queries/", "tests/campaign/queries/"),
     "servers": ("tests/integration/", "tests/campaign/connectors/", "tests/packaging/", "tests/unit/", "tests/golden/"),
