@@ -90,7 +90,7 @@ def consumer(base: dict[int, str], folder: Path) -> dict[int, str]:
 
 
 def source(servers: Servers) -> dict[int, str]:
-    return dict(sql(servers[0].url, "SELECT id, v FROM t"))  # type: ignore[arg-type]
+    return dict(sql(servers[0].url, "SELECT id, v FROM t"))
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
