@@ -183,12 +183,12 @@ class LakeTs(IdRcs):
         return compile_sql(self._canonical("key_problems", beyond=bool(self.plan.where)), self.connector, self.plan)
 
     def check(self, place: Callable[[str], str] | None = None) -> None:
-        """Check the timestamp as TS does.
+        """Check the timestamp as TS does; there is no outbox that the columns must fit.
 
         Raises:
             ConfigError: The column cannot be a timestamp.
         """
-        self.watermarked.check(place)
+        self.watermarked.check_timestamps(place)
 
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """Estimate as TS does: the replica costs the source nothing."""

@@ -102,6 +102,7 @@ def test_only_polls_miss_them(
             deleted = {("d", f"{key}, {v}") for key, v, _ in base if key in (5, 6)}
             assert found == (changed | deleted if way == "no key" else {("u", "5"), ("u", "6")})
         with opened(configured(place, way, audit={"every": "1ms"}), workspace, spark) as project:
+            assert "for an audit by" in project.stream("s").explain()[-1].title
             poll(project, "s")
             audited = [(e["op"], e["reason"]) for batch in events() for e in batch]
             ops = ["d", "d", "c", "c"] if way == "no key" else ["u", "u"]
