@@ -12,7 +12,7 @@ Image = dict[str, Any]
 
 
 class Consumer:
-    """What a consumer of stream `s` has.
+    """The rows that a consumer of stream `s` has.
 
     Args:
         folder: The project's.
