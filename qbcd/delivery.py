@@ -48,6 +48,7 @@ def deliver(stream: Stream, held: LeasedStream, report: Report) -> None:
                 _publish(stream, held, sink, name, header)
                 report.delivered += 1
             except DeliveryError as error:
+                stream.site.context.refuse_overtaken(held, error)
                 error.stream = error.stream or stream.name
                 stream.project.delivery_failed(stream.name, name, error.what)
                 report.failures[name] = error

@@ -65,6 +65,7 @@ def _tidy(stream: Stream, plan: StreamPlan, held: LeasedStream, report: Report) 
     except Refused:
         raise
     except QbcdError as error:
+        stream.site.context.refuse_overtaken(held, error)
         log.debug("stream %s: compaction failed", stream.name, exc_info=True)
         error.stream = ""  # the report names it
         report.warnings.append(f"compaction failed and is retried after the next poll: {error}")
