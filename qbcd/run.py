@@ -22,7 +22,15 @@ from qbcd.error_messages import one_message
 from qbcd.errors import QbcdError, Refused, SchemaChanged, SinkConflict
 from qbcd.model import StreamPlan
 from qbcd.planning import option_place, plan_of
-from qbcd.sites import Differences, LeasedStream, Site, check_key, not_prepared, refuse_prepared_elsewhere
+from qbcd.sites import (
+    Differences,
+    LeasedStream,
+    Site,
+    check_key,
+    not_prepared,
+    refuse_prepared_elsewhere,
+    unknown_encoding,
+)
 from qbcd.sql import restriction_remarks
 from qbcd.state import StreamRow
 from qbcd.stream import Report, Stream
@@ -95,6 +103,8 @@ def prepare_stream(stream: Stream) -> Report:
     plan, report.warnings = plan_of(stream, None)
     with stream.source.read(stream.name) as session:  # checked again under the baseline's lock
         check_key(session, stream.site.strategy(plan))
+        if unreadable := unknown_encoding(stream.source, session, plan):
+            raise unreadable
         stream.site.refuse_unfit(session, plan, option_place(stream))
         report.warnings += restriction_remarks(session.connection, stream.source.connector, plan)
         report.warnings += stream.site.remarks(session, plan) + stream.site.strategy(plan).warnings()
