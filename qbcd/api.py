@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from qbcd.check import Finding, check_left, check_machine, check_state_folder, check_stream, one_per_folder
 from qbcd.config import ProjectConfig, StreamConfig, config_from_dict, load_config
-from qbcd.delivery import PYTHON_SINK, doubts_batches, enroll_python, retire_sink, waiting, waiting_for
+from qbcd.delivery import PYTHON_SINK, doubts_batches, enroll_python, retire_sink, skip_batch, waiting, waiting_for
 from qbcd.error_messages import one_message
 from qbcd.errors import QbcdError, UnsupportedType
 from qbcd.job import JobEvents, JobReport, Outcome, poll, run_always, run_once
@@ -157,6 +157,18 @@ class StreamHandle:
         """Return the number of batches that wait for a sink; refuse sinks as :meth:`retire` does."""
         with self._assembly.read_only():
             return waiting_for(self._assembly.open_stream(self.name), sink)
+
+    def skip(self, sink: str, batch: str) -> BatchHeader:
+        """Pass over the next batch of a sink that cannot take it; the history records it for ever.
+
+        Args:
+            sink: A sink of the stream, or ``python``.
+            batch: The batch as messages name it, ``<epoch>/<batch_seq>``.
+
+        Raises:
+            ConfigError: The sink's next batch is another one, or its delivery has not failed.
+        """
+        return skip_batch(self._assembly.open_stream(self.name), sink, batch)
 
     def plan(self) -> StreamPlan:
         """Return the stream as resolved against the source's present catalog."""

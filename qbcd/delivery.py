@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 
 from qbcd import hooks
-from qbcd.errors import ConfigError, DeliveryError, LeaseHeld, QbcdError, StateConflict
+from qbcd.errors import ConfigError, DeliveryError, LeaseHeld, QbcdError, StateConflict, Undeliverable, UnsupportedType
 from qbcd.model import BatchHeader
 from qbcd.sinks import Sink, SinkBatch
 from qbcd.sites import LeasedStream, Site
@@ -48,6 +48,7 @@ def deliver(stream: Stream, held: LeasedStream, report: Report) -> None:
                 _publish(stream, held, sink, name, header)
                 report.delivered += 1
             except DeliveryError as error:
+                stream.site.context.refuse_overtaken(held, error)
                 error.stream = error.stream or stream.name
                 stream.project.delivery_failed(stream.name, name, error.what)
                 report.failures[name] = error
@@ -85,6 +86,12 @@ def _publish(stream: Stream, held: LeasedStream, sink: Sink, name: str, header: 
         batch = SinkBatch(header, lambda: stream.site.staged(header))
         with stream.site.context.spark.for_rows(header.size):
             explained(lambda: sink.write(batch), lambda error: stream.source.explain(error, stream.name))
+    except UnsupportedType as error:
+        raise Undeliverable(
+            f"sink {name}: batch {header.number} cannot be read: {error.what}",
+            remedy=f"qbcd skip {stream.name} {name} --batch {header.number} passes over it; its events are then "
+            f"missing in {name}",
+        ) from error
     except QbcdError:
         raise
     except OSError as error:
@@ -166,6 +173,51 @@ def retire_sink(stream: Stream, sink: str) -> int:
         waited = waiting_for(stream, sink)
         stream.project.retire_sink(stream.name, sink)
     return waited
+
+
+def next_waiting(stream: Stream, sink: str) -> BatchHeader:
+    """Return the batch that a sink gets next.
+
+    Raises:
+        ConfigError: The stream has no such sink, or no batch waits for it.
+    """
+    known, row = stream.project.acknowledged(stream.name), stream.site.context.row()
+    if sink not in known:
+        remedy = f"its sinks: {', '.join(sorted(known))}" if known else "it has no sink yet"
+        raise ConfigError(f"has no sink {sink!r}", stream=stream.name, remedy=remedy)
+    found = waiting_batches(stream.site, sink, known[sink], row) if row else []
+    if not found:
+        raise ConfigError(f"no batch waits for sink {sink}", stream=stream.name, remedy=f"qbcd status {stream.name}")
+    return found[0]
+
+
+def skip_batch(stream: Stream, sink: str, number: str) -> BatchHeader:
+    """Pass over the batch that a sink gets next, record that, and return the batch.
+
+    Args:
+        stream: The stream.
+        sink: The sink.
+        number: The batch, as messages name it; another one is not skipped.
+
+    Raises:
+        ConfigError: The next batch is another one, or its delivery has not failed yet.
+    """
+    with stream.site.context.hold():
+        header = next_waiting(stream, sink)
+        if header.number != number:
+            raise ConfigError(
+                f"the next batch of sink {sink} is {header.number}, not {number}",
+                stream=stream.name,
+                remedy=f"a batch is skipped only when it is the next one: --batch {header.number}",
+            )
+        if sink != PYTHON_SINK and sink not in stream.project.delivery_failures(stream.name):
+            raise ConfigError(
+                f"batch {number} has not failed for sink {sink}",
+                stream=stream.name,
+                remedy=f"qbcd run {stream.name} --once delivers it",
+            )
+        stream.project.skip(stream.name, sink, header)
+    return header
 
 
 def doubts_batches(error: QbcdError) -> bool:

@@ -93,6 +93,12 @@ class SinkConflict(DeliveryError):
     """A sink has another batch with this number: after a restore, or if two projects write."""
 
 
+class Undeliverable(DeliveryError):
+    """A batch has a value that no attempt can read; a person must decide (exit code 3)."""
+
+    exit_code = 3
+
+
 class Refused(QbcdError):
     """qbcd refuses to continue, to lose no change; state and sinks are unchanged (exit code 3)."""
 

@@ -57,7 +57,8 @@ class Outcome:
         """The exit code: 0 done, 1 failed (also a delivery), 3 refused, 2 configuration."""
         if self.error is not None:
             return self.error.exit_code
-        return 1 if self.report is not None and self.report.failures else 0
+        failures = self.report.failures.values() if self.report is not None else ()
+        return max((failure.exit_code for failure in failures), default=0)
 
 
 @dataclass

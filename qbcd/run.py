@@ -31,6 +31,7 @@ from qbcd.sites import (
     check_key,
     not_prepared,
     refuse_prepared_elsewhere,
+    unknown_encoding,
 )
 from qbcd.sql import restriction_remarks
 from qbcd.state import Signs, StreamRow, nothing_to_take_over, refuse_if_alive, signs_of_owner, takeover
@@ -77,6 +78,8 @@ def _tidy(stream: Stream, plan: StreamPlan, held: LeasedStream, report: Report) 
         log.debug("stream %s: compaction failed", stream.name, exc_info=True)
         if isinstance(error, SourceSilent):
             stream.site.context.abandon(held.keeper, error)
+        else:
+            stream.site.context.refuse_overtaken(held, error)
         error.stream = ""  # the report names it
         report.warnings.append(f"compaction failed and is retried after the next poll: {error}")
 
@@ -107,6 +110,8 @@ def prepare_stream(stream: Stream) -> Report:
     plan, report.warnings = plan_of(stream, None)
     with stream.source.read(stream.name) as session:  # checked again under the baseline's lock
         check_key(session, stream.site.strategy(plan))
+        if unreadable := unknown_encoding(stream.source, session, plan):
+            raise unreadable
         stream.site.refuse_unfit(session, plan, option_place(stream))
         report.warnings += restriction_remarks(session.connection, stream.source.connector, plan)
         report.warnings += stream.site.remarks(session, plan) + stream.site.strategy(plan).warnings()

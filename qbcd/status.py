@@ -22,7 +22,7 @@ from qbcd.model.checkpoint import Checkpoint
 from qbcd.ranges.schedule import Pass
 from qbcd.sinks import SinkBatch
 from qbcd.sites import Site
-from qbcd.state import DeliveryFailure, Owner, Run, StreamRow, Visits, holder
+from qbcd.state import DeliveryFailure, Owner, Run, Skipped, StreamRow, Visits, holder
 from qbcd.stream import Stream
 
 HISTORY = 1000  # number of polls of a stream in the history
@@ -64,6 +64,7 @@ class StreamStatus:
         events: Events per op in the history (the latest 1000 polls).
         pending: By sink, the number of batches that wait for it.
         failures: By sink, the failed delivery of its next batch.
+        skipped: Batches of the epoch that were passed over for a sink, which lacks their events.
         error: The error of this status or of the last poll, or an empty string.
         failed: The error that made this status incomplete.
     """
@@ -86,6 +87,7 @@ class StreamStatus:
     events: Mapping[str, int] = field(default_factory=dict)
     pending: Mapping[str, int] = field(default_factory=dict)
     failures: Mapping[str, DeliveryFailure] = field(default_factory=dict)
+    skipped: Sequence[Skipped] = ()
     error: str = ""
     failed: QbcdError | None = None
 
@@ -130,6 +132,7 @@ def stream_status(stream: Stream, now: float | None = None) -> StreamStatus:
         held = stream.site.context.batches()
         status.last_batch = held[-1] if held else None
         status.pending = pending(stream.site)
+        status.skipped = [one for one in stream.project.skipped(stream.name) if one.epoch == row.epoch]
         _add_progress(stream, row, status)
     except QbcdError as error:
         error.stream = error.stream or stream.name
@@ -302,6 +305,10 @@ def status_data(status: StreamStatus) -> dict[str, Any]:
         "batches": status.batches,
         "events": dict(status.events),
         "pending": dict(status.pending),
+        "skipped": [
+            {"sink": one.sink, "epoch": one.epoch, "batch_seq": one.seq, "events": one.events, "at": one.at}
+            for one in status.skipped
+        ],
         "failures": {
             sink: {"at": failure.at, "attempts": failure.attempts, "message": failure.message}
             for sink, failure in status.failures.items()

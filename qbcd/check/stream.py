@@ -18,7 +18,15 @@ from qbcd.errors import MissingPrivilege, QbcdError, UnsafeKey
 from qbcd.model import Consistency, StreamPlan, Table
 from qbcd.planning import option_place, plan_of, probe_restriction
 from qbcd.sinks.folder import FolderSink
-from qbcd.sites import DatabaseContext, Site, own_row, prepared_elsewhere, refuse_prepared_elsewhere, select_only_choice
+from qbcd.sites import (
+    DatabaseContext,
+    Site,
+    own_row,
+    prepared_elsewhere,
+    refuse_prepared_elsewhere,
+    select_only_choice,
+    unknown_encoding,
+)
 from qbcd.sql import restriction_remarks
 from qbcd.state import StreamRow
 from qbcd.stream import Stream
@@ -78,6 +86,10 @@ def _stream_findings(stream: Stream, sites: Iterable[Site]) -> _Found:
             own = context.own_names(plan)
             stream.source.connector.catalog.check_in_source(session.connection, plan.table, stream=stream.name, own=own)
         yield "privileges", "ok", _privileges(stream, session, plan, row)
+        if unreadable := unknown_encoding(stream.source, session, plan):
+            if row is None or not row.prepared:
+                raise unreadable
+            yield "columns", "warning", unreadable.what
         stream.site.refuse_unfit(session, plan, option_place(stream))
         yield "strategy", "ok", f"{strategy.label}: {_SEEN[strategy.consistency]}"
         for remark in restriction_remarks(session.connection, stream.source.connector, plan):

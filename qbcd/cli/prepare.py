@@ -1,4 +1,4 @@
-"""Commands that begin or end a stream or a sink: ``prepare``, ``retire`` and ``reset``."""
+"""Commands that begin or end a stream or a sink: ``prepare``, ``retire``, ``skip`` and ``reset``."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 DryRun = Annotated[bool, switch("--dry-run", help="Print the DDL for a DBA, run nothing.")]
 SinkName = Annotated[str, typer.Argument(metavar="SINK", help="The sink's name, or python.")]
+SkippedBatch = Annotated[
+    str, typer.Option("--batch", metavar="EPOCH/N", help="The batch, as the sink's error names it.", show_default=False)
+]
 Yes = Annotated[bool, switch("-y", "--yes", help="Do not ask.")]
 Discard = Annotated[bool, switch("--discard", help="Drop batches that are not delivered.")]
 TakeOver = Annotated[
@@ -93,7 +96,7 @@ def show_prepared(output: Output, name: str, report: Report, show: Callable[[str
         baseline = f", {formatting.events(header.counts)} delivered" if header else ""
         rows = formatting.counted(cost.rows_scanned, "row")
         show(name, f"baseline of {rows} taken{baseline} [dim]({formatting.duration(cost.seconds)})[/]")
-    return 1 if report.failures else 0
+    return max((failure.exit_code for failure in report.failures.values()), default=0)
 
 
 def reset(
@@ -137,6 +140,21 @@ def retire(output: Output, stream: StreamName, sink: SinkName, yes: Yes = False)
         return 0
     batches = formatting.counted(waited, "batch", "batches")
     output.show(f"[bold]{escape(stream)}[/]: sink {escape(sink)} is retired; {batches} waited for it")
+    return 0
+
+
+def skip(output: Output, stream: StreamName, sink: SinkName, batch: SkippedBatch, yes: Yes = False) -> int:
+    """Pass over a batch that a sink cannot take; its events will be missing there."""
+    with output.project() as project:
+        question = f"Pass over batch {batch} of {stream}? Its events will be missing in sink {sink}."
+        if not yes and not _confirmed(output, "skip", stream, question):
+            return _unchanged(output, {"stream": stream, "sink": sink, "skipped": None})
+        header = project.stream(stream).skip(sink, batch)
+    if output.as_json:
+        output.data({"stream": stream, "sink": sink, "skipped": header.number, "events": header.size})
+        return 0
+    events = formatting.counted(header.size, "event")
+    output.show(f"[bold]{escape(stream)}[/]: batch {header.number} is skipped; {events} are missing in {escape(sink)}")
     return 0
 
 

@@ -12,7 +12,7 @@ from qbcd.cli import formatting
 from qbcd.cli.app import StreamNames, switch
 from qbcd.cli.output import Output, worst
 from qbcd.errors import QbcdError, streams_named
-from qbcd.wording import clock_time
+from qbcd.wording import batch_number, clock_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -169,6 +169,9 @@ def _facts(one: StreamStatus) -> Iterator[tuple[str, str]]:
         yield "events", f"{formatting.events(one.events)} in the latest 1,000 polls"
         waiting = (f"{sink} {formatting.counted(n, 'batch', 'batches')}" for sink, n in one.pending.items() if n)
         yield "pending", ", ".join(waiting) or "nothing"
+    for lost in one.skipped:
+        events = formatting.counted(lost.events, "event")
+        yield "skipped", f"{batch_number(lost.epoch, lost.seq)} for {lost.sink}: {events}, {_moment(lost.at)}"
     for text in _errors(one):
         yield "error", text
 

@@ -11,6 +11,7 @@ from qbcd.sites.context import StreamContext, own_row, prepared_elsewhere, refus
 from qbcd.sites.database.context import DatabaseContext
 from qbcd.sites.database.own_tables import select_only_choice
 from qbcd.sites.database.site import DatabaseSite
+from qbcd.sites.encodings import unknown_encoding
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.replica.files import Files
 from qbcd.sites.lake.site import LakeSite
@@ -38,5 +39,6 @@ __all__ = [
     "prepared_elsewhere",
     "refuse_prepared_elsewhere",
     "select_only_choice",
+    "unknown_encoding",
     "with_variant",
 ]

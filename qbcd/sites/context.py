@@ -6,6 +6,7 @@ All steps of a poll share it. Each wing adds what it keeps of its own: `qbcd.sit
 
 from __future__ import annotations
 
+import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -15,19 +16,30 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from qbcd import hooks, waits
 from qbcd.catalog.drift import fixed_at_prepare
 from qbcd.catalog.source import Source
-from qbcd.errors import LeaseHeld, MissingPrivilege, Refused, SchemaChanged, SourceSilent, StateConflict
+from qbcd.errors import LeaseHeld, MissingPrivilege, QbcdError, Refused, SchemaChanged, SourceSilent, StateConflict
 from qbcd.model import BatchHeader
 from qbcd.model.checkpoint import Checkpoint
 from qbcd.sites.refusals import not_prepared
 from qbcd.sites.values import LeasedStream, Settings
 from qbcd.spark.provider import SparkProvider
 from qbcd.spark.time_limit import owner_of_calls
-from qbcd.state import Acknowledged, LeaseKeeper, ProjectState, Signs, StreamRow, StreamStore, refuse_if_alive
+from qbcd.state import (
+    Acknowledged,
+    LeaseKeeper,
+    LeaseLost,
+    ProjectState,
+    Signs,
+    StreamRow,
+    StreamStore,
+    refuse_if_alive,
+)
+
+log = logging.getLogger("qbcd")
 
 LEASE_SECONDS = 60.0
 NAP = 0.2  # seconds between two checks of `stopping` while a poll rests
@@ -127,7 +139,32 @@ class StreamContext(ABC):
                 raise LeaseHeld("another poller has taken the stream over", stream=self.stream, remedy="poll again")
             if not reset:
                 self.project.check_acks(self.stream, row, batches)
-            yield LeasedStream(row, keeper)
+            leased = LeasedStream(row, keeper)
+            try:
+                yield leased
+            except (LeaseLost, SourceSilent):
+                raise
+            except Exception as error:
+                self.refuse_overtaken(leased, error)
+                raise
+
+    def refuse_overtaken(self, leased: LeasedStream, error: Exception) -> None:
+        """Refuse with the lost lease if that may have caused `error`.
+
+        A process that paused for longer than its lease finds the state, tables and files of another poller, or none.
+
+        Raises:
+            LeaseLost: Another poller has taken the stream over.
+        """
+        try:
+            row = self.row()
+        except (QbcdError, SQLAlchemyError) as failure:
+            log.debug("stream %s: its row cannot be read: %s", self.stream, failure)
+            return
+        try:
+            leased.keeper.check_token(None if row is None else row.fencing_token)
+        except LeaseLost as lost:
+            raise lost from error
 
     @contextmanager
     def _abandoned_in_silence(self, lease: LeaseKeeper) -> Iterator[None]:

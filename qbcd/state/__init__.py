@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qbcd.state.lease import LeaseKeeper, LeaseLost, Owner, acquire, holder, release, renew
-from qbcd.state.project import Acknowledged, DeliveryFailure, ProjectState, Refusal, Run
+from qbcd.state.project import Acknowledged, DeliveryFailure, ProjectState, Refusal, Run, Skipped
 from qbcd.state.rows import Pin, Segment, StoredRange, StreamRow, Visits, batch_from_json, batch_to_json
 from qbcd.state.store import StreamStore
 from qbcd.state.tables import SiteTables
@@ -24,6 +24,7 @@ __all__ = [
     "Segment",
     "Signs",
     "SiteTables",
+    "Skipped",
     "StoredRange",
     "StreamRow",
     "StreamStore",

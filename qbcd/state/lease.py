@@ -324,6 +324,19 @@ class LeaseKeeper:
         """
         self._abandoned = True
 
+    def check_token(self, token: int | None) -> None:
+        """Refuse to continue if another owner's token is in the stream's row.
+
+        Args:
+            token: The token in the row now; None if the row does not exist.
+
+        Raises:
+            LeaseLost: It is not this owner's.
+        """
+        if token != self.token:
+            self._lost = self._lost or _lost(self.stream)
+            raise self._lost
+
     def _beat(self) -> None:
         while not self._stop.wait(self.ttl / 3):
             began = time.monotonic()

@@ -29,6 +29,7 @@ from qbcd.wording import batch_number
 Outcome = Literal["ok", "empty", "failed", "refused"]
 
 _KEPT_RUNS = 1000
+_SKIPPED = "skipped"  # in `cost` of a history row, the sink for which its batch was passed over
 
 
 class Acknowledged(NamedTuple):
@@ -76,6 +77,16 @@ class Run:
     cost: Mapping[str, Any] = field(default_factory=dict)
     message: str = ""
     id: int = 0
+
+
+class Skipped(NamedTuple):
+    """A batch that was passed over for a sink, which therefore lacks its events."""
+
+    sink: str
+    epoch: int
+    seq: int
+    events: int
+    at: float
 
 
 class ProjectState(StateDatabase):
@@ -208,7 +219,7 @@ class ProjectState(StateDatabase):
         values["counts"] = dump(dict(run.counts))
         values["cost"] = dump(asdict(cost) if cost else dict(run.cost))
         values["message"] = _plain(run.message)
-        mine = HISTORY.c.stream == run.stream
+        mine = (HISTORY.c.stream == run.stream) & ~_is_skip()
         with self.write() as conn:
             [number] = conn.execute(insert(HISTORY).values(**values)).inserted_primary_key or (0,)
             latest = select(HISTORY.c.id).where(mine).order_by(HISTORY.c.id.desc())
@@ -219,11 +230,40 @@ class ProjectState(StateDatabase):
 
     def runs(self, stream: str, n: int = 20) -> list[Run]:
         """Return the latest `n` polls of the stream, latest first."""
-        query = select(HISTORY).where(HISTORY.c.stream == stream).order_by(HISTORY.c.id.desc()).limit(n)
+        mine = (HISTORY.c.stream == stream) & ~_is_skip()
+        query = select(HISTORY).where(mine).order_by(HISTORY.c.id.desc()).limit(n)
         with self.read() as conn:
             rows = conn.execute(query).mappings().all()
         loaded = ({**row, "counts": json.loads(row["counts"]), "cost": json.loads(row["cost"])} for row in rows)
         return [Run(**values) for values in loaded]
+
+    # -- skipped batches ---------------------------------------------------------------------------------------------
+    def skip(self, stream: str, sink: str, header: BatchHeader) -> None:
+        """Record in the history that `sink` does not get a batch, and let it go on with the next one.
+
+        The history keeps this row for ever.
+
+        Raises:
+            StateConflict: As :meth:`acknowledge`.
+        """
+        lost = sum(header.counts.values())
+        with self.write() as conn:
+            now = float(conn.execute(select(self.facts.clock)).scalar_one())
+            run = Run(stream, now, now, "ok", header.epoch, header.seq, cost={_SKIPPED: sink, "events": lost})
+            values = {name: getattr(run, name) for name in run.__dataclass_fields__ if name != "id"}
+            conn.execute(insert(HISTORY).values(**values | {"counts": dump({}), "cost": dump(dict(run.cost))}))
+            self._acknowledge(conn, stream, sink, header)
+
+    def skipped(self, stream: str) -> list[Skipped]:
+        """Return the batches of the stream that were passed over, oldest first."""
+        query = select(HISTORY).where((HISTORY.c.stream == stream) & _is_skip()).order_by(HISTORY.c.id)
+        with self.read() as conn:
+            rows = conn.execute(query).all()
+        costs = [json.loads(row.cost) for row in rows]
+        return [
+            Skipped(cost[_SKIPPED], row.epoch, row.batch_seq, cost["events"], row.finished_at)
+            for row, cost in zip(rows, costs, strict=True)
+        ]
 
     def names(self) -> set[str]:
         """Return the names of all streams that were polled, delivered, or kept by the lake wing."""
@@ -274,6 +314,10 @@ class ProjectState(StateDatabase):
         with self.write() as conn:
             for table in (ACK, DELIVERY_ERROR, REFUSAL):
                 conn.execute(delete(table).where(table.c.stream == stream))
+
+
+def _is_skip() -> Any:
+    return HISTORY.c.cost.contains(f'"{_SKIPPED}"', autoescape=True)
 
 
 def _acknowledged(values: Mapping[str, Any]) -> Acknowledged:

@@ -13,14 +13,17 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from qbcd import hooks
+from qbcd.api import assembly_of
 from qbcd.errors import LeaseHeld, Refused, SourceError, StateConflict
 from qbcd.sites import context as site_context
+from qbcd.sites.lake import compaction
 from qbcd.state import LeaseKeeper, LeaseLost, StreamStore, lease
 from tests.support import sql, wait_until
 from tests.support.pausing import AFTER_PLAN, paused
 from tests.support.places import Place, over
 from tests.support.proxy import Cut, proxy_to
 from tests.support.scene import STREAM, Scene
+from tests.support.stamped_scene import scene_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -129,6 +132,70 @@ def test_a_paused_holder_cannot_commit(
         scene.change()
         scene.poll()
         assert len(scene.check()) == 2 + moved
+
+
+# Rules 1 and 2: an error after another poller has taken over is no error of its own: the other poller may have removed
+# what this one still reads.
+@pytest.mark.parametrize("taken", [True, False])
+def test_an_error_after_a_lost_lease(
+    taken: bool, database: str, workspace: Path, spark: SparkSession, faint: pytest.MonkeyPatch
+) -> None:
+    with Scene(database, workspace, "mds", spark, baseline="silent") as scene, scene.again() as project:
+        scene.make_table()
+        scene.prepare()
+        faint.setattr(site_context, "LEASE_SECONDS", 0.1)
+        with pytest.raises(LeaseLost if taken else KeyError), scene.site.context.hold():
+            wait_until(lambda: not is_leased(scene), what="the end of the lease")
+            if taken:
+                with assembly_of(project).open_stream(STREAM).site.context.hold():
+                    pass
+            raise KeyError("fetch-1-removed")
+
+
+# Rules 1 and 2: a poller that was paused past its lease continues with ranges whose segments and files another one has
+# replaced and removed. `blind`: it does not notice the lease itself, only that something is missing.
+@pytest.mark.campaign
+@over(
+    "strategy, point, blind",
+    [
+        *((s, "after_checksums", b) for s in ("id_rcs", "id_rcs_hash", "tlcs_remote") for b in (True, False)),
+        *((s, point, True) for s in ("id_rcs", "id_rcs_digest") for point in ("after_fetch", "before_commit")),
+        ("id_rcs", "after_snapshot", True),
+        *(("ts_spark", "after_fetch", b) for b in (True, False)),
+    ],
+)
+def test_a_paused_holder_whose_files_were_removed(
+    strategy: str,
+    point: str,
+    blind: bool,
+    database: str,
+    workspace: Path,
+    spark: SparkSession,
+    faint: pytest.MonkeyPatch,
+) -> None:
+    faint.setattr(site_context, "LEASE_SECONDS", 60.0)
+    with scene_of(database, workspace, strategy, spark, retain="0s") as scene:
+        scene.begin()
+        scene.change()
+        with faint.context() as short:
+            short.setattr(site_context, "LEASE_SECONDS", FAINT)
+            short.setattr(compaction, "COMPACT_BATCHES", 1)
+            with paused(scene, point) as first:
+                short.setattr(site_context, "LEASE_SECONDS", 60.0)
+                if blind:
+                    short.setattr(LeaseKeeper, "check", lambda self: None)
+                wait_until(lambda: not is_leased(scene), what="the end of the first one's lease")
+                scene.change()
+                scene.poll()
+                before, seen = scene.fingerprint(), scene.check()
+                refusal = first.finish()
+                assert isinstance(refusal, LeaseLost), refusal
+                assert refusal.exit_code == 3
+                assert scene.fingerprint() == before
+                assert scene.check() == seen
+        scene.change()
+        scene.poll()
+        scene.check()
 
 
 # Rule 1: in the source, an open step holds the stream's row, so that nobody can take over before it ends.

@@ -39,6 +39,7 @@ COMMANDS = (
     "changes",
     "verify",
     "retire",
+    "skip",
     "reset",
     "schema",
     "demo",

@@ -26,6 +26,7 @@ STREAM = [
     "prepare",
     "reset",
     "retire",
+    "skip",
     "verify",
     "waiting_for",
 ]

@@ -8,6 +8,7 @@ from qbcd.connectors.postgresql import expressions, session
 from qbcd.connectors.postgresql.access import PostgresAccess
 from qbcd.connectors.postgresql.catalog import PostgresCatalog
 from qbcd.connectors.postgresql.ddl import PostgresDdl
+from qbcd.connectors.postgresql.encodings import PostgresEncodings
 from qbcd.connectors.postgresql.errors import PostgresErrors
 from qbcd.connectors.postgresql.leaves import PostgresLeaves
 from qbcd.connectors.postgresql.pages import PostgresPages
@@ -52,6 +53,7 @@ class PostgreSQL(Connector):
         self.queries = PostgresQueries(self)
         self.abilities = (
             session.PostgresSnapshots(),
+            PostgresEncodings(),
             PostgresAccess(self),
             PostgresPages(self),
             PostgresScans(self),

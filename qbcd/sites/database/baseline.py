@@ -13,6 +13,7 @@ from qbcd.sites.database import own_tables
 from qbcd.sites.database.commit import check_travels, checkpoint_entries, enter, header_of
 from qbcd.sites.database.modes import mode_of
 from qbcd.sites.database.poll import DatabasePoll
+from qbcd.sites.database.text_values import check_text
 from qbcd.sites.refusals import check_key
 from qbcd.sites.values import Detection
 from qbcd.strategies import OutboxSlice
@@ -59,6 +60,7 @@ def _fill(poll: DatabasePoll, session: Session, part: OutboxSlice) -> tuple[int,
     if not events or not rows:
         return rows, None
     check_travels(poll, session, part)
+    check_text(poll, session, part)
     return rows, header_of(poll, session, part.epoch, {"r": rows})
 
 

@@ -24,6 +24,7 @@ from qbcd.sites.checkpoint import checkpoint_of, new_header
 from qbcd.sites.database.context import DatabaseContext
 from qbcd.sites.database.open_batch import extended, open_events, pair_keys
 from qbcd.sites.database.poll import DatabasePoll
+from qbcd.sites.database.text_values import check_text
 from qbcd.sites.guards import Deletes, check_guards, confirm, counted_now
 from qbcd.sites.refusals import check_key, untravelled_error
 from qbcd.sites.source_changes import has_other_parts, identity_before
@@ -217,6 +218,7 @@ def _apply(poll: DatabasePoll, session: Session, request: StepRequest, part: Out
     if counts.get("d") and strategy.keeps != "nothing":
         _guard(poll, request.guarded, counts)
     check_travels(poll, session, part)
+    check_text(poll, session, part)
     applied = [session.run(s) for s in strategy.apply(part, request.within)]
     updates = counts.get("u", 0)
     expected = [counts.get("d", 0) + updates, counts.get("c", 0) + updates]

@@ -87,8 +87,13 @@ def staged_rows(poll: LakePoll, fetched: FileSet) -> DataFrame:
 
 
 def replica_rows(poll: LakePoll, asked: Sequence[StoredRange], *, alone: bool = False) -> DataFrame:
-    """Return the replica's rows in `asked` ranges, for one task if they are few or `alone`."""
+    """Return the replica's rows in `asked` ranges, for one task if they are few or `alone`.
+
+    Raises:
+        LeaseLost: The lease is lost, for instance while Spark started: another poller may have removed the files.
+    """
     context = poll.context
+    poll.leased.keeper.check()
     with context.reading() as conn:
         return context.replica.rows(conn, poll.plan, poll.strategy.stored_columns, asked, alone=alone)
 

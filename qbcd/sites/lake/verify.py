@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from qbcd.errors import SourceChanged, StateConflict
+from qbcd.errors import SourceChanged
 from qbcd.sites.checkpoint import next_search
 from qbcd.sites.lake import audit, delete_sweep
 from qbcd.sites.lake.dirty_ranges import ranges_of_other_digests
@@ -16,7 +16,7 @@ from qbcd.sites.lake.poll import LakePoll, TablePoll, open_snapshot
 from qbcd.sites.lake.stage import fetch_rows, replica_rows, staged_rows
 from qbcd.sites.refusals import check_key
 from qbcd.sites.values import LISTED, Difference, Differences, UnseenDeletes
-from qbcd.state import StoredRange
+from qbcd.state import LeaseLost, StoredRange
 from qbcd.strategies import LakeTs
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def verify(poll: LakePoll) -> Differences:
     ranges. Rows past a watermark are pending, and no differences.
 
     Raises:
-        StateConflict: Another process continued with the stream, because this one was paused beyond its lease.
+        LeaseLost: Another process continued with the stream, because this one was paused beyond its lease.
     """
     try:
         found = _compared(poll)
@@ -48,7 +48,7 @@ def _refuse_overtaken(poll: LakePoll, error: Exception | None = None) -> None:
     with context.reading() as conn:
         row = context.store.read(conn, context.stream)
     if row is None or (row.version, row.fencing_token) != (leased.row.version, leased.row.fencing_token):
-        raise StateConflict(
+        raise LeaseLost(
             "another process continued with the stream while it was compared",
             stream=context.stream,
             remedy="verify it again",

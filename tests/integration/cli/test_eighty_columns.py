@@ -48,7 +48,20 @@ def lines(cli: Cli, *arguments: str) -> list[str]:
     return found
 
 
-COMMANDS = ("check", "explain", "prepare", "run", "status", "changes", "verify", "retire", "reset", "init", "demo")
+COMMANDS = (
+    "check",
+    "explain",
+    "prepare",
+    "run",
+    "status",
+    "changes",
+    "verify",
+    "retire",
+    "skip",
+    "reset",
+    "init",
+    "demo",
+)
 
 
 @pytest.mark.usefixtures("spark")
