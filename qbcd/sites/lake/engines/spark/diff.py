@@ -109,18 +109,18 @@ def differences(
     )
     kept = [c for c in joined.columns if c not in ("judged", "old_digest")]
     changed = _changed(plan, both) if known == width else "CAST(NULL AS STRING)"
-    marked = joined.withColumn("changed", F.expr(changed))
-    return marked.where(f"op <> 'u' OR {_SHOWS_CHANGE[by]}").selectExpr(*kept, "changed", *_GROWTH)
+    changes = joined.where(f"op <> 'u' OR {_OTHER_DIGEST}") if by == "digest" else joined
+    other = [f"{_OTHER_DIGEST} AS other_digest"] if by == "either" else []
+    changes = changes.selectExpr(*kept, *other, f"{changed} AS changed", *_GROWTH)
+    if by == "digest":
+        return changes
+    if by == "values":
+        return changes.where("op <> 'u' OR changed <> ''")
+    # `changed` is NULL if the replica has no values
+    return changes.where("op <> 'u' OR other_digest OR changed <> ''").drop("other_digest")
 
 
-# `changed` is NULL if the replica has no values.
-_SHOWS_CHANGE: Mapping[By, str] = {
-    "digest": "judged <> old_digest",
-    "values": "changed <> ''",
-    "either": "judged <> old_digest OR changed <> ''",
-}
-
-
+_OTHER_DIGEST = "judged <> old_digest"
 # Number of rows and sum of digests by which a change increases its range.
 _GROWTH = (
     "CASE op WHEN 'c' THEN 1 WHEN 'd' THEN -1 ELSE 0 END AS net",
