@@ -6,6 +6,7 @@ Py4J waits for Java without a limit. All of Spark's actions are such calls.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from qbcd import waits
 from qbcd.errors import SparkFailed
 
 GRACE = 10.0  # seconds for a canceled call to end, before its Java is killed
+CANCEL_EVERY = 0.5  # seconds; a call that plans has no job yet, and may start one after the jobs were canceled
 UNLIMITED = 86_400.0  # seconds
 
 
@@ -56,16 +58,18 @@ class _Calls:
         return answer
 
     def _end(self, done: threading.Event) -> None:
-        for work in (self._cancel, partial(self._kill_after_grace, done)):
-            threading.Thread(target=work, name="qbcd-spark-end", daemon=True).start()
+        for work in (self._cancel, self._kill_after_grace):
+            threading.Thread(target=work, args=(done,), name="qbcd-spark-end", daemon=True).start()
 
-    def _cancel(self) -> None:
+    def _cancel(self, done: threading.Event) -> None:
         from pyspark import SparkContext
 
-        context = SparkContext._active_spark_context
-        if context is not None:
+        until = time.monotonic() + GRACE
+        while (context := SparkContext._active_spark_context) is not None and time.monotonic() < until:
             with suppress(Exception), waits.at_most(GRACE):  # a Java that hangs is killed instead
                 context.cancelAllJobs()
+            if done.wait(CANCEL_EVERY):
+                return
 
     def _kill_after_grace(self, done: threading.Event) -> None:
         if not done.wait(GRACE):
