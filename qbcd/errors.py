@@ -46,6 +46,10 @@ class SourceError(QbcdError):
     """The source could not be reached or a statement on it failed (exit code 1)."""
 
 
+class RowsTooWide(SourceError):
+    """The rows that a JDBC reader requested at once do not fit into its memory; fewer may."""
+
+
 class SparkFailed(QbcdError):
     """Spark could not finish a step; the cause is not the source (exit code 1)."""
 
