@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,9 @@ from qbcd.config import ProjectConfig, StreamConfig, config_from_dict, load_conf
 from qbcd.delivery import PYTHON_SINK, doubts_batches, enroll_python, retire_sink, skip_batch, waiting, waiting_for
 from qbcd.error_messages import one_message
 from qbcd.errors import QbcdError, UnsupportedType
-from qbcd.job import JobReport, Outcome, poll, run_always, run_once
+from qbcd.job import JobEvents, JobReport, Outcome, poll, run_always, run_once
 from qbcd.model import BatchHeader, StreamPlan
-from qbcd.orphans import LeftStream, left_streams
+from qbcd.orphans import ForeignStream, LeftStream, foreign_stream, left_streams
 from qbcd.planning import plan_of
 from qbcd.project import Assembly
 from qbcd.run import Verification, prepare_stream, reset_stream, verify_stream
@@ -130,12 +131,19 @@ class StreamHandle:
         with one_message(stream):
             return verify_stream(stream)
 
-    def reset(self, *, discard: bool = False) -> None:
+    def reset(self, *, discard: bool = False, take_over: bool = False) -> None:
         """Delete replica and checkpoint; consumers must reload.
 
+        Args:
+            discard: Also drop batches that wait for a sink.
+            take_over: Drop what the source holds for another project, or for a state that is lost; with `discard`.
+
         Raises:
-            Refused: Batches wait for a sink, and `discard` is not set.
+            Refused: Batches wait for a sink, and `discard` is not set; or the other project polls.
         """
+        if take_over:
+            foreign_stream(self._assembly, self.name).reset(discard=discard)
+            return
         reset_stream(self._assembly.open_stream(self.name).site, discard=discard)
 
     def retire(self, sink: str) -> int:
@@ -268,12 +276,20 @@ class Project:
         with self._assembly.read_only():
             return left_streams(self._assembly)
 
-    def to_reset(self, name: str) -> StreamHandle | LeftStream:
+    def to_reset(self, name: str, *, take_over: bool = False) -> StreamHandle | LeftStream | ForeignStream:
         """Return the stream called `name`, also if it is prepared but no longer configured.
+
+        Args:
+            name: The stream.
+            take_over: The stream that a source keeps for another project, or for a state that is lost.
 
         Raises:
             ConfigError: There is no such stream.
+            StateConflict: No source keeps it for another project.
         """
+        if take_over:
+            with self._assembly.read_only():
+                return foreign_stream(self._assembly, name)
         if name not in {config.name for config in self.config.streams}:
             with self._assembly.read_only():
                 for left in left_streams(self._assembly, [name]):
@@ -293,8 +309,9 @@ class Project:
         found = check_machine(parts.drivers(), config.workdir, config.spark, parts.spark, parts.check_settings)
         with parts.read_only():
             found += check_state_folder(config.state_url()) if parts.state_is_new else []
-            for name in parts.select_streams(streams):
-                found += check_stream(parts.open_stream(name), parts.all_sites(name))
+            names = parts.select_streams(streams)
+            for of_stream in parts.in_rounds(names, lambda one: check_stream(one, parts.all_sites(one.name))):
+                found += of_stream
             return one_per_folder([*found, *check_left(parts, state_is_new=parts.state_is_new)])
 
     def verify(self, streams: str | Iterable[str] = ()) -> list[Verification]:
@@ -315,7 +332,7 @@ class Project:
         """Return the state of the named streams, or of all; create nothing and start no Spark."""
         parts = self._assembly
         with parts.read_only():
-            return [stream_status(parts.open_stream(name)) for name in parts.select_streams(streams)]
+            return parts.in_rounds(parts.select_streams(streams), stream_status)
 
     def run(
         self,
@@ -334,17 +351,34 @@ class Project:
             once: Poll each once and return.
             accept_deletes: Lift the delete guard once.
             accept_source: Continue although a source is not the server that was prepared.
-            on_outcome: Called after every poll.
+            on_outcome: Called after every poll, one call at a time; with several sources from their threads.
             stop: Set it to end after the current step.
         """
-        parts, stop = self._assembly, stop or threading.Event()
-        parts.stopping = stop.is_set
-        lifted = {"accept_deletes": accept_deletes, "accept_source": accept_source}
-        work = [parts.open_stream(name, **lifted) for name in parts.select_streams(streams)]
-        try:
-            return run_once(work, on_outcome, stop) if once else run_always(work, on_outcome, stop, parts.refresh)
-        finally:
-            parts.stopping = lambda: False  # a later poll is another job
+        options = JobOptions(once=once, accept_deletes=accept_deletes, accept_source=accept_source)
+        return run_job(self._assembly, streams, options, JobEvents(on_outcome), stop or threading.Event())
+
+
+@dataclass(frozen=True)
+class JobOptions:
+    """The options of a job: poll once, and the refusals that the user lifts once."""
+
+    once: bool = False
+    accept_deletes: bool = False
+    accept_source: bool = False
+
+
+def run_job(
+    parts: Assembly, streams: str | Iterable[str], options: JobOptions, events: JobEvents, stop: threading.Event
+) -> JobReport:
+    """Poll streams of a project, once or until `stop` is set."""
+    parts.stopping = stop.is_set
+    lifted = {"accept_deletes": options.accept_deletes, "accept_source": options.accept_source}
+    work = [parts.open_stream(name, **lifted, ask=False) for name in parts.select_streams(streams)]
+    events = replace(events, refresh=parts.refresh)
+    try:
+        return run_once(work, events, stop) if options.once else run_always(work, events, stop)
+    finally:
+        parts.stopping = lambda: False  # a later poll is another job
 
 
 def _verified(handle: StreamHandle) -> Verification:

@@ -79,6 +79,7 @@ def waiting_batches(site: Site, sink: str, done: Acknowledged, row: StreamRow) -
 
 def _publish(stream: Stream, held: LeasedStream, sink: Sink, name: str, header: BatchHeader) -> None:
     """Write and acknowledge one batch; after a crash between the two it is written again."""
+    stream.site.context.spark.await_turn()  # a sink serves streams of several sources, and need not be thread-safe
     held.keeper.check()
     hooks.reach("before_publish")
     try:

@@ -6,6 +6,11 @@ prints it without a traceback and exits with :attr:`QbcdError.exit_code`.
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Sequence
+
+_NAMED = 3  # streams that one error names
+
 
 class QbcdError(Exception):
     """Base of all errors that qbcd raises on purpose.
@@ -15,6 +20,9 @@ class QbcdError(Exception):
         remedy: The user's remedy, or an empty string.
         stream: The stream concerned, if any.
         where: ``file:line: key.path`` of a configuration error, if any.
+
+    Attributes:
+        source: The source that opened no session, if that is the error: it concerns all streams of the source.
     """
 
     exit_code = 1
@@ -25,11 +33,28 @@ class QbcdError(Exception):
         self.remedy = remedy
         self.stream = stream
         self.where = where
+        self.source = ""
 
     def __str__(self) -> str:
         place = self.where or (f"stream {self.stream}" if self.stream else "")
         text = f"{place}: {self.what}" if place else self.what
         return f"{text} ({self.remedy})" if self.remedy else text
+
+
+def together(error: QbcdError, streams: Sequence[str]) -> QbcdError:
+    """Return an error that several streams have as one that names them."""
+    names = list(dict.fromkeys(streams))
+    if len(names) < 2 or error.where:
+        return error
+    one = copy.copy(error)
+    one.stream, one.where = "", streams_named(names) if all(names) else ""
+    return one
+
+
+def streams_named(names: Sequence[str]) -> str:
+    """Return ``stream a``, or ``streams a, b, c and 2 more``."""
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return f"{'stream' if len(names) == 1 else 'streams'} {', '.join(names[:_NAMED])}{more}"
 
 
 class ConfigError(QbcdError):
@@ -48,6 +73,10 @@ class SourceError(QbcdError):
 
 class RowsTooWide(SourceError):
     """The rows that a JDBC reader requested at once do not fit into its memory; fewer may."""
+
+
+class SourceSilent(SourceError):
+    """The source did not answer in time, or gave no session in time (exit code 1)."""
 
 
 class SparkFailed(QbcdError):

@@ -1,4 +1,4 @@
-"""Orphaned streams: prepared, but no longer configured, since they were renamed or removed.
+"""Orphaned streams: prepared, but no longer configured; or prepared by another project.
 
 Replica, batches and tables in the source remain until the name is added again or the stream is reset.
 """
@@ -9,10 +9,11 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from qbcd.errors import QbcdError, Refused
+from qbcd.errors import ConfigError, QbcdError, Refused
 from qbcd.project import Assembly
-from qbcd.run import reset_stream
+from qbcd.run import reset_stream, take_over_stream
 from qbcd.sites import Site, own_row
+from qbcd.state import StreamRow, nothing_to_take_over
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,85 @@ class LeftStream:
         return {"stream": self.name, "place": self.place, "batches": self.batches}
 
 
+@dataclass(frozen=True)
+class ForeignStream:
+    """A stream that a source keeps for another project, or for a state of this one that is lost.
+
+    Attributes:
+        place: The place of its replica and batches, for messages.
+        project_id: The project that prepared it.
+        project: The project that asks.
+    """
+
+    name: str
+    place: str
+    project_id: str
+    project: Assembly
+
+    @property
+    def question(self) -> str:
+        """The second question before it is dropped."""
+        return (
+            f"{self.place} holds {self.name} for another project (id {self.project_id[:8]}). Has that project ended, "
+            "or is its state lost? Then drop what it kept?"
+        )
+
+    def reset(self, *, discard: bool = False) -> None:
+        """Drop its replica and batches, once its project has not polled for a minute.
+
+        Raises:
+            ConfigError: `discard` is not set: it is not known which batches were delivered.
+            StateConflict: The other project polls.
+        """
+        self.project.refuse_closed()
+        refuse_to_keep(self.name, discard=discard)
+        site, _ = _foreign_site(self.project, self.name)  # again: until now the state database may not exist
+        site.context.progress = lambda what: self.project.progress(self.name, what)
+        take_over_stream(site)
+
+
+def refuse_to_keep(name: str, *, discard: bool) -> None:
+    """Refuse to take a stream over without dropping its batches.
+
+    Raises:
+        ConfigError: `discard` is not set.
+    """
+    if not discard:
+        raise ConfigError(
+            "--take-over drops the batches that the source holds, delivered or not",
+            stream=name,
+            remedy=f"qbcd reset {name} --discard --take-over",
+        )
+
+
+def foreign_stream(project: Assembly, name: str) -> ForeignStream:
+    """Find a stream that a source keeps for another project.
+
+    Raises:
+        StateConflict: No source does.
+        QbcdError: A source cannot be reached, and no other one keeps the stream for another project.
+    """
+    site, row = _foreign_site(project, name)
+    return ForeignStream(name, _schema_of(site), row.project_id, project)
+
+
+def _foreign_site(project: Assembly, name: str) -> tuple[Site, StreamRow]:
+    """Return the site, and its row; the source of a configured stream comes first."""
+    own = next((config.source for config in project.config.streams if config.name == name), "")
+    sites = [site for site in project.all_sites(name) if site.context.kind == "database"]
+    ours, failed = False, None
+    for site in sorted(sites, key=lambda one: one.context.source.name != own):
+        try:
+            row = own_row(site.context)
+        except QbcdError as error:
+            failed = failed or error
+            continue
+        if row is not None and row.project_id != project.state.project_id:
+            return site, row
+        ours = ours or row is not None
+    raise failed or nothing_to_take_over(name, ours=ours)
+
+
 def left_streams(project: Assembly, names: Collection[str] = ()) -> list[LeftStream]:
     """Find the streams of the state database that are not configured, in sources and the lake.
 
@@ -82,9 +162,9 @@ def _kept(project: Assembly, name: str, site: Site) -> list[LeftStream]:
     row = own_row(site.context)
     if row is None or not row.prepared or row.project_id != project.state.project_id:
         return []
-    place = (
-        "the workdir"
-        if site.context.kind == "spark"
-        else f"{site.context.store.place} of source {site.context.source.name}"
-    )
+    place = "the workdir" if site.context.kind == "spark" else _schema_of(site)
     return [LeftStream(name, place, len(site.context.batches()), site, project.refuse_closed)]
+
+
+def _schema_of(site: Site) -> str:
+    return f"{site.context.store.place} of source {site.context.source.name}"

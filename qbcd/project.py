@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from qbcd.catalog.resolve import requested
-from qbcd.catalog.source import SessionOptions, Source
+from qbcd.catalog.source import Round, SessionOptions, Source
 from qbcd.config import ProjectConfig, StreamConfig
 from qbcd.config.masking import masking_of
 from qbcd.connectors import Connector, JdbcDriver, connector_for
 from qbcd.delivery import PYTHON_SINK
 from qbcd.errors import ConfigError, Refused, StateMissing
+from qbcd.side_by_side import side_by_side
 from qbcd.sinks import Sink, make_sink
 from qbcd.sites import DatabaseContext, DatabaseSite, Files, LakeContext, LakeSite, Settings, Site, with_variant
 from qbcd.spark.drivers import Wanted, driver_in, find_driver, user_cache
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 log = logging.getLogger("qbcd")
+T = TypeVar("T")
 
 
 class Assembly:
@@ -47,12 +50,14 @@ class Assembly:
         self.masking = masking_of(config)
         self._sources: dict[str, Source] = {}
         self._sinks: dict[str, Sink] = {}
+        self._made = threading.RLock()  # for what is created on first use, by any thread
         self._empty = self._closed = False
         # Called with stream and step when a long step begins; the stream is empty for steps of the whole project.
         self.progress: Callable[[str, str], None] = lambda stream, what: None
         self.stopping: Callable[[], bool] = lambda: False  # checked between the steps of a long poll
         drivers = sorted({wanted.driver.driver_class for wanted in self.drivers()})
         self._spark = SparkProvider(config.spark, self._jars, drivers, spark, self.masking.foreign)
+        self._spark.timeout = config.spark.timeout.total_seconds()
         self._spark.starting = self._starting_spark
         self._step = ("", "")  # the last report
 
@@ -87,7 +92,12 @@ class Assembly:
         """The project's state database, created on first use."""
         self.refuse_closed()
         with self._placed("state"):
-            return ProjectState(self.config.state_url(), masking=self.masking)
+            return self._open_state(create=True)
+
+    def _open_state(self, *, create: bool) -> ProjectState:
+        limit = self.config.state_timeout
+        seconds = None if limit is None else limit.total_seconds()
+        return ProjectState(self.config.state_url(), create=create, masking=self.masking, timeout=seconds)
 
     @property
     def spark(self) -> SparkProvider:
@@ -98,34 +108,47 @@ class Assembly:
     def source(self, name: str) -> Source:
         """Return the source called `name`; it connects on first use."""
         self.refuse_closed()
-        if name not in self._sources:
-            config = self.config.sources[name]
-            url = config.sqlalchemy_url()
-            self._sources[name] = Source(
-                name,
-                url,
-                self._connector(name),
-                config.qbcd_schema,
-                options=SessionOptions(
-                    fetchsize=config.jdbc.fetchsize,
-                    properties=config.jdbc.properties,
-                    statement_timeout=int(config.statement_timeout.total_seconds()),
-                ),
-                place=self.config.where("sources", name),
-            )
-            self._sources[name].masking = self.masking
-        return self._sources[name]
+        with self._made:
+            if name not in self._sources:
+                self._sources[name] = self._make_source(name)
+            return self._sources[name]
+
+    def _make_source(self, name: str) -> Source:
+        config = self.config.sources[name]
+        url = config.sqlalchemy_url()
+        source = Source(
+            name,
+            url,
+            self._connector(name),
+            config.qbcd_schema,
+            options=SessionOptions(
+                fetchsize=config.jdbc.fetchsize,
+                properties=config.jdbc.properties,
+                statement_timeout=int(config.statement_timeout.total_seconds()),
+                socket_timeout=int(config.socket_timeout.total_seconds()) if config.socket_timeout else None,
+            ),
+            place=self.config.where("sources", name),
+        )
+        source.masking = self.masking
+        return source
 
     def sink(self, name: str) -> Sink:
         """Return the sink called `name`."""
-        if name not in self._sinks:
-            config = self.config.sinks[name]
-            with self._placed("sinks", name):
-                self._sinks[name] = make_sink(name, config.type, config.options, masked=self.masking.foreign)
-        return self._sinks[name]
+        with self._made:
+            if name not in self._sinks:
+                config = self.config.sinks[name]
+                with self._placed("sinks", name):
+                    self._sinks[name] = make_sink(name, config.type, config.options, masked=self.masking.foreign)
+            return self._sinks[name]
 
     def open_stream(
-        self, name: str, *, accept_deletes: bool = False, accept_source: bool = False, python: bool = False
+        self,
+        name: str,
+        *,
+        accept_deletes: bool = False,
+        accept_source: bool = False,
+        python: bool = False,
+        ask: bool = True,
     ) -> Stream:
         """Return a stream with its source, site, state and sinks.
 
@@ -134,10 +157,11 @@ class Assembly:
             accept_deletes: Lift the delete guard once.
             accept_source: Continue although the source is not the server that was prepared.
             python: The caller receives batches as the sink ``python``.
+            ask: The source may be asked for a variant; otherwise it is a guess until :meth:`refresh`.
         """
         self.refuse_closed()
         config = self.config.stream(name)
-        config, guessed = with_variant(config, self.source(config.source), self.state)
+        config, guessed = with_variant(config, self.source(config.source), self.state, ask=ask)
         sinks = {s: self.sink(s) for s in config.sinks}
         settings = Settings(
             sinks=tuple(sinks),
@@ -159,6 +183,28 @@ class Assembly:
         site.context.stopping = self.stopping
         stream = Stream(config, self.source(config.source), site, self.state, sinks, settings, guessed)
         return self._with_consumer(stream, python)
+
+    def by_source(self, names: Sequence[str]) -> dict[str, list[str]]:
+        """Return the streams of each source, in order."""
+        groups: dict[str, list[str]] = {}
+        for name in names:
+            groups.setdefault(self.config.stream(name).source, []).append(name)
+        return groups
+
+    def in_rounds(self, names: Sequence[str], work: Callable[[Stream], T]) -> list[T]:
+        """Return the result of `work` for each stream. Sources work side by side.
+
+        After a failed connection to a source no other is tried: it answers for all streams of the source.
+        """
+        found: dict[str, T] = {}
+
+        def ask(source: str, streams: Sequence[str]) -> None:
+            with self.source(source).within(Round()):
+                for name in streams:
+                    found[name] = work(self.open_stream(name))
+
+        side_by_side([partial(ask, source, streams) for source, streams in self.by_source(names).items()])
+        return [found[name] for name in names]
 
     def _report(self, stream: str, what: str) -> None:
         self._step = stream, what
@@ -206,7 +252,7 @@ class Assembly:
             return
         try:
             with self._placed("state"):
-                self.__dict__["state"] = ProjectState(self.config.state_url(), create=False, masking=self.masking)
+                self.__dict__["state"] = self._open_state(create=False)
         except StateMissing:
             with tempfile.TemporaryDirectory(prefix="qbcd-") as folder:
                 empty = self.__dict__["state"] = ProjectState(f"sqlite:///{folder}/state.db")

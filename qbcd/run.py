@@ -10,6 +10,7 @@ processes die in between.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.drift import check_requested
 from qbcd.delivery import deliver, enroll, pending, removed_sinks
 from qbcd.error_messages import one_message
-from qbcd.errors import QbcdError, Refused, RowsTooWide, SchemaChanged, SinkConflict
+from qbcd.errors import QbcdError, Refused, RowsTooWide, SchemaChanged, SinkConflict, SourceSilent
 from qbcd.model import StreamPlan
 from qbcd.planning import option_place, plan_of
 from qbcd.sites import (
@@ -27,13 +28,14 @@ from qbcd.sites import (
     Differences,
     LeasedStream,
     Site,
+    StreamContext,
     check_key,
     not_prepared,
     refuse_prepared_elsewhere,
     unknown_encoding,
 )
 from qbcd.sql import restriction_remarks
-from qbcd.state import StreamRow
+from qbcd.state import Signs, StreamRow, nothing_to_take_over, refuse_if_alive, signs_of_owner, takeover
 from qbcd.stream import Report, Stream
 from qbcd.wording import counted
 
@@ -84,19 +86,23 @@ def _tidy(stream: Stream, plan: StreamPlan, held: LeasedStream, report: Report) 
     except Refused:
         raise
     except QbcdError as error:
-        stream.site.context.refuse_overtaken(held, error)
         log.debug("stream %s: compaction failed", stream.name, exc_info=True)
+        if isinstance(error, SourceSilent):
+            stream.site.context.abandon(held.keeper, error)
+        else:
+            stream.site.context.refuse_overtaken(held, error)
         error.stream = ""  # the report names it
         report.warnings.append(f"compaction failed and is retried after the next poll: {error}")
 
 
 @contextmanager
 def _noting_spark(stream: Stream, report: Report) -> Iterator[None]:
-    """Record in the report's cost if site or sinks used Spark in the block."""
+    """Use Spark in turn with polls of other threads; record in the report's cost if site or sinks used it."""
     spark = stream.site.context.spark
     before = spark.uses
     try:
-        yield
+        with spark.turn():
+            yield
     finally:
         report.cost = replace(report.cost, spark=spark.uses > before)
 
@@ -105,7 +111,8 @@ def prepare_stream(stream: Stream) -> Report:
     """Create the site's tables and files and store the baseline; skip a prepared stream."""
     report = Report(stream.name)
     row = stream.site.context.row()
-    if row and row.prepared and row.project_id == stream.project.project_id:  # `create` refuses another project's
+    stream.site.context.refuse_foreign(row)
+    if row and row.prepared:
         check_requested(stream.name, stream.settings.requested, row.checkpoint)
         report.warnings.append("is prepared already")
         return report
@@ -177,6 +184,40 @@ def reset_stream(site: Site, *, discard: bool) -> None:
             )
         site.forget(held)
         site.context.project.forget(stream)
+
+
+def take_over_stream(site: Site) -> None:
+    """Drop what a source keeps for a stream of another project, so that this one can prepare it.
+
+    It waits until the other project has not polled for `QUIET_S` seconds.
+
+    Raises:
+        StateConflict: The other project polls, or there is no such stream of another project.
+    """
+    context = site.context
+    with context.hold(reset=True, take_over=_await_quiet(context)) as held:
+        site.forget(held)
+        context.project.forget(context.stream)
+
+
+def _await_quiet(context: StreamContext) -> Signs:
+    """Return the signs of life of the project that owns the stream, once they are old enough.
+
+    Raises:
+        StateConflict: It has polled meanwhile, or polls now.
+    """
+    mine = context.project.project_id
+    with context.reading() as conn:
+        if not context.store.exists(conn):
+            raise nothing_to_take_over(context.stream, ours=False)
+        seen = signs_of_owner(conn, context.store, context.stream, mine)
+    until = time.monotonic() + takeover.QUIET_S - seen.quiet
+    while (left := until - time.monotonic()) > 0:
+        context.progress(f"watching for {left:.0f} s if its project still polls")
+        context.rest(min(left, 1.0))
+        with context.reading() as conn:
+            refuse_if_alive(conn, context.store, context.stream, mine, seen)
+    return seen
 
 
 def _prepared(row: StreamRow) -> Mapping[str, Any]:

@@ -122,8 +122,9 @@ def stream_status(stream: Stream, now: float | None = None) -> StreamStatus:
         status.error = runs[0].message
     try:
         row, owner = _row_and_owner(stream.site)
-        if row is None or row.project_id != stream.project.project_id:
+        if row is None:
             return status
+        stream.site.context.refuse_foreign(row)
         status.polling, status.polling_since = owner is not None, owner.since if owner else None
         if not row.prepared:
             return status
@@ -210,6 +211,7 @@ def latest_events(stream: Stream, n: int) -> list[tuple[BatchHeader, list[str]]]
         StateConflict: Reading took so long that the batch may be deleted, or rows of a batch are missing.
     """
     row = stream.site.context.row()
+    stream.site.context.refuse_foreign(row)
     if row is None or not row.prepared:
         raise Refused("is not prepared", stream=stream.name, remedy=f"qbcd prepare {stream.name}")
     with _pinned(stream):

@@ -76,7 +76,7 @@ class Report:
         warnings: Warnings and remarks, without the stream's name.
         delivered: Number of deliveries; a batch counts once per sink.
         failures: By sink, the error that ended its deliveries.
-        lifted: Refusals that the user lifted; the history stores them.
+        lifted: Refusals that the user lifted, and why all rows were compared; the history stores them.
     """
 
     stream: str

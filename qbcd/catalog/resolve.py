@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from qbcd.catalog.query_table import check_limit, probe_query, remarks_on, remarks_on_views
 from qbcd.catalog.source import Session, Source
@@ -133,7 +133,9 @@ def _table(config: StreamConfig, source: Source, session: Session, frozen: Froze
 def _key(config: StreamConfig, source: Source, table: Table, frozen: Frozen | None) -> list[Column]:
     if config.key == ():
         return []
-    names = list(frozen.key if frozen else config.key or table.primary_key)
+    unique = _unique_keys(source, table)
+    only = unique[0] if len(unique) == 1 else ()
+    names = list(frozen.key if frozen else config.key or table.primary_key or only)
     if not names and table.one_row:
         return []
     if not names and table.query:
@@ -144,11 +146,15 @@ def _key(config: StreamConfig, source: Source, table: Table, frozen: Frozen | No
             remedy="name them:  key: [col, ..]; each poll then counts duplicates",
         )
     if not names:
+        several = f", and {len(unique)} unique keys" if unique else ""
+        listed = " or ".join(f"key: [{', '.join(one)}]" for one in unique)
         raise UnsafeKey(
-            f"{table.schema}.{table.name} has no primary key",
+            f"{table.schema}.{table.name} has no primary key{several}",
             stream=config.name,
             where=config.place("key"),
-            remedy="name the columns that identify a row:  key: [col, ..]; or key: none, with id_rcs",
+            remedy=f"choose one:  {listed}"
+            if unique
+            else "name the columns that identify a row:  key: [col, ..]; or key: none, with id_rcs",
         )
     key = [_column(config, table, name, "key") for name in names]
     for column in key:
@@ -161,6 +167,15 @@ def _key(config: StreamConfig, source: Source, table: Table, frozen: Frozen | No
                 remedy="choose other key columns",
             )
     return key
+
+
+def _unique_keys(source: Source, table: Table) -> list[tuple[str, ...]]:
+    """Return the unique keys of a stored table that can identify rows, without those that contain another one."""
+    if table.query:
+        return []
+    able = {c.name for c in table.columns if not source.connector.catalog.key_problem(c)}
+    found = list({frozenset(key): key for key in table.unique_keys if set(key) <= able}.values())
+    return [key for key in found if not any(set(other) < set(key) for other in found)]
 
 
 def _check_excluded(config: StreamConfig, key: list[Column]) -> None:
@@ -200,13 +215,19 @@ def _table_warnings(config: StreamConfig, table: Table, frozen: Frozen, chosen: 
         for c in ([] if config.columns else table.columns)
         if c.name not in known
     ]
-    if config.key is None and set(table.primary_key) != set(frozen.key):
-        now = f"({', '.join(table.primary_key)})" if table.primary_key else "dropped"
-        warnings.append(
-            f"the primary key of {name} is {now} now; the stream keeps its key ({', '.join(frozen.key)}) "
-            f"(qbcd reset {config.name} and prepare to change it)"
-        )
-    return warnings
+    return [*warnings, *_key_warning(config, table, frozen)]
+
+
+def _key_warning(config: StreamConfig, table: Table, frozen: Frozen) -> Iterator[str]:
+    """Yield a warning if another key than that of `prepare` would be chosen now."""
+    kept, primary = ", ".join(frozen.key), table.primary_key
+    unique = any(set(key) == set(frozen.key) for key in table.unique_keys)
+    if config.key is not None or set(primary) == set(frozen.key) or (unique and not primary):
+        return
+    what = f"the primary key of {table.label} is ({', '.join(primary)}) now; the stream keeps its key ({kept})"
+    if not primary:
+        what = f"the primary or unique key ({kept}) of {table.label} was dropped; the stream keeps it"
+    yield f"{what} (qbcd reset {config.name} and prepare to change it)"
 
 
 def _column(config: StreamConfig, table: Table, name: str, key_path: str) -> Column:
@@ -285,12 +306,27 @@ def _check_rights(config: StreamConfig, source: Source, session: Session, table:
             remedy=problem[1],
         )
     if table.row_security:
-        raise Refused(
-            f"row-level security hides rows of {name} from role {rights.role}; hidden rows would look like deletes",
-            stream=config.name,
-            where=config.place(config.subject),
-            remedy=f"use a role with BYPASSRLS, or capture a view that shows what {rights.role} may see",
+        _refuse_row_security(config, source, session, table, rights.role)
+
+
+def _refuse_row_security(config: StreamConfig, source: Source, session: Session, table: Table, role: str) -> NoReturn:
+    """Refuse a table whose policies apply to the role, also if they show all rows now.
+
+    Sessions read with `row_security = off`, under which the server refuses such a table: a policy that is added or
+    changed later, or a role that is granted, could hide rows at any moment (docs/internals/sessions.md).
+    """
+    name, shown = f"{table.schema}.{table.name}", source.connector.catalog.open_policies(session.connection, table)
+    what = f"row-level security hides rows of {name} from role {role}; hidden rows would look like deletes"
+    remedy = f"use a role with BYPASSRLS, or capture a view that shows what {role} may see"
+    if shown:
+        what = (
+            f"row-level security of {name} applies to role {role}: policy {shown[0]} shows all rows now, but a later "
+            "policy could hide some, and hidden rows would look like deletes"
         )
+        remedy = (
+            f"ALTER ROLE {source.connector.quote(role)} BYPASSRLS, or capture a view whose owner is not subject to it"
+        )
+    raise Refused(what, stream=config.name, where=config.place(config.subject), remedy=remedy)
 
 
 def _suggestion(name: str, known: Iterable[str]) -> str:

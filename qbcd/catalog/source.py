@@ -6,25 +6,32 @@ source replica.
 
 from __future__ import annotations
 
+import copy
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, event
 from sqlalchemy.engine import URL, Connection, CursorResult, Engine, Row
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool, QueuePool
 
+from qbcd import waits
 from qbcd.config.masking import Masking
 from qbcd.connectors.base import Connector
+from qbcd.connectors.error_templates import pooled
 from qbcd.connectors.facts import Fetch
+from qbcd.connectors.limited_drivers import WaitLimit, limit_waits, open_another, silence_below
 from qbcd.connectors.queries import SupportsIncrementalQueries
 from qbcd.connectors.sessions import SupportsSessionPool, SupportsSnapshots
-from qbcd.errors import QbcdError, SourceError
+from qbcd.errors import QbcdError, SourceError, SourceSilent
 from qbcd.model import Statement
 
+MARGIN = 30  # seconds after the server's time limit in which its error must arrive
+UNLIMITED = 86_400  # seconds of the longest wait for a statement that the server does not limit
 _POOL: Mapping[str, Any] = {"poolclass": QueuePool, "pool_size": 2, "max_overflow": -1}
 
 
@@ -85,11 +92,40 @@ class SessionOptions:
         fetchsize: Rows that a JDBC reader requests at a time; None bounds them by their bytes.
         properties: The user's JDBC properties.
         statement_timeout: Seconds after which the source cancels a statement, 0 for never.
+        socket_timeout: Seconds after which a connection on which no answer comes is closed; None for the default.
     """
 
     fetchsize: int | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     statement_timeout: int = 0
+    socket_timeout: int | None = None
+
+    @property
+    def longest_wait(self) -> int:
+        """Seconds of the longest wait for an answer: a little longer than the server's own limit."""
+        if self.socket_timeout is not None:
+            return self.socket_timeout
+        return self.statement_timeout + MARGIN if self.statement_timeout else UNLIMITED
+
+
+@dataclass
+class Round:
+    """The connections of one round of polls of a source: after one has failed, no other is tried.
+
+    Attributes:
+        opened: Number of sessions that were opened.
+        failed: The error of the connection that failed.
+    """
+
+    opened: int = 0
+    failed: QbcdError | None = None
+
+    def answer(self, stream: str) -> QbcdError:
+        """Return the error of the failed connection for another stream."""
+        assert self.failed is not None
+        error = copy.copy(self.failed)
+        error.stream, error.__traceback__ = stream, None
+        return error
 
 
 class Source:
@@ -127,9 +163,11 @@ class Source:
         self._place = place
         self.masking = Masking.of_url(url, name, schema)
         self._engines: dict[tuple[str, bool, bool], Engine] = {}  # by (stream, read-only, pooled)
+        self._proven = False  # the sessions are not shared with other clients
         self._pooling: set[str] = set()
         self._narrowed: dict[str, int] = {}  # by stream, the place among the ways to fetch
         self._lock = threading.Lock()
+        self._thread = threading.local()
 
     def __repr__(self) -> str:
         return f"Source({self.name!r}, {self._url.render_as_string(hide_password=True)!r})"
@@ -146,6 +184,19 @@ class Source:
         """Return True if the source may be on the same server, and its streams are in another place."""
         alike = self.connector.name == other.connector.name
         return alike and (self._url, self.schema) != (other._url, other.schema)
+
+    @contextmanager
+    def within(self, polls: Round) -> Iterator[None]:
+        """Count the sessions of this thread in the block into `polls`; after a failed one, refuse them all.
+
+        Other threads, such as those that renew leases, still connect by themselves.
+        """
+        before = getattr(self._thread, "round", None)
+        self._thread.round = polls
+        try:
+            yield
+        finally:
+            self._thread.round = before
 
     @contextmanager
     def read(self, stream: str, *, snapshot: str | None = None, level: str | None = None) -> Iterator[Session]:
@@ -206,7 +257,10 @@ class Source:
         """
         with self._located():
             jdbc_url = self.connector.sessions.jdbc_url(
-                self._url, self._options.properties, stream=stream, statement_timeout=self._options.statement_timeout
+                self._url,
+                {**self.connector.driver.limits(self._options.longest_wait), **self._options.properties},
+                stream=stream,
+                statement_timeout=self._options.statement_timeout,
             )
             fetch = self._fetch(stream)
             return jdbc_url, {**self.connector.sessions.jdbc_options(self._url, fetchsize=fetch.rows), **fetch.options}
@@ -226,10 +280,18 @@ class Source:
 
     def explain(self, error: BaseException, stream: str) -> QbcdError:
         """Return qbcd's error for an error of this source's driver."""
+        if (silence := silence_below(error)) is not None:
+            reason = str(silence) or f"no answer for {self._options.longest_wait} s (socket_timeout)"
+            remedy = "find out what holds up server or network; if statements need longer, raise `socket_timeout`"
+            return SourceSilent(f"source {self.label}: {reason}", remedy=remedy, stream=stream)
         explained = self.connector.errors.explain_error(
             error, stream=stream, source=self.label, masked=self.masking.foreign
         )
         return self._place_in(explained)
+
+    def interrupt(self, stream: str, reason: str) -> None:
+        """End all waits of the stream's sessions now: their sockets are shut down, and they fail with `reason`."""
+        waits.interrupt((self, stream), reason)
 
     def close(self) -> None:
         """Close SQLAlchemy's engines; the source can be used again."""
@@ -251,7 +313,7 @@ class Source:
         pins = self.connector.require(SupportsIncrementalQueries).steady_pins() if steady else pins
         failed: Exception | None = None
         try:
-            with engine.connect() as connection:
+            with self._connected(engine, stream) as connection:
                 if level is not None:
                     connection.execution_options(isolation_level=level)
                 session = Session(connection)
@@ -262,12 +324,32 @@ class Source:
                     raise
                 except Exception as error:
                     failed = error
+                    if isinstance(error, SourceSilent):
+                        connection.invalidate()  # a rollback would wait again; the server does it by itself
                     raise
                 connection.commit()
         except SQLAlchemyError as error:
             if failed is not None:  # the rollback failed too, because the session had ended
                 raise failed from failed.__cause__
             raise self.explain(error, stream) from error
+
+    def _connected(self, engine: Engine, stream: str) -> Connection:
+        """Open a session; within a round, only if none has failed in it.
+
+        Raises:
+            QbcdError: It cannot be opened; `source` is set.
+        """
+        polls: Round = getattr(self._thread, "round", None) or Round()
+        if polls.failed is not None:
+            raise polls.answer(stream)
+        try:
+            connection = engine.connect()
+        except SQLAlchemyError as error:
+            polls.failed = self.explain(error, stream)
+            polls.failed.source = self.name
+            raise polls.failed from error
+        polls.opened += 1
+        return connection
 
     def _engine(self, stream: str, read_only: bool) -> Engine:
         with self._lock:
@@ -289,9 +371,38 @@ class Source:
             **(_POOL if kept else {"poolclass": NullPool}),
             **self.connector.sessions.engine_options(read_only=read_only),
         )
+        limit = WaitLimit(self._options.longest_wait, "socket_timeout", owner=(self, stream))
+        limit_waits(engine, limit)
+
+        def prove(connection: Any, _record: object) -> None:
+            another = partial(open_another, engine, limit, arguments)
+            self._refuse_shared(connection, another, stream, read_only)
+
+        # before SQLAlchemy's own first statements, and before any pin
+        event.listen(engine, "connect", prove, insert=True)
         if kept:
             self.connector.require(SupportsSessionPool).keep_sessions(engine)
         return engine
+
+    def _refuse_shared(self, connection: Any, another: Callable[[], Any], stream: str, read_only: bool) -> None:
+        """Refuse the source, at its first session, if a pooler lends its sessions to other clients.
+
+        Raises:
+            Refused: It does.
+        """
+        if self._proven:
+            return
+        timeout = self._options.statement_timeout
+        try:
+            sign = self.connector.sessions.shared_by(
+                connection, another, read_only=read_only, statement_timeout=timeout
+            )
+            if sign:
+                raise pooled(sign, stream, self.label)
+        except BaseException:
+            connection.close()
+            raise
+        self._proven = True
 
     @contextmanager
     def _located(self) -> Iterator[None]:

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from qbcd.errors import QbcdError
+from qbcd.errors import QbcdError, together
 from qbcd.wording import counted
-
-_NAMED = 3  # streams that one error names
 
 
 @dataclass(frozen=True)
@@ -82,13 +80,4 @@ def distinct_errors(found: Sequence[Finding]) -> list[QbcdError]:
         error = finding.error
         if error is not None:
             alike.setdefault((error.what, error.remedy, error.where), []).append(error)
-    return [_together(errors) for errors in alike.values()]
-
-
-def _together(errors: Sequence[QbcdError]) -> QbcdError:
-    names, first = list(dict.fromkeys(error.stream for error in errors)), errors[0]
-    if len(names) == 1 or first.where:
-        return first
-    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    place = f"streams {', '.join(names[:_NAMED])}{more}" if all(names) else ""
-    return QbcdError(first.what, remedy=first.remedy, where=place)
+    return [together(errors[0], [error.stream for error in errors]) for errors in alike.values()]

@@ -69,6 +69,7 @@ def _stream_findings(stream: Stream, sites: Iterable[Site]) -> _Found:
     with stream.source.read(stream.name) as session:
         server = stream.source.connector.catalog.server_identity(session.connection)
     yield "source", "ok", f"{stream.source.label}: {server.product}"
+    stream.site.context.prove_own()
     _refuse_edited_plan(stream, row, sites)
     plan, warnings = plan_of(stream, row)
     table = plan.table
@@ -147,6 +148,9 @@ def _key(stream: Stream, session: Session, plan: StreamPlan) -> str:
     if not plan.key:
         return "(), since the query gives one row at most"
     named = ", ".join(c.name for c in plan.key)
+    table = plan.table
+    if plan.key_is_proven and not (table.query or table.primary_key or stream.config.key):
+        return f"({named}), the only unique key without NULL; the table has no primary key"
     if plan.key_is_proven:
         return f"({named}), unique by {'the query and the keys of its tables' if plan.table.query else 'the catalog'}"
     found = session.one(stream.site.strategy(plan).key_problems())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any, Literal
@@ -26,6 +27,7 @@ class LogLines:
     def __init__(self, write: Callable[[str], None], *, as_json: bool) -> None:
         self._write = write
         self._as_json = as_json
+        self._lock = threading.Lock()  # sources and leases have threads of their own
 
     def add(self, level: Level, message: str, stream: str = "", **values: Any) -> None:
         """Write one line.
@@ -43,14 +45,18 @@ class LogLines:
         if self._as_json:
             ts = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
             data = {"ts": ts, "level": level, "stream": stream, "message": message, **values}
-            self._write(json.dumps(data, ensure_ascii=False, default=str))
+            self._put(json.dumps(data, ensure_ascii=False, default=str))
             return
         flat = " ".join(line.strip() for line in message.splitlines())
-        self._write(f"{now:%Y-%m-%dT%H:%M:%SZ} {level.upper():<7} {stream or '-'} {flat}")
+        self._put(f"{now:%Y-%m-%dT%H:%M:%SZ} {level.upper():<7} {stream or '-'} {flat}")
 
     def add_trace(self, trace: str) -> None:
         """Write a traceback; as text it keeps its lines."""
         if self._as_json:
             self.add("debug", trace.rstrip())
         else:
-            self._write(trace.rstrip())
+            self._put(trace.rstrip())
+
+    def _put(self, line: str) -> None:
+        with self._lock:
+            self._write(line)

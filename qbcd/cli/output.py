@@ -65,7 +65,7 @@ class Output:
     def log_lines(self, *, as_json: bool) -> None:
         """Write log lines to stderr from now on, and show no progress."""
         self._progress = False
-        self.log = LogLines(lambda line: print(line, file=self.err.file, flush=True), as_json=as_json)
+        self.log = LogLines(lambda line: print(f"{line}\n", end="", file=self.err.file, flush=True), as_json=as_json)
 
     # -- results -----------------------------------------------------------------------------------------------------
     def show(self, *things: RenderableType) -> None:
@@ -90,7 +90,7 @@ class Output:
 
     def text(self, text: str) -> None:
         """Print a result unchanged; Rich would change some characters, such as tabs."""
-        print(text, file=self.out.file)
+        print(f"{text}\n", end="", file=self.out.file)  # one write, since sources have threads of their own
 
     def data(self, value: Any, *, indent: int | None = None) -> None:
         """Print a JSON value on stdout, on one line unless `indent` is given."""
@@ -113,6 +113,13 @@ class Output:
             self.log.add("info", Text.from_markup(text).plain, stream, **values)
         else:
             self.say(f"[bold]{escape(stream)}[/]: {text}")
+
+    def about(self, subject: str, text: str, **values: Any) -> None:
+        """Print a remark about something that is no stream; `values` are further fields of a log line."""
+        if self.log is not None:
+            self.log.add("info", f"{subject} {text}", **values)
+        else:
+            self.say(f"[bold]{escape(subject)}[/]: {text}")
 
     def ask(self, question: str) -> None:
         """Print a question on stderr; the answer is typed on the same line."""

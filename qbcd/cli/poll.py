@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
@@ -20,6 +21,7 @@ from qbcd.cli.output import Output, show_progress, worst
 from qbcd.cli.prepare import show_prepared
 from qbcd.cli.run_lines import RunLines
 from qbcd.errors import QbcdError, Refused
+from qbcd.side_by_side import first_true
 from qbcd.wording import counted
 
 if TYPE_CHECKING:
@@ -80,7 +82,7 @@ class Job:
         """
         names = list(streams) or [handle.name for handle in self.project.streams]
         prepare = self._unprepared(names) if self.options.prepare else []
-        if not (self.options.once or self.options.prepare) and len(self._unprepared(names)) == len(names):
+        if not (self.options.once or self.options.prepare) and self._nothing_is_prepared(names):
             raise _nothing_prepared(names, all_streams=not streams)
         if not (self.options.once or self.output.log or self.output.err.is_terminal):
             self.output.log_lines(as_json=False)  # an error that ends the command earlier is not a log line
@@ -92,6 +94,9 @@ class Job:
         return worst(codes)
 
     def _poll(self, names: Sequence[str]) -> JobReport:
+        from qbcd.api import JobOptions, assembly_of, run_job
+        from qbcd.job import JobEvents
+
         options, remaining = self.options, set(names)
         polls_too = options.log_format is not None or not self.output.as_json
         lines = RunLines(self.output, once=options.once, polls_too=polls_too)
@@ -100,21 +105,14 @@ class Job:
             lines.add(outcome)
             remaining.discard(outcome.stream)
             if not options.once:
-                self._prepare_later(outcome)
                 self.now("waiting for the next poll")
             elif remaining:
                 self.now("polling")
 
         if self.output.log is not None:
             self.output.log.add("info", f"polling {counted(len(names), 'stream')}")
-        return self.project.run(
-            names,
-            once=options.once,
-            accept_deletes=options.accept_deletes,
-            accept_source=options.accept_source,
-            on_outcome=add,
-            stop=self.stop,
-        )
+        how = JobOptions(once=options.once, accept_deletes=options.accept_deletes, accept_source=options.accept_source)
+        return run_job(assembly_of(self.project), names, how, JobEvents(add, then=self._prepare_later), self.stop)
 
     def _unprepared(self, names: Sequence[str]) -> list[str]:
         """Return the streams that are certainly not prepared."""
@@ -123,7 +121,21 @@ class Job:
 
         parts = assembly_of(self.project)
         with parts.read_only():
-            return [name for name in names if is_prepared(parts.open_stream(name)) is False]
+            prepared = parts.in_rounds(names, is_prepared)
+        return [name for name, known in zip(names, prepared, strict=True) if known is False]
+
+    def _nothing_is_prepared(self, names: Sequence[str]) -> bool:
+        """Return True if certainly no stream is prepared; do not wait for a source if another one shows that."""
+        from qbcd.api import assembly_of
+        from qbcd.status import is_prepared
+
+        parts = assembly_of(self.project)
+
+        def may_poll(streams: Sequence[str]) -> bool:
+            return any(is_prepared(parts.open_stream(name)) is not False for name in streams)
+
+        with parts.read_only():
+            return not first_true([partial(may_poll, streams) for streams in parts.by_source(names).values()])
 
     def _prepare(self, name: str) -> int:
         self.now(f"{name}: preparing")

@@ -29,6 +29,9 @@ SkippedBatch = Annotated[
 ]
 Yes = Annotated[bool, switch("-y", "--yes", help="Do not ask.")]
 Discard = Annotated[bool, switch("--discard", help="Drop batches that are not delivered.")]
+TakeOver = Annotated[
+    bool, switch("--take-over", help="Drop what the source holds for another project or a lost state.")
+]
 _ANSWERS = {"y": True, "yes": True, "": False, "n": False, "no": False}
 
 
@@ -96,14 +99,22 @@ def show_prepared(output: Output, name: str, report: Report, show: Callable[[str
     return max((failure.exit_code for failure in report.failures.values()), default=0)
 
 
-def reset(output: Output, stream: StreamName, yes: Yes = False, discard: Discard = False) -> int:
+def reset(
+    output: Output, stream: StreamName, yes: Yes = False, discard: Discard = False, take_over: TakeOver = False
+) -> int:
     """Forget replica and checkpoint of a stream, after confirmation."""
+    from qbcd.orphans import ForeignStream, refuse_to_keep
+
+    if take_over:
+        refuse_to_keep(stream, discard=discard)
     with output.project() as project:
-        handle = project.to_reset(stream)
-        question = f"Forget replica and checkpoint of {stream}? Its consumers must reload."
-        if not yes and not _confirmed(output, "reset", stream, question):
+        handle = project.to_reset(stream, take_over=take_over)
+        asked = [f"Forget replica and checkpoint of {stream}? Its consumers must reload."]
+        asked += [handle.question] if isinstance(handle, ForeignStream) else []
+        if not yes and not all(_confirmed(output, "reset", stream, question) for question in asked):
             return _unchanged(output, {"stream": stream, "reset": False})
-        with output.working(f"{stream}: resetting"):
+        with output.working(f"{stream}: resetting") as now:
+            show_progress(project, now)
             handle.reset(discard=discard)
     if output.as_json:
         output.data({"stream": stream, "reset": True})

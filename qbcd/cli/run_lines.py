@@ -7,9 +7,11 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
+from rich.markup import escape
 
 from qbcd.cli import formatting
 from qbcd.cli.output import Output
+from qbcd.errors import LeaseHeld, QbcdError, together
 from qbcd.wording import batch_number, clock_time
 
 if TYPE_CHECKING:
@@ -56,9 +58,12 @@ class RunLines:
         self._output = output
         self._polls_too = polls_too
         watched = output.log is None and output.err.is_terminal
+        self._once = once
         self._every_poll = once or watched or output.verbose
         self._heartbeat = heartbeat
-        self._failing: dict[str, Failing] = {}
+        self._failing: dict[str, Failing] = {}  # by stream
+        self._down: dict[str, Failing] = {}  # by source
+        self._busy: set[str] = set()
         self._unreported = _unreported()
 
     def add(self, outcome: Outcome) -> None:
@@ -67,14 +72,33 @@ class RunLines:
             self._output.data(outcome_data(self._output, outcome))
         printed = self._report(outcome, outcome.report) if outcome.report is not None else False
         if outcome.error is not None:
-            self._output.trace(outcome.error)
-            self._output.complain(outcome.error, **self._numbers(outcome))
-            printed = True
+            printed = self._complaint(outcome, outcome.error) or printed
         printed = self._recovery(outcome) or printed
         if printed:
             self._unreported = _unreported()
         elif self._polls_too:
             self._count(outcome.stream)
+
+    def _complaint(self, outcome: Outcome, error: QbcdError) -> bool:
+        """Print the error of a poll, that of a source once for all its streams; return True if anything was printed."""
+        if self._is_busy(outcome):
+            if outcome.stream in self._busy:
+                return False
+            self._busy.add(outcome.stream)
+            self._output.remark(outcome.stream, f"busy: {escape(error.what)}")
+            return True
+        if _is_of_source(outcome):
+            if outcome.answered:
+                return False
+            error = together(error, outcome.waiting)
+        self._output.trace(error)
+        waiting = {"source": outcome.source, "streams": list(outcome.waiting)} if outcome.waiting else {}
+        self._output.complain(error, **self._numbers(outcome), **waiting)
+        return True
+
+    def _is_busy(self, outcome: Outcome) -> bool:
+        """Return True if the stream only waits for another process, which a continuous run does anyway."""
+        return not self._once and outcome.report is None and isinstance(outcome.error, LeaseHeld)
 
     def _report(self, outcome: Outcome, report: Report) -> bool:
         """Print warnings, the result, and failed deliveries; return True if anything was printed."""
@@ -101,17 +125,25 @@ class RunLines:
 
     def _recovery(self, outcome: Outcome) -> bool:
         """Count failed polls in a row; print a line at the next success, and return True then."""
+        if _is_of_source(outcome):
+            if not outcome.answered:
+                self._down.setdefault(outcome.source, Failing(time.time())).attempts += 1
+            return False
+        if self._is_busy(outcome):
+            return False
+        self._busy.discard(outcome.stream)
+        down = self._down.pop(outcome.source, None) if outcome.reached else None
+        if down is not None:
+            text, values = _recovered(down, "failed attempt")
+            self._output.about(f"source {outcome.source}", text, **values)
         if outcome.exit_code:
             self._failing.setdefault(outcome.stream, Failing(time.time())).attempts += 1
-            return False
+            return down is not None
         failing = self._failing.pop(outcome.stream, None)
-        if failing is None:
-            return False
-        seconds, polls = time.time() - failing.since, formatting.counted(failing.attempts, "failed poll")
-        text = f"recovered after {formatting.age(seconds)} and {polls}"
-        values = {"failing_seconds": round(seconds, 1), "failed_polls": failing.attempts}
-        self._output.remark(outcome.stream, text, **values)
-        return True
+        if failing is not None:
+            text, values = _recovered(failing, "failed poll")
+            self._output.remark(outcome.stream, text, **values)
+        return failing is not None or down is not None
 
     def _count(self, stream: str) -> None:
         """Count a poll without a line; print a summary if there was no line for long enough."""
@@ -133,6 +165,18 @@ class RunLines:
         data = outcome_data(self._output, outcome)
         named = ("outcome", "epoch", "batch_seq", "counts", "delivered", "cost")
         return {name: data[name] for name in named if name in data}
+
+
+def _is_of_source(outcome: Outcome) -> bool:
+    """Return True if the poll could not reach its source, which other streams have too."""
+    return outcome.reached is False and len(outcome.waiting) > 1
+
+
+def _recovered(failing: Failing, noun: str) -> tuple[str, dict[str, Any]]:
+    """Return the text about the end of a series of failures, and its numbers for a log line."""
+    seconds = time.time() - failing.since
+    text = f"recovered after {formatting.age(seconds)} and {formatting.counted(failing.attempts, noun)}"
+    return text, {"failing_seconds": round(seconds, 1), "failed_polls": failing.attempts}
 
 
 def _unreported() -> UnreportedPolls:

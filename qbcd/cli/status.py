@@ -11,7 +11,7 @@ from rich.markup import escape
 from qbcd.cli import formatting
 from qbcd.cli.app import StreamNames, switch
 from qbcd.cli.output import Output, worst
-from qbcd.errors import QbcdError
+from qbcd.errors import QbcdError, streams_named
 from qbcd.wording import batch_number, clock_time
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from qbcd.state import DeliveryFailure
     from qbcd.status import StreamStatus
 
-Check = Annotated[bool, switch("--check", help="Exit with 5 if a stream is refused, failed or late.")]
+Check = Annotated[bool, switch("--check", help="Exit with 5 if a stream is refused, failed, late or not prepared.")]
 UNHEALTHY = 5
 _COLORS = {"ok": "green", "late": "yellow", "not prepared": "yellow", "preparing": "yellow", "polling": "green"}
 _OUTCOMES = {"ok": "changes", "empty": "no change", "failed": "failed", "refused": "refused"}
@@ -54,8 +54,14 @@ def status(output: Output, streams: StreamNames = None, check: Check = False) ->
     for one_left in left if not output.as_json else []:
         output.warn(one_left.describe())
     if check:
-        return UNHEALTHY if any(one.state in ("refused", "failed", "late", "error") for one in found) else 0
+        return UNHEALTHY if any(_is_unhealthy(one) for one in found) else 0
     return worst([one.failed.exit_code for one in found if one.failed])
+
+
+def _is_unhealthy(one: StreamStatus) -> bool:
+    if one.state == "not prepared":
+        return not one.polling  # otherwise a process prepares it now
+    return one.state != "ok"
 
 
 def _messages(data: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
@@ -85,9 +91,12 @@ def _show_lines(output: Output, found: list[StreamStatus]) -> None:
         cells = [f"{_shortened(text, width):<{width}}" for text, width in zip(row, widths, strict=True)]
         line = escape((" " * _GAP).join(cells).rstrip())
         output.show(f"[bold]{line}[/]" if row is _TITLES else _colored(line, row[1]))
+    alike: dict[str, list[str]] = {}  # an error of a source is that of all its streams
     for one in found:
         for text in _errors(one):
-            output.say(f"[bold red]error:[/] {escape(output.foreign(text))}")
+            alike.setdefault(text.removeprefix(f"stream {one.stream}: "), []).append(one.stream)
+    for text, streams in alike.items():
+        output.say(f"[bold red]error:[/] {escape(output.foreign(f'{streams_named(streams)}: {text}'))}")
 
 
 def _line(one: StreamStatus) -> tuple[str, ...]:

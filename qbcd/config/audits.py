@@ -38,7 +38,7 @@ def interval(own: AuditConfig | None, general: AuditConfig | None, strategy: Str
     None without audits, or if the polls of the stream compare as much as an audit would.
 
     Args:
-        own: The table's own setting. Only this setting makes an audit compare values where polls compare digests.
+        own: The table's own setting. Only this setting makes an audit compare each row where polls compare checksums.
         general: The setting of `defaults`.
         strategy: The stream's strategy.
     """

@@ -149,6 +149,12 @@ def _limit(value: timedelta) -> timedelta:
     return whole
 
 
+def _wait(value: timedelta) -> timedelta:
+    if value <= timedelta(0):
+        raise wrong("a wait needs a limit longer than 0", "write it as 30s, 5m, 1h or 7d")
+    return _limit(value)
+
+
 def _number(value: Any) -> Any:
     if isinstance(value, bool):
         raise wrong("a boolean is not a number", "write a number")
@@ -259,6 +265,7 @@ DURATION_SCHEMA = {"anyOf": [{"type": "string", "pattern": r"^\s*[0-9]{1,9}\s*(m
 Duration = Annotated[timedelta, BeforeValidator(_duration), WithJsonSchema(DURATION_SCHEMA)]
 Interval = Annotated[Duration, AfterValidator(_positive)]
 Limit = Annotated[Duration, AfterValidator(_limit)]
+Wait = Annotated[Duration, AfterValidator(_wait)]
 Switch = Annotated[bool, BeforeValidator(_switch)]
 Whole = Annotated[int, BeforeValidator(_number)]
 Count = Annotated[int, Field(ge=1, le=10_000_000), BeforeValidator(_number)]

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from qbcd.config.streams import StreamConfig
 
 MASK = "***"
-REDACTED = "(?i)secret|password|passwd|token|access[._-]?key|credential"  # names of settings whose value is a secret
+# Names of settings whose value is a secret.
+REDACTED = "(?i)secret|password|passwd|token|access[._-]?key|credential|pwd|passphrase"
 
 _CLASS = re.compile(r"(?:[a-z][a-z0-9_]*\.){2,}[A-Z]\w*")  # of a Java class, such as a provider of credentials
 _NO_SECRETS = ("true", "false")  # a setting with the name of a secret may be a switch
@@ -33,7 +34,7 @@ _SETTING = re.compile(
 _IN_URL = re.compile(r"(://[^\s:/@]*:)([^\s/]+)(@)")
 _IN_ENCODED_URL = re.compile(r"(?i)(%3A%2F%2F(?:(?!%3A|%40)[^\s&]){0,200}%3A)((?:(?!%40)[^\s&]){1,600})(%40)")
 # A word that announces a secret: `password "x"`, `IDENTIFIED BY 'x'`, `secret.key=x`.
-_SECRET_NAME = f"(?:{REDACTED.removeprefix('(?i)')}|pwd|passphrase)"
+_SECRET_NAME = f"(?:{REDACTED.removeprefix('(?i)')})"
 _ANNOUNCED = rf"(?:(?<![\w.-]){_OF_NAME}{_SECRET_NAME}{_OF_NAME}|(?<!\w)(?:pass|by))\\?[\"']?"
 # A word of a server's message that announces a name.
 _NAMED = re.compile(

@@ -30,6 +30,7 @@ from qbcd.config.fields import (
     Section,
     SomeNames,
     TableName,
+    Wait,
     Whole,
     base_dir_of,
     local_path,
@@ -96,11 +97,13 @@ class SparkConfig(Section):
         conf: Spark's own settings; not shown, because they may contain credentials of a file system.
         driver_jar: The JDBC driver to use before any other. With sources of several databases it serves those whose
             driver it contains.
+        timeout: Longest call of Spark's Java, in which a job may run.
     """
 
     master: Annotated[Filled, AfterValidator(_master)] = "local[*]"
     conf: dict[str, ScalarText] = Field(default_factory=dict, repr=False)
     driver_jar: LocalPath | None = None
+    timeout: Wait = timedelta(days=1)
 
 
 class JdbcConfig(Section):
@@ -125,6 +128,7 @@ class SourceConfig(Section):
         qbcd_schema: ``schema`` in the file: the schema in which qbcd may create tables.
         connections: Concurrent read connections.
         statement_timeout: Time limit of qbcd's statements in the source, whole seconds; 0 for none.
+        socket_timeout: Longest wait for the source's answer; by default a little longer than `statement_timeout`.
     """
 
     url: DatabaseUrl
@@ -134,6 +138,7 @@ class SourceConfig(Section):
     jdbc: JdbcConfig = Field(default_factory=JdbcConfig)
     connections: Whole = Field(default=2, ge=1, le=16)
     statement_timeout: Limit = timedelta(hours=1)
+    socket_timeout: Wait | None = None
 
     @model_validator(mode="after")
     def _one_login(self) -> SourceConfig:
@@ -201,11 +206,13 @@ class ProjectConfig(Section):
 
     Attributes:
         state: SQLAlchemy URL of the state database as written; :meth:`state_url` gives it with an absolute path.
+        state_timeout: Longest wait for the state database: its answer, or the lock of its file.
         workdir: Folder of lake replicas and batches, absolute.
     """
 
     version: Literal[1]
     state: Annotated[SecretStr, AfterValidator(_state)] = SecretStr("sqlite:///.qbcd/state.db")
+    state_timeout: Wait | None = None
     workdir: LocalPath = Field(default=".qbcd", validate_default=True)
     spark: SparkConfig = Field(default_factory=SparkConfig)
     sources: dict[str, SourceConfig] = Field(min_length=1)

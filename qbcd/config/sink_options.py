@@ -6,12 +6,13 @@ Another type is accepted if an installed package has it in the entry-point group
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationInfo, model_validator
 
 from qbcd import plugins
-from qbcd.config.fields import LocalPath, Section, Whole, base_dir_of, local_path, wrong
+from qbcd.config.fields import LocalPath, Section, Wait, Whole, base_dir_of, local_path, wrong
 
 BUILT_SINKS = ("jsonl", "parquet", "console")
 _OTHER = "other"
@@ -33,6 +34,7 @@ class JsonlSinkConfig(SinkConfig):
 
     type: Literal["jsonl"]
     path: LocalPath
+    lock_timeout: Wait = timedelta(seconds=60)
 
 
 class ParquetSinkConfig(SinkConfig):
@@ -40,6 +42,7 @@ class ParquetSinkConfig(SinkConfig):
 
     type: Literal["parquet"]
     path: LocalPath
+    lock_timeout: Wait = timedelta(seconds=60)
 
 
 class ConsoleSinkConfig(SinkConfig):

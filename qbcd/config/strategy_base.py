@@ -132,9 +132,9 @@ class StrategyConfig(Section):
 
     @property
     def compares_digests(self) -> bool:
-        """True if polls compare digests, but values are kept too.
+        """True if polls compare sums of digests, in which changes may cancel.
 
-        Then an audit can find changes with equal digests.
+        Then an audit can find more, since it compares each row.
         """
         return False
 

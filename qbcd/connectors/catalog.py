@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sqlalchemy.engine import Connection
 
-from qbcd.connectors.facts import Collaborator, Index, Privileges
+from qbcd.connectors.facts import Collaborator, Index, Part, Privileges
 from qbcd.model import Column, ServerIdentity, Table, Travel
 
 
@@ -44,6 +44,10 @@ class Catalog(Collaborator, ABC):
     def privileges(self, conn: Connection, table: Table, columns: Sequence[str], schema: str) -> Privileges:
         """Return the role's rights on `columns` of `table` and on qbcd's own `schema`."""
 
+    def open_policies(self, conn: Connection, table: Table) -> list[str]:
+        """Return the policies of row-level security that show the role all rows now; none if they may hide some."""
+        return []
+
     def kin(self, conn: Connection, table: Table, relations: Sequence[str]) -> dict[str, str]:
         """Return how each of `relations` (``schema.name``) contains rows of `table`.
 
@@ -53,6 +57,10 @@ class Catalog(Collaborator, ABC):
             Default: a relation of another name may be a view.
         """
         return {one: "same" if one == f"{table.schema}.{table.name}" else "through" for one in relations}
+
+    def filled_parts(self, conn: Connection, table: Table, parts: Sequence[str]) -> list[Part]:
+        """Return those of `parts`, some of `table.parts`, that have rows or may have some."""
+        return []
 
     # -- types -------------------------------------------------------------------------------------------------------
     def override_travel(self, column: Column, kind: str) -> Column:
@@ -108,7 +116,7 @@ class SupportsIndexes(ABC):
     def indexes(self, conn: Connection, table: Table) -> list[Index]:
         """Return the usable indexes of `table`.
 
-        A view has none. A partitioned table has those of the whole table.
+        A view has none. A partitioned table has those of the whole table, and those that each partition has.
         """
 
     @abstractmethod

@@ -13,7 +13,7 @@ from typing import ClassVar
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, NotSupportedError, ProgrammingError
 
 from qbcd.config.masking import credentials_masked
-from qbcd.errors import ConfigError, QbcdError, SchemaChanged, SourceError
+from qbcd.errors import ConfigError, QbcdError, Refused, SchemaChanged, SourceError, SourceSilent
 
 Maker = Callable[[str, str, str], QbcdError]  # from message, stream and source
 
@@ -83,6 +83,22 @@ def unreachable(message: str, stream: str, source: str) -> QbcdError:
     """Error: no session could be opened, or the session has ended."""
     remedy = "check host, port, network and TLS settings of the source's url"
     return SourceError(f"source {source} cannot be reached: {message}", remedy=remedy, stream=stream)
+
+
+def no_session(message: str, stream: str, source: str) -> QbcdError:
+    """Error: the server, or the network to it, gave no session in time."""
+    remedy = "check host, port and network; if the server only needs longer, raise connect_timeout in the source's url"
+    return SourceSilent(f"source {source} cannot be reached: {message}", remedy=remedy, stream=stream)
+
+
+def pooled(message: str, stream: str, source: str) -> QbcdError:
+    """Error: a connection pooler lends the server's sessions to several clients, or does not set them up."""
+    remedy = (
+        "put the server's own port into the source's url; a pooler must pass on startup options, and give each client "
+        "a session of its own"
+    )
+    what = f"source {source}: a connection pooler is in front of the server: {message}"
+    return Refused(what, remedy=remedy, stream=stream)
 
 
 def no_database(message: str, stream: str, source: str) -> QbcdError:

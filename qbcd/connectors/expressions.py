@@ -54,6 +54,10 @@ class Expressions(Collaborator, ABC):
     def travel_form(self, column: Column, value: exp.Expression) -> exp.Expression:
         """Return the value in wire form (see :class:`~qbcd.model.Travel`)."""
 
+    def has_stable_text(self, column: Column) -> bool:
+        """Return False if the text of an unchanged value may change, such as the name of another object."""
+        return True
+
     @abstractmethod
     def fits_typed_sink(self, column: Column, value: exp.Expression) -> exp.Expression | None:
         """Test if a typed sink can hold the value (never NULL); None if it can hold every value."""

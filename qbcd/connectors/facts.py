@@ -45,6 +45,7 @@ class JdbcDriver:
         jar_names: Glob patterns of jar file names, best first.
         debian: Debian's package that installs the jar under /usr/share/java.
         safe_from: First release without known vulnerabilities in each release line; older jars are skipped.
+        timeout_second: One second in the units of its property `socketTimeout`; 0 if it has none.
     """
 
     driver_class: str
@@ -52,6 +53,11 @@ class JdbcDriver:
     jar_names: tuple[str, ...]
     debian: str
     safe_from: tuple[str, ...] = ()
+    timeout_second: int = 0
+
+    def limits(self, seconds: int) -> dict[str, str]:
+        """Return properties that limit each wait for the server to `seconds`."""
+        return {"socketTimeout": str(seconds * self.timeout_second)} if self.timeout_second else {}
 
     def options(self, url: URL, fetchsize: int) -> dict[str, str]:
         """Return driver, user, password and fetch size of a Spark JDBC read.
@@ -154,6 +160,19 @@ class Privileges:
     role: str
     schema_usage: bool = True
     lock: bool = True
+
+
+@dataclass(frozen=True)
+class Part:
+    """A partition or child of a table that has rows.
+
+    Attributes:
+        label: Its name in messages.
+        table: Schema and name by which the role may read its rows alone; None if it may not.
+    """
+
+    label: str
+    table: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)

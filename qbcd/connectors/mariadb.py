@@ -42,6 +42,7 @@ class MariaDB(MySQLFamily):
     no_pad = "collation_name LIKE '%%nopad%%'"
     all_digits = "concat({v} + 0e0)"  # the text of a float has six digits, that of a double all
     identity = "@@server_id"
+    engine_tables = "innodb_sys_tables"
     position = "Innodb_lsn_current"
     running = (
         "SELECT max(time_ms * 1000) AS age FROM information_schema.processlist "

@@ -20,6 +20,7 @@ class MySQL(MySQLFamily):
             jar_names=("mysql-connector-j-*.jar",),
             debian="",
             safe_from=("8.0.33",),
+            timeout_second=1000,
         ),
     )
     sqlalchemy_driver = "mysql+pymysql"
@@ -38,6 +39,7 @@ class MySQL(MySQLFamily):
     # the text of an expression is cut at 22 characters, the text of a JSON number is not
     all_digits = "concat(json_extract(json_array({v} + 0e0), '$[0]'))"
     identity = "@@server_uuid"
+    engine_tables = "innodb_tables"
     position = "Innodb_redo_log_current_lsn"
     running = (
         "SELECT max(time) * 1000000 AS age FROM information_schema.processlist "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from sqlalchemy.engine import URL, Connection, Engine
@@ -33,6 +33,19 @@ class Sessions(Collaborator, ABC):
     @abstractmethod
     def engine_options(self, *, read_only: bool) -> dict[str, Any]:
         """Return arguments of create_engine(): isolation and access mode of transactions."""
+
+    def shared_by(self, connection: Any, another: Callable[[], Any], *, read_only: bool, statement_timeout: int) -> str:
+        """Return the sign that a pooler lends this session to other clients too; empty if it is the client's own.
+
+        Their statements would meet the settings of this one. So nothing is set before this check, and by it.
+
+        Args:
+            connection: The driver's new connection; no transaction is open before or after.
+            another: Opens another connection of the same kind; the caller of it closes it.
+            read_only: As for `connect_args`.
+            statement_timeout: As for `connect_args`.
+        """
+        return ""
 
     @abstractmethod
     def pins(self) -> tuple[str, ...]:

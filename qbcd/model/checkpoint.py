@@ -67,7 +67,7 @@ ENTRIES: tuple[EntrySpec, ...] = (
     ),
     EntrySpec(Entry.ENCODER, "both", "version of the connector's row digest and key identity"),
     EntrySpec(Entry.ROWS, "both", "rows of the replica"),
-    EntrySpec(Entry.FROZEN_OPTIONS, "lake", "options that the strategy chose at prepare because the user set none"),
+    EntrySpec(Entry.FROZEN_OPTIONS, "both", "options that the strategy chose at prepare because the user set none"),
     EntrySpec(Entry.WATERMARK, "both", "`at`: the watermark; of a counter also `next`, `seen`, `read`"),
     EntrySpec(Entry.SWEPT, "both", "seconds of the store's clock when the last sweep for deletes began"),
     EntrySpec(Entry.PASS, "both", "the pass over all ranges that is in progress (`qbcd.ranges.schedule.Pass`)"),

@@ -117,6 +117,8 @@ class Table:
             object is defined again.
         numbers: Identity of each column, in their order, to recognize another column of the same name; empty if the
             source has none.
+        parts: The partitions and children that are read with it, each with a mark that changes when it is attached
+            again; None if the source does not show them.
         paged: Its rows are on pages of its own and can be looked up by page.
     """
 
@@ -139,6 +141,7 @@ class Table:
     remote: bool = False
     made: str = field(default="", compare=False)
     numbers: tuple[str, ...] = field(default=(), compare=False)
+    parts: tuple[str, ...] | None = field(default=(), compare=False)
     paged: bool = False
 
     @property

@@ -73,7 +73,7 @@ class StreamPlan:
     def made(self) -> dict[str, Any]:
         """Return the identity of the table and of each column that polls read, as JSON-ready data.
 
-        It recognizes another table or column of the same name.
+        It recognizes another table or column of the same name, and partitions that were attached since.
         """
         # a view that is created again with the same text counts as the same view
         known = zip(self.table.columns, self.table.numbers if self.table.kind != "view" else (), strict=False)
@@ -82,8 +82,11 @@ class StreamPlan:
         named = {one for some in chosen for one in ([some] if isinstance(some, str) else some)}
         in_where = {name for name in numbers if re.search(rf"(?i)(?<!\w){re.escape(name)}(?!\w)", self.where)}
         read = {*(c.name for c in self.captured), *named, *in_where}
-        behind = dict.fromkeys(f"{one.label} {one.made}" for one in (self.table, *self.table.reads) if one.made)
-        return {"numbers": {n: numbers[n] for n in sorted(read) if n in numbers}, "at": sorted(behind)}
+        tables = (self.table, *self.table.reads)
+        behind = dict.fromkeys(f"{one.label} {one.made}" for one in tables if one.made)
+        parts = {part for one in tables for part in one.parts or ()}
+        shown = {} if any(one.parts is None for one in tables) else {"parts": sorted(parts)}
+        return {"numbers": {n: numbers[n] for n in sorted(read) if n in numbers}, "at": sorted(behind), **shown}
 
     def shape(self) -> dict[str, Any]:
         """Return what may not change between polls, as JSON-ready data for the checkpoint."""

@@ -12,9 +12,11 @@ import fcntl
 import json
 import os
 import tempfile
+import time
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,8 @@ from qbcd.errors import DeliveryError
 from qbcd.spark.jdbc import is_of_files, jdbc_failure, spark_failure
 
 LOCK = ".lock"
+LOCK_TIMEOUT = timedelta(seconds=60)
+NAP = 0.02  # seconds between two attempts to lock
 # Without Spark's marker file of a complete folder, which is not used here and costs two runs of `chmod`.
 UNMARKED = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": "false"}
 
@@ -64,14 +68,30 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock; the kernel releases it when a process dies."""
+def locked(folder: Path, timeout: timedelta = LOCK_TIMEOUT) -> Iterator[None]:
+    """Hold the folder's lock; the kernel releases it when a process dies.
+
+    Raises:
+        TimeoutError: Another process, perhaps a paused one, has held it for `timeout`.
+    """
     handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        _lock(handle, timeout.total_seconds(), folder / LOCK)
         yield
     finally:
         os.close(handle)
+
+
+def _lock(handle: int, seconds: float, path: Path) -> None:
+    until = time.monotonic() + seconds
+    while True:
+        with suppress(BlockingIOError):
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        if time.monotonic() > until:
+            problem = f"another process has held this lock for {seconds:g} s (lock_timeout of the sink)"
+            raise TimeoutError(errno.ETIMEDOUT, problem, str(path))
+        time.sleep(NAP)
 
 
 def remove(path: Path) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
 from qbcd import hooks
 from qbcd.model import BatchHeader
 from qbcd.sinks.base import Sink, SinkBatch
-from qbcd.sinks.files import check_folder, delivery, locked, make_folder, read_json, remove, sweep
+from qbcd.sinks.files import LOCK_TIMEOUT, check_folder, delivery, locked, make_folder, read_json, remove, sweep
 
 
 class FolderSink(Sink):
@@ -25,9 +26,9 @@ class FolderSink(Sink):
 
     attempts: ClassVar[str]
 
-    def __init__(self, name: str, path: Path) -> None:
+    def __init__(self, name: str, path: Path, lock_timeout: timedelta = LOCK_TIMEOUT) -> None:
         super().__init__(name)
-        self.path = path
+        self.path, self.lock_timeout = path, lock_timeout
 
     def check(self) -> None:
         """See :meth:`Sink.check`."""
@@ -71,7 +72,7 @@ class FolderSink(Sink):
         target, root = self.target_of(header), self.path / header.stream
         with delivery(self.name, header.stream, root):
             make_folder(root)
-            with locked(root):
+            with locked(root, self.lock_timeout):
                 if self.is_complete(header, target):
                     return
                 # of two live attempts the later one continues, and the other one's delivery fails

@@ -69,7 +69,7 @@ class JsonlSink(FolderSink):
     def publish(self, header: BatchHeader, attempt: Path, note: Mapping[str, Any]) -> None:
         """See :meth:`FolderSink.publish`."""
         target = self.target_of(header)
-        with locked(target.parent):
+        with locked(target.parent, self.lock_timeout):
             if self.is_complete(header, target):
                 return
             # A file without a matching note is incomplete. Remove it first: with the new note it would seem complete.

@@ -68,7 +68,7 @@ class ParquetSink(FolderSink):
             note: The note, with the files that were counted, of which some may have been removed since.
         """
         root, target = self.path / header.stream, self.target_of(header)
-        with locked(root):
+        with locked(root, self.lock_timeout):
             if self.is_complete(header, target):
                 return
         for checksum in attempt.glob(".*.crc"):
@@ -77,7 +77,7 @@ class ParquetSink(FolderSink):
         sync_tree(attempt)
         write_json(self.note_of(attempt), note)
         make_folder(target.parent)
-        with locked(root):
+        with locked(root, self.lock_timeout):
             if self.is_complete(header, target):
                 return
             if not self.is_complete(header, attempt):

@@ -7,7 +7,7 @@ import from here alone.
 from __future__ import annotations
 
 from qbcd.sites.base import Site
-from qbcd.sites.context import own_row, prepared_elsewhere, refuse_prepared_elsewhere
+from qbcd.sites.context import StreamContext, own_row, prepared_elsewhere, refuse_prepared_elsewhere
 from qbcd.sites.database.context import DatabaseContext
 from qbcd.sites.database.own_tables import select_only_choice
 from qbcd.sites.database.site import DatabaseSite
@@ -31,6 +31,7 @@ __all__ = [
     "LeasedStream",
     "Settings",
     "Site",
+    "StreamContext",
     "UnseenDeletes",
     "check_key",
     "not_prepared",

@@ -10,7 +10,7 @@ import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,21 +18,35 @@ from typing import Any, ClassVar
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from qbcd import hooks
+from qbcd import hooks, waits
 from qbcd.catalog.drift import fixed_at_prepare
 from qbcd.catalog.source import Source
-from qbcd.errors import LeaseHeld, MissingPrivilege, QbcdError, SchemaChanged, StateConflict
+from qbcd.errors import LeaseHeld, MissingPrivilege, QbcdError, Refused, SchemaChanged, SourceSilent, StateConflict
 from qbcd.model import BatchHeader
 from qbcd.model.checkpoint import Checkpoint
 from qbcd.sites.refusals import not_prepared
 from qbcd.sites.values import LeasedStream, Settings
 from qbcd.spark.provider import SparkProvider
-from qbcd.state import Acknowledged, LeaseKeeper, LeaseLost, ProjectState, StreamRow, StreamStore
+from qbcd.spark.time_limit import owner_of_calls
+from qbcd.state import (
+    Acknowledged,
+    LeaseKeeper,
+    LeaseLost,
+    ProjectState,
+    Signs,
+    StreamRow,
+    StreamStore,
+    refuse_if_alive,
+)
 
 log = logging.getLogger("qbcd")
 
 LEASE_SECONDS = 60.0
 NAP = 0.2  # seconds between two checks of `stopping` while a poll rests
+
+
+class _NotHere(Refused):
+    """The store has no such stream."""
 
 
 class StreamContext(ABC):
@@ -86,20 +100,31 @@ class StreamContext(ABC):
 
     # -- lease and commit --------------------------------------------------------------------------------------------
     @contextmanager
-    def hold(self, *, register: bool = False, reset: bool = False) -> Iterator[LeasedStream]:
+    def hold(
+        self, *, register: bool = False, reset: bool = False, take_over: Signs | None = None
+    ) -> Iterator[LeasedStream]:
         """Hold the stream's lease; its fencing token is part of every commit made meanwhile.
 
         Args:
             register: Create the stream's row if there is none (`prepare`).
             reset: The stream is about to be reset, so a store restored from an older copy is no error.
+            take_over: Take the row from another project that has not polled since these signs of life; with `reset`.
 
         Raises:
             LeaseHeld: Another living process holds it.
             StateConflict: The store belongs to another project, or was restored from an older copy.
             Refused: The stream was never prepared.
         """
-        admit = partial(self._admit, register=register, reset=reset)
-        with LeaseKeeper(self.store, self.stream, self.writing, ttl=LEASE_SECONDS, admit=admit) as keeper:
+        admit = partial(self._admit, register=register, reset=reset, take_over=take_over)
+        lease = LeaseKeeper(self.store, self.stream, self.writing, ttl=LEASE_SECONDS, admit=admit)
+        lease.on_lost = partial(self._end_waits, owner_of_calls())
+        with ExitStack() as held:
+            try:
+                keeper = held.enter_context(lease)
+            except _NotHere:  # not before the transaction has ended: it may lock the store of all streams
+                refuse_prepared_elsewhere(self)
+                raise not_prepared(self.stream) from None
+            held.enter_context(self._abandoned_in_silence(lease))
             hooks.reach("after_lease")
             acks: Mapping[str, Acknowledged] = {} if reset else self.project.acknowledged(self.stream)
             with self.reading() as conn:
@@ -117,7 +142,7 @@ class StreamContext(ABC):
             leased = LeasedStream(row, keeper)
             try:
                 yield leased
-            except LeaseLost:
+            except (LeaseLost, SourceSilent):
                 raise
             except Exception as error:
                 self.refuse_overtaken(leased, error)
@@ -141,20 +166,43 @@ class StreamContext(ABC):
         except LeaseLost as lost:
             raise lost from error
 
-    def _admit(self, conn: Connection, *, register: bool, reset: bool) -> None:
+    @contextmanager
+    def _abandoned_in_silence(self, lease: LeaseKeeper) -> Iterator[None]:
+        """Abandon a lease that is in a source that does not answer."""
+        try:
+            yield
+        except SourceSilent as error:
+            self.abandon(lease, error)
+            raise
+
+    def abandon(self, lease: LeaseKeeper, silence: SourceSilent) -> None:
+        """Leave the lease to its end if the source keeps it: it would not answer to the release either."""
+        if self.kind == "database":
+            lease.abandon()
+            self.source.interrupt(self.stream, silence.what)
+
+    def _end_waits(self, caller: object, reason: str) -> None:
+        """End the waits of a poll that can commit nothing any more: for the source, and for Java by its thread."""
+        self.source.interrupt(self.stream, reason)
+        waits.interrupt(caller, reason)
+
+    def _admit(self, conn: Connection, *, register: bool, reset: bool, take_over: Signs | None) -> None:
         """Check, before the lease is taken, that the store is this project's and has the stream."""
         if not self.store.exists(conn):
-            refuse_prepared_elsewhere(self)
-            raise not_prepared(self.stream)
+            raise _NotHere("is not prepared", stream=self.stream)
         if reset:
             known = self.project.acknowledged
             self.store.salvage(conn, self.stream, lambda: [(a.epoch, a.seq) for a in known(self.stream).values()])
+        if take_over is not None:  # streams of the other project that are not taken over yet are no obstacle
+            self.store.locked(conn, self.stream)  # from here on nobody can acquire its lease
+            refuse_if_alive(conn, self.store, self.stream, self.project.project_id, take_over)
+            self.store.take_over(conn, self.stream, self.project.project_id)
+            return
         self.store.foreign_project(conn, self.project.project_id, self.stream)
         if register:
             self.store.register(conn, self.project.project_id, self.stream)
         elif (row := self.store.read(conn, self.stream)) is None:
-            refuse_prepared_elsewhere(self)
-            raise not_prepared(self.stream)
+            raise _NotHere("is not prepared", stream=self.stream)
         elif row.prepared and not reset:
             self.prove_place()
 
@@ -205,7 +253,25 @@ class StreamContext(ABC):
         row = None if settings.sinks else self.store.read(conn, self.stream)
         return (row.epoch, row.last_batch_seq) if row else (0, 0)
 
+    def refuse_foreign(self, row: StreamRow | None) -> None:
+        """Refuse the row of another project, or of a state of this one that is lost.
+
+        Raises:
+            StateConflict: It is one.
+        """
+        self.store.refuse_foreign(row, self.project.project_id)
+
     # -- for `check` -------------------------------------------------------------------------------------------
+    def prove_own(self) -> None:
+        """Prove that no other project keeps a stream in the store.
+
+        Raises:
+            StateConflict: One does.
+        """
+        with self.reading() as conn:
+            if self.store.exists(conn):
+                self.store.foreign_project(conn, self.project.project_id, self.stream)
+
     def prove_whole(self) -> None:
         """Prove that everything that the stream keeps exists and is readable; reads no rows.
 

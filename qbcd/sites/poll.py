@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from qbcd.model import StreamPlan
 from qbcd.sites.context import StreamContext
@@ -22,6 +22,7 @@ class Poll:
         strategy: It makes the statements of `plan`.
         settings: The user's settings of polls.
         leased: The stream under its lease; its row advances with each commit, so it is shared and never copied.
+        attached: Partitions that were attached since the last poll, with rows before the watermark: all rows are read.
     """
 
     context: StreamContext
@@ -29,3 +30,4 @@ class Poll:
     strategy: Strategy
     settings: Settings
     leased: LeasedStream
+    attached: tuple[str, ...] = field(default=(), kw_only=True)

@@ -22,23 +22,36 @@ from qbcd.strategies import why_not_delta
 OPTION, CHECKSUM, COMPARE, DELTA = "variant", "checksum", "compare", "delta"
 
 
-def with_variant(config: StreamConfig, source: Source, project: ProjectState) -> tuple[StreamConfig, bool]:
+def with_variant(
+    config: StreamConfig, source: Source, project: ProjectState, *, ask: bool = True
+) -> tuple[StreamConfig, bool]:
     """Return the stream with its variant chosen, if the user leaves that to qbcd.
 
+    Args:
+        config: The stream.
+        source: Its source.
+        project: The project's state.
+        ask: Ask the source; otherwise guess.
+
     Returns:
-        The stream, and True if the variant is a guess because the source does not answer. The next operation reports
-        the
-        same error; a job tries again before its next poll.
+        The stream, and True if the variant is a guess because the source does not answer or was not asked. The next
+        operation reports the same error; a job asks before its next poll.
     """
     if OPTION not in config.options or config.options[OPTION] is not None:
         return config, False
     guessed = False
     with project.read() as conn:
         row = project.store.read(conn, config.name) if project.store.exists(conn) else None
-    try:
-        chosen = CHECKSUM if row is not None else _ask_source(config, source, project)
-    except QbcdError:
-        chosen, guessed = COMPARE if project.acknowledged(config.name) else CHECKSUM, True
+    guess = COMPARE if project.acknowledged(config.name) else CHECKSUM
+    if row is not None:
+        chosen = CHECKSUM
+    elif ask:
+        try:
+            chosen = _ask_source(config, source, project)
+        except QbcdError:
+            chosen, guessed = guess, True
+    else:
+        chosen, guessed = guess, True
     audit = config.audit if chosen == DELTA else None  # other variants compare all rows at each poll
     return replace(config, options={**config.options, OPTION: chosen}, audit=audit), guessed
 

@@ -1,16 +1,26 @@
-"""Detection of another table of the same name, by the source's identity numbers and DDL times.
+"""Detection of another table of the same name, and of partitions that were attached.
 
-Timestamps and digests of its rows cannot be compared with those of the earlier table, so all rows are compared
-(docs/design/protocol.md#rule-16).
+The source's identity numbers, DDL times and list of partitions show them. Timestamps and digests of another table's
+rows cannot be compared with those of the earlier table, and rows that come with a partition may be older than the
+watermark, so all rows are compared (docs/design/protocol.md#rule-16).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from qbcd.catalog.source import Session, Source
+from qbcd.connectors.facts import Part
 from qbcd.model import StreamPlan
 from qbcd.model.checkpoint import Entry
+from qbcd.strategies import Watermarked
+from qbcd.watermark import Window
+
+PARTS = "parts"  # in the entry of the checkpoint: the partitions of all tables that polls read
+Read = tuple[Watermarked, str | None]  # statements about a timestamp, and its watermark
+LISTED = ("table", "partitioned")  # kinds of tables whose parts have their columns
 
 
 def is_remade(checkpoint: Mapping[str, Any], plan: StreamPlan, *, surely: bool = False) -> bool:
@@ -32,3 +42,73 @@ def is_remade(checkpoint: Mapping[str, Any], plan: StreamPlan, *, surely: bool =
 def remark(plan: StreamPlan) -> str:
     """Return the remark of a poll that compared all rows because the table is another one."""
     return f"{plan.table.label} was altered or recreated since the last poll: all rows were compared"
+
+
+def has_other_parts(checkpoint: Mapping[str, Any], plan: StreamPlan) -> bool:
+    """Return True if the checkpoint does not have the partitions of today; an early version stored none."""
+    return bool(checkpoint.get(Entry.MADE, {}).get(PARTS) != plan.made().get(PARTS))
+
+
+def identity_before(checkpoint: Mapping[str, Any], plan: StreamPlan, *, attached: bool) -> Mapping[str, Any]:
+    """Return the identity to store before all rows are read: an old one shows the next poll that they were not.
+
+    Args:
+        checkpoint: The stream's.
+        plan: By today's catalog.
+        attached: A partition was attached with rows that polls would not read.
+    """
+    now, then = plan.made(), checkpoint.get(Entry.MADE)
+    if then is None or not (attached or is_remade(checkpoint, plan)):
+        return now
+    return then if attached or PARTS not in now else {**then, PARTS: now[PARTS]}
+
+
+def attached_parts(
+    source: Source, checkpoint: Mapping[str, Any], plan: StreamPlan, watermarks: Sequence[Read]
+) -> tuple[str, ...]:
+    """Return the first partition that was attached since the last poll with rows before the watermark.
+
+    Polls would not read these rows. A partition without any costs nothing: rows that are written later are newer.
+    A detached partition does not matter either: its rows are missing like deleted rows.
+
+    Args:
+        source: The database.
+        checkpoint: The stream's; nothing is attached if it has no partitions, as those of early versions.
+        plan: By today's catalog.
+        watermarks: Each timestamp that polls use; its watermark is None if all rows are read.
+    """
+    known = checkpoint.get(Entry.MADE, {}).get(PARTS)
+    if known is None:
+        return ()
+    new = [
+        (one, at, parts)
+        for one, at in watermarks
+        if at is not None and (parts := sorted(set(one.plan.table.parts or ()) - set(known)))
+    ]
+    if not new:
+        return ()
+    with source.read(plan.stream) as session:
+        for one, at, parts in new:
+            for part in source.connector.catalog.filled_parts(session.connection, one.plan.table, parts):
+                if _may_have_rows_before(session, one, part, at):
+                    return (part.label,)
+    return ()
+
+
+def _may_have_rows_before(session: Session, strategy: Watermarked, part: Part, watermark: str) -> bool:
+    """Return True unless the rows of `part` can be read alone and are all at or past the watermark."""
+    plan = strategy.plan
+    if part.table is None or plan.table.kind not in LISTED:
+        return True
+    table = replace(plan.table, schema=part.table[0], name=part.table[1])
+    of_part = type(strategy)(strategy.connector, replace(plan, table=table), strategy.replica[0])
+    return bool(session.rows(of_part.any_row(Window(None, watermark))))
+
+
+def attached_remark(plan: StreamPlan, attached: Sequence[str], *, compared: bool = True) -> str:
+    """Return the remark of a poll that read all rows because of attached partitions."""
+    read = "compared" if compared else "delivered again"
+    return (
+        f"{', '.join(attached)} was attached to {plan.table.label} since the last poll and has rows that may be older "
+        f"than the watermark: all rows were {read}"
+    )

@@ -66,7 +66,8 @@ class Detection:
     """The result of one step of a poll: a sealed batch or none, and its cost.
 
     Attributes:
-        warnings: Refusals that the user's confirmation lifted; the history has them too.
+        warnings: Refusals that the user's confirmation lifted, and why all rows were compared; the history has them
+            too.
         remarks: Other things that the user should know about this poll.
     """
 

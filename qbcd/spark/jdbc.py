@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from qbcd.config.masking import credentials_masked
+from qbcd.connectors.limited_drivers import Silence
 from qbcd.errors import QbcdError
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ _OF_FILES = re.compile(
 )
 _OF_MEMORY = re.compile(r"Java heap space|OutOfMemoryError|GC overhead limit|exit(?:ed with)? code:? (?:52|137)\b")
 _READING = re.compile(r"\[FAILED_READ_FILE\S*\] Encountered error while reading file (?:file://)?(.+?)\. +SQLSTATE")
+_READ = "Read timed out"  # of Java's socket; a connect that timed out has another text
 _PY4J_LOGGERS = ("py4j.java_gateway", "py4j.clientserver")
 
 
@@ -39,6 +41,13 @@ class JdbcFailure(Exception):
         super().__init__(message)
         self.message = message
         self.sqlstate = sqlstate
+
+
+class JdbcSilence(JdbcFailure, Silence):
+    """A server that did not answer a JDBC driver within its `socketTimeout`."""
+
+    def __str__(self) -> str:
+        return ""  # the source knows its limit
 
 
 def read_query(
@@ -131,8 +140,10 @@ def jdbc_failure(error: BaseException) -> JdbcFailure | None:
     """Return the innermost SQL error below an error of Spark or Py4J, or None."""
     found: JdbcFailure | None = None
     for cause in _java_causes(error):
-        if _is_sql_error(cause):
+        if _is_a(cause, "java.sql.SQLException"):
             found = JdbcFailure(str(cause.getMessage() or cause), str(cause.getSQLState() or ""))
+        elif found is not None and _is_a(cause, "java.net.SocketTimeoutException") and _READ in str(cause.getMessage()):
+            return JdbcSilence(found.message, found.sqlstate)
     return found
 
 
@@ -208,10 +219,10 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         one = one.__cause__ or one.__context__
 
 
-def _is_sql_error(java: Any) -> bool:
+def _is_a(java: Any, name: str) -> bool:
     kind = java.getClass()
     while kind is not None:
-        if kind.getName() == "java.sql.SQLException":
+        if kind.getName() == name:
             return True
         kind = kind.getSuperclass()
     return False

@@ -20,6 +20,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from qbcd import waits
+from qbcd.errors import SparkFailed
+from qbcd.spark.time_limit import limit_calls
+
 if TYPE_CHECKING:
     from pyspark import SparkConf
 
@@ -102,14 +106,16 @@ def is_out_of_memory() -> bool:
     return _out_of_memory.is_set()
 
 
-def start_java(conf: SparkConf) -> Any:
+def start_java(conf: SparkConf, timeout: float) -> Any:
     """Start Java for a Spark context with `conf`; return its gateway, or None if there is one.
 
     Java's stderr goes through a pipe. It drops the warning about incubator modules, and logs the traces of errors that
     end Java at level DEBUG: qbcd has a message for them.
+
+    Raises:
+        SparkFailed: Java did not answer within `timeout` seconds; it is killed.
     """
     from pyspark import SparkContext
-    from pyspark.java_gateway import launch_gateway
 
     global _copier
     if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
@@ -120,7 +126,7 @@ def start_java(conf: SparkConf) -> Any:
     copier.start()
     _copier = copier
     try:
-        gateway = launch_gateway(conf, {"stderr": writing})  # type: ignore[no-untyped-call]
+        gateway = _launched(conf, writing, timeout)
     except BaseException:
         os.close(writing)
         copier.join(_END_SECONDS)  # Java's last lines show why it did not start
@@ -128,6 +134,37 @@ def start_java(conf: SparkConf) -> Any:
     os.close(writing)
     atexit.register(_await_copied, reading, copier)
     return gateway
+
+
+def _launched(conf: SparkConf, stderr: int, timeout: float) -> Any:
+    """Return the gateway of a new Java; PySpark itself waits for it without a limit."""
+    from pyspark import java_gateway
+
+    module: Any = java_gateway
+    popen, started = module.Popen, list[Any]()
+
+    def recorded(*arguments: Any, **named: Any) -> Any:
+        started.append(popen(*arguments, **named))
+        return started[-1]
+
+    def kill() -> None:
+        for process in started:
+            process.kill()
+
+    module.Popen = recorded
+    wait = None
+    try:
+        with waits.limited(timeout, kill, reason="Java did not start within {s} s (spark.timeout)") as wait:
+            gateway = module.launch_gateway(conf, {"stderr": stderr})
+            limit_calls(gateway, timeout, gateway.proc.kill)
+            return gateway
+    except Exception as error:
+        if wait is not None and wait.ended:
+            remedy = "see the lines above; on a slow machine raise `spark.timeout`"
+            raise SparkFailed(wait.ended, remedy=remedy) from error
+        raise
+    finally:
+        module.Popen = popen
 
 
 def _copy(reading: int) -> None:

@@ -31,6 +31,7 @@ from qbcd.spark.session import (
     running_session,
     sibling,
 )
+from qbcd.spark.time_limit import UNLIMITED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,6 +62,15 @@ _STOPPED = "the Spark session passed to qbcd has stopped"
 _SIZES = ((SMALL_ROWS, SMALL), (MIDDLE_ROWS, MIDDLE))
 
 
+class _OfThread(threading.local):
+    """One thread's use of Spark: open blocks of `turn`, and rows of `for_rows`."""
+
+    blocks = 0
+    has_turn = False
+    uses = 0
+    rows: int | None = None
+
+
 class SparkProvider:
     """The project's session: passed by the user, found in this process, or started on first use.
 
@@ -71,9 +81,11 @@ class SparkProvider:
         session: A session that the user passed.
         masked: Removes secrets from Spark's messages.
 
+    One session serves polls of several threads, one poll at a time (:meth:`turn`): two would need twice the memory.
+
     Attributes:
         starting: Returns a context for the start of a session, which takes seconds.
-        uses: Number of calls of :meth:`get` that returned a session.
+        timeout: Longest call of a Java that this provider starts, in seconds.
     """
 
     def __init__(
@@ -92,10 +104,11 @@ class SparkProvider:
         self._session: SparkSession | None = None
         self._ours = False
         self._siblings: dict[int, SparkSession] = {}
-        self._rows: int | None = None
         self._lock = threading.Lock()
+        self._turn = threading.Lock()
+        self._mine = _OfThread()
         self.starting: Callable[[], AbstractContextManager[None]] = nullcontext
-        self.uses = 0
+        self.timeout = UNLIMITED
 
     @property
     def local_folder(self) -> str:
@@ -124,26 +137,54 @@ class SparkProvider:
         raised = f"raise {name}, now {now}" if now else f"raise {name}"
         return SparkFailed("Spark ran out of memory", remedy=f"{raised}; or set a lower jdbc.fetchsize of the source")
 
+    @property
+    def uses(self) -> int:
+        """Number of calls of :meth:`get` by this thread that returned a session."""
+        return self._mine.uses
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """In the block of one thread, keep Spark from the blocks of other threads, from the first :meth:`await_turn`.
+
+        Until then it does not wait: most polls find no change and need no Spark.
+        """
+        mine = self._mine
+        mine.blocks += 1
+        try:
+            yield
+        finally:
+            mine.blocks -= 1
+            if not mine.blocks and mine.has_turn:
+                mine.has_turn = False
+                self._turn.release()
+
+    def await_turn(self) -> None:
+        """Wait until no block of another thread uses Spark or delivers; outside a block return at once."""
+        if self._mine.blocks and not self._mine.has_turn:
+            self._turn.acquire()
+            self._mine.has_turn = True
+
     @contextmanager
     def for_rows(self, rows: int) -> Iterator[None]:
         """In the block, let `get` return a session for about `rows` rows.
 
         Frames of two different sessions must not be joined.
         """
-        before, self._rows = self._rows, rows
+        before, self._mine.rows = self._mine.rows, rows
         try:
             yield
         finally:
-            self._rows = before
+            self._mine.rows = before
 
     def get(self) -> SparkSession:
-        """Return the session; start or adopt it on first use.
+        """Return the session; start or adopt it on first use. Inside :meth:`turn` it waits for its turn.
 
         Inside :meth:`for_rows` it may be another session of the same context.
 
         Raises:
             QbcdError: An error of :func:`create_session`, :func:`adopt_session` or `drivers`.
         """
+        self.await_turn()
         with self._lock:
             if self._session is not None and not is_alive(self._session):
                 self._drop(self._session)
@@ -152,12 +193,16 @@ class SparkProvider:
                 if self._session is None:
                     with self.starting():
                         self._session = create_session(
-                            self._settings, self._drivers(), cache=user_cache(), masked=self._masked
+                            self._settings,
+                            self._drivers(),
+                            cache=user_cache(),
+                            masked=self._masked,
+                            timeout=self.timeout,
                         )
                     self._ours = True
-            self.uses += 1
+            self._mine.uses += 1
             for most, settings in _SIZES:
-                if self._rows is not None and self._rows <= most:
+                if self._mine.rows is not None and self._mine.rows <= most:
                     if most not in self._siblings:
                         self._siblings[most] = sibling(self._session, settings)
                     return self._siblings[most]

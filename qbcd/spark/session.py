@@ -19,6 +19,7 @@ from qbcd.spark.hadoop import leave_out_yarn
 from qbcd.spark.java import require_java
 from qbcd.spark.jdbc import spark_failure
 from qbcd.spark.jvm_start import SUBMIT, can_hand_over, handed_over, start_java, uninterrupted
+from qbcd.spark.time_limit import UNLIMITED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -168,6 +169,7 @@ def create_session(
     *,
     cache: Path | None = None,
     masked: Callable[[str], str] = credentials_masked,
+    timeout: float = UNLIMITED,
 ) -> SparkSession:
     """Start a session with `drivers` on its class path.
 
@@ -176,6 +178,7 @@ def create_session(
         drivers: Local paths of JDBC driver jars.
         cache: The user's cache with Java's archive of classes for a local session; None for no archive.
         masked: Removes secrets from Spark's messages.
+        timeout: Longest call of its Java in seconds, the start included.
 
     Raises:
         EnvironmentMissing: There is no Java.
@@ -202,7 +205,7 @@ def create_session(
             conf.set(name, value)
         try:
             with handed_over(own):
-                if (gateway := start_java(conf)) is not None:
+                if (gateway := start_java(conf, timeout)) is not None:
                     SparkContext(conf=conf, gateway=gateway)
                 session = SparkSession.builder.config(conf=conf).getOrCreate()
             if settings.master.startswith("local"):

@@ -7,6 +7,7 @@ from qbcd.state.project import Acknowledged, DeliveryFailure, ProjectState, Refu
 from qbcd.state.rows import Pin, Segment, StoredRange, StreamRow, Visits, batch_from_json, batch_to_json
 from qbcd.state.store import StreamStore
 from qbcd.state.tables import SiteTables
+from qbcd.state.takeover import Signs, nothing_to_take_over, refuse_if_alive, signs_of_owner
 from qbcd.state.upgrades import FORMAT_VERSION
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Refusal",
     "Run",
     "Segment",
+    "Signs",
     "SiteTables",
     "Skipped",
     "StoredRange",
@@ -31,6 +33,9 @@ __all__ = [
     "batch_from_json",
     "batch_to_json",
     "holder",
+    "nothing_to_take_over",
+    "refuse_if_alive",
     "release",
     "renew",
+    "signs_of_owner",
 ]

@@ -11,6 +11,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 
 from qbcd.config.masking import Masking
+from qbcd.connectors.limited_drivers import Silence, WaitLimit, limit_waits
 from qbcd.durable import sync
 from qbcd.errors import ConfigError, QbcdError, Refused, SourceError, StateMissing
 from qbcd.state import upgrades
@@ -30,7 +32,7 @@ from qbcd.state.tables import PREFIX, make_table
 _WRITES = "qbcd_writes"
 # EXTRA also flushes the folder after the journal was deleted: else the journal may be back after a power failure, and
 # undo the commit.
-_PRAGMAS = ("busy_timeout = 30000", "journal_mode = DELETE", "synchronous = EXTRA")
+_PRAGMAS = ("journal_mode = DELETE", "synchronous = EXTRA")
 _DAMAGED = "restore it from a backup; qbcd never replaces an existing state"
 
 META = make_table(
@@ -52,6 +54,7 @@ class StateDatabase:
         required: Names of these tables.
         create: Create the database if it does not exist.
         masking: Removes secrets from the server's messages; by default the password of `url`.
+        timeout: Longest wait in seconds for a server's answer or a file's lock.
 
     Raises:
         ConfigError: The URL names no usable database.
@@ -68,8 +71,10 @@ class StateDatabase:
         *,
         create: bool = True,
         masking: Masking | None = None,
+        timeout: float | None = None,
     ) -> None:
         self.url, self.facts = _resolve(url)
+        seconds = timeout or float(str(self.url.query.get("read_timeout") or self.facts.timeout))
         self._masking = masking or Masking.of_url(self.url)
         self._required = required
         self.project_id = ""
@@ -78,8 +83,8 @@ class StateDatabase:
             if not path.exists():
                 if not create:
                     raise _missing(self.name)
-                _make_file(path, lambda new: _fill(self.url.set(database=str(new)), self.facts, tables, self._explain))
-        self._engine = _engine(self.url, self.facts)
+                _make_file(path, lambda new: self._fill(new, tables))
+        self._engine = _engine(self.url, self.facts, seconds)
         try:
             self._check(tables, create=create)
         except BaseException:
@@ -129,8 +134,15 @@ class StateDatabase:
             yield
         except DBAPIError as error:
             raise self._explain(error) from error
+        except UnicodeDecodeError as error:  # the driver decodes texts of the file, and messages that quote it
+            if not self.facts.is_file:
+                raise
+            raise Refused(f"{self.name} is damaged: a text in it is not UTF-8", remedy=_DAMAGED) from error
 
     def _explain(self, error: DBAPIError) -> QbcdError:
+        if isinstance(error.orig, Silence):
+            remedy = "find out what holds up server or network; if it needs longer, raise `state_timeout`"
+            return SourceError(f"{self.name}: {error.orig}", remedy=remedy)
         # of further lines some quote the statement, or rows
         text = self._masking.foreign(" ".join((str(error.orig).strip().splitlines() or [""])[0].split()))
         if self.facts.is_damage(error):
@@ -140,6 +152,17 @@ class StateDatabase:
         if self.facts.is_full(error):
             return SourceError(f"{self.name} cannot be written: {text}", remedy="make room on its disk, and try again")
         return SourceError(f"{self.name} failed: {text}", remedy="check that it can be reached and written")
+
+    def _fill(self, file: Path, tables: Callable[[Connection], None]) -> None:
+        """Create the state in an empty file."""
+        engine = _engine(self.url.set(database=str(file)), self.facts, self.facts.timeout)
+        try:
+            with engine.connect().execution_options(**{_WRITES: True}) as conn, conn.begin():
+                _initialise(conn, self.facts, tables)
+        except DBAPIError as error:
+            raise self._explain(error) from error
+        finally:
+            engine.dispose()
 
     # -- opening -----------------------------------------------------------------------------------------------------
     def _check(self, tables: Callable[[Connection], None], *, create: bool) -> None:
@@ -215,7 +238,7 @@ def _connect_args(url: URL, facts: StoreFacts) -> dict[str, Any]:
     return args
 
 
-def _engine(url: URL, facts: StoreFacts) -> Engine:
+def _engine(url: URL, facts: StoreFacts, seconds: float) -> Engine:
     if not facts.is_file:
         engine = create_engine(
             url,
@@ -225,21 +248,22 @@ def _engine(url: URL, facts: StoreFacts) -> Engine:
             hide_parameters=True,
             pool_recycle=1800,
         )
+        limit_waits(engine, WaitLimit(seconds, "state_timeout"))
         if facts.begin_sql:
             event.listen(engine, "begin", lambda conn: conn.exec_driver_sql(facts.begin_sql))
         return engine
     # no pool: a connection to a file costs a fraction of a millisecond, and none may survive a fork
     engine = create_engine(url, connect_args=_connect_args(url, facts), poolclass=NullPool, hide_parameters=True)
-    event.listen(engine, "connect", _prepare_file_session)
+    event.listen(engine, "connect", partial(_prepare_file_session, seconds))
     event.listen(engine, "begin", _begin_on_file)
     return engine
 
 
-def _prepare_file_session(connection: Any, _record: Any) -> None:
+def _prepare_file_session(seconds: float, connection: Any, _record: Any) -> None:
     # The driver would begin transactions by itself and too late: a read transaction that becomes a write transaction
     # cannot wait for a lock.
     connection.isolation_level = None
-    for pragma in _PRAGMAS:
+    for pragma in (f"busy_timeout = {seconds * 1000:.0f}", *_PRAGMAS):
         connection.execute(f"PRAGMA {pragma}").fetchall()
 
 
@@ -259,19 +283,6 @@ def _initialise(conn: Connection, facts: StoreFacts, tables: Callable[[Connectio
 
 def _meta_row(conn: Connection) -> RowMapping | None:
     return conn.execute(select(META)).mappings().first() if inspect(conn).has_table(META.name) else None
-
-
-def _fill(
-    url: URL, facts: StoreFacts, tables: Callable[[Connection], None], explain: Callable[[DBAPIError], QbcdError]
-) -> None:
-    engine = _engine(url, facts)
-    try:
-        with engine.connect().execution_options(**{_WRITES: True}) as conn, conn.begin():
-            _initialise(conn, facts, tables)
-    except DBAPIError as error:
-        raise explain(error) from error
-    finally:
-        engine.dispose()
 
 
 def _make_file(path: Path, fill: Callable[[Path], None]) -> None:

@@ -82,6 +82,7 @@ class StoreFacts:
     undurable_sql: str = ""
     lists_any_schema: bool = False
     needs_database: bool = False
+    timeout: float = 90.0  # longer than every lock wait
     connect_args: Mapping[str, Any] = field(default_factory=dict)
     knows_option: Callable[[str], bool] = lambda name: True
     contention: tuple[str, ...] = ()
@@ -156,8 +157,6 @@ def _family(drivername: str) -> StoreFacts:
             # set on connect: SQLAlchemy queries a new session for its quoting rules at once
             "sql_mode": "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION",
             "connect_timeout": 10,
-            "read_timeout": 90,  # longer than every lock wait; the driver has no keepalive options
-            "write_timeout": 90,
             "program_name": "qbcd/state",
         },
         knows_option=_pymysql_knows,
@@ -177,7 +176,7 @@ _STORES: dict[str, StoreFacts] = {
         ddl_lock_sql="",
         read_isolation=None,
         write_isolation=None,
-        connect_args={"timeout": 30.0},
+        timeout=30.0,
         contention=("database is locked", "database table is locked", "database schema is locked"),
         damage=(
             "file is not a database",

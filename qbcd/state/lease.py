@@ -23,6 +23,7 @@ from sqlalchemy import delete, insert, select, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
+from qbcd import waits
 from qbcd.errors import LeaseHeld, QbcdError, StateConflict
 from qbcd.state.dialects import facts_of
 from qbcd.state.store import StreamStore
@@ -91,12 +92,16 @@ class Owner:
             return None
         return (name.time - _UUID_EPOCH) / 1e7 if name.version == 1 else None
 
+    def is_here(self) -> bool:
+        """Return True if it is a process of this host."""
+        return self.host == _this_host()
+
     def is_dead(self) -> bool:
         """Return True if the process is known to have ended.
 
         False for other hosts, and if it cannot be determined.
         """
-        if self.host != _this_host():
+        if not self.is_here():
             return False
         if (started := _started(self.pid)) is not None:
             return started == _ENDED or (self.start != _UNKNOWN and started != self.start)
@@ -222,11 +227,14 @@ def renew(conn: Connection, store: StreamStore, stream: str, owner: Owner, token
 
 
 def release(conn: Connection, store: StreamStore, stream: str, owner: Owner, token: int) -> None:
-    """Release the lease; do nothing if it was lost."""
+    """End the lease; do nothing if it was lost.
+
+    Its row remains, without the token, and shows who worked on the stream last, and until when (`qbcd.state.takeover`).
+    """
     _working.discard(owner.uuid)
     table = store.tables.lease
     mine = (table.c.stream == stream) & (table.c.owner == str(owner)) & (table.c.token == token)
-    conn.execute(delete(table).where(mine))
+    conn.execute(update(table).where(mine).values(until=facts_of(conn).clock, token=0))
 
 
 def _lost(stream: str) -> LeaseLost:
@@ -255,6 +263,9 @@ class LeaseKeeper:
         owner: The owner; by default a new one in this process.
         admit: Called first in the transaction that acquires the lease; raises an error to prevent that.
 
+    Attributes:
+        on_lost: Called with the reason once the lease is lost, from another thread; it ends what the block waits for.
+
     Raises:
         LeaseHeld: On entry, if another poller works on the stream.
     """
@@ -274,9 +285,11 @@ class LeaseKeeper:
         self.owner = owner or Owner.mine()
         self.ttl = ttl
         self.token = 0
+        self.on_lost: Callable[[str], None] = lambda reason: None
         self._transactions, self._admit = transactions, admit
         self._stop = threading.Event()
         self._lost: LeaseLost | None = None
+        self._abandoned = False
         self._renewed = 0.0
         self._thread: threading.Thread | None = None
 
@@ -304,6 +317,13 @@ class LeaseKeeper:
         if time.monotonic() - self._renewed > self.ttl:
             raise _lost(self.stream)
 
+    def abandon(self) -> None:
+        """Leave the lease to its end: the store does not answer, so that a release would only wait again.
+
+        This process may acquire it at once, other hosts once it has ended.
+        """
+        self._abandoned = True
+
     def check_token(self, token: int | None) -> None:
         """Refuse to continue if another owner's token is in the stream's row.
 
@@ -321,27 +341,33 @@ class LeaseKeeper:
         while not self._stop.wait(self.ttl / 3):
             began = time.monotonic()
             try:
-                with self._transactions() as conn:
+                with waits.at_most(self.ttl / 3), self._transactions() as conn:  # a silent store is no reason to wait
                     renew(conn, self.store, self.stream, self.owner, self.token, self.ttl)
             except (SQLAlchemyError, QbcdError) as error:
-                if self._gave_up(error, began):
+                if self._gave_up(error):
                     return
             else:
                 self._renewed = began
 
-    def _gave_up(self, error: Exception, now: float) -> bool:
+    def _gave_up(self, error: Exception) -> bool:
         """Record a failed renewal; return True once the lease is lost, so that a retry is pointless."""
-        log.warning("stream %s: the lease could not be renewed: %s", self.stream, _in_words(error))
+        words, since = _in_words(error), time.monotonic() - self._renewed
+        log.warning("stream %s: the lease could not be renewed: %s", self.stream, words)
         if isinstance(error, LeaseLost):
             self._lost = error
-        elif now - self._renewed > self.ttl:
+            self.on_lost(words)
+        elif since > self.ttl:
             self._lost = _lost(self.stream)
+            self.on_lost(f"the lease could not be renewed for {since:.0f} s: {words}")
         return self._lost is not None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop.set()
+        if self._abandoned:
+            _working.discard(self.owner.uuid)
+            return
         if self._thread is not None:
             self._thread.join(timeout=self.ttl)
         _working.discard(self.owner.uuid)

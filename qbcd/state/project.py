@@ -100,10 +100,12 @@ class ProjectState(StateDatabase):
         QbcdError: As :class:`~qbcd.state.database.StateDatabase`.
     """
 
-    def __init__(self, url: str | URL, *, create: bool = True, masking: Masking | None = None) -> None:
+    def __init__(
+        self, url: str | URL, *, create: bool = True, masking: Masking | None = None, timeout: float | None = None
+    ) -> None:
         self.store = StreamStore(None)
         names = frozenset(table for part in (METADATA, self.store.tables.metadata) for table in part.tables)
-        super().__init__(url, self._create_tables, names, create=create, masking=masking)
+        super().__init__(url, self._create_tables, names, create=create, masking=masking, timeout=timeout)
 
     def _create_tables(self, conn: Connection) -> None:
         create_missing(conn, METADATA.sorted_tables)

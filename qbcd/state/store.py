@@ -40,6 +40,7 @@ from qbcd.state.rows import (
 )
 from qbcd.state.tables import SiteTables, seal, unseal
 
+_NAMED = 3  # streams of another project that a message names
 _CHUNK = 500  # some builds of SQLite accept at most 999 parameters
 
 
@@ -99,17 +100,44 @@ class StreamStore:
             StateConflict: There is one.
         """
         table = self.tables.stream
-        query = select(table.c.stream).where(table.c.project_id != project_id).order_by(table.c.stream).limit(1)
-        other = conn.execute(query).scalar()
-        if other is not None:
-            raise self._foreign(other, asking)
+        query = select(table.c.stream).where(table.c.project_id != project_id).order_by(table.c.stream)
+        others = list(conn.execute(query).scalars())
+        if others:
+            raise self._foreign(others, asking)
 
-    def _foreign(self, stream: str, asking: str) -> StateConflict:
+    def refuse_foreign(self, row: StreamRow | None, project_id: str) -> None:
+        """Refuse a stream's row that belongs to another project.
+
+        Raises:
+            StateConflict: It does.
+        """
+        if row is not None and row.project_id != project_id:
+            raise self._foreign([row.stream], row.stream)
+
+    def _foreign(self, streams: Sequence[str], asking: str) -> StateConflict:
+        named = ", ".join(map(repr, streams[:_NAMED])) + (
+            f" and {len(streams) - _NAMED:,} more" if len(streams) > _NAMED else ""
+        )
+        one = asking if asking in streams else streams[0]
         return StateConflict(
-            f"{self.place} holds stream {stream!r} prepared by another project (another state database)",
-            remedy="give this project another `schema:`, or use the state database that prepared the stream",
+            f"{self.place} holds {'stream' if len(streams) == 1 else 'streams'} {named} prepared by another project "
+            "(another state database)",
+            remedy="give this project another `schema:`, or use the state database that prepared "
+            f"{'the stream' if len(streams) == 1 else 'them'}; if that is lost: qbcd reset {one} --discard --take-over"
+            f"{'' if len(streams) == 1 else ', and so for each'}",
             stream=asking,
         )
+
+    def take_over(self, conn: Connection, stream: str, project_id: str) -> None:
+        """Give a stream's row to another project, as not prepared: what it kept must be dropped before `prepare`.
+
+        Raises:
+            StateConflict: There is no row, or a step locks it too long.
+        """
+        row = self.locked(conn, stream)
+        if row is None:
+            raise StateConflict(f"{self.place} has no such stream", remedy="qbcd prepare", stream=stream)
+        self.rewrite(conn, row, replace(row, project_id=project_id, prepared=False, version=row.version + 1))
 
     def now(self, conn: Connection) -> float:
         """Return the store's clock, in seconds."""
@@ -131,7 +159,7 @@ class StreamStore:
             # would deadlock.
             row = self.read(conn, stream)
         if row is None or row.project_id != project_id:
-            raise self._foreign(stream, stream)
+            raise self._foreign([stream], stream)
         return row
 
     def lock(self, conn: Connection, stream: str, project_id: str, version: int, token: int) -> StreamRow:
@@ -152,8 +180,7 @@ class StreamStore:
         row = self.locked(conn, stream)
         if row is None:
             raise StateConflict(f"{self.place} has no such stream", remedy="run `qbcd prepare`", stream=stream)
-        if row.project_id != project_id:
-            raise self._foreign(stream, stream)
+        self.refuse_foreign(row, project_id)
         if (row.version, row.fencing_token) != (version, token):
             raise _overtaken(stream, f"version {version}, token {token}", f"{row.version}, {row.fencing_token}")
         return row

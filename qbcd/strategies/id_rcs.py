@@ -101,8 +101,8 @@ class IdRcsOptions(VisitOptions):
 
     @property
     def compares_digests(self) -> bool:
-        """True with a replica of rows."""
-        return self.replica == "rows"
+        """True: polls compare sums of digests, an audit each row."""
+        return True
 
     def problems(self, use: StrategyUse) -> Iterator[Problem]:
         """Yield a problem if rows without a key have a digest replica, or ranges of keys or pages."""
@@ -209,10 +209,6 @@ class IdRcs(Strategy):
         made.was, made.extra = tuple(was), (*self.extra, ("old_digest", "bigint"))
         return made
 
-    def row_checksums(self) -> IdRcs:
-        """Return the strategy whose checksums are of whole rows, as `verify` compares them."""
-        return self
-
     @property
     def stored_columns(self) -> Sequence[Column]:
         """The captured columns whose values the replica keeps, in addition to the row digest."""
@@ -245,13 +241,22 @@ class IdRcs(Strategy):
         return {BUCKETS: kind} if self.by_hash else {}
 
     def _suited(self) -> str:
-        """Return the best kind of ranges for the table.
+        """Return the best kind of ranges for the table that fits the options.
 
-        `key` if the key follows the storage order; otherwise `page`, or `hash` if pages are not possible.
+        `key` if the key follows the storage order; otherwise `page`, or the best kind without pages.
         """
         if not self._scattered():
             return "key"
-        return "page" if self.is_by_pages else "hash"
+        return "page" if self.is_by_pages else self.without_pages
+
+    @property
+    def without_pages(self) -> str:
+        """The kind of ranges for a scattered key if pages are not possible.
+
+        That is `hash`, unless an option reads some ranges at a time, which buckets of a hash cannot do.
+        """
+        by_parts = self.plan.option("per_poll") or self.plan.option("target")
+        return "key" if self.plan.key and by_parts else "hash"
 
     def digests(self) -> str:
         """Return the captured rows as a FROM item with `qbcd_digest`, which every checksum adds up."""
@@ -270,6 +275,11 @@ class IdRcs(Strategy):
         texts = [f"t.qbcd_k{i} AS k{i}" for i in range(len(self.plan.key))]
         select = ["t.qbcd_key_id AS key_id", "t.qbcd_digest AS digest", *texts]
         return self.partitioning.rows(ranges, select, "row_marks", part)
+
+    def row_digests(self, ranges: Sequence[KeyRange], part: Share = WHOLE) -> Statement:
+        """Return the query for rows (range_id, key_id, digest) of `ranges`; also without lookups by key."""
+        select = ["t.qbcd_key_id AS key_id", "t.qbcd_digest AS digest"]
+        return self.partitioning.rows(ranges, select, "row_images", part, typed=False, **self._digests())
 
     def recent_keys(self, ranges: Sequence[KeyRange], part: Share = WHOLE, *, since: str, most: int) -> Statement:
         """Return the query for at most `most` recently written rows (range_id, key_id, k0..kn).
@@ -315,9 +325,12 @@ class IdRcs(Strategy):
         if self.partitioning.hashed or self.partitioning.paged or follows is None or follows >= CORRELATION_FLOOR:
             return []
         what = "the rows of dirty ranges" if self.partitioning.is_placed else "all rows"
+        limiting = {"per_poll": "`per_poll`", "target": "`pace`"}
+        needing = " and ".join(shown for name, shown in limiting.items() if self.plan.option(name))
+        others = f"without {needing}, `buckets" if needing else "`buckets"
         return [
             f"key {self.plan.key[0].name} does not follow the table's physical order (correlation {follows:.2f}): "
-            f"a poll reads {what} out of order, which costs several plain scans; `buckets: page`, `buckets: "
+            f"a poll reads {what} out of order, which costs several plain scans; {others}: page`, `buckets: "
             "hash` and mds do not depend on it"
         ]
 

@@ -1,7 +1,8 @@
 """TLCS, tuple-level checksum (Carnes & Hanson 3.3): one digest a row instead of a copy.
 
 Variant (b), the default, keeps key and digest in a table of qbcd's own; variant (a) keeps the digest in a column of the
-captured table itself. Stored is the digest that was last *reported*: staging and write-back are one transaction, so a
+captured table itself, and with the keys too: a row that is deleted and inserted again has lost its column. Stored is
+the digest that was last *reported*: staging and write-back are one transaction, so a
 row that changes in between differs from its digest at the next poll (docs/design/protocol.md#rule-12). Keys decide
 inserts and deletes, never a missing digest. Variant (d) does not report deletes and saves the search for deleted keys.
 Variant (c) keeps key and digest in the lake, on the replica and the ranges of ID/RCS.
@@ -26,6 +27,7 @@ from qbcd.strategies.id_rcs import SEES_BY_DIGEST, IdRcs
 from qbcd.strategies.in_source import OutboxSlice, WriteRight
 
 TYPES = ("int8", "bigint")
+KEPT = "kept"  # in a plan and a checkpoint, for a column: what the replica keeps; only keys if an early version made it
 
 
 class TlcsOptions(RangeOptions):
@@ -67,6 +69,11 @@ class TlcsOptions(RangeOptions):
     def without_old_values(self) -> str:
         """The reason; a replica of digests never has old values."""
         return "keys and checksums are all that it keeps"
+
+    @property
+    def compares_digests(self) -> bool:
+        """True in the lake wing: polls compare sums of digests, an audit each row's digest."""
+        return self.checksums == "remote"
 
     def problems(self, use: StrategyUse) -> Iterator[Problem]:
         """Yield a problem if the column of the checksums is captured."""
@@ -111,7 +118,8 @@ class Tlcs(ByRanges):
         self.deletes = self.reports_deletes = bool(plan.option("deletes"))
         self.blind_to_deletes = not self.deletes
         self.column = str(plan.option("checksum_column") or "") if plan.option("checksums") == "column" else ""
-        self.keeps: ReplicaContent = "digests" if not self.column else "keys" if self.deletes else "nothing"
+        kept: ReplicaContent = "digests" if plan.option(KEPT) == "digests" else "keys"
+        self.keeps: ReplicaContent = "digests" if not self.column else kept if self.deletes else "nothing"
         changes = "every insert, update and delete" if self.deletes else "every insert and update"
         self.sees = f"{changes}, without old values, as the net change between two polls of a range"
         self.misses = "old values and the names of changed columns; states between two polls of a range" + (
@@ -119,8 +127,20 @@ class Tlcs(ByRanges):
         )
         if self.column:
             self.needs = f"SELECT on the table and UPDATE of its column {self.column}, a bigint that may be NULL" + (
-                "; a schema of qbcd's own in the source, with room for the keys" if self.deletes else ""
+                "; a schema of qbcd's own in the source, with room for key and digest of each row"
+                if self.deletes
+                else ""
             )
+
+    def freeze_options(self, remembered: Mapping[str, Any] | None) -> StreamPlan:
+        """Return the plan with the part of a row that the replica of a stream with a checksum column keeps."""
+        if not (self.column and self.deletes):
+            return self.plan
+        return self.plan.with_options(**{KEPT: "digests" if remembered is None else remembered.get(KEPT, "keys")})
+
+    def frozen_options(self) -> dict[str, Any]:
+        """Return the part of a row that the replica keeps, if there is a checksum column too."""
+        return {KEPT: "digests"} if self.column and self.keeps == "digests" else {}
 
     def check(self, place: Callable[[str], str] | None = None) -> None:
         """Check that the checksum column is a nullable 64-bit integer that is not captured.
@@ -161,8 +181,11 @@ class Tlcs(ByRanges):
         return self._scan_and_copy("N + W, W the pages of key and digest" if self.keeps != "nothing" else "N")
 
     def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:
-        """Write rows with a changed digest, a new key or a deleted key into the outbox."""
-        return self._part("changes", part, within)
+        """Write rows with a changed digest, a new key or a deleted key into the outbox.
+
+        The replica's digests decide where there are some: a row may have lost its own, or have that of an older state.
+        """
+        return self._part("changes", part, within, checksum="" if self.keeps == "digests" else self.column)
 
     def apply(self, part: OutboxSlice, within: KeyRange | None = None) -> list[Statement]:
         """Store digests and keys as reported now.

@@ -182,17 +182,13 @@ class LakeTs(IdRcs):
         """Find key problems as TS does: also between rows outside and inside of the restriction."""
         return compile_sql(self._canonical("key_problems", beyond=bool(self.plan.where)), self.connector, self.plan)
 
-    def row_checksums(self) -> IdRcs:
-        """Return ID/RCS over the same replica."""
-        return IdRcs(self.connector, self.plan)
-
     def check(self, place: Callable[[str], str] | None = None) -> None:
-        """Check the timestamp as TS does.
+        """Check the timestamp as TS does; there is no outbox that the columns must fit.
 
         Raises:
             ConfigError: The column cannot be a timestamp.
         """
-        self.watermarked.check(place)
+        self.watermarked.check_timestamps(place)
 
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """Estimate as TS does: the replica costs the source nothing."""

@@ -82,7 +82,7 @@ class VbdOptions(StrategyConfig):
 
     @property
     def compares_digests(self) -> bool:
-        """True for variant checksum."""
+        """True for variant checksum: polls compare sums of digests, an audit each row."""
         return self.variant == "checksum"
 
     def problems(self, use: StrategyUse) -> Iterator[Problem]:

@@ -112,12 +112,16 @@ class Watermarked(ByRanges):
 
     # -- checks ----------------------------------------------------------------------------------------------
     def check(self, place: Callable[[str], str] | None = None) -> None:
+        """Check the outbox, and the timestamps as `check_timestamps` does."""
+        super().check(place)
+        self.check_timestamps(place)
+
+    def check_timestamps(self, place: Callable[[str], str] | None = None) -> None:
         """Check that the timestamp columns exist, are of one fitting kind, and have a known zone.
 
         Raises:
             ConfigError: A column or the zone does not fit.
         """
-        super().check(place)
         if self.system:
             return
         for name in self.names:

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 PARTS: dict[str, tuple[str, ...]] = {
     "upgrade": ("tests/campaign/upgrade/",),
+    "mutants": ("tests/campaign/mutants/",),
     "kill": ("tests/faults/test_kill.py", "tests/faults/test_query_delta_kill.py", "tests/faults/test_spark_dies.py"),
     "kill_database": ("tests/faults/test_kill_in_database.py",),
     "kill_lake": ("tests/faults/test_kill_in_lake.py", "tests/campaign/kill/"),
+    "silence": ("tests/faults/test_silence.py", "tests/campaign/silence/"),
     "property": ("tests/integration/sites/test_property.py", "tests/campaign/lake/test_property_ranges.py"),
     "protocol": ("tests/faults/",),
     "histories": ("tests/conformance/",),
+    "tables": ("tests/campaign/tables/", "tests/integration/sites/test_attached_partitions.py"),
     "lake": ("tests/integration/lake/", "tests/campaign/lake/"),
     "queries": ("tests/integration/queries/", "tests/campaign/queries/"),
     "servers": ("tests/integration/", "tests/campaign/connectors/", "tests/packaging/", "tests/unit/", "tests/golden/"),

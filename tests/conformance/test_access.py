@@ -77,6 +77,23 @@ def test_indexes_that_answer_no_interval_or_not_for_every_row(place: Place) -> N
     assert list(indexes(place, "p")) == ["whole"]  # the other index has no valid part on every partition yet
 
 
+def test_indexes_that_each_partition_has_by_itself(place: Place) -> None:
+    place.sql("""CREATE TABLE p (k integer, at integer, b integer) PARTITION BY RANGE (k);
+        CREATE TABLE p1 PARTITION OF p FOR VALUES FROM (0) TO (10);
+        CREATE TABLE p2 PARTITION OF p FOR VALUES FROM (10) TO (20) PARTITION BY RANGE (k);
+        CREATE TABLE p21 PARTITION OF p2 FOR VALUES FROM (10) TO (20);
+        CREATE INDEX one ON p1 (at, k) INCLUDE (b); CREATE INDEX part ON p21 (k) WHERE k > 5;
+        CREATE INDEX two ON p21 (at, b, k); CREATE INDEX lone ON p1 (b); CREATE INDEX again ON p1 (k)""")
+    assert indexes(place, "p") == {"one": Index("one", ("at",), ("k", "b"), True, False, False)}
+    place.sql("CREATE TABLE p3 PARTITION OF p FOR VALUES FROM (20) TO (30)")
+    assert indexes(place, "p") == {}
+    place.sql("""CREATE TABLE parent (k integer, at integer); CREATE TABLE child () INHERITS (parent);
+        CREATE INDEX ON child (at)""")
+    assert [one.columns for one in indexes(place, "parent").values()] == [("at",)]  # the parent has no rows
+    place.sql("INSERT INTO parent VALUES (1, 1)")
+    assert indexes(place, "parent") == {}
+
+
 @FAMILY
 def test_a_prefix_index_or_an_invisible_index_proves_nothing(place: Place) -> None:
     ignored = "IGNORED" if place.kind == "mariadb" else "INVISIBLE"

@@ -9,14 +9,17 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pytest
 
 from qbcd.errors import Refused
+from qbcd.strategies import Strategy
+from qbcd.strategies.tlcs import Tlcs
 from tests.support import wait_until
 from tests.support.places import Place, over
 from tests.support.scene import STREAM, Scene
-from tests.support.watched_polls import Watched, at_nth, someone_waits
+from tests.support.watched_polls import Watched, at_nth, brief, someone_waits
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -149,8 +152,46 @@ def test_checksums_that_the_application_carries_along(deletes: bool, place: Plac
         seen.run("UPDATE t SET chk = NULL WHERE id = 8; UPDATE t SET chk = 0 WHERE id = 9")
         found = {event.key: event.op for batch in seen.poll() for event in batch}
         new = "c" if deletes else "u"
-        assert found == {101: new, 102: new, 103: new, 200: new, 8: "u", 9: "u"} | ({7: "d"} if deletes else {})
+        others = {7: "d"} if deletes else {8: "u", 9: "u"}  # with the keys, the replica has digests of its own
+        assert found == {101: new, 102: new, 103: new, 200: new} | others
         settled(seen, "" if deletes else "alive")
+
+
+@over("variant", ["column", pytest.param("table", marks=pytest.mark.campaign)], elsewhere=["column"])
+def test_a_row_that_is_deleted_and_inserted_again_is_no_change(variant: str, place: Place, workspace: Path) -> None:
+    with watched(place, workspace, variant) as seen:
+        for key, value in ((2, "old 2"), (3, "new")):
+            seen.delete(key)
+            seen.insert(key, value)
+        assert brief(seen.poll()) == [[(3, "u")]]
+        settled(seen, variant)
+
+
+# A row that the application restores from a copy has the checksum that it had then.
+@pytest.mark.campaign
+@over()
+def test_a_row_that_is_restored_with_its_old_checksum(place: Place, workspace: Path) -> None:
+    with watched(place, workspace, "column") as seen:
+        seen.run("CREATE TABLE saved AS SELECT * FROM t WHERE id = 2")
+        seen.update(2, "B")
+        assert images_of(seen, 2) == [(2, "B", 0)]
+        seen.run("DELETE FROM t WHERE id = 2; INSERT INTO t SELECT * FROM saved")
+        assert images_of(seen, 2) == [(2, "old 2", 0)]
+        settled(seen, "column")
+
+
+# A stream that version 0.1 prepared has only keys in its replica, so the column decides.
+def test_a_replica_of_keys_is_polled_on(place: Place, workspace: Path) -> None:
+    with patch.object(Tlcs, "freeze_options", Strategy.freeze_options):
+        seen = watched(place, workspace, "column")
+    with seen:
+        seen.update(1, "B")
+        seen.delete(2)
+        seen.insert(2, "old 2")
+        seen.delete(3)
+        seen.insert(100, "new")
+        assert brief(seen.poll()) == [[(1, "u"), (2, "u"), (3, "d"), (100, "c")]]
+        settled(seen, "column")
 
 
 # A write of the checksum that changes the checked columns is refused, since every row would be reported for ever.

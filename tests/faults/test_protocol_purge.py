@@ -135,6 +135,17 @@ def test_a_row_that_was_revived_is_not_purged(place: Place, workspace: Path) -> 
         seen.check()
 
 
+# No window shows such a row, but the purge reads the flag itself.
+@over(elsewhere=[])
+def test_a_row_that_was_revived_under_its_old_timestamp_is_not_purged(place: Place, workspace: Path) -> None:
+    with purging(place, workspace).fill() as seen:
+        seen.flag(5)
+        assert seen.ops() == [[(5, "d")]]
+        seen.run("UPDATE t SET gone = false WHERE id = 5")
+        assert seen.poll() == []
+        assert seen.there(5)
+
+
 # The purge reaches the row while another transaction revives it, and waits for that transaction.
 @over(elsewhere=[])
 def test_a_revival_that_the_purge_waits_for(place: Place, workspace: Path) -> None:

@@ -98,6 +98,24 @@ def test_a_key_occurs_once_in_a_batch(place: Place, workspace: Path) -> None:
         assert len(seen.source()) == ROWS + 1
 
 
+# The events of several steps become one batch, in the order that a consumer with unique columns needs.
+@over(elsewhere=[])
+def test_a_batch_of_several_steps_has_deletes_first(place: Place, workspace: Path) -> None:
+    by_range = {"type": "id", "rows_per_range": 4, "pace": {"per_second": 1000}}  # each step visits one range
+    with Watched(place, workspace, {"s": by_range}) as seen:
+        seen.fill()
+        seen.insert(0, "new")
+        seen.update(5, "changed")
+        seen.delete(12)
+        with at_nth("after_commit", 3, lambda: None):
+            [batch] = seen.poll()
+        assert [(event.key, event.op) for event in batch] == [(12, "d"), (5, "u"), (0, "c")]
+        seen.check()
+        assert seen.poll() == []
+        assert seen.outcome.report is not None
+        assert seen.outcome.report.headers == []  # the batch is not open any more
+
+
 # Rule 14: a row that leaves the restriction between window and sweep is not deleted.
 def test_a_row_outside_of_the_restriction_is_not_swept(place: Place, workspace: Path) -> None:
     with Watched(place, workspace, {"s": stamped(place, "ts", **SWEEP)}, where="n < 5") as seen:

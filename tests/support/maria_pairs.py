@@ -277,6 +277,8 @@ _SPLITS: list[tuple[tuple[str | None, ...], tuple[str | None, ...]]] = [
     (("x", "0:"), ("x0:", "")),
     (("ä", "a"), ("a", "ä")),
     (("äb", "c"), ("ä", "bc")),
+    (("a:", "b"), ("a", ":b")),
+    (("a,", "b"), ("a", ",b")),
 ]
 _TEXT_COLUMNS = [
     ("varchar(40)", "varchar(40)"),

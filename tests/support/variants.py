@@ -140,11 +140,11 @@ def deletes_only(known: Known, content: Content) -> Iterable[Change]:
 def summed(known: Known, content: Content, *, deletes: bool, in_row: bool) -> Iterable[Change]:
     """Yield the changes that row checksums show.
 
-    A checksum in the row itself is deleted with the row: another row with the same key has none.
+    A checksum in the row alone is deleted with the row: another row with the same key has none.
 
     Args:
         deletes: Missing keys are deletes. Without it, and with checksums in the rows, the stream knows no keys.
-        in_row: The checksum is in the row, not in a table by key.
+        in_row: The checksum is in the row alone, not in a table by key.
     """
     keyless = in_row and not deletes
     for key, row in content.live().items():
@@ -253,7 +253,7 @@ VARIANTS = (
     Variant(
         "tlcs-in-row",
         {"type": "tlcs", "checksum_column": "sum_of_row", **_IN_ROW},
-        partial(summed, deletes=True, in_row=True),
+        partial(summed, deletes=True, in_row=False),
         old=False,
         alone=True,
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from itertools import pairwise
 from random import Random
@@ -136,6 +137,8 @@ def plan(kind: str, correlation: float | None, primary: tuple[str, ...] = ("k",)
         (plan("uuid", 1.0, ("other",)), "hash"),
         (plan("text", 0.9, buckets="hash"), "hash"),
         (plan("uuid", 0.0, buckets="key"), "key"),
+        (plan("uuid", 0.0, per_poll=3), "key"),  # buckets of a hash have no turns
+        (plan("text", 0.1, target=timedelta(seconds=1)), "key"),
     ],
 )
 def test_the_kind_of_ranges_is_fixed_once(made: StreamPlan, kind: str, database: str) -> None:
@@ -143,6 +146,7 @@ def test_the_kind_of_ranges_is_fixed_once(made: StreamPlan, kind: str, database:
     settled = IdRcs(connector, made).freeze_options(None)
     assert settled.option("buckets") == kind
     strategy = IdRcs(connector, settled)
+    strategy.check()
     assert strategy.frozen_options() == {"buckets": kind}
     other = {"key": "hash", "hash": "key"}[kind]
     assert IdRcs(connector, made).freeze_options({"buckets": other}).option("buckets") == other
@@ -165,7 +169,9 @@ def on_pages(made: StreamPlan) -> StreamPlan:
         (plan("text", 0.9), "key"),
         (plan("uuid", 1.0, ("other",)), "hash"),  # nothing proves the key
         (plan("uuid", None, consistency="range"), "hash"),
-        (plan("uuid", None, per_poll=3), "hash"),
+        (plan("uuid", None, per_poll=3), "key"),
+        (plan("uuid", None, target=timedelta(seconds=1)), "page"),
+        (plan("uuid", None, target=timedelta(seconds=1), consistency="range"), "key"),
         (plan("uuid", None, buckets="hash"), "hash"),
         (plan("text", 0.9, buckets="page"), "page"),
     ],

@@ -22,7 +22,8 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("strategy", "problem"),
     [
-        ("{type: id_rcs, replica: digest}", f"polls of strategy id_rcs {ALL}"),
+        ("{type: id_rcs, replica: digest}", ""),
+        ("{type: tlcs, checksums: remote}", ""),
         ("{type: tlcs}", f"polls of strategy tlcs {ALL}"),
         ("id_rcs", ""),
         ("{type: vbd, variant: checksum}", ""),

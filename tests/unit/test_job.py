@@ -10,11 +10,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from sqlalchemy.engine import make_url
 
 from qbcd import job
-from qbcd.config.masking import Masking
-from qbcd.errors import DeliveryError, GuardTripped, LeaseHeld, QbcdError, SourceError
-from qbcd.job import Outcome
+from qbcd.catalog.source import Source
+from qbcd.connectors import connector_for
+from qbcd.errors import ConfigError, DeliveryError, GuardTripped, LeaseHeld, QbcdError, SourceError
+from qbcd.job import JobEvents, JobReport, Outcome
 from qbcd.sites import Settings
 from qbcd.state import Run
 from qbcd.stream import Report, Stream
@@ -51,10 +53,11 @@ class History:
         self.runs.append(run)
 
 
-def stream(name: str, history: History, **settings: Any) -> Stream:
+def stream(name: str, history: History, of: str = "shop", **settings: Any) -> Stream:
     config: Any = SimpleNamespace(name=name, every=timedelta(seconds=EVERY))
     nothing: Any = None
-    source: Any = SimpleNamespace(masking=Masking())
+    url = make_url("postgresql://reader@127.0.0.1/shop")
+    source = Source(of, url, connector_for(url), "qbcd")
     made = Settings(sinks=(), requested={}, **settings)
     return Stream(config, source, nothing, history, {}, made)  # type: ignore[arg-type]
 
@@ -65,7 +68,7 @@ def polled(
     """Run the loop over `streams` until the given number of polls; return the wait times."""
     monkeypatch.setattr(job, "run_stream", poll)
     limit = PollLimit(polls)
-    job.run_always(streams, limit.count, limit)
+    job.run_always(streams, JobEvents(limit.count), limit)
     return limit
 
 
@@ -94,6 +97,7 @@ def test_a_stream_that_fails_waits_longer_each_time(monkeypatch: pytest.MonkeyPa
     def poll(one: Stream, report: Report) -> None:
         raise SourceError("down")
 
+    monkeypatch.setattr("qbcd.job.random.uniform", lambda least, most: most)
     waited = polled(monkeypatch, poll, 8, stream("a", History())).waited
     assert waited[3] <= EVERY < waited[4] < waited[6]
 
@@ -103,7 +107,7 @@ def test_a_stream_that_fails_for_weeks_is_still_tried(monkeypatch: pytest.Monkey
         raise SourceError("down")
 
     waited = polled(monkeypatch, poll, 1100, stream("a", History())).waited
-    assert waited[-1] == pytest.approx(job.MAX_BACKOFF_S, abs=1)
+    assert job.LEAST_JITTER * job.MAX_BACKOFF_S - 1 <= waited[-1] <= job.MAX_BACKOFF_S
 
 
 def test_a_stream_is_rebuilt_before_each_poll(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +125,7 @@ def test_a_stream_is_rebuilt_before_each_poll(monkeypatch: pytest.MonkeyPatch) -
         return replace(one, guessed=True)
 
     monkeypatch.setattr(job, "run_stream", lambda one, report: None)
-    job.run_always([stream("a", history, accept_deletes=True)], limit.count, limit, renewed)
+    job.run_always([stream("a", history, accept_deletes=True)], JobEvents(limit.count, renewed), limit)
     assert made == [True, False, False, False]
     assert len(history.runs) == 4
 
@@ -153,3 +157,17 @@ def test_a_lifted_guard_holds_for_the_first_poll_that_completes(
 
     polled(monkeypatch, poll, 4, stream("a", History(), accept_deletes=True, accept_source=True))
     assert seen == [(True, True), (True, True), (True, True), (False, False)]
+
+
+@pytest.mark.parametrize(
+    ("errors", "code"),
+    [
+        ([], 0),
+        ([ConfigError("a")], 2),
+        ([ConfigError("a"), SourceError("down")], 1),
+        ([SourceError("down"), GuardTripped("too many deletes"), ConfigError("a")], 3),
+    ],
+)
+def test_the_exit_code_of_a_job_is_the_worst(errors: list[QbcdError], code: int) -> None:
+    outcomes = [Outcome("ok", Report("ok")), *(Outcome("s", error=error) for error in errors)]
+    assert JobReport(outcomes).exit_code == code

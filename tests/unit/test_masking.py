@@ -13,10 +13,13 @@ from hypothesis import strategies as st
 from pydantic import SecretStr
 from sqlalchemy import make_url
 
+from qbcd.catalog.source import Source
 from qbcd.config import ProjectConfig, config_from_dict
 from qbcd.config.masking import Masking, credentials_masked, masking_of, named_secrets, secrets_of
+from qbcd.connectors import CONNECTORS
 
 CANARY = "c4n4ry-p@ss:w/rd% \"x'\\é+&=;#Zz9"
+CANARY_URL = quote(CANARY, safe="")
 PASSWORDS = ("postgres", "orders", "a", "secret", "hunter2", CANARY)
 
 # Texts that announce a credential; every secret is masked there. %s is the secret.
@@ -176,6 +179,16 @@ def test_secrets_of_databases_sinks_and_spark_are_known() -> None:
     assert masking_of(made).foreign("is false, not hidden-1 s3-hidden") == "is false, not *** ***"
     nested = {"auth": {"password": "one"}, "credentials": ["two", {"x": "three"}], "y": "four"}
     assert list(named_secrets(nested)) == ["one", "two", "three"]
+    named = ("clientSecret", "Password", "db_passwd", "api-token", "accessKey", "access_key", "credentialFile")
+    assert list(named_secrets(dict.fromkeys(named, "x"))) == ["x"] * len(named)
+
+
+@pytest.mark.parametrize("name", ["postgresql", "mariadb"])
+def test_a_source_is_shown_without_its_password(name: str) -> None:
+    source = Source("shop", make_url(f"{name}://u:{CANARY_URL}@h/d"), CONNECTORS[name](), "qbcd")
+    for shown in (repr(source), str(source), source.label):
+        assert CANARY not in shown and CANARY_URL not in shown
+    assert repr(source) == f"Source('shop', '{name}://u:***@h/d')"
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,7 @@ def test_keys_of_a_checkpoint() -> None:
     made = checkpoint_of(poll, ServerIdentity("PostgreSQL", "one", "m", 1), 1, 5)
     assert made.keys() == OF_EVERY_CHECKPOINT
     assert made["server"].keys() == {"identity", "meaning", "position"}
-    assert made["made"].keys() == {"numbers", "at"}
+    assert made["made"].keys() == {"numbers", "at", "parts"}
     assert made["shape"].keys() == {"table", "key", "columns", "encoding", "means", "where", "strategy"}
     assert {entry.name for entry in ENTRIES} == OF_SOME_CHECKPOINTS | OF_EVERY_CHECKPOINT
     assert set(literal_keys()) <= OF_SOME_CHECKPOINTS | OF_EVERY_CHECKPOINT

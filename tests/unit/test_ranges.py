@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -98,3 +99,15 @@ def test_bounds_are_thinned_evenly(bounds: int) -> None:
     assert len(widths) <= 7 and sum(widths) == bounds + 1
     assert set(widths[:-1]) <= {max(widths)} and 1 <= widths[-1] <= max(widths)
     assert list(partition.thinned(range(bounds), None)) == list(range(bounds))
+
+
+def test_dirty_ranges() -> None:
+    """Count or checksum differs; each alone shows changes that leave the other as it was."""
+    known = [KeyRange(i, None, None, rows=2, checksum=5) for i in range(4)]
+    now = [replace(known[0], rows=3), replace(known[1], checksum=6), known[2], replace(known[3], rows=0, checksum=0)]
+    assert partition.differing(known, now) == [now[0], now[1], now[3]]
+
+
+def test_the_order_of_bounds_is_the_databases() -> None:
+    found = partition.build([("9",), ("10",), ("a",), ("B",)], first_id=1)
+    assert [(r.lo, r.hi) for r in found] == list(pairwise([None, ("9",), ("10",), ("a",), ("B",), None]))

@@ -11,7 +11,7 @@ import pytest
 
 from qbcd.cli.output import Output
 from qbcd.cli.run_lines import RunLines
-from qbcd.errors import DeliveryError, QbcdError, SourceError
+from qbcd.errors import DeliveryError, LeaseHeld, QbcdError, SourceError
 from qbcd.job import Outcome
 from qbcd.model import BatchHeader, Cost
 from qbcd.stream import Report
@@ -144,6 +144,55 @@ def test_the_first_success_after_failures_shows_their_duration(
     lines.add(polled())
     lines.add(polled())
     assert capsys.readouterr().err == "orders: recovered after 4 min and 3 failed polls\n"
+
+
+def down(stream: str, *, answered: bool = False) -> Outcome:
+    error = SourceError("source shop cannot be reached", remedy="start it")
+    error.stream, error.source = stream, "shop"
+    more = {"source": "shop", "reached": False, "answered": answered, "waiting": ("a", "b", "c", "d")}
+    return Outcome(stream, None, error, **more)  # type: ignore[arg-type]
+
+
+def up(stream: str, error: QbcdError | None = None) -> Outcome:
+    return Outcome(stream, None if error else Report(stream), error, source="shop", reached=True)
+
+
+def test_a_source_that_is_down_has_one_line_a_round_and_one_when_it_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    made = output()
+    made.log_lines(as_json=False)
+    lines = lines_of(made)
+    lines.add(failed(SourceError("locked"), "c"))
+    for _ in range(2):
+        for number, name in enumerate("abcd"):
+            lines.add(down(name, answered=number > 0))
+    lines.add(up("b", SourceError("locked", stream="b")))
+    for name in "abcd":
+        lines.add(up(name))
+    said = [line.partition(" ")[2] for line in capsys.readouterr().err.splitlines()]
+    error = "ERROR   - streams a, b, c and 1 more: source shop cannot be reached (start it)"
+    assert [re.sub("after [^a]* and", "after .. and", line) for line in said] == [
+        "ERROR   c locked",
+        error,
+        error,
+        "ERROR   b locked",
+        "INFO    - source shop recovered after .. and 2 failed attempts",
+        "INFO    b recovered after .. and 1 failed poll",
+        "INFO    c recovered after .. and 1 failed poll",
+    ]
+
+
+@pytest.mark.parametrize("once", [False, True])
+def test_a_stream_that_another_process_holds_is_busy(once: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    made = output()
+    made.log_lines(as_json=False)
+    lines = lines_of(made, once=once)
+    for _ in range(2):
+        lines.add(failed(LeaseHeld("process 7 on db1 works on this stream")))
+    if not once:
+        lines.add(polled())
+    said = [line.partition(" ")[2] for line in capsys.readouterr().err.splitlines()]
+    words = "orders process 7 on db1 works on this stream"
+    assert said == ([f"ERROR   {words}"] * 2 if once else [f"INFO    {words.replace(' ', ' busy: ', 1)}"])
 
 
 def test_times_without_changes_have_a_heartbeat(

@@ -5,6 +5,7 @@ tests/faults/test_spark_dies.py kills a session.
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -67,3 +68,33 @@ def test_progress_names_the_start_of_spark_and_then_the_step_again(
         for _ in range(2):
             parts.spark.get()
     assert shown == [("t", "fetching 1 row"), ("", "starting Spark"), ("t", "fetching 1 row")]
+
+
+def test_one_thread_at_a_time_uses_spark() -> None:
+    """A second one waits from its first use on, until the block of the first one ends; without a block none waits."""
+    passed: Any = Session()
+    provider = SparkProvider(SparkConfig(), list, session=passed)
+    entered, done = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with provider.turn():
+            entered.set()
+            provider.get()
+            done.set()
+
+    thread = threading.Thread(target=other, daemon=True)
+    with provider.turn():
+        provider.get()
+        with provider.turn(), provider.for_rows(1):
+            assert provider.uses == 1
+        thread.start()
+        assert entered.wait(60)
+        free = threading.Thread(target=provider.get, daemon=True)
+        free.start()
+        free.join(60)
+        assert not free.is_alive()
+        assert not done.is_set()
+        assert provider.uses == 1, "uses of other threads do not count"
+    assert done.wait(60)
+    thread.join(60)
+    assert not thread.is_alive()

@@ -106,6 +106,15 @@ def test_a_long_outage_stops_the_holder_before_anybody_else_may_begin(state: Pro
         assert lease.holder(conn, state.store, STREAM) is None
 
 
+def test_a_process_that_was_paused_beyond_its_lease_stops(state: ProjectState) -> None:
+    """Its own renewals were paused too, so it has no sign yet that the lease has ended."""
+    with LeaseKeeper(state.store, STREAM, Line(state).transaction) as keeper:
+        keeper.check()
+        keeper._renewed -= keeper.ttl + 0.001
+        with pytest.raises(LeaseLost, match="lost the stream's lease"):
+            keeper.check()
+
+
 def test_a_failed_release_is_reported_and_hides_nothing_of_the_block(
     state: ProjectState, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -140,14 +140,15 @@ def everything(url: str) -> list[Any]:
         return [*stored, state.acknowledged(STREAM), state.project_id]
 
 
-def test_a_flipped_byte_is_refused_or_harmless(url: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("elsewhere", [60, pytest.param(600, marks=pytest.mark.campaign)])
+def test_a_flipped_byte_is_refused_or_harmless(elsewhere: int, url: str, tmp_path: Path) -> None:
     filled(url)
     expected = everything(url)
     content = file_of(url).read_bytes()
     chance = random.Random(20)
     hurt = tmp_path / "hurt.db"
     refused = 0
-    for at in [*range(100), *(chance.randrange(len(content)) for _ in range(300))]:
+    for at in [*range(100), *(chance.randrange(len(content)) for _ in range(elsewhere))]:
         changed = bytearray(content)
         changed[at] ^= 1 << chance.randrange(8)
         hurt.write_bytes(changed)
@@ -159,7 +160,7 @@ def test_a_flipped_byte_is_refused_or_harmless(url: str, tmp_path: Path) -> None
         else:
             # the project id may differ: tables that it prepared are then foreign and refused
             assert found[:-1] == expected[:-1], f"byte {at}"
-    assert refused > 60
+    assert refused > 50
 
 
 def test_a_key_flipped_in_row_or_index_is_refused(url: str, tmp_path: Path) -> None:

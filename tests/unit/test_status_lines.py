@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from qbcd.cli.output import Output
-from qbcd.cli.status import _show_lines
+from qbcd.cli.status import _is_unhealthy, _show_lines
 from qbcd.errors import SourceError
 from qbcd.model import BatchHeader
 from qbcd.state import Run
@@ -108,3 +108,28 @@ def test_the_state_is_part_of_json() -> None:
     ]
     assert (found["busy"]["polling"], found["busy"]["polling_since"]) == (True, EPOCH)
     assert (found["orders"]["polling"], found["orders"]["polling_since"]) == (False, None)
+
+
+def test_an_error_of_several_streams_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    away = "source shop cannot be reached (start it)"
+    found = [
+        status("a", failed=SourceError("away"), error=f"stream a: {away}"),
+        status("lake", "failed", error=f"stream lake: {away}"),
+        status("own", "failed", error="stream own: locked"),
+    ]
+    _show_lines(Output(config=Path("qbcd.yaml"), verbose=False, as_json=False, progress=False), found)
+    assert capsys.readouterr().err.splitlines() == [f"error: streams a, lake: {away}", "error: stream own: locked"]
+
+
+@pytest.mark.parametrize(
+    ("more", "healthy"),
+    [
+        ({}, True),
+        ({"lag": 91.0}, False),
+        ({"prepared": False}, False),
+        ({"prepared": False, "polling": True}, True),
+        ({"failed": SourceError("away")}, False),
+    ],
+)
+def test_health(more: dict[str, Any], healthy: bool) -> None:
+    assert _is_unhealthy(status("orders", **more)) is not healthy

@@ -46,7 +46,9 @@ def counter_problem(conn: Connection, table: Table, column: Column) -> Counter:
         return Counter(False)
     try:
         made = rows_of(conn, f"SELECT increment, cycle_option FROM `{sequence[1]}`.`{sequence[2]}`".replace("%", "%%"))
-    except DBAPIError:
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise
         return Counter(False)  # the role may not read the sequence
     subject = f"sequence {sequence[2].replace('``', '`')}, which numbers column {column.name},"
     if int(made[0]["increment"]) < 0:

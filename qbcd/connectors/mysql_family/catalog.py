@@ -12,10 +12,10 @@ from typing import Any
 from sqlalchemy.engine import Connection
 
 from qbcd.connectors.catalog import Catalog
-from qbcd.connectors.facts import Privileges
+from qbcd.connectors.facts import Part, Privileges
 from qbcd.connectors.mysql_family import server, types, view_dependencies
 from qbcd.connectors.mysql_family.facts import FamilyFacts
-from qbcd.connectors.mysql_family.grants import granted
+from qbcd.connectors.mysql_family.grants import granted, granted_everywhere
 from qbcd.connectors.mysql_family.rows import COLUMNS, KINDS, TABLE, place_of, role_of, rows_of
 from qbcd.connectors.mysql_family.types import make_column
 from qbcd.model import ServerIdentity, Table
@@ -27,6 +27,18 @@ _KEYS = """
 SELECT index_name AS "index", column_name AS "column", sub_part AS prefix, nullable = 'YES' AS nullable
 FROM information_schema.statistics
 WHERE table_schema = %(schema)s AND table_name = %(name)s AND non_unique = 0 ORDER BY index_name, seq_in_index
+"""
+
+# Name and id of each stored partition: EXCHANGE PARTITION changes the id and, unlike other DDL, not the time at which
+# the table was altered. InnoDB encodes names as file names do; MySQL folds the case of its own separators.
+_PARTS = """
+SELECT convert(convert(cast(substring_index(substring(e.name, length(w.prefix) + 4), '#', -1) AS binary)
+                       USING filename) USING utf8mb4) AS name, e.table_id AS id
+FROM information_schema.{tables} e JOIN (
+  SELECT concat(cast(convert(%(schema)s USING filename) AS binary), '/',
+                cast(convert(%(name)s USING filename) AS binary)) AS prefix
+) w ON left(cast(e.name AS binary), length(w.prefix)) = w.prefix
+   AND lower(substring(e.name, length(w.prefix) + 1, 3)) = '#p#'
 """
 
 _NAMES = """
@@ -77,10 +89,11 @@ class FamilyCatalog(Catalog):
         columns = tuple(make_column({**r, "all_digits": self.facts.all_digits}) for r in described)
         primary, unique = _keys(conn, where) if row["kind"] != "VIEW" else ((), ())
         size, width = int(row["bytes"] or 0), int(row["width"] or 0)
+        partitioned = "partitioned" in str(row["options"]).lower()
         return Table(
             schema=row["schema"],
             name=row["name"],
-            kind="partitioned" if "partitioned" in str(row["options"]).lower() else KINDS[row["kind"]],
+            kind="partitioned" if partitioned else KINDS[row["kind"]],
             columns=columns,
             primary_key=primary,
             unique_keys=unique,
@@ -90,7 +103,25 @@ class FamilyCatalog(Catalog):
             # InnoDB stores rows in the order of the primary key; the order of other columns is unknown
             key_correlation=1.0 if primary else None,
             made=str(row["made"] or ""),
+            parts=self._parts(conn, row) if partitioned else (),
         )
+
+    def _parts(self, conn: Connection, row: Mapping[str, Any]) -> tuple[str, ...] | None:
+        """Return id and name of each partition; None if the role may not see them."""
+        if not granted_everywhere(self.facts.grants_of(conn), "PROCESS"):
+            return None
+        named = {"schema": row["schema"], "name": row["name"]}
+        found = rows_of(conn, _PARTS.format(tables=self.facts.engine_tables), named)
+        return tuple(sorted(f"{r['id']}.{r['name']}" for r in found))
+
+    def filled_parts(self, conn: Connection, table: Table, parts: Sequence[str]) -> list[Part]:
+        """See the base class; a partition may be read by those who may read the table, and has no name of its own."""
+        found, quote = [], self.facts.quote
+        for name in (part.partition(".")[2] for part in parts):
+            sql = f"SELECT 1 FROM {self.facts.quoted_table(table)} PARTITION ({quote(name)}) LIMIT 1"
+            if conn.exec_driver_sql(sql, execution_options={"no_parameters": True}).first():
+                found.append(Part(f"{table.schema}.{table.name} PARTITION ({name})"))
+        return found
 
     def other_relation(self, conn: Connection, schema: str, name: str) -> tuple[str, str]:
         where = {"schema": schema or conn.exec_driver_sql("SELECT database()").scalar_one(), "name": name}

@@ -17,6 +17,7 @@ from qbcd.connectors.error_templates import (
     full,
     locked,
     no_database,
+    no_session,
     other,
     read_only,
     schema,
@@ -169,6 +170,7 @@ def _clean(text: str) -> str:
 class FamilyErrors(Errors):
     """Errors by number."""
 
+    special = ((r"no session after|\(timed out\)|[Cc]onnect timed out", no_session),)
     codes = _NUMBERS
     words = _WORDS
 

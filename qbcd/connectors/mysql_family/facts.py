@@ -61,6 +61,7 @@ class FamilyFacts(DatabaseFacts, ABC):
         identity: SQL of the server's identifier, without the database.
         position: Name of the status variable with the position of the redo log, which never falls on one server.
         running: SQL of the age in microseconds of the oldest statement of another session.
+        engine_tables: Table of information_schema with name and id of each table and partition of InnoDB.
         applying: Queries for `value`, each with its meaning. A value is set if the server applies changes of others.
         index_exists: Words of CREATE INDEX that skip an existing index of that name.
     """
@@ -72,6 +73,7 @@ class FamilyFacts(DatabaseFacts, ABC):
         jar_names=("mariadb-java-client-3.*.jar", "mariadb-java-client-2.7.*.jar", "mariadb-java-client*.jar"),
         debian="libmariadb-java",
         safe_from=("2.7.6", "3.0.3"),
+        timeout_second=1000,
     )
     encoder_version = 1
     identifier_limit = 64
@@ -91,6 +93,7 @@ class FamilyFacts(DatabaseFacts, ABC):
     identity: ClassVar[str]
     position: ClassVar[str]
     running: ClassVar[str]
+    engine_tables: ClassVar[str]
     applying: ClassVar[tuple[tuple[str, str], ...]]
     index_exists: ClassVar[str] = ""
 

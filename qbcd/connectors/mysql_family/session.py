@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import ipaddress
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -160,6 +160,12 @@ def _refuse_unknown(given: Mapping[str, Any], known: frozenset[str], place: str,
             raise ConfigError(f"{place} may not set {name!r}", remedy=hint)
 
 
+def _row(connection: Any, text: str) -> Any:
+    with connection.cursor() as cursor:
+        cursor.execute(text)
+        return cursor.fetchone()
+
+
 class FamilySessions(Sessions):
     """Sessions of PyMySQL and of both JDBC drivers."""
 
@@ -196,11 +202,22 @@ class FamilySessions(Sessions):
             "autocommit": None,
             "init_command": f"SET {', '.join(_from_the_start(self.facts.spelling, read_only, statement_timeout))}",
             "local_infile": False,
-            # a dead connection is noticed after the longest statement at the latest
-            "read_timeout": statement_timeout + LOCK_TIMEOUT if statement_timeout else None,
         }
         context = _tls(options)
         return {**arguments, "ssl": context} if context else {**arguments, "ssl_disabled": True}
+
+    def shared_by(self, connection: Any, another: Callable[[], Any], *, read_only: bool, statement_timeout: int) -> str:
+        """See the base class. A direct session has the number of its greeting and costs one round trip."""
+        spelling, level = self.facts.spelling, "REPEATABLE-READ" if read_only else "READ-COMMITTED"
+        asked = {spelling.read_only: int(read_only), spelling.isolation: level, "autocommit": 0}
+        text = f"SELECT connection_id(), {', '.join(f'@@session.{name}' for name in asked)}"
+        number, *settings = _row(connection, text)
+        for (name, value), found in zip(asked.items(), settings, strict=True):
+            if str(found) != str(value):
+                return f"{name} is {found}, although the session began with {value}"
+        if number != connection.thread_id() and _row(connection, text)[0] != number:
+            return "two statements of one client ran in two sessions of the server"
+        return ""
 
     def engine_options(self, *, read_only: bool) -> dict[str, Any]:
         return {"pool_reset_on_return": None}  # a session ends with its transaction, which is then rolled back

@@ -119,7 +119,9 @@ def _prepared(conn: Connection) -> int:
     """
     try:
         return len(conn.exec_driver_sql("XA RECOVER").all())
-    except DBAPIError:
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise
         return 0
 
 

@@ -30,6 +30,7 @@ class PostgreSQL(Connector):
         debian="libpostgresql-jdbc-java",
         # CVE-2024-1597 was fixed in these releases
         safe_from=("42.2.28", "42.3.9", "42.4.4", "42.5.5", "42.6.1", "42.7.2"),
+        timeout_second=1,
     )
     sqlalchemy_driver = session.SQLALCHEMY_DRIVER
     jdbc_properties = session.JDBC_PROPERTIES

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy.engine import Connection
@@ -69,8 +71,8 @@ ORDER BY (n.nspname, c.relname) <> (%(schema)s, %(name)s), c.oid
 _NEXTVAL = re.compile(r"nextval\('(?:[^']|'')+'::regclass\)")
 
 # An index is `ordered` if it compares its first column as the column itself does.
-_INDEXES = """
-SELECT x.relname AS name, m.amname = 'btree' AND NOT EXISTS (
+_INDEX = """
+SELECT n.nspname AS schema, c.relname AS table, x.relname AS name, m.amname = 'btree' AND NOT EXISTS (
          SELECT FROM pg_opclass o LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
          WHERE o.oid = i.indclass[0]
            AND (NOT o.opcdefault OR i.indcollation[0] NOT IN (0, coalesce(a.attcollation, 0)))) AS ordered,
@@ -81,8 +83,10 @@ SELECT x.relname AS name, m.amname = 'btree' AND NOT EXISTS (
              ORDER BY k.n) AS columns
 FROM pg_index i JOIN pg_class x ON x.oid = i.indexrelid JOIN pg_am m ON m.oid = x.relam
 JOIN pg_class c ON c.oid = i.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = %(schema)s AND c.relname = %(name)s AND i.indisvalid AND i.indisready ORDER BY i.indexrelid
+WHERE i.indisvalid AND i.indisready AND
 """
+_INDEXES = f"{_INDEX} n.nspname = %(schema)s AND c.relname = %(name)s ORDER BY i.indexrelid"
+_INDEXES_OF_PARTS = f"{_FAMILY} {_INDEX} c.oid IN (SELECT oid FROM family) ORDER BY i.indexrelid"
 
 _RIGHTS = """
 SELECT current_user::text AS role, has_table_privilege(c.oid, 'DELETE') AS may_delete,
@@ -176,16 +180,50 @@ def _rights(conn: Connection, table: Table, columns: Sequence[str]) -> dict[str,
     return found[0]
 
 
+def _index(row: Mapping[str, Any]) -> Index:
+    columns, keys = tuple(row["columns"]), int(row["keys"])
+    flags = bool(row["ordered"]), bool(row["is_unique"]), bool(row["partial"])
+    return Index(row["name"], columns[:keys], columns[keys:], *flags)
+
+
+def _shared(parts: Sequence[Sequence[Index]]) -> list[Index]:
+    """Return the ordered indexes that every part has: the columns by which all of them are ordered, and the others."""
+    found = []
+    for shared in (one for one in parts[0] if one.ordered and not one.partial) if parts else ():
+        for others in parts[1:]:
+            able = [_in_common(shared, one) for one in others if one.ordered and not one.partial]
+            shared = max(able, key=lambda one: len(one.columns), default=replace(shared, columns=()))
+        if shared.columns:
+            found.append(replace(shared, unique=False))
+    return found
+
+
+def _in_common(one: Index, other: Index) -> Index:
+    pairs = zip(one.columns, other.columns, strict=False)
+    leading = tuple(name for name, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+    held = {*other.columns, *other.included}
+    rest = (name for name in (*one.columns, *one.included) if name in held and name not in leading)
+    return replace(one, columns=leading, included=tuple(dict.fromkeys(rest)))
+
+
 class PostgresAccess(SupportsTableWrites, SupportsIndexes):
     """Indexes, and the role's rights on a table."""
 
     def indexes(self, conn: Connection, table: Table) -> list[Index]:
-        found = []
-        for row in rows_of(conn, _INDEXES, _named(table)):
-            columns, keys = tuple(row["columns"]), int(row["keys"])
-            flags = bool(row["ordered"]), bool(row["is_unique"]), bool(row["partial"])
-            found.append(Index(row["name"], columns[:keys], columns[keys:], *flags))
-        return found
+        """See the base class; an index that each partition has by itself serves as one of the whole table."""
+        found = [_index(row) for row in rows_of(conn, _INDEXES, _named(table))]
+        if not table.parts or table.kind not in ("table", "partitioned"):
+            return found
+        of_part: dict[tuple[str, str], list[Index]] = {
+            (m["schema"], m["name"]): []
+            for m in rows_of(conn, _MEMBERS, _named(table))
+            if m["kind"] != "p" and (int(m["pages"] or 0) or (m["schema"], m["name"]) != (table.schema, table.name))
+        }
+        for row in rows_of(conn, _INDEXES_OF_PARTS, _named(table)):
+            if (row["schema"], row["table"]) in of_part:
+                of_part[row["schema"], row["table"]].append(_index(row))
+        known = {(one.columns, one.included) for one in found}  # partitions have a part of each index of the table
+        return [*found, *(one for one in _shared([*of_part.values()]) if (one.columns, one.included) not in known)]
 
     def create_index(self, name: str, table: Table, columns: Sequence[str], included: Sequence[str]) -> str:
         quote = self.facts.quote

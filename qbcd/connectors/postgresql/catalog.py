@@ -155,6 +155,7 @@ SELECT t.schema, t.name, t.kind, t.row_security, t.heap AND NOT t.has_children A
        (SELECT jsonb_agg(to_jsonb(k) ORDER BY k.is_primary DESC, k.place) FROM ({_KEYS}) AS k
         WHERE NOT t.loose) AS keys,
        (SELECT to_jsonb(s) FROM ({_SIZE}) AS s) AS size, EXISTS ({view_dependencies.REMOTE}) AS remote,
+       ({view_dependencies.PARTS}) AS parts,
        CASE WHEN t.kind = 'v' THEN ({view_dependencies.MADE}) ELSE '' END AS made
 FROM t
 """
@@ -190,6 +191,18 @@ SELECT current_user::text AS role, has_database_privilege(current_database(), 'C
              WHERE a.attrelid = c.oid AND a.attname = ANY(%(columns)s) AND a.attnum > 0 AND NOT a.attisdropped
                AND NOT has_column_privilege(c.oid, a.attnum, 'SELECT') ORDER BY a.attnum) AS missing
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %(schema)s AND c.relname = %(name)s
+"""
+
+# Permissive policies that apply to the role and show every row, unless a restrictive one may hide some.
+_OPEN_POLICIES = """
+WITH applying AS (
+  SELECT p.polname AS name, p.polpermissive AS permissive, pg_get_expr(p.polqual, p.polrelid) = 'true' AS open
+  FROM pg_policy p JOIN pg_class c ON c.oid = p.polrelid JOIN pg_namespace n ON n.oid = c.relnamespace
+  WHERE n.nspname = %(schema)s AND c.relname = %(name)s AND p.polcmd IN ('*', 'r')
+    AND EXISTS (SELECT FROM unnest(p.polroles) AS r(oid) WHERE r.oid = 0 OR pg_has_role(r.oid, 'USAGE'))
+)
+SELECT name FROM applying WHERE permissive AND open
+  AND NOT EXISTS (SELECT FROM applying a WHERE NOT a.permissive AND a.open IS NOT TRUE) ORDER BY name
 """
 
 # The version of the root ICU collation changes with each ICU; that of C library collations changes with the library.
@@ -299,6 +312,7 @@ def _table(row: Mapping[str, Any]) -> Table:
         numbers=tuple(r["number"] for r in described),
         remote=bool(row["remote"]),
         made=row["made"],
+        parts=tuple(sorted(row["parts"] or ())),
         paged=bool(row["paged"]),
     )
 
@@ -311,6 +325,7 @@ class PostgresCatalog(Catalog):
     privileges = staticmethod(privileges)
     server_identity = staticmethod(server_identity)
     kin = staticmethod(view_dependencies.kin)
+    filled_parts = staticmethod(view_dependencies.filled_parts)
     type_problem = staticmethod(types.type_problem)
     key_problem = staticmethod(types.key_problem)
 
@@ -318,6 +333,10 @@ class PostgresCatalog(Catalog):
         schemas = [schema] if schema else default_schemas(conn)
         found = [r for r in rows_of(conn, _OTHER, {"schemas": schemas, "name": name}) if r["kind"] in _OTHERS]
         return (_OTHERS[found[0]["kind"]], str(found[0]["table"] or "")) if found else ("", "")
+
+    def open_policies(self, conn: Connection, table: Table) -> list[str]:
+        named = {"schema": table.schema, "name": table.name}
+        return [str(r["name"]) for r in rows_of(conn, _OPEN_POLICIES, named)]
 
     def clock_ms(self, conn: Connection) -> int:
         sql = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"

@@ -17,6 +17,8 @@ from qbcd.connectors.error_templates import (
     full,
     locked,
     no_database,
+    no_session,
+    pooled,
     read_only,
     schema,
     timed_out,
@@ -65,7 +67,10 @@ def _snapshot(message: str, stream: str, source: str) -> QbcdError:
 
 
 def _standby(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "poll the primary, or set hot_standby_feedback on the standby"
+    remedy = (
+        "the next poll starts again; if this happens often, set hot_standby_feedback on the standby, raise its "
+        "max_standby_streaming_delay, or poll the primary"
+    )
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
@@ -74,6 +79,14 @@ def _wide(message: str, stream: str, source: str) -> QbcdError:
     return RowsTooWide(
         f"source {source}: the rows of one request are too wide: {message}", remedy=remedy, stream=stream
     )
+
+
+def _ended(message: str, stream: str, source: str) -> QbcdError:
+    remedy = (
+        "the server restarted, or it ended the session: by an administrator, by a time limit, or as a standby whose "
+        "replay waited for it (max_standby_streaming_delay); its log says which; the next poll starts again"
+    )
+    return SourceError(f"source {source} cannot be reached any more: {message}", remedy=remedy, stream=stream)
 
 
 def _text(message: str, stream: str, source: str) -> QbcdError:
@@ -96,12 +109,16 @@ _STATES: Mapping[str, Maker] = {
     "25006": read_only,
     "53100": full,
     "53300": unreachable,
+    "57P01": _ended,
+    "57P02": _ended,
 }
 _STATE_CLASSES: Mapping[str, Maker] = {"28": _login, "08": unreachable, "57P": unreachable}
 # Classes of errors of the session, of locks, of full disks and of the server itself: a retry may succeed.
 _PASSING = ("08", "25", "28", "3D", "40", "53", "54", "55P03", "57", "58", "F0", "XX")
 # Messages whose SQLSTATE has other meanings too.
 _SPECIAL: tuple[tuple[str, Maker], ...] = (
+    (r"unsupported startup parameter", pooled),
+    (r"timeout expired|Connection attempt timed out", no_session),
     (r"row-level security policy", _row_security),
     (r"invalid snapshot identifier|could not import the requested snapshot|snapshot \".*\" does not exist", _snapshot),
     (r"conflict with recovery", _standby),
@@ -119,6 +136,8 @@ _WORDS: tuple[tuple[str, Maker], ...] = (
     (r"canceling statement due to (statement timeout|user request)", timed_out),
     (r"canceling statement due to lock timeout|deadlock detected|could not serialize access", locked),
     (r"No space left on device", full),
+    # libpq does not report why the server ended a session between two statements
+    (r"closed the connection unexpectedly|terminating connection", _ended),
     (r"connection|could not translate host name|timeout expired|timed out|SSL|certificate", unreachable),
 )
 

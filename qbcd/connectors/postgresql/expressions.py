@@ -225,6 +225,11 @@ def canonical_text(column: Column, value: exp.Expression) -> exp.Expression:
     return cast(value, "text")
 
 
+def has_stable_text(column: Column) -> bool:
+    """Return False for aliases of oid, whose text is a name."""
+    return column.base_type not in types.OID_ALIASES
+
+
 def _byte_form(column: Column, value: exp.Expression) -> exp.Expression:
     """Return the bytes of a bpchar or "char" value; a cast to text would strip or escape it."""
     return call("bpcharsend" if column.base_type == "bpchar" else "charsend", value)
@@ -297,5 +302,6 @@ class PostgresExpressions(Expressions):
     key_hash = staticmethod(key_hash)
     key_equal = staticmethod(key_equal)
     canonical_text = staticmethod(canonical_text)
+    has_stable_text = staticmethod(has_stable_text)
     travel_form = staticmethod(travel_form)
     fits_typed_sink = staticmethod(fits_typed_sink)

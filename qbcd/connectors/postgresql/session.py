@@ -8,7 +8,8 @@ from __future__ import annotations
 import difflib
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -63,6 +64,11 @@ PINS = (
     # One connection uses one core of the server, so that its load is predictable for other users.
     "SET max_parallel_workers_per_gather = 0",
 )
+
+_PROCESS = """
+SELECT own.pid, s.name, s.setting FROM (SELECT pg_catalog.pg_backend_pid() AS pid) AS own
+LEFT JOIN pg_catalog.pg_settings AS s ON s.name OPERATOR(pg_catalog.=) ANY (%(names)s::pg_catalog.text[])
+"""
 
 # URL options that both drivers support, by libpq's name: the JDBC driver's name.
 _SHARED = {
@@ -122,18 +128,22 @@ def is_local(host: str | None) -> bool:
         return False
 
 
+def _asked(read_only: bool, statement_timeout: int) -> dict[str, str | int]:
+    """Return the settings of a session, with units and spelling of pg_settings."""
+    return {
+        "default_transaction_read_only": "on" if read_only else "off",
+        "statement_timeout": statement_timeout * 1000,
+        "lock_timeout": LOCK_TIMEOUT * 1000,
+        "idle_in_transaction_session_timeout": 0,
+    }
+
+
 def server_options(*, read_only: bool, statement_timeout: int) -> str:
     """Return settings that apply from the start of a session and survive a rollback.
 
     They override the settings of the role.
     """
-    settings = {
-        "default_transaction_read_only": "on" if read_only else "off",
-        "statement_timeout": statement_timeout * 1000,
-        "lock_timeout": LOCK_TIMEOUT * 1000,
-        "idle_in_transaction_session_timeout": 0,
-        **KEEPALIVE,
-    }
+    settings = {**_asked(read_only, statement_timeout), **KEEPALIVE}
     return " ".join(f"-c {name}={value}" for name, value in settings.items())
 
 
@@ -192,6 +202,18 @@ def _by_bytes(most_rows: int) -> Fetch:
     return Fetch(1, buffer)
 
 
+def _own_process(connection: Any, names: Iterable[str]) -> tuple[int, dict[str, str]]:
+    """Return process id and settings of a session, in one transaction that sets nothing."""
+    connection.autocommit = True
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(_PROCESS, {"names": list(names)})
+            rows = cursor.fetchall()
+    finally:
+        connection.autocommit = False
+    return rows[0][0], {name: setting for _, name, setting in rows}
+
+
 class PostgresSessions(Sessions, SupportsSessionPool):
     """Sessions of psycopg2 and of PostgreSQL's JDBC driver."""
 
@@ -215,8 +237,26 @@ class PostgresSessions(Sessions, SupportsSessionPool):
             "keepalives_idle": 30,
             "keepalives_interval": 10,
             "keepalives_count": 3,
-            "options": server_options(read_only=read_only, statement_timeout=statement_timeout),
+            "tcp_user_timeout": KEEPALIVE["tcp_user_timeout"],
+            # The driver would set another format of dates by a statement of its own.
+            "options": f"-c DateStyle=ISO {server_options(read_only=read_only, statement_timeout=statement_timeout)}",
         }
+
+    def shared_by(self, connection: Any, another: Callable[[], Any], *, read_only: bool, statement_timeout: int) -> str:
+        """See the base class. A pooler has process ids of its own, so that a direct session costs one round trip."""
+        asked = _asked(read_only, statement_timeout)
+        process, settings = _own_process(connection, asked)
+        for name, value in asked.items():
+            if settings.get(name) != str(value):
+                return f"{name} is {settings.get(name)}, although the session began with {value}"
+        if process == connection.get_backend_pid():
+            return ""
+        if _own_process(connection, ())[0] != process:
+            return "two transactions of one session ran in two server processes"
+        with closing(another()) as second:
+            if _own_process(second, ())[0] == process:
+                return "two sessions ran in one server process"
+        return ""
 
     def engine_options(self, *, read_only: bool) -> dict[str, Any]:
         """Return arguments of create_engine(): isolation level and access mode.
@@ -252,6 +292,7 @@ class PostgresSessions(Sessions, SupportsSessionPool):
         _refuse_unknown(properties or {}, JDBC_PROPERTIES, "jdbc.properties", "TLS settings belong in the source's url")
         settings = {
             "connectTimeout": str(CONNECT_TIMEOUT),
+            "loginTimeout": _options(url).get("connect_timeout", str(CONNECT_TIMEOUT)),  # the log-in included
             "tcpKeepAlive": "true",
             "prepareThreshold": "-1",  # binary transfer from the first row
             **_jdbc_tls(url),

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from sqlalchemy.engine import Connection
 
+from qbcd.connectors.facts import Part
+from qbcd.connectors.postgresql.rows import rows_of
 from qbcd.model import Table
 
-# True if rows are read from another server, which has its own snapshots: through children or views.
-REMOTE = """
+# All relations that are read with `t`: partitions and children, and what a view reads.
+_FAMILY = """
 WITH RECURSIVE family(oid, kind) AS (
   SELECT t.oid, t.kind
   UNION
@@ -20,7 +22,26 @@ WITH RECURSIVE family(oid, kind) AS (
     WHERE f.kind = 'v' AND r.ev_class = f.oid AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> f.oid
   ) AS b(oid) JOIN pg_class c ON c.oid = b.oid
 )
-SELECT FROM family WHERE kind = 'f'
+"""
+# True if rows are read from another server, which has its own snapshots.
+REMOTE = f"{_FAMILY} SELECT FROM family WHERE kind = 'f'"
+# The oid of each partition and child, with the transaction that attached it: a row of pg_inherits is never updated,
+# except by the first half of DETACH CONCURRENTLY, from which on the partition is not read.
+PARTS = f"""{_FAMILY}
+SELECT jsonb_agg(DISTINCT i.inhrelid::text || '.' || i.xmin::text)
+FROM family f JOIN pg_inherits i ON i.inhparent = f.oid WHERE NOT i.inhdetachpending
+"""
+# Relations with rows of their own among some oids and what is below them. A heap without pages has none. The sizes of
+# other kinds of storage prove nothing.
+FILLED = """
+WITH RECURSIVE family(oid) AS (
+  SELECT unnest(%(oids)s::oid[]) UNION SELECT i.inhrelid FROM family f JOIN pg_inherits i ON i.inhparent = f.oid
+)
+SELECT n.nspname AS schema, c.relname AS name, c.relkind = 'r' AND has_schema_privilege(n.oid, 'USAGE')
+         AND has_table_privilege(c.oid, 'SELECT') AND NOT row_security_active(c.oid) AS readable
+FROM family f JOIN pg_class c ON c.oid = f.oid JOIN pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN pg_am a ON a.oid = c.relam
+WHERE c.relkind <> 'p' AND (c.relkind <> 'r' OR a.amname <> 'heap' OR pg_relation_size(c.oid) > 0) ORDER BY c.oid
 """
 
 # The definition of a view: its text, the texts of views in it, and the oids of their tables.
@@ -80,3 +101,12 @@ def kin(conn: Connection, table: Table, relations: Sequence[str]) -> dict[str, s
     for label, how in conn.exec_driver_sql(KIN, named):
         found[label] = found[label] or how  # two relations may have the same label
     return found
+
+
+def filled_parts(conn: Connection, table: Table, parts: Sequence[str]) -> list[Part]:
+    """See :meth:`~qbcd.connectors.catalog.Catalog.filled_parts`; a part is the oid of a child, with a mark."""
+    oids = sorted({int(part.partition(".")[0]) for part in parts})
+    return [
+        Part(f"{r['schema']}.{r['name']}", (r["schema"], r["name"]) if r["readable"] else None)
+        for r in rows_of(conn, FILLED, {"oids": oids})
+    ]

@@ -27,7 +27,7 @@ from qbcd.sites.database.poll import DatabasePoll
 from qbcd.sites.database.text_values import check_text
 from qbcd.sites.guards import Deletes, check_guards, confirm, counted_now
 from qbcd.sites.refusals import check_key, untravelled_error
-from qbcd.sites.source_changes import is_remade
+from qbcd.sites.source_changes import has_other_parts, identity_before
 from qbcd.sites.values import LeasedStream
 from qbcd.state import StreamRow
 from qbcd.strategies import OutboxSlice
@@ -69,7 +69,7 @@ class StepRequest:
         within: The only key range of the step; None for the whole table.
         keep_open: The events join the open batch; otherwise they are a batch of their own.
         guarded: Deletes of earlier steps that count together with this step's; None for a whole poll.
-        compare_all: All rows are compared, so the checkpoint gets the table's identity of now.
+        compare_all: All rows are read, so the checkpoint gets the table's identity of now.
         drop: Entries that the next checkpoint does not have.
     """
 
@@ -260,7 +260,9 @@ def _checkpoint_changes(poll: DatabasePoll, request: StepRequest) -> bool:
     checkpoint, plan = poll.leased.row.checkpoint, poll.plan
     if any(name in checkpoint for name in request.drop) or change_of(checkpoint, plan):
         return True
-    return request.compare_all and checkpoint.get(Entry.MADE) != plan.made()
+    if request.compare_all:
+        return checkpoint.get(Entry.MADE) != plan.made()
+    return poll.strategy.by_timestamps and not poll.attached and has_other_parts(checkpoint, plan)
 
 
 def _batch_of(poll: DatabasePoll, session: Session, request: StepRequest, counts: Counts) -> BatchHeader:
@@ -289,11 +291,13 @@ def _next_checkpoint(
     present = poll.leased.checkpoint
     carried = present.carried(name for name in CARRIED if name not in request.drop)
     checkpoint = {**carried, **checkpoint_entries(poll, server, rows), **entries}
-    if not request.compare_all and is_remade(present.entries, poll.plan):
-        checkpoint[Entry.MADE] = present.entries[Entry.MADE]  # keep the old identity until all rows are compared
+    if not request.compare_all:
+        checkpoint[Entry.MADE] = identity_before(present.entries, poll.plan, attached=bool(poll.attached))
     return checkpoint
 
 
 def checkpoint_entries(poll: DatabasePoll, server: ServerIdentity, rows: int) -> dict[str, Any]:
     """Return the entries that every stream has; `rows` is the size of the replica."""
-    return checkpoint_of(poll, server, poll.context.source.connector.encoder_version, rows)
+    shared = checkpoint_of(poll, server, poll.context.source.connector.encoder_version, rows)
+    chosen = poll.strategy.frozen_options()
+    return {**shared, Entry.FROZEN_OPTIONS: chosen} if chosen else shared

@@ -22,6 +22,8 @@ class PollStart:
         table_changed: The table, or a column that polls read, is or may be another one of the same name.
         rows: Rows of the replica.
         began: When it began, by the monotonic clock.
+        attached: Partitions that were attached, with rows before the watermark: all rows must be read.
+        keeps_rows: The replica has values to compare with.
     """
 
     change: Change
@@ -29,11 +31,13 @@ class PollStart:
     table_changed: bool
     rows: int
     began: float
+    attached: tuple[str, ...] = ()
+    keeps_rows: bool = True
 
     @property
     def compare_all(self) -> bool:
         """True if all rows must be compared, since old timestamps or digests are not comparable."""
-        return self.server_changed or self.table_changed
+        return self.server_changed or self.table_changed or (bool(self.attached) and self.keeps_rows)
 
     @property
     def seconds(self) -> float:

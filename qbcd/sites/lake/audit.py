@@ -1,7 +1,8 @@
 """Compare a lake replica with its source up to the watermark, for audits and for `verify`.
 
-Ranges whose row digests differ from the replica's own rows are fetched. Rows past the watermark are fetched too,
-regardless of the restriction, because differences of their keys are not final yet (docs/design/protocol.md#rule-19).
+All rows are fetched and compared by value, since polls and audits must not share digests that may be equal by chance.
+Rows past the watermark are fetched too, regardless of the restriction, because differences of their keys are not final
+yet (docs/design/protocol.md#rule-19).
 """
 
 from __future__ import annotations
@@ -14,9 +15,7 @@ from typing import TYPE_CHECKING
 from qbcd import hooks
 from qbcd.model import Cost
 from qbcd.model.checkpoint import Entry
-from qbcd.ranges import partition
 from qbcd.sites.checkpoint import AUDIT
-from qbcd.sites.lake.checksums import checksums
 from qbcd.sites.lake.commit import PollStep, RangeChanges, WrittenBatch, commit_step, renewed_entries, write_batch
 from qbcd.sites.lake.due_ranges import DueRanges
 from qbcd.sites.lake.engines.spark import diff
@@ -38,17 +37,15 @@ if TYPE_CHECKING:
 SETTLED = (("shown", "int"), ("settled", "int"))  # the restriction holds for the row; it is before the watermark
 
 
-def suspects(poll: TablePoll) -> list[StoredRange]:
-    """Return the ranges, with the source's counts, whose rows differ from the replica's files."""
-    known = poll.due.known
-    now = checksums(replace(poll, strategy=poll.strategy.row_checksums()), known)
-    own = with_counts(poll.context.stream, known, diff.sums(replica_rows(poll, known)))
-    return partition.differing(own, now)
+def stable_values(poll: LakePoll) -> list[int]:
+    """Return the positions of the captured columns whose texts stay equal while their values are unchanged."""
+    expressions = poll.context.source.connector.expressions
+    return [i for i, c in enumerate(poll.plan.captured) if expressions.has_stable_text(c)]
 
 
 def fetch_settled(poll: TablePoll, asked: Sequence[StoredRange], before: Window) -> FileSet:
     """Fetch the rows of `asked`; each shows whether it is before the watermark."""
-    poll.context.progress(f"fetching {counted(len(asked), 'dirty range')}")
+    poll.context.progress(f"fetching all rows of {counted(len(asked), 'range')}")
     strategy, typed = poll.timestamps, poll.settings.typed
     rows = range_frame(poll, asked, lambda some, part: strategy.settled_images(some, before, typed=typed))
     return write_stage(poll, rows, _fields(poll))
@@ -75,41 +72,41 @@ def audit(poll: LakePoll, began: float) -> Detection:
     with open_snapshot(poll) as snapshot:
         of_table = replace(poll, plan=poll.plan.on(snapshot.table)).at(snapshot, DueRanges.every(known))
         check_key(snapshot.session, poll.strategy, None, of_table.plan)
-        context.progress("audit: comparing digests with those of the replica")
+        context.progress("audit: comparing all rows with the replica")
         settled = poll.timestamps.watermarked.window(None, leased.checkpoint.watermark["at"])
-        dirty = suspects(of_table) if settled else []
-        fetched = fetch_settled(of_table, dirty, settled) if dirty and settled else None
+        fetched = fetch_settled(of_table, known, settled) if settled else None
     hooks.reach("after_fetch")
     base = {**leased.row.checkpoint, Entry.AUDITED: began}
     if fetched is None:
         commit_step(poll, None, base)
         return Detection(None, Cost(before, 0, 0, len(known), 0, time.monotonic() - started))
-    step = AuditStep(of_table, dirty, fetched)
-    header = step.run(lambda found: {**base, **renewed_entries(of_table, found)})
-    rows, spent = sum(r.rows for r in dirty), time.monotonic() - started
-    cost = Cost(before, rows, fetched.size, len(known), len(dirty), spent)
+    with context.spark.for_rows(2 * before):
+        step = AuditStep(of_table, known, fetched)
+        header = step.run(lambda found: {**base, **renewed_entries(of_table, found)})
+    cost = Cost(before, before, fetched.size, len(known), 0, time.monotonic() - started)
     return Detection(header, cost, tuple(leased.notes))
 
 
 class AuditStep(PollStep):
-    """Fix the replica's rows of dirty ranges; the events have reason `audit`."""
+    """Fix the replica's rows of `known` ranges; the events have reason `audit`."""
 
-    def __init__(self, poll: TablePoll, dirty: Sequence[StoredRange], fetched: FileSet) -> None:
+    def __init__(self, poll: TablePoll, known: Sequence[StoredRange], fetched: FileSet) -> None:
         super().__init__(poll, fetched)
-        self.dirty, self.stage_files = dirty, fetched
+        self.known, self.stage_files = known, fetched
         self.stage: DataFrame
         self.old: DataFrame
 
     def write(self) -> WrittenBatch:
-        poll, about = self.poll, 2 * sum(r.rows for r in self.dirty)
+        poll, about = self.poll, 2 * sum(r.rows for r in self.known)
         self.stage = diff.gathered(settled_rows(poll, self.stage_files), about)
         check_values(poll, self.stage)
-        self.old = replica_rows(poll, self.dirty)
-        changes = diff.with_reason(diff.settled_differences(self.old, self.stage, poll.plan), AUDIT)
+        self.old = replica_rows(poll, self.known)
+        found = diff.settled_differences(self.old, self.stage, poll.plan, stable_values(poll))
+        changes = diff.with_reason(found, AUDIT)
         return write_batch(poll, changes, about)
 
     def ranges(self, found: WrittenBatch) -> RangeChanges:
         # a range's checksum covers the keys that the replica has in it after the batch
         poll, column = self.poll, self.poll.strategy.summed
         sums = diff.sums(diff.settled_keys(self.old, self.stage, column), column)
-        return RangeChanges(with_counts(poll.context.stream, self.dirty, sums))
+        return RangeChanges(with_counts(poll.context.stream, self.known, sums))

@@ -6,11 +6,14 @@ from qbcd import hooks
 from qbcd.ranges import partition
 from qbcd.sites.guards import check_pass, counted_now
 from qbcd.sites.lake.checksums import checksums
+from qbcd.sites.lake.engines.spark import diff
 from qbcd.sites.lake.fetch import leaf_checksums
 from qbcd.sites.lake.fetch.base import PlanPath
 from qbcd.sites.lake.fetch_plan import FetchPlan
 from qbcd.sites.lake.poll import TablePoll
 from qbcd.sites.lake.range_sizes import build_ranges
+from qbcd.sites.lake.replica.schema import row_fields
+from qbcd.sites.lake.stage import range_frame, replica_rows, write_stage
 from qbcd.state import StoredRange
 from qbcd.wording import counted
 
@@ -31,6 +34,38 @@ class EveryRow(PlanPath):
         rows, known = poll.leased.checkpoint.rows, tuple(poll.due.due)
         new = tuple(build_ranges(poll, poll.leased.row.next_range_id, rows))
         return FetchPlan(new, known, new, known, rows)
+
+
+class RowDigests(PlanPath):
+    """Compare the digest of each row with the replica's, for an audit of a replica without values."""
+
+    name = "row_digests"
+    is_optional = False
+
+    def is_applicable(self, poll: TablePoll, plan: FetchPlan) -> bool:
+        return poll.snapshot.audits == "digests"
+
+    def narrow(self, poll: TablePoll, plan: FetchPlan) -> FetchPlan | None:
+        dirty, rows = tuple(ranges_of_other_digests(poll)), sum(r.rows for r in poll.due.known)
+        return FetchPlan(dirty, (), (), dirty, rows)
+
+
+def ranges_of_other_digests(poll: TablePoll) -> list[StoredRange]:
+    """Return the ranges that have a row whose digest differs from the replica's, or that only one side has.
+
+    Sums of digests are not compared: changes may cancel in them. Rows move among ranges of pages, so these are compared
+    as a whole.
+    """
+    context, known = poll.context, poll.due.known
+    context.progress(f"comparing the digests of about {counted(sum(r.rows for r in known), 'row')}")
+    fields = row_fields([])
+    read = write_stage(poll, range_frame(poll, known, poll.strategy.row_digests), fields)
+    try:
+        found = context.files.read(context.spark.get(), fields, read)
+        ids = diff.differing_ranges(replica_rows(poll, known), found)
+    finally:
+        context.files.discard(read)
+    return [r for r in known if r.range_id in ids or (ids and poll.strategy.partitioning.paged)]
 
 
 class RangeChecksums(PlanPath):

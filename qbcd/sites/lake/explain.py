@@ -78,6 +78,9 @@ def _by_checksums(
     if settings.audit and strategy.keeps == "rows":
         title = "rows of all ranges (here: the first), by Spark, for an audit by their values"
         steps.append(ExplainedStatement(title, place, fetched))
+    elif settings.audit:
+        title = "keys and digests of all ranges (here: the first), by Spark, for an audit by the digest of each row"
+        steps.append(ExplainedStatement(title, place, strategy.row_digests(known[:1])))
     return steps
 
 
@@ -96,9 +99,9 @@ def _by_window(
         steps += _checksums(strategy, known, settings, place)
         steps.append(_fetch(strategy, "keys", strategy.keys(known[:1]), place))
     if settings.audit:
-        steps += _checksums(strategy.row_checksums(), known, settings, place)
         images = strategy.settled_images(known[:1], Window(None, window.hi), typed=settings.typed)
-        steps.append(_fetch(strategy, "rows, for an audit,", images, place))
+        title = "rows of all ranges (here: the first), by Spark, for an audit by their values"
+        steps.append(ExplainedStatement(title, place, images))
     return steps
 
 
@@ -107,7 +110,6 @@ def _checksums(
 ) -> list[ExplainedStatement]:
     shares = strategy.partitioning.passes(known, settings.connections, leaves=with_leaves)
     title = "key checksums of a sweep" if isinstance(strategy, LakeTs) else "checksums"
-    title += " of rows, for an audit" if not isinstance(strategy, LakeTs) and strategy.plan.strategy == "ts" else ""
     title += " of ranges and of their leaves" if with_leaves else ""
     if strategy.plan.option("per_poll"):
         title = f"checksums of the {counted(len(known), 'range')} that are due"

@@ -71,7 +71,7 @@ def open_snapshot(poll: LakePoll) -> Iterator[Snapshot]:
         one_state=strategy.partitioning.one_state,
         accept_source=poll.settings.accept_source,
     ) as snapshot:
-        changed = bool(snapshot.change) or source_changes.is_remade(checkpoint, poll.plan)
+        changed = bool(snapshot.change) or bool(poll.attached) or source_changes.is_remade(checkpoint, poll.plan)
         snapshot = replace(snapshot, keys_only=changed and isinstance(strategy, LakeTs))
         if snapshot.by_value and strategy.keeps != "rows":
             what = "the server changed" if snapshot.digests_changed else snapshot.change.describe()

@@ -82,7 +82,7 @@ class LakeSite(Site):
             yield from poll_window(poll)
         else:
             yield poll_table(poll)
-            if poll.strategy.keeps == "rows" and (began := checkpoints.due(poll)):
+            if began := checkpoints.due(poll):
                 yield poll_table(poll, {Entry.AUDITED: began}, audit=True)
         if change:
             yield Detection(None, Cost(), (change.describe(),))

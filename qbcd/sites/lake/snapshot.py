@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from qbcd import hooks
 from qbcd.catalog.capture_change import Change, change_of, columns_before
@@ -35,7 +35,7 @@ class Snapshot:
         old_columns: Columns of the replica's digests, if the source can still compute these; otherwise None.
         ts_ms: The source's clock, milliseconds since 1970 UTC.
         keys_only: Checksums cover keys alone, so they do not find rows that another restriction shows or hides.
-        is_audit: Values are compared even if digests are equal.
+        audits: The part of each row that an audit compares, regardless of checksums; None in a poll.
         system_mark: A transaction id: rows that become visible later are written at or after it; empty if rows do not
             show that.
     """
@@ -49,13 +49,13 @@ class Snapshot:
     change: Change
     old_columns: tuple[Column, ...] | None
     keys_only: bool = False
-    is_audit: bool = False
+    audits: Literal["values", "digests"] | None = None
     system_mark: str = ""
 
     @property
     def reads_all(self) -> bool:
         """True if every row must be read, because stored checksums do not find all differences."""
-        return self.digests_changed or self.change.columns or self.keys_only or self.is_audit
+        return self.digests_changed or self.change.columns or self.keys_only or self.audits == "values"
 
     @property
     def by_value(self) -> bool:
@@ -65,7 +65,7 @@ class Snapshot:
     @property
     def proves_checksums(self) -> bool:
         """True if checksums and rows are of one state, so that checksums can prove the rows."""
-        return self.name is not None and not self.reads_all
+        return self.name is not None and not self.reads_all and self.audits is None
 
 
 @contextmanager

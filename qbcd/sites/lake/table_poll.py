@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from qbcd.model import Cost
 from qbcd.model.checkpoint import Entry
@@ -35,7 +35,7 @@ def poll_table(poll: LakePoll, entries: Mapping[str, Any] | None = None, *, audi
     Args:
         poll: The poll.
         entries: Further entries of the next checkpoint, if anything is committed.
-        audit: Read all rows and compare their values, which finds differences between rows of equal digest.
+        audit: Compare each row with the replica's, by value if it has values, regardless of checksums.
     """
     started = time.monotonic()
     with poll.context.reading() as conn:
@@ -43,8 +43,8 @@ def poll_table(poll: LakePoll, entries: Mapping[str, Any] | None = None, *, audi
     due = due_ranges(poll.plan, poll.settings, poll.leased.checkpoint, known, now)
     with ExitStack() as jobs:
         with open_snapshot(poll) as opened:
-            snapshot = replace(opened, is_audit=audit)
-            of_table = _of_table(poll, snapshot).at(snapshot, all_ranges(due) if snapshot.reads_all else due)
+            snapshot = replace(opened, audits=_audited(poll) if audit else None)
+            of_table = _of_table(poll, snapshot).at(snapshot, all_ranges(due) if snapshot.reads_all or audit else due)
             if of_table.due.begins:
                 check_null_keys(snapshot.session, of_table.strategy, of_table.strategy.plan)
             _check_size(of_table)
@@ -60,6 +60,10 @@ def poll_table(poll: LakePoll, entries: Mapping[str, Any] | None = None, *, audi
     spent = time.monotonic() - started
     notes = (*poll.leased.notes, *((ACCEPTED_SOURCE,) if snapshot.digests_changed else ()))
     return Detection(header, _cost(of_table, plan, step, spent), notes)
+
+
+def _audited(poll: LakePoll) -> Literal["values", "digests"]:
+    return "values" if poll.strategy.keeps == "rows" else "digests"
 
 
 def _of_table(poll: LakePoll, snapshot: Snapshot) -> LakePoll:
@@ -154,5 +158,5 @@ def _cost(poll: TablePoll, plan: FetchPlan, step: FetchedStep, seconds: float) -
     else:
         rows = sum(r.asked[0] for r in plan.dirty)
     # an audit reads all rows, regardless of checksums
-    compared = (0, 0) if poll.snapshot.is_audit else (len(poll.due.due), len(plan.dirty))
+    compared = (0, 0) if poll.snapshot.audits else (len(poll.due.due), len(plan.dirty))
     return Cost(max(plan.scanned, rows), rows, step.size, *compared, seconds)

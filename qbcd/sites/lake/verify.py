@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from qbcd.errors import SourceChanged
 from qbcd.sites.checkpoint import next_search
 from qbcd.sites.lake import audit, delete_sweep
+from qbcd.sites.lake.dirty_ranges import ranges_of_other_digests
 from qbcd.sites.lake.due_ranges import DueRanges
 from qbcd.sites.lake.engines.spark import diff
 from qbcd.sites.lake.poll import LakePoll, TablePoll, open_snapshot
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
 
 
 def verify(poll: LakePoll) -> Differences:
-    """Compare every range with the replica's own rows, and list the rows that differ.
+    """Compare every row with the replica's own, and list the rows that differ.
 
-    If each statement sees its own state, differences are read again and must still exist
+    Polls compare sums of digests. This shares none of their blind spots: it compares values, or each row's digest if
+    the replica has no values. If each statement sees its own state, differences are read again and must still exist
     (docs/design/protocol.md#rule-19): the lease protects the replica, but rows may have moved between the reads of two
     ranges. Rows past a watermark are pending, and no differences.
 
@@ -65,9 +67,10 @@ def _compared(poll: LakePoll) -> Differences:
             )
         of_table = poll.at(snapshot, DueRanges.every(known))
         check_key(snapshot.session, poll.strategy)
-        dirty = audit.suspects(of_table)
+        stages.enter_context(poll.context.spark.for_rows(2 * sum(r.rows for r in known)))
         if isinstance(poll.strategy, LakeTs):
-            return _before_the_watermark(of_table, dirty, stages)
+            return _before_the_watermark(of_table, known, stages)
+        dirty = known if poll.strategy.keeps == "rows" else ranges_of_other_digests(of_table)
         found = _differences(of_table, dirty, stages) if dirty else None
         if found is not None and snapshot.name is None:
             ids = diff.range_ids(found)
@@ -88,23 +91,25 @@ def _differences(poll: TablePoll, asked: Sequence[StoredRange], stages: ExitStac
     fetched = fetch_rows(poll, asked)
     stages.callback(poll.context.files.discard, fetched)
     old = replica_rows(poll, asked)
-    return diff.differences(old, staged_rows(poll, fetched), poll.plan, by_value=False)
+    new = diff.gathered(staged_rows(poll, fetched), 2 * sum(r.rows for r in asked))
+    return diff.differences(old, new, poll.plan, by="either", both=audit.stable_values(poll))
 
 
-def _before_the_watermark(poll: TablePoll, dirty: Sequence[StoredRange], stages: ExitStack) -> Differences:
+def _before_the_watermark(poll: TablePoll, known: Sequence[StoredRange], stages: ExitStack) -> Differences:
     """Return the changes that an audit would make.
 
     Deleted keys, which a sweep finds, are listed apart.
     """
     before = poll.timestamps.watermarked.window(None, poll.leased.checkpoint.watermark["at"])
-    if not dirty or before is None:
+    if before is None:
         return Differences()
-    fetched = audit.fetch_settled(poll, dirty, before)
+    fetched = audit.fetch_settled(poll, known, before)
     stages.callback(poll.context.files.discard, fetched)
-    found = diff.settled_differences(replica_rows(poll, dirty), audit.settled_rows(poll, fetched), poll.plan)
+    stage = diff.gathered(audit.settled_rows(poll, fetched), 2 * sum(r.rows for r in known))
+    found = diff.settled_differences(replica_rows(poll, known), stage, poll.plan, audit.stable_values(poll))
     missing = found.where("op = 'd'")
     if poll.plan.where:  # rows that left the restriction without a new timestamp: no sweep finds them
-        keys = delete_sweep.fetch_keys(poll, dirty)
+        keys = delete_sweep.fetch_keys(poll, known)
         stages.callback(poll.context.files.discard, keys)
         missing = diff.without_keys(missing, delete_sweep.keys_of(poll, keys))
     return _apart(poll, diff.without_keys(found, missing), missing)

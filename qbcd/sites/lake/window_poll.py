@@ -68,7 +68,10 @@ def poll_window(poll: LakePoll) -> Iterator[Detection]:
     context, plan, leased, strategy = poll.context, poll.plan, poll.leased, poll.timestamps
     remade = source_changes.is_remade(leased.row.checkpoint, plan)
     untrusted = _changed_server(poll) or (remade and strategy.watermarked.kind == "counter")
-    compares_all = untrusted or remade or bool(change_of(leased.row.checkpoint, plan))
+    watermarks = [(strategy.watermarked, leased.checkpoint.watermark["at"])]
+    attached = () if remade else source_changes.attached_parts(context.source, leased.row.checkpoint, plan, watermarks)
+    poll = replace(poll, attached=attached)
+    compares_all = untrusted or remade or bool(attached or change_of(leased.row.checkpoint, plan))
     known = None if untrusted else leased.checkpoint.watermark
     found_watermark = watermark_of_poll(context, leased, strategy.watermarked, known)
     hooks.reach("after_horizon")
@@ -77,7 +80,8 @@ def poll_window(poll: LakePoll) -> Iterator[Detection]:
     if compares_all:
         kept = {n: leased.row.checkpoint[n] for n in (Entry.SWEPT, Entry.AUDITED) if n in leased.checkpoint}
         found = table_poll.poll_table(poll, {**kept, Entry.WATERMARK: ahead})
-        yield replace(found, remarks=(source_changes.remark(plan),)) if remade else found
+        said = source_changes.remark(plan) if remade else source_changes.attached_remark(plan, attached)
+        yield replace(found, warnings=(*found.warnings, said)) if remade or attached else found
         return
     found = _window(poll, ahead, since)
     yield replace(found, remarks=(remark,) if remark else ())
@@ -113,8 +117,9 @@ def _window(poll: LakePoll, ahead: dict[str, Any], since: str | None) -> Detecti
         fetched = _fetch(of_window, window) if window and rows else None
     hooks.reach("after_fetch")
     if fetched is None:
-        if ahead != before:
-            commit_step(poll, None, {**leased.row.checkpoint, Entry.WATERMARK: ahead})
+        if ahead != before or source_changes.has_other_parts(leased.row.checkpoint, poll.plan):
+            entries = {Entry.MADE: poll.plan.made(), Entry.WATERMARK: ahead}
+            commit_step(poll, None, {**leased.row.checkpoint, **entries})
         return Detection(None, Cost(seconds=time.monotonic() - started))
     with context.spark.for_rows(fetched.size // ROW_BYTES):
         header, read = _compare(of_window, fetched, {Entry.WATERMARK: ahead})
@@ -144,7 +149,7 @@ def _compare(poll: TablePoll, fetched: FileSet, entries: Mapping[str, Any]) -> t
         check_values(poll, stage)
         touched = diff.sums(stage, "key_digest")
         if not touched:  # the rows have left the window since the query for any row
-            commit_step(poll, None, {**before, **entries})
+            commit_step(poll, None, {**before, Entry.MADE: poll.plan.made(), **entries})
             return None, 0
         step = WindowStep(poll, stage, touched)
         return step.run(lambda found: {**before, **renewed_entries(poll, found), **entries}), step.read

@@ -417,7 +417,7 @@ def test_no_java(postgres: tuple[Place, dict[str, str]], cli: Cli, monkeypatch: 
 def test_a_state_database_that_is_locked(
     postgres: tuple[Place, dict[str, str]], cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(state_database, "_PRAGMAS", ("busy_timeout = 50", *state_database._PRAGMAS[1:]))
+    monkeypatch.setattr(state_database, "_PRAGMAS", ("busy_timeout = 50", *state_database._PRAGMAS))
     desk = desk_of(postgres, cli)
     desk.meet(Mistake("prepare", 0, "", ""))
     with sqlite3.connect(".qbcd/state.db") as other:

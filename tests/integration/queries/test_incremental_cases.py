@@ -134,6 +134,15 @@ def test_exact(place: Place, workspace: Path) -> None:
             assert found(project, name) == {}, case
 
 
+def test_a_row_that_moves_at_each_poll_leads_to_where_it_was(tables: Place, workspace: Path) -> None:
+    with opened(configured(tables, BY_REGION), workspace) as project:
+        project.stream("q").prepare()
+        for region, expected in (("north", {"u": 1, "c": 1}), ("south", {"c": 1, "d": 1}), ("west", {"u": 1, "d": 1})):
+            tables.sql(f"UPDATE orders SET region = '{region}', at = {NOW} WHERE id = 3")
+            assert found(project) == expected, region
+            assert not replica_differs(tables, "q", BY_REGION), region
+
+
 def found(project: qbcd.Project, name: str = "q") -> dict[str, int]:
     """Poll once; return the events by op."""
     return {op: n for d in detect(project, name) if d.header for op, n in d.header.counts.items()}

@@ -137,7 +137,7 @@ def test_a_key_that_lost_its_constraint_is_counted_from_then_on(
         assert outcome.report is not None
         assert outcome.report.header is None
         assert outcome.report.warnings == [
-            "the primary key of public.orders is dropped now; the stream keeps its key (id) "
+            "the primary or unique key (id) of public.orders was dropped; the stream keeps it "
             f"(qbcd reset {stream} and prepare to change it)"
         ]
         do, undo = "INSERT INTO orders VALUES (5, 'XX')", "DELETE FROM orders WHERE region = 'XX'"
@@ -246,8 +246,9 @@ def test_another_project(place: Place, project: qbcd.Project, stream: str) -> No
         if stream == "mds":
             for action in (lambda: polled(other, stream), other.stream(stream).verify):
                 assert place.refused(action, StateConflict, 3) == (
-                    "stream mds: schema 'qbcd' holds stream 'mds' prepared by another project (another state database) "
-                    "(give this project another `schema:`, or use the state database that prepared the stream)"
+                    "stream mds: schema 'qbcd' holds streams 'mds', 'mds_loose' prepared by another project (another "
+                    "state database) (give this project another `schema:`, or use the state database that prepared "
+                    "them; if that is lost: qbcd reset mds --discard --take-over, and so for each)"
                 )
         else:
             assert place.refused(lambda: polled(other, stream), Refused, 3) == (

@@ -30,6 +30,10 @@ CREATE POLICY own ON owned USING (owner = current_user);
 CREATE TABLE other (id int);
 CREATE SCHEMA sales; CREATE TABLE sales.orders (id int PRIMARY KEY);
 """
+EVERY = (
+    "DROP POLICY IF EXISTS every ON owned; DROP POLICY IF EXISTS few ON owned;"
+    "CREATE POLICY every ON owned TO ROLE USING (true)"
+)
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +108,19 @@ def project_of(place: Place, role: str, strategy: str, spark: SparkSession | Non
         ),
         (
             "GRANT SELECT ON owned TO ROLE",
+            {"table": "public.owned"},
+            "tables[0].table: row-level security hides rows of public.owned from role ROLE; hidden rows would look "
+            "like deletes (use a role with BYPASSRLS, or capture a view that shows what ROLE may see)",
+        ),
+        (
+            f"{EVERY}; GRANT SELECT ON owned TO ROLE",
+            {"table": "public.owned"},
+            "tables[0].table: row-level security of public.owned applies to role ROLE: policy every shows all rows "
+            "now, but a later policy could hide some, and hidden rows would look like deletes (ALTER ROLE "
+            '"ROLE" BYPASSRLS, or capture a view whose owner is not subject to it)',
+        ),
+        (
+            f"{EVERY}; CREATE POLICY few ON owned AS RESTRICTIVE USING (id > 1); GRANT SELECT ON owned TO ROLE",
             {"table": "public.owned"},
             "tables[0].table: row-level security hides rows of public.owned from role ROLE; hidden rows would look "
             "like deletes (use a role with BYPASSRLS, or capture a view that shows what ROLE may see)",

@@ -187,9 +187,10 @@ def test_a_sink_that_is_put_back_gets_what_it_missed(shop: Shop) -> None:
         changed(shop, project)
     with shop.open("a") as project:
         changed(shop, project)
+        changed(shop, project)
     with shop.open("a", "b") as project:
         changed(shop, project)
-        assert (shop.a.seen, shop.b.seen) == ([1, 2, 3], [1, 2, 3])
+        assert (shop.a.seen, shop.b.seen) == ([1, 2, 3, 4], [1, 2, 3, 4])
 
 
 @pytest.mark.parametrize("described", [True, False])
@@ -366,7 +367,11 @@ def test_confirmed_refusals_are_in_the_history(shop: Shop) -> None:
 def test_mds_refuses_a_table_that_its_outbox_cannot_mirror(shop: Shop) -> None:
     columns = ", ".join(f"c{i} int" for i in range(796))
     sql(shop.url, f"CREATE TABLE wide (id int PRIMARY KEY, {columns})")
-    shop.table.update(table="public.wide")
+    shop.table.update(table="public.wide", strategy={"type": "ts", "timestamp": "c0", "replica": "spark"})
+    with shop.open("a") as project:
+        found = " ".join(finding.message for finding in project.check())
+        assert "outbox" not in found, "a lake replica has none"
+    shop.table.update(strategy="mds")
     what = "797 captured columns need an outbox of 1602 columns, and a table of PostgreSQL has 1600 at most"
     with shop.open("a") as project:
         with pytest.raises(Refused, match=what):

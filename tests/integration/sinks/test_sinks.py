@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -256,6 +257,10 @@ def test_the_lock_excludes_other_processes_and_dies_with_them(tmp_path: Path) ->
         waiter = threading.Thread(target=take)
         waiter.start()
         assert not got.wait(0.3)
+        limited = make_sink("out", "jsonl", {"path": tmp_path.parent, "lock_timeout": timedelta(seconds=0.1)})
+        header = header_of(COLUMNS, stream=tmp_path.name)
+        with pytest.raises(DeliveryError, match=r"sink out: another process has held this lock for 0.1 s"):
+            limited.write(SinkBatch(header, lambda: pytest.fail("the batch is not read")))
     finally:
         holder.kill()
         holder.communicate()

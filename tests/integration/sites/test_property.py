@@ -114,7 +114,7 @@ def test_replay_of_what_single_leaves_brought(
     in_leaves = force(monkeypatch)
     ops, _ = run(seed, place, workspace, spark, rounds=4, count=2 if seed == 3 else TABLES)
     assert ops["u"] > 0, ops
-    assert True in in_leaves
+    assert (True in in_leaves) is (place.kind == "postgresql")  # leaves need snapshots that readers share
 
 
 @pytest.mark.campaign

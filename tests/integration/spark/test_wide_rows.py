@@ -1,4 +1,4 @@
-"""Rows that are wider than a reader's buffer, and tables of many columns: read, compared and delivered in any case."""
+"""Rows that are wider than a reader's buffer: read, compared and delivered in any case."""
 
 from __future__ import annotations
 
@@ -73,20 +73,6 @@ def test_long_values_after_short_ones(
     first, second = (events for _, events in batches(workspace / "out/changes", "s"))
     assert len(first) == SMALL + wide
     assert {e["key"]["id"]: (e["after"]["v"], e["after"]["n"]) for e in second if e["op"] == "u"} == rows
-
-
-def test_1590_columns(place: Place, workspace: Path, spark: SparkSession) -> None:
-    columns = ", ".join(f"c{i} smallint DEFAULT {i}" for i in range(1589))
-    place.sql(f"CREATE TABLE t (id integer PRIMARY KEY, {columns})")
-    place.sql("INSERT INTO t (id) SELECT i FROM generate_series(1, 50) AS i")
-    table = {"name": "s", "table": "public.t", "strategy": "id_rcs", "baseline": "events"}
-    with opened(config(place.url, table), workspace, spark) as project:
-        project.stream("s").prepare()
-        place.sql("UPDATE t SET c7 = -1 WHERE id = 3")
-        poll(project, "s")
-    [event] = list(batches(workspace / "out/changes", "s"))[-1][1]
-    assert (event["op"], event["key"], event["after"]["c7"], event["after"]["c1587"]) == ("u", {"id": 3}, -1, 1587)
-    assert event["changed"] == ["c7"]
 
 
 # A process of its own, with the least memory that Spark accepts.

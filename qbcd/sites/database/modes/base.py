@@ -68,6 +68,10 @@ class DatabaseMode(ABC, Generic[S]):
         """Return remarks on polls that work, but cost the source more than they need to."""
         return []
 
+    def known_watermarks(self, checkpoint: Checkpoint) -> list[tuple[Watermarked, str | None]]:
+        """Return the strategies of `watermarks`, each with its watermark; None if all rows are read."""
+        return []
+
     # -- prepare -----------------------------------------------------------------------------------------------------
     def entries_before_baseline(self) -> dict[str, Any]:
         """Read watermarks, before the baseline's transaction; return them for the checkpoint."""
@@ -89,6 +93,7 @@ class DatabaseMode(ABC, Generic[S]):
         if unsealed := open_batch.seal(poll):  # of a process that was killed
             yield Detection(unsealed, Cost())
         start = self._start(poll)
+        poll = replace(poll, attached=start.attached)
         if start.change.columns or (start.change and self.compares_restriction):
             result = self._apply_change(poll, start.change)
             cost = Cost(self._table_rows + start.rows, shipped(poll, result.found), seconds=start.seconds)
@@ -99,8 +104,12 @@ class DatabaseMode(ABC, Generic[S]):
         yield from self._poll(poll, start)
         if start.change:
             yield Detection(None, Cost(), (start.change.describe(),))
-        if start.table_changed:
-            yield Detection(None, Cost(), remarks=(source_changes.remark(self.plan),))
+        if start.attached:
+            yield Detection(
+                None, Cost(), (source_changes.attached_remark(self.plan, start.attached, compared=start.keeps_rows),)
+            )
+        elif start.table_changed:
+            yield Detection(None, Cost(), (source_changes.remark(self.plan),))
 
     def _start(self, poll: DatabasePoll) -> PollStart:
         """Compare the source with the checkpoint."""
@@ -108,7 +117,14 @@ class DatabaseMode(ABC, Generic[S]):
         change = change_of(poll.leased.row.checkpoint, self.plan)
         server = server_changed(poll)
         table = self.strategy.by_timestamps and table_changed(poll)
-        return PollStart(change, server, table, rows, began)
+        attached = () if server or table else self._attached(poll)
+        return PollStart(change, server, table, rows, began, attached, self.strategy.keeps == "rows")
+
+    def _attached(self, poll: DatabasePoll) -> tuple[str, ...]:
+        """Return a partition that was attached since the last poll, with rows that polls would not read."""
+        checkpoint = poll.leased.checkpoint
+        known = self.known_watermarks(checkpoint)
+        return source_changes.attached_parts(poll.context.source, checkpoint.entries, self.plan, known)
 
     @abstractmethod
     def _poll(self, poll: DatabasePoll, start: PollStart) -> Iterator[Detection]:

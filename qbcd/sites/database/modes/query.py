@@ -8,7 +8,7 @@ from typing import Any
 from qbcd import hooks
 from qbcd.catalog.source import Session
 from qbcd.model import Cost
-from qbcd.model.checkpoint import Entry
+from qbcd.model.checkpoint import Checkpoint, Entry
 from qbcd.sites.checkpoint import AUDIT
 from qbcd.sites.database import query_poll
 from qbcd.sites.database.commit import StepResult
@@ -31,6 +31,12 @@ class QueryMode(AuditedMode[VbdDelta]):
     def watermarks(self) -> Sequence[Watermarked]:
         """Return the strategies of the base tables' timestamps."""
         return [lineage.watermarked for lineage in self.strategy.lineages if lineage.watermarked is not None]
+
+    def known_watermarks(self, checkpoint: Checkpoint) -> list[tuple[Watermarked, str | None]]:
+        """Return the strategy of each base table's timestamp with its watermark."""
+        entries = checkpoint.entries[Entry.TABLE_WATERMARKS]
+        found = [(one.watermarked, entries.get(one.name)) for one in self.strategy.lineages]
+        return [(one, entry["at"] if entry else None) for one, entry in found if one is not None]
 
     def refuse_unfit(self, session: Session, place: Place) -> None:
         """Also refuse unsafe watermarks of base tables, and queries that change with expanded views."""

@@ -52,6 +52,10 @@ class WindowMode(AuditedMode[W]):
         """Return the strategy itself."""
         return (self.strategy,)
 
+    def known_watermarks(self, checkpoint: Checkpoint) -> list[tuple[Watermarked, str | None]]:
+        """Return the strategy with the stream's watermark."""
+        return [(self.strategy, checkpoint.watermark["at"])]
+
     def refuse_unfit(self, session: Session, place: Place) -> None:
         """Also refuse an unsafe watermark, and for sweeps a key without an index in its order."""
         refuse_unsafe_watermark(self.context.source, session, self.strategy, place)
@@ -109,16 +113,17 @@ class WindowMode(AuditedMode[W]):
     def _read_window(self, poll: DatabasePoll, start: PollStart) -> StepResult:
         """Run the step that reads the rows up to the next watermark.
 
-        If server or table is another one, all rows are read.
+        If server or table is another one, or a partition was attached, all rows are read.
         """
         leased, strategy, compare_all = poll.leased, self.strategy, start.compare_all
+        read_all = compare_all or bool(start.attached)
         # The watermark of another server, or of a counter of another table, has no meaning.
-        void = start.server_changed or (compare_all and strategy.kind == "counter")
+        void = start.server_changed or (start.table_changed and strategy.kind == "counter")
         before = "" if compare_all else self._before_window(poll)
         ahead = watermark_of_poll(poll.context, leased, strategy, None if void else leased.checkpoint.watermark)
         hooks.reach("after_horizon")
         until, known = ahead.entry["at"], leased.checkpoint.watermark["at"]
-        window = strategy.window(None if compare_all or ahead.reread else known, until)
+        window = strategy.window(None if read_all or ahead.reread else known, until)
         # Among all compared rows, those since the last poll are new to the stream.
         new = strategy.window(known, until) if compare_all and not void else None
         # A stream without sweeps sees no deletes, also not after an ALTER.
@@ -139,7 +144,7 @@ class WindowMode(AuditedMode[W]):
             before=lists,
             finish=finish,
             guarded=deletes if missing else None,
-            compare_all=compare_all,
+            compare_all=read_all,
         )
         return replace(run_step(poll, request), remarks=tuple(filter(None, (before, ahead.remark))))
 

@@ -25,7 +25,9 @@ FEW = 0.05  # of the rows that were read: up to it, changes are few
 
 
 class PageFallback(ReplanPath):
-    """Build hash buckets if pages were useless, or if the table no longer has page ranges.
+    """Build other ranges if pages were useless, or if the table no longer has page ranges.
+
+    They are hash buckets, or ranges of the key if an option needs these.
 
     If it is switched off, useless page ranges stay; impossible ones are replaced anyway.
     """
@@ -41,8 +43,8 @@ class PageFallback(ReplanPath):
         return gives_up or not poll.context.strategy(poll.plan).is_by_pages
 
     def replan(self, poll: TablePoll, plan: FetchPlan) -> tuple[TablePoll, FetchPlan]:
-        by_hash = poll.plan.with_options(**{BUCKETS: "hash"})
-        poll = replace(poll, plan=by_hash, strategy=poll.context.strategy(by_hash))
+        others = poll.plan.with_options(**{BUCKETS: poll.strategy.without_pages})
+        poll = replace(poll, plan=others, strategy=poll.context.strategy(others))
         new = tuple(build_ranges(poll, poll.leased.row.next_range_id, total_of(poll.leased, plan)))
         now = {r.range_id: r for r in plan.asked}
         parents = tuple(now.get(r.range_id, r) for r in poll.due.known)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from qbcd.sites.lake.commit import WrittenBatch
-from qbcd.sites.lake.dirty_ranges import EveryRow, RangeChecksums
+from qbcd.sites.lake.dirty_ranges import EveryRow, RangeChecksums, RowDigests
 from qbcd.sites.lake.fetch import leaf_checksums, page_fallback, recent_writes, two_phase
 from qbcd.sites.lake.fetch.base import DISABLED, FetchedStep, FetchPath, PlanPath, ReplanPath, RowsPath, is_enabled
 from qbcd.sites.lake.fetch.leaf_checksums import KEY_RECOVERY, LeafChecksums
@@ -24,7 +24,7 @@ from qbcd.sites.lake.fetch.whole_table import WholeTable
 from qbcd.sites.lake.fetch_plan import FetchPlan
 from qbcd.sites.lake.poll import TablePoll
 
-DETECT: tuple[PlanPath, ...] = (EveryRow(), WholeTable(), RangeChecksums())
+DETECT: tuple[PlanPath, ...] = (EveryRow(), RowDigests(), WholeTable(), RangeChecksums())
 NARROW: tuple[PlanPath, ...] = (LeafChecksums(), RecentWrites())
 REPLAN: tuple[ReplanPath, ...] = (PageFallback(),)
 FETCH: tuple[RowsPath, ...] = (StreamedKeys(), TwoPhase(), Streamed(), WholeRanges())

@@ -117,7 +117,7 @@ def compare(poll: TablePoll, plan: FetchPlan) -> WrittenBatch:
             raise untravelled_error(poll.plan, settings, positions)
         hooks.reach("after_fetch")
 
-    changes = diff.differences(old, rows, poll.plan, by_value=False)
+    changes = diff.differences(old, rows, poll.plan, by="digest")
     return write_batch(poll, changes, plan.rows, check=check)
 
 

@@ -92,7 +92,7 @@ class ChangedRowsStep(FetchedStep):
         with poll.context.spark.for_rows(about):
             stage, old = load_pairs(poll, self.changed)
             check_values(poll, stage)
-            changes = diff.differences(old, stage, poll.plan, by_value=False)
+            changes = diff.differences(old, stage, poll.plan, by="digest")
             found, self.growth = write_with_growth(poll, changes, about)
         return found
 

@@ -17,6 +17,7 @@ from qbcd.sites.lake.poll import TablePoll
 from qbcd.sites.lake.range_sizes import with_counts
 from qbcd.sites.lake.replica.files import PASSING, FileSet
 from qbcd.sites.lake.replica.replica import NewSegment
+from qbcd.sites.lake.snapshot import Snapshot
 from qbcd.sites.lake.stage import check_values, fetch_rows, segment_for, staged_rows
 from qbcd.state import StoredRange
 from qbcd.wording import counted
@@ -91,7 +92,7 @@ def _differences(poll: TablePoll, plan: FetchPlan, stage: DataFrame) -> DataFram
     with poll.context.reading() as conn:
         old = poll.context.replica.rows(conn, before, kept, plan.old)
     if not snapshot.change.columns:
-        found = diff.differences(old, stage, poll.plan, by_value=snapshot.by_value)
+        found = diff.differences(old, stage, poll.plan, by=_by(snapshot))
     else:
         names = {b.name for b in before.captured}
         both = [i for i, c in enumerate(poll.plan.captured) if c.name in names]
@@ -99,8 +100,14 @@ def _differences(poll: TablePoll, plan: FetchPlan, stage: DataFrame) -> DataFram
             old = diff.aligned(old, before, poll.plan, stage)
         dropped = bool(snapshot.change.dropped and strategy.keeps == "rows")
         by_value = snapshot.by_value or poll.plan.counted or dropped
-        found = diff.differences(old, stage, poll.plan, by_value=by_value, both=both)
-    return diff.with_reason(found, AUDIT) if snapshot.by_value else found
+        found = diff.differences(old, stage, poll.plan, by="values" if by_value else "digest", both=both)
+    return diff.with_reason(found, AUDIT) if snapshot.by_value or snapshot.audits else found
+
+
+def _by(snapshot: Snapshot) -> diff.By:
+    if snapshot.audits and not snapshot.digests_changed:
+        return "either"
+    return "values" if snapshot.by_value else "digest"
 
 
 def _counted(poll: TablePoll, plan: FetchPlan, stage: DataFrame) -> dict[int, StoredRange]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from pyspark.sql import Window
 from pyspark.sql import functions as F
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
+
+By = Literal["digest", "values", "either"]  # the part of two versions of a row that shows a change
 
 ONE_TASK_ROWS = 500_000  # up to this number, one task sorts and numbers rows; more are distributed by range
 FEW_ROWS = 200_000  # up to this number, one task compares rows, without exchange with other tasks
@@ -72,7 +74,7 @@ def aligned(replica: DataFrame, before: StreamPlan, plan: StreamPlan, stage: Dat
 
 
 def differences(
-    replica: DataFrame, stage: DataFrame, plan: StreamPlan, *, by_value: bool, both: Sequence[int] | None = None
+    replica: DataFrame, stage: DataFrame, plan: StreamPlan, *, by: By, both: Sequence[int] | None = None
 ) -> DataFrame:
     """Return the net changes that turn `replica` into `stage`.
 
@@ -82,12 +84,12 @@ def differences(
         replica: Old rows of the ranges, with the values of all captured columns or of the key alone.
         stage: New rows of the same ranges; if they have ``old_digest``, it is compared with the replica's digest.
         plan: The captured columns.
-        by_value: Compare values, since digests may not be comparable, or be equal by chance.
-        both: Positions of the columns whose values the replica has; default: all columns.
+        by: Compare values if digests are not comparable; either, since different rows may have equal digests.
+        both: Positions of the columns to compare, among those that the replica has; default: all columns.
     """
     both = range(len(plan.captured)) if both is None else both
-    if by_value and plan.counted:
-        replica, stage = (by_content(rows, both) for rows in (replica, stage))
+    if by != "digest" and plan.counted:
+        replica, stage = (by_content(rows, plan, both) for rows in (replica, stage))
     judged = "old_digest" if "old_digest" in stage.columns else "digest"
     width, known = len(plan.captured), value_columns(replica)
     old = [f"r.c{i}" if i < known else f"CASE WHEN FALSE THEN s.c{i} END" for i in range(width)]
@@ -107,11 +109,18 @@ def differences(
     )
     kept = [c for c in joined.columns if c not in ("judged", "old_digest")]
     changed = _changed(plan, both) if known == width else "CAST(NULL AS STRING)"
-    changes = joined if by_value else joined.where("op <> 'u' OR judged <> old_digest")
-    changes = changes.selectExpr(*kept, f"{changed} AS changed", *_GROWTH)
-    return changes.where("op <> 'u' OR changed <> ''") if by_value else changes
+    changes = joined.where(f"op <> 'u' OR {_OTHER_DIGEST}") if by == "digest" else joined
+    other = [f"{_OTHER_DIGEST} AS other_digest"] if by == "either" else []
+    changes = changes.selectExpr(*kept, *other, f"{changed} AS changed", *_GROWTH)
+    if by == "digest":
+        return changes
+    if by == "values":
+        return changes.where("op <> 'u' OR changed <> ''")
+    # `changed` is NULL if the replica has no values
+    return changes.where("op <> 'u' OR other_digest OR changed <> ''").drop("other_digest")
 
 
+_OTHER_DIGEST = "judged <> old_digest"
 # Number of rows and sum of digests by which a change increases its range.
 _GROWTH = (
     "CASE op WHEN 'c' THEN 1 WHEN 'd' THEN -1 ELSE 0 END AS net",
@@ -178,7 +187,7 @@ def window_differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan, a
     """
     keys = shared(stage.select("key_id", "key_digest"), about)
     known = replica.join(keys.select("key_id"), "key_id", "left_semi")
-    found = differences(known, stage.where("shown = 1"), plan, by_value=False).drop("weight")
+    found = differences(known, stage.where("shown = 1"), plan, by="digest").drop("weight")
     left = F.when(F.col("op") == "d", F.lit("restriction_exit"))
     weight = F.col("net") * F.col("key_digest").cast("decimal(38,0)")
     return found.join(keys, "key_id").withColumns({"reason": left, "weight": weight})
@@ -240,15 +249,16 @@ def with_ranges_of(rows: DataFrame, keys: DataFrame, range_ids: Sequence[int]) -
     return rows.drop("range_id").join(ids, "key_id")
 
 
-def settled_differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan) -> DataFrame:
+def settled_differences(replica: DataFrame, stage: DataFrame, plan: StreamPlan, both: Sequence[int]) -> DataFrame:
     """Return the changes between `replica` and a stage of settled rows, up to the watermark.
 
     Args:
         replica: Old rows of the ranges.
         stage: New rows, with ``shown``, 1 if the restriction holds, and ``settled``, 1 if before the watermark.
         plan: The captured columns.
+        both: Positions of the columns to compare.
     """
-    changes = differences(replica, stage.where(_EXPECTED), plan, by_value=False)
+    changes = differences(replica, stage.where(_EXPECTED), plan, by="either", both=both)
     return without_keys(changes, stage.where("settled = 0"))
 
 
@@ -282,6 +292,20 @@ def listed(changes: DataFrame, key: int, most: int) -> list[tuple[str, str]]:
     return [(r["op"], ", ".join(str(v) for v in r[1:])) for r in rows]
 
 
+def differing_ranges(replica: DataFrame, fingerprints: DataFrame) -> set[int]:
+    """Return the ranges of rows that differ between `replica` and `fingerprints`, of which only digests are compared.
+
+    Both have ``range_id, key_id, digest``. A key that has another range in `fingerprints` is no difference.
+    """
+    known, new = (rows.select(*IDENTITY, "digest") for rows in (replica, fingerprints))
+    both = known.alias("r").join(new.alias("m"), F.expr("r.key_id = m.key_id"), "full_outer")
+    return range_ids(
+        both.where("r.key_id IS NULL OR m.key_id IS NULL OR r.digest <> m.digest").selectExpr(
+            "explode(filter(array(r.range_id, m.range_id), one -> one IS NOT NULL)) AS range_id"
+        )
+    )
+
+
 def range_ids(changes: DataFrame) -> set[int]:
     """Return the ranges that have changes."""
     return {r["range_id"] for r in changes.select("range_id").distinct().collect()}
@@ -308,8 +332,10 @@ def _concat(positions: Sequence[str]) -> str:
 
 
 def _comparable(column: Column, value: str) -> str:
-    """Return SQL for the wire value, without trailing zeros that the type's equality ignores."""
-    if column.fact("zeros") == "loose" and column.travel.kind == "text":
+    """Return SQL for the wire value, without trailing zeros or a sign of zero that the type's equality ignores."""
+    if column.travel.kind in ("float32", "float64"):
+        return f"CASE WHEN {value} = 0 THEN abs({value}) ELSE {value} END"
+    if column.fact("zeros") == "loose" and column.travel.kind in ("text", "decimal"):
         return f"CASE WHEN contains({value}, '.') THEN regexp_replace({value}, '[.]?0+$', '') ELSE {value} END"
     return value
 
@@ -395,14 +421,16 @@ def identified(rows: DataFrame, plan: StreamPlan) -> DataFrame:
     return rows if plan.key else rows.withColumn("key_id", F.lit(b""))
 
 
-def by_content(rows: DataFrame, which: Sequence[int]) -> DataFrame:
-    """Return rows with a `key_id` made of their values, for digests that are not comparable.
+def by_content(rows: DataFrame, plan: StreamPlan, which: Sequence[int]) -> DataFrame:
+    """Return rows with a `key_id` made of their values, for digests that are not comparable, or equal by chance.
 
     Args:
         rows: Rows with wire values c0..cn.
+        plan: The captured columns.
         which: Positions of the values to use.
     """
-    values = F.to_json(F.struct(*[F.col(f"c{i}") for i in which]), {"ignoreNullFields": "false"})
+    equal = [F.expr(_comparable(plan.captured[i], f"c{i}")).alias(f"c{i}") for i in which]
+    values = F.to_json(F.struct(*equal), {"ignoreNullFields": "false"})
     content = F.unhex(F.sha2(values, 256))
     return _numbered(rows, content, content)
 

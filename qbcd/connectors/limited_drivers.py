@@ -1,0 +1,255 @@
+"""The drivers psycopg2 and PyMySQL with a limit on each wait for the server.
+
+libpq has no read timeout. PyMySQL has one for each read, which a server that sends a byte now and then never reaches.
+So the watchdog of `qbcd.waits` limits each statement as a whole, its result included, and each commit.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import psycopg2
+import pymysql
+from psycopg2 import extensions
+from pymysql.constants import CR
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+
+from qbcd import waits
+
+CONNECT_TIMEOUT = 10.0  # seconds, if the driver is given none
+
+
+@dataclass(frozen=True)
+class WaitLimit:
+    """The limit of each wait of a connection.
+
+    Attributes:
+        seconds: Longest duration of a statement, as the client sees it.
+        option: The user's name of it, for messages.
+        owner: The owner of the waits, for `qbcd.waits.interrupt`.
+    """
+
+    seconds: float
+    option: str
+    owner: object = None
+
+
+class Silence(Exception):
+    """The server did not answer in time; the text says for how long, and which option limits it."""
+
+
+class PostgresSilence(Silence, psycopg2.OperationalError):
+    """As psycopg2's error of a lost connection."""
+
+
+class FamilySilence(Silence, pymysql.err.OperationalError):
+    """As PyMySQL's error of a lost connection."""
+
+    def __str__(self) -> str:
+        return str(self.args[1])
+
+
+def silence_below(error: BaseException) -> Silence | None:
+    """Return the silence that caused an error: its own, the driver's, or that of an error before it.
+
+    What cleans up after a silence fails too, and hides it.
+    """
+    one: BaseException | None = error
+    for _ in range(20):
+        found = getattr(one, "orig", None) or one
+        if one is None or isinstance(found, Silence):
+            return found if isinstance(found, Silence) else None
+        one = one.__cause__ or one.__context__
+    return None
+
+
+def limit_waits(engine: Engine, limit: WaitLimit) -> None:
+    """Limit each wait of the connections of `engine`; connections of other drivers keep their own limits."""
+    connect = _CONNECT.get(engine.dialect.driver)
+    if connect is not None:
+        event.listen(engine, "do_connect", partial(_do_connect, connect, limit))
+
+
+def open_another(engine: Engine, limit: WaitLimit, arguments: Mapping[str, Any]) -> Any:
+    """Return a connection of the engine's driver outside its pool."""
+    _, parameters = engine.dialect.create_connect_args(engine.url)
+    return _CONNECT[engine.dialect.driver](limit, {**parameters, **arguments})
+
+
+def _do_connect(
+    connect: Callable[[WaitLimit, Mapping[str, Any]], Any],
+    limit: WaitLimit,
+    _dialect: object,
+    _record: object,
+    _arguments: object,
+    parameters: dict[str, Any],
+) -> Any:
+    seconds = float(parameters.get("connect_timeout") or CONNECT_TIMEOUT)
+    return connect(limit, {**parameters, "connect_timeout": max(1, int(waits.capped(seconds)))})
+
+
+@contextmanager
+def _limited(wait: AbstractContextManager[waits.Wait], silence: Callable[[str], Exception]) -> Iterator[None]:
+    """In the block, replace the driver's error about a socket that the watchdog has shut down."""
+    ended = None
+    try:
+        with wait as ended:
+            yield
+    except Exception as error:
+        if ended is not None and ended.ended:
+            raise silence(ended.ended) from error
+        raise
+
+
+def _reason(limit: WaitLimit) -> str:
+    return f"no answer for {{s}} s ({limit.option})"
+
+
+# -- PostgreSQL --------------------------------------------------------------------------------------------------------
+class LimitedPostgresConnection(extensions.connection):
+    """A connection of psycopg2 whose statements, commits and rollbacks are limited."""
+
+    limit: WaitLimit
+
+    def waiting(self) -> AbstractContextManager[None]:
+        """In the block, limit the wait for the server."""
+        wait = waits.on_socket(self.fileno(), self.limit.seconds, reason=_reason(self.limit), owner=self.limit.owner)
+        return _limited(wait, PostgresSilence)
+
+    def cursor(self, *arguments: Any, **named: Any) -> Any:
+        """Return a cursor whose statements are limited."""
+        return super().cursor(*arguments, **{"cursor_factory": LimitedPostgresCursor, **named})
+
+    def commit(self) -> None:
+        """Commit within the limit."""
+        with self.waiting():
+            super().commit()
+
+    def rollback(self) -> None:
+        """Roll back within the limit; on a closed connection there is nothing to wait for."""
+        if self.closed:
+            super().rollback()
+            return
+        with self.waiting():
+            super().rollback()
+
+
+class LimitedPostgresCursor(extensions.cursor):
+    """A cursor of `LimitedPostgresConnection`."""
+
+    def execute(self, *arguments: Any, **named: Any) -> None:
+        """Execute a statement and read its whole result within the limit."""
+        with self.connection.waiting():  # type: ignore[attr-defined]
+            super().execute(*arguments, **named)
+
+    def executemany(self, *arguments: Any, **named: Any) -> None:
+        """Execute a statement for each element; the limit is for all of them."""
+        with self.connection.waiting():  # type: ignore[attr-defined]
+            super().executemany(*arguments, **named)
+
+
+def _connect_postgres(limit: WaitLimit, parameters: Mapping[str, Any]) -> LimitedPostgresConnection:
+    """Return a new connection; libpq's `connect_timeout` limits the connection itself."""
+    made: LimitedPostgresConnection = psycopg2.connect(connection_factory=LimitedPostgresConnection, **parameters)
+    made.limit = limit
+    return made
+
+
+# -- MariaDB and MySQL -------------------------------------------------------------------------------------------------
+class LimitedFamilyConnection(pymysql.connections.Connection):
+    """A connection of PyMySQL whose log-in, statements and transactions are limited."""
+
+    _sock: Any
+
+    def __init__(self, limit: WaitLimit, parameters: Mapping[str, Any]) -> None:
+        self.limit = limit
+        super().__init__(**parameters)
+
+    def connect(self, sock: Any = None) -> None:
+        """Connect and log in; `connect_timeout` limits both together.
+
+        The driver's own limit ends before the server's greeting.
+        """
+        seconds, began = float(self.connect_timeout or CONNECT_TIMEOUT), time.monotonic()
+        try:
+            sock = sock or self._opened(seconds)
+        except OSError as error:
+            where = self.unix_socket or self.host
+            raise _unreachable(f"Can't connect to MySQL server on {where!r} ({error})") from error
+        left = max(0.001, seconds - (time.monotonic() - began))
+        wait = waits.on_socket(sock.fileno(), left, reason=f"no session after {seconds:g} s (connect_timeout)")
+        with _limited(wait, _unreachable):
+            super().connect(sock)
+
+    def _opened(self, seconds: float) -> socket.socket:
+        if self.unix_socket:
+            made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            made.settimeout(seconds)
+            made.connect(self.unix_socket)
+            self.host_info, self._secure = "Localhost via UNIX socket", True
+            return made
+        own = (self.bind_address, 0) if self.bind_address else None
+        made = socket.create_connection((self.host, self.port), seconds, source_address=own)
+        self.host_info = f"socket {self.host}:{self.port}"
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        return made
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """In the block, limit the wait for the server."""
+        if self._sock is None:  # the driver's own error follows
+            yield
+            return
+        wait = waits.on_socket(
+            self._sock.fileno(), self.limit.seconds, reason=_reason(self.limit), owner=self.limit.owner
+        )
+        with _limited(wait, lambda reason: FamilySilence(CR.CR_SERVER_LOST, reason)):
+            yield
+
+    def query(self, sql: Any, unbuffered: bool = False) -> Any:
+        """Execute a statement and read its result within the limit."""
+        with self.waiting():
+            return super().query(sql, unbuffered)
+
+    def next_result(self, unbuffered: bool = False) -> Any:
+        """Read the next result of several statements within the limit."""
+        with self.waiting():
+            return super().next_result(unbuffered)
+
+    def commit(self) -> None:
+        """Commit within the limit."""
+        with self.waiting():
+            super().commit()
+
+    def rollback(self) -> None:
+        """Roll back within the limit."""
+        with self.waiting():
+            super().rollback()
+
+    def ping(self, reconnect: Any = False) -> None:
+        """Check the connection within the limit; do not connect again."""
+        with self.waiting():
+            super().ping(False)
+
+    def close(self) -> None:
+        """Say goodbye within the limit: a full buffer would block even that."""
+        with self.waiting():
+            super().close()
+
+
+def _unreachable(reason: str) -> pymysql.err.OperationalError:
+    return pymysql.err.OperationalError(CR.CR_CONN_HOST_ERROR, reason)
+
+
+_CONNECT: Mapping[str, Callable[[WaitLimit, Mapping[str, Any]], Any]] = {
+    "psycopg2": _connect_postgres,
+    "pymysql": LimitedFamilyConnection,
+}

@@ -1,0 +1,150 @@
+"""Waits with an end: a watchdog interrupts a thread that waits longer than its limit.
+
+Drivers and Py4J block in a system call, some of them without a time limit of their own. The watchdog is a separate
+thread that ends the wait from outside, for instance by shutting down the socket.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+
+class Wait:
+    """One wait of one thread.
+
+    Attributes:
+        ended: The reason why the watchdog ended it; empty if it did not.
+    """
+
+    def __init__(self, until: float, end: Callable[[], None], owner: object, reason: str) -> None:
+        self.until, self.owner, self.ended = until, owner, ""
+        self._end, self._reason = end, reason
+
+    def expire(self, reason: str = "") -> None:
+        """End the wait, once."""
+        if not self.ended:
+            self.ended = reason or self._reason
+            self._end()
+
+
+class Watchdog:
+    """Waits in progress, and the thread that ends those whose time has passed."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waits: set[Wait] = set()
+        self._wakes = 0.0  # time of the thread's next check
+        self._thread: threading.Thread | None = None
+
+    def add(self, wait: Wait) -> None:
+        """Watch `wait` until `remove`."""
+        with self._changed:
+            self._waits.add(wait)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._watch, name="qbcd-watchdog", daemon=True)
+                self._wakes = 0.0
+                self._thread.start()
+            elif wait.until < self._wakes:
+                self._changed.notify()
+
+    def remove(self, wait: Wait) -> None:
+        """Forget `wait`; it cannot expire any more."""
+        with self._changed:
+            self._waits.discard(wait)
+
+    def interrupt(self, owner: object, reason: str) -> None:
+        """End all waits of `owner` now."""
+        with self._changed:
+            for wait in self._waits:
+                if wait.owner == owner:
+                    wait.expire(reason)
+
+    def _watch(self) -> None:
+        with self._changed:
+            while True:
+                now = time.monotonic()
+                for wait in self._waits:
+                    if wait.until <= now:
+                        wait.expire()
+                self._wakes = min((w.until for w in self._waits if not w.ended), default=now + 3600.0)
+                self._changed.wait(self._wakes - now)
+
+
+_watchdog = Watchdog()
+_cap = threading.local()
+
+
+def _renew_watchdog() -> None:
+    global _watchdog
+    _watchdog = Watchdog()  # a fork copies no thread
+
+
+os.register_at_fork(after_in_child=_renew_watchdog)
+
+
+@contextmanager
+def limited(seconds: float, end: Callable[[], None], *, reason: str = "", owner: object = None) -> Iterator[Wait]:
+    """Call `end` if the block lasts longer than `seconds`, or than the limit of `at_most`.
+
+    Args:
+        seconds: The limit.
+        end: Makes the block end with an error. It is called from another thread, must not block, and must not raise.
+        reason: What to report, with ``{s}`` for the limit in seconds.
+        owner: The owner of the wait, for `interrupt`.
+    """
+    seconds = capped(seconds)
+    wait = Wait(time.monotonic() + seconds, end, owner, (reason or "no answer for {s} s").format(s=f"{seconds:g}"))
+    watchdog = _watchdog
+    watchdog.add(wait)
+    try:
+        yield wait
+    finally:
+        watchdog.remove(wait)
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """In the block, limit each wait of this thread to `seconds`."""
+    before = getattr(_cap, "seconds", None)
+    _cap.seconds = seconds if before is None else min(seconds, before)
+    try:
+        yield
+    finally:
+        if before is None:
+            del _cap.seconds
+        else:
+            _cap.seconds = before
+
+
+def capped(seconds: float) -> float:
+    """Return `seconds`, or less within `at_most`."""
+    return min(seconds, float(getattr(_cap, "seconds", seconds)))
+
+
+def interrupt(owner: object, reason: str) -> None:
+    """End all waits of `owner` in this process now, for `reason`."""
+    _watchdog.interrupt(owner, reason)
+
+
+@contextmanager
+def on_socket(number: int, seconds: float, *, reason: str = "", owner: object = None) -> Iterator[Wait]:
+    """Shut down the socket with file descriptor `number` if the block lasts longer than `seconds`; see `limited`.
+
+    Shutting down reaches a thread that waits for the socket; closing the descriptor does not.
+    """
+    own = socket.socket(fileno=os.dup(number))  # the number may be used again before the watchdog is done
+
+    def end() -> None:
+        with suppress(OSError):  # the peer may have closed it
+            own.shutdown(socket.SHUT_RDWR)
+
+    try:
+        with limited(seconds, end, reason=reason, owner=owner) as wait:
+            yield wait
+    finally:
+        own.close()

@@ -1,0 +1,1 @@
+"""Sources that fall silent in the middle of polls."""

@@ -1,0 +1,1 @@
+"""Tables that are altered, replaced or rewritten while streams capture them."""

@@ -1,0 +1,113 @@
+"""Sinks of files: data, then name, then folder are on the disk before a batch counts as delivered."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qbcd.errors import SinkConflict
+from qbcd.model import BatchHeader
+from qbcd.sinks import SinkBatch
+from qbcd.sinks.folder import FolderSink
+from qbcd.sinks.jsonl import LINES, JsonlSink
+from qbcd.sinks.parquet import MARKER, ParquetSink
+
+HEADER = BatchHeader("s", 5, 7, 0, {"c": 2}, (), "print", "shop", "t", "mds", "snapshot", ("id",), (), location={})
+
+
+class Written:
+    """Rows of a batch, which it writes as Spark writes text."""
+
+    lines = write = property(lambda self: self)
+
+    def select(self, *names: str) -> Written:
+        return self
+
+    def options(self, **settings: str) -> Written:
+        return self
+
+    def text(self, path: str, lineSep: str) -> None:  # noqa: N803 -- the name in Spark
+        folder = Path(path.removeprefix("file://"))
+        folder.mkdir()
+        (folder / "part-0").write_text(f"one{lineSep}two{lineSep}")
+
+
+class WrittenBatch(SinkBatch):
+    """A batch of two lines, without Spark."""
+
+    def ordered(self, events_per_part: int) -> Any:
+        made: Any = Written()
+        made.header = self.header
+        return made
+
+
+def batch() -> SinkBatch:
+    made: Any = None
+    return WrittenBatch(HEADER, lambda: made)
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """Return what is flushed and renamed from now on, in order, by the present names."""
+    found: list[tuple[str, str]] = []
+    fsync, rename = os.fsync, os.rename
+
+    def flushed(descriptor: int) -> None:
+        fsync(descriptor)
+        found.append(("flush", Path(os.readlink(f"/proc/self/fd/{descriptor}")).name))
+
+    def renamed(old: Path, new: Path) -> None:
+        rename(old, new)
+        found.append(("rename", Path(new).name))
+
+    monkeypatch.setattr(os, "fsync", flushed)
+    monkeypatch.setattr(os, "rename", renamed)
+    return found
+
+
+def order(steps: list[tuple[str, str]], *wanted: tuple[str, str]) -> bool:
+    """Return True if `wanted` are among the steps, in this order."""
+    left = iter(steps)
+    return all(step in left for step in wanted)
+
+
+def test_jsonl_is_on_the_disk_before_it_has_its_name(tmp_path: Path, steps: list[tuple[str, str]]) -> None:
+    sink = JsonlSink("changes", tmp_path)
+    sink.write(batch())
+    target = sink.target_of(HEADER)
+    assert target.read_text() == "one\ntwo\n"
+    assert order(steps, ("flush", LINES), ("rename", target.name), ("flush", "s")), steps
+    assert sum(name.startswith(sink.note_of(target).name) for _, name in steps[: steps.index(("rename", target.name))])
+
+
+def test_parquet_is_on_the_disk_before_it_has_its_name(tmp_path: Path, steps: list[tuple[str, str]]) -> None:
+    sink = ParquetSink("lake", tmp_path)
+    target = sink.target_of(HEADER)
+    attempt = sink.new_attempt(target)
+    attempt.mkdir(parents=True)
+    (attempt / "part-0.parquet").write_bytes(b"rows")
+    sink.publish(HEADER, attempt, {"fingerprint": HEADER.fingerprint, "events": 2, **sink.measure(attempt)})
+    assert sink.is_complete(HEADER, target)
+    named = ("rename", target.name)
+    assert order(steps, ("flush", "part-0.parquet"), ("flush", attempt.name), named, ("flush", "epoch=5")), steps
+    assert sum(MARKER in name for _, name in steps[: steps.index(named)])
+
+
+def test_a_batch_of_another_fingerprint_is_refused(tmp_path: Path) -> None:
+    sink = JsonlSink("changes", tmp_path)
+    sink.write(batch())
+    other = BatchHeader(**{**HEADER.__dict__, "fingerprint": "other"})
+    with pytest.raises(SinkConflict, match="has another batch"):
+        sink.write(WrittenBatch(other, batch))  # type: ignore[arg-type]
+
+
+def test_a_cut_file_is_written_again(tmp_path: Path) -> None:
+    sink: FolderSink = JsonlSink("changes", tmp_path)
+    sink.write(batch())
+    target = sink.target_of(HEADER)
+    target.write_text("one\n")
+    sink.write(batch())
+    assert target.read_text() == "one\ntwo\n"

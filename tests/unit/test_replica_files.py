@@ -1,0 +1,42 @@
+"""Files of a replica: what is missing or changed is refused, and a sweep removes only what nobody needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from qbcd.errors import StateConflict
+from qbcd.sites.lake.replica.files import Files, FileSet, PartFile
+
+CONTENT = b"PAR1" + bytes(range(256)) * 40
+
+
+def part_of(files: Files, name: str) -> FileSet:
+    """Return a part with one file, as a commit names it."""
+    path = files.root / name / "part-0.parquet"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(CONTENT)
+    return FileSet(name, (PartFile.of(path),))
+
+
+@pytest.mark.parametrize("content", [None, b"", CONTENT[:-1], CONTENT[:-1] + b"x", CONTENT + b"x"])
+def test_a_missing_or_changed_file_is_refused(content: bytes | None, tmp_path: Path) -> None:
+    files = Files(tmp_path, "p", "s")
+    part = part_of(files, "batch-1-a")
+    files.prove_parts(part)
+    path = files.root / part.part_id / part.files[0].name
+    path.unlink() if content is None else path.write_bytes(content)
+    with pytest.raises(StateConflict, match=r"part-0\.parquet is missing or was changed"):
+        files.prove_parts(part)
+
+
+def test_a_sweep_leaves_named_and_newer_parts(tmp_path: Path) -> None:
+    files = Files(tmp_path, "p", "s")
+    for name in ("batch-3-named", "batch-3-rest", "fetch-2-old", "segment-4-newer", "notes"):
+        part_of(files, name)
+    leased: Any = SimpleNamespace(row=SimpleNamespace(fencing_token=3))
+    files.sweep({"batch-3-named"}, leased)
+    assert sorted(path.name for path in files.root.iterdir()) == ["batch-3-named", "notes", "segment-4-newer"]
