@@ -33,7 +33,7 @@ SUBMIT = "PYSPARK_SUBMIT_ARGS"
 # Spark's launcher always adds this module, and Java has no option that hides its warning.
 _POINTLESS = b"WARNING: Using incubator modules:"
 _OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
-# The first line of an error that ends a thread of a running Java, and the lines of its trace. A Java that does not start
+# The first line of an error that ends a thread of a running Java, and the lines of its trace. A Java that cannot start
 # fails in its main thread, and its trace shows why.
 _FATAL = re.compile(r'SparkUncaughtExceptionHandler|^Exception in thread (?!"main")')
 _TRACE = re.compile(r"\s+at |\s*\.\.\. \d+ (more|common)|Caused by: |\s*Suppressed: |[\w.$]+(Error|Exception)\b")
