@@ -23,6 +23,7 @@ from qbcd.project import Assembly
 from qbcd.run import Verification, prepare_stream, reset_stream, verify_stream
 from qbcd.sinks import SinkBatch
 from qbcd.sites import Differences, ExplainedStatement
+from qbcd.spark.jdbc import explained
 from qbcd.status import StreamStatus, latest_events, stream_status
 from qbcd.strategies import Estimate
 from qbcd.stream import Report
@@ -207,7 +208,10 @@ class StreamHandle:
         Raises:
             Refused: The stream is not prepared.
         """
-        return latest_events(self._assembly.open_stream(self.name), n)
+        stream = self._assembly.open_stream(self.name)
+        read = partial(explained, partial(latest_events, stream, n), lambda e: stream.source.explain(e, stream.name))
+        with one_message(stream):
+            return stream.narrowing(read)
 
 
 class Project:

@@ -12,7 +12,7 @@ from qbcd.errors import ConfigError, DeliveryError, LeaseHeld, QbcdError, StateC
 from qbcd.model import BatchHeader
 from qbcd.sinks import Sink, SinkBatch
 from qbcd.sites import LeasedStream, Site
-from qbcd.spark.jdbc import explained, spark_failure
+from qbcd.spark.jdbc import explained, is_of_java, is_of_memory, spark_failure
 from qbcd.state import Acknowledged, StreamRow
 from qbcd.stream import Report, Stream
 from qbcd.wording import batch_numbers, counted
@@ -83,16 +83,17 @@ def _publish(stream: Stream, held: LeasedStream, sink: Sink, name: str, header: 
     held.keeper.check()
     hooks.reach("before_publish")
     try:
-        batch = SinkBatch(header, lambda: stream.site.staged(header))
         with stream.site.context.spark.for_rows(header.size):
-            explained(lambda: sink.write(batch), lambda error: stream.source.explain(error, stream.name))
+            stream.narrowing(lambda: _write(stream, sink, header))
     except UnsupportedType as error:
         raise Undeliverable(
             f"sink {name}: batch {header.number} cannot be read: {error.what}",
             remedy=f"qbcd skip {stream.name} {name} --batch {header.number} passes over it; its events are then "
             f"missing in {name}",
         ) from error
-    except QbcdError:
+    except QbcdError as error:
+        if failed := _out_of_memory(stream, name, error):
+            raise failed from error
         raise
     except OSError as error:
         place = f": {error.filename}" if error.filename else ""
@@ -100,12 +101,30 @@ def _publish(stream: Stream, held: LeasedStream, sink: Sink, name: str, header: 
             f"sink {name}: {error.strerror or error}{place}", remedy="check the sink's path; the batch stays pending"
         ) from error
     except Exception as error:  # a sink may be foreign code; its error stops its own deliveries, not the poll
+        if failed := _out_of_memory(stream, name, error):
+            raise failed from error
         message = stream.source.masking.foreign(_first_line(error))
         raise DeliveryError(f"sink {name}: {message}", remedy="the batch stays pending") from error
     hooks.reach("after_publish")
     held.keeper.check()
     stream.project.acknowledge(stream.name, name, header)
     hooks.reach("after_acknowledge")
+
+
+def _out_of_memory(stream: Stream, sink: str, error: Exception) -> DeliveryError | None:
+    """Return the error of a delivery for which Java had too little memory; None for other errors."""
+    if not is_of_java(error):
+        return None
+    spark = stream.site.context.spark
+    failed = spark.out_of_memory() if is_of_memory(str(error)) else spark.failure()
+    if failed is None:
+        return None
+    return DeliveryError(f"sink {sink}: {failed.what}", remedy=f"{failed.remedy}; the batch stays pending")
+
+
+def _write(stream: Stream, sink: Sink, header: BatchHeader) -> None:
+    batch = SinkBatch(header, lambda: stream.site.staged(header))
+    explained(lambda: sink.write(batch), lambda error: stream.source.explain(error, stream.name))
 
 
 def pending(site: Site) -> dict[str, int]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from qbcd.errors import QbcdError, SparkFailed
-from qbcd.spark.jdbc import is_of_files, is_of_java, spark_failure
+from qbcd.spark.jdbc import is_of_files, is_of_java, is_of_memory, spark_failure
 from qbcd.stream import Stream
 
 _CONTINUES = "the next run continues from the last commit"
@@ -33,6 +33,8 @@ def explain(error: Exception, stream: Stream) -> QbcdError:
     masked = stream.source.masking.foreign
     failure = spark_failure(error)
     failure = None if failure is None else masked(failure)
+    if failure is not None and is_of_memory(failure):
+        return stream.site.context.spark.out_of_memory()
     if failure is not None and is_of_files(failure):
         return SparkFailed(
             f"Spark failed: {failure}", remedy=f"check owner, rights and free space of {_folders(stream)}; {_CONTINUES}"

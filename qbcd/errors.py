@@ -71,6 +71,10 @@ class SourceError(QbcdError):
     """The source could not be reached or a statement on it failed (exit code 1)."""
 
 
+class RowsTooWide(SourceError):
+    """The rows that a JDBC reader requested at once do not fit into its memory; fewer may."""
+
+
 class SourceSilent(SourceError):
     """The source did not answer in time, or gave no session in time (exit code 1)."""
 

@@ -20,10 +20,11 @@ from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.drift import check_requested
 from qbcd.delivery import deliver, enroll, pending, removed_sinks
 from qbcd.error_messages import one_message
-from qbcd.errors import QbcdError, Refused, SchemaChanged, SinkConflict, SourceSilent
+from qbcd.errors import QbcdError, Refused, RowsTooWide, SchemaChanged, SinkConflict, SourceSilent
 from qbcd.model import StreamPlan
 from qbcd.planning import option_place, plan_of
 from qbcd.sites import (
+    Detection,
     Differences,
     LeasedStream,
     Site,
@@ -54,13 +55,23 @@ def run_stream(stream: Stream, report: Report) -> None:
         deliver(stream, held, report)
         plan, warnings = plan_of(stream, held.row)
         report.warnings += warnings
-        for found in stream.site.detect(plan, stream.settings, held):
+        for found in _detected(stream, plan, held):
             report.add(found)
             if found.header:
                 deliver(stream, held, report)
         report.warnings += removed_sinks(stream)
         if not any(isinstance(failure, SinkConflict) for failure in report.failures.values()):
             _tidy(stream, plan, held, report)  # a restored, older state must not delete a newer one's files
+
+
+def _detected(stream: Stream, plan: StreamPlan, held: LeasedStream) -> Iterator[Detection]:
+    """Yield the steps of a poll; begin the next one again with fewer rows at a time if rows are too wide."""
+    while True:
+        try:
+            yield from stream.site.detect(plan, stream.settings, held)
+            return
+        except RowsTooWide as error:
+            stream.narrow(error)
 
 
 def _tidy(stream: Stream, plan: StreamPlan, held: LeasedStream, report: Report) -> None:
@@ -120,7 +131,7 @@ def prepare_stream(stream: Stream) -> Report:
         if held.row.prepared:
             raise Refused("another process has just prepared it", stream=stream.name, remedy="qbcd status")
         enroll(stream, held.row)
-        found = stream.site.prepare(plan, stream.settings, held)
+        found = stream.narrowing(lambda: stream.site.prepare(plan, stream.settings, held))
         report.add(found)
         deliver(stream, held, report)
     return report
@@ -153,7 +164,7 @@ def verify_stream(stream: Stream) -> Differences:
                 stream=stream.name,
                 remedy=f"qbcd run {stream.name} --once applies the change; then verify it",
             )
-        return stream.site.verify(plan, stream.settings, held)
+        return stream.narrowing(lambda: stream.site.verify(plan, stream.settings, held))
 
 
 def reset_stream(site: Site, *, discard: bool) -> None:

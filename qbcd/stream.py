@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from qbcd.catalog.source import Source
 from qbcd.config import StreamConfig
-from qbcd.errors import DeliveryError
+from qbcd.errors import DeliveryError, RowsTooWide
 from qbcd.model import BatchHeader, Cost
 from qbcd.sinks import Sink
 from qbcd.sites import Detection, Settings, Site
 from qbcd.state import ProjectState
+
+T = TypeVar("T")
+log = logging.getLogger("qbcd")
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,29 @@ class Stream:
     def name(self) -> str:
         """The stream's name."""
         return self.config.name
+
+    def narrowing(self, action: Callable[[], T]) -> T:
+        """Run `action`; if rows are too wide for a JDBC reader, run it again with fewer rows at a time.
+
+        Raises:
+            RowsTooWide: See :meth:`narrow`.
+        """
+        while True:
+            try:
+                return action()
+            except RowsTooWide as error:
+                self.narrow(error)
+
+    def narrow(self, error: RowsTooWide) -> None:
+        """Let the next JDBC reads hold fewer rows.
+
+        Raises:
+            RowsTooWide: `error`, if one row at a time is too wide, or the user has set the number of rows.
+        """
+        if not self.source.narrow(self.name):
+            raise error
+        log.debug("stream %s: %s; reading again", self.name, error.what)
+        self.site.context.progress("the rows are wide; reading again with fewer rows at a time")
 
 
 @dataclass

@@ -23,6 +23,7 @@ from qbcd import waits
 from qbcd.config.masking import Masking
 from qbcd.connectors.base import Connector
 from qbcd.connectors.error_templates import pooled
+from qbcd.connectors.facts import Fetch
 from qbcd.connectors.limited_drivers import WaitLimit, limit_waits, open_another, silence_below
 from qbcd.connectors.queries import SupportsIncrementalQueries
 from qbcd.connectors.sessions import SupportsSessionPool, SupportsSnapshots
@@ -88,13 +89,13 @@ class SessionOptions:
     """Options of a source's sessions.
 
     Attributes:
-        fetchsize: Rows that a JDBC reader requests at a time.
+        fetchsize: Rows that a JDBC reader requests at a time; None bounds them by their bytes.
         properties: The user's JDBC properties.
         statement_timeout: Seconds after which the source cancels a statement, 0 for never.
         socket_timeout: Seconds after which a connection on which no answer comes is closed; None for the default.
     """
 
-    fetchsize: int = 10_000
+    fetchsize: int | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     statement_timeout: int = 0
     socket_timeout: int | None = None
@@ -164,6 +165,7 @@ class Source:
         self._engines: dict[tuple[str, bool, bool], Engine] = {}  # by (stream, read-only, pooled)
         self._proven = False  # the sessions are not shared with other clients
         self._pooling: set[str] = set()
+        self._narrowed: dict[str, int] = {}  # by stream, the place among the ways to fetch
         self._lock = threading.Lock()
         self._thread = threading.local()
 
@@ -260,7 +262,21 @@ class Source:
                 stream=stream,
                 statement_timeout=self._options.statement_timeout,
             )
-            return jdbc_url, self.connector.sessions.jdbc_options(self._url, fetchsize=self._options.fetchsize)
+            fetch = self._fetch(stream)
+            return jdbc_url, {**self.connector.sessions.jdbc_options(self._url, fetchsize=fetch.rows), **fetch.options}
+
+    def narrow(self, stream: str) -> bool:
+        """Let the stream's JDBC readers hold fewer rows, while this process runs; False if they cannot."""
+        narrower = self._narrowed.get(stream, 0) + 1
+        if self._options.fetchsize is not None or narrower >= len(self.connector.sessions.fetches()):
+            return False
+        self._narrowed[stream] = narrower
+        return True
+
+    def _fetch(self, stream: str) -> Fetch:
+        if self._options.fetchsize is not None:
+            return Fetch(self._options.fetchsize)
+        return self.connector.sessions.fetches()[self._narrowed.get(stream, 0)]
 
     def explain(self, error: BaseException, stream: str) -> QbcdError:
         """Return qbcd's error for an error of this source's driver."""

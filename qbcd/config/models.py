@@ -18,6 +18,7 @@ from sqlalchemy.engine import URL
 from qbcd.config.audits import Audit, interval
 from qbcd.config.document import Document, did_you_mean, quoted
 from qbcd.config.fields import (
+    Count,
     Duration,
     Filled,
     Interval,
@@ -109,12 +110,12 @@ class JdbcConfig(Section):
     """Options of the JDBC reader; the connector checks `properties` against its allow-list.
 
     Attributes:
-        fetchsize: Rows per round trip.
+        fetchsize: Rows that a reader holds at a time; default: as many as fit into a buffer.
         driver_jar: This source's JDBC driver, used before ``spark.driver_jar`` and any other. If a database has
             several drivers, the one in the jar is used.
     """
 
-    fetchsize: Whole = Field(default=10_000, ge=1, le=10_000_000)
+    fetchsize: Count | None = None
     driver_jar: LocalPath | None = None
     properties: dict[str, ScalarText] = Field(default_factory=dict, repr=False)
 

@@ -33,7 +33,7 @@ sources:
     # password: ${file:/run/secrets/shop}
     # schema: qbcd             # for strategies with tables in the source: the schema where qbcd creates them
     # connections: 2           # number of connections that read at the same time
-    # jdbc: {fetchsize: 10000}
+    # jdbc: {fetchsize: 10000}  # default: by the width of rows
 
 sinks:
   changes: {type: jsonl, path: out/changes}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 from sqlalchemy.engine import URL
@@ -20,6 +21,19 @@ class Alike(IntEnum):
     OWN = 2  # they are equal by an operator of their type, which = does not find
     COLLATED = 3  # they are equal by = under their collation
     VARIED = 4  # as COLLATED, and the other side of the comparison may change the collation
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """A way in which a JDBC reader requests rows; it holds those of one request in memory.
+
+    Attributes:
+        rows: Rows of the first request, and of all if the driver does not count bytes.
+        options: The driver's own properties, by which it counts bytes.
+    """
+
+    rows: int
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy.engine import URL, Connection, Engine
 
-from qbcd.connectors.facts import Collaborator
+from qbcd.connectors.facts import Collaborator, Fetch
 from qbcd.model import Table
 
 
@@ -73,6 +73,10 @@ class Sessions(Collaborator, ABC):
     def jdbc_options(self, url: URL, *, fetchsize: int) -> dict[str, str]:
         """Return options of a Spark JDBC read in addition to the URL, with names in lower case."""
         return self.facts.driver.options(url, fetchsize)
+
+    def fetches(self) -> tuple[Fetch, ...]:
+        """Return ways to request rows, the fastest first; each needs less memory for wide rows than the one before."""
+        return (Fetch(10_000), Fetch(200), Fetch(1))
 
     def jdbc_query(self, sql: str) -> str:
         """Return `sql` in the form that the JDBC driver needs.

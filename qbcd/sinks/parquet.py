@@ -19,6 +19,7 @@ from qbcd.model import BatchHeader
 from qbcd.sinks.base import SinkBatch
 from qbcd.sinks.files import UNMARKED, locked, make_folder, remove, sync_tree, write_json
 from qbcd.sinks.folder import FolderSink
+from qbcd.spark.parquet_options import ROW_CHECKS
 from qbcd.spark.paths import to_read, to_write
 
 MARKER = "_SUCCESS"
@@ -51,7 +52,7 @@ class ParquetSink(FolderSink):
         """Write the rows, in the order of their ordinals within and across the files."""
         _distinct_names(batch, self.name)
         # qbcd's own marker is written when everything is on the disk.
-        batch.ordered(EVENTS_PER_FILE).events.write.options(**UNMARKED).parquet(to_write(attempt))
+        batch.ordered(EVENTS_PER_FILE).events.write.options(**UNMARKED, **ROW_CHECKS).parquet(to_write(attempt))
         measured = self.measure(attempt)  # before the count, which therefore includes all of these files
         found = batch.staged.sparkSession.read.parquet(to_read(attempt)).count() if measured["files"] else 0
         if found != batch.header.size:

@@ -23,6 +23,7 @@ T = TypeVar("T")
 _OF_FILES = re.compile(
     r"No space left|quota exceeded|Read-only file system|Mkdirs failed|Permission denied|not a directory", re.IGNORECASE
 )
+_OF_MEMORY = re.compile(r"Java heap space|OutOfMemoryError|GC overhead limit|exit(?:ed with)? code:? (?:52|137)\b")
 _READING = re.compile(r"\[FAILED_READ_FILE\S*\] Encountered error while reading file (?:file://)?(.+?)\. +SQLSTATE")
 _READ = "Read timed out"  # of Java's socket; a connect that timed out has another text
 _PY4J_LOGGERS = ("py4j.java_gateway", "py4j.clientserver")
@@ -168,6 +169,11 @@ def spark_failure(error: BaseException) -> str | None:
 def is_of_files(message: str) -> bool:
     """Return True if Spark's message is about a folder: its space, or the right to write."""
     return _OF_FILES.search(message) is not None
+
+
+def is_of_memory(message: str) -> bool:
+    """Return True if Spark's message says that Java ran out of memory."""
+    return _OF_MEMORY.search(message) is not None
 
 
 def explained(action: Callable[[], T], explain: Callable[[BaseException], QbcdError]) -> T:

@@ -6,7 +6,9 @@ Settings are not on the command line, which every user of the machine can read.
 from __future__ import annotations
 
 import atexit
+import logging
 import os
+import re
 import select
 import shlex
 import signal
@@ -25,9 +27,17 @@ from qbcd.spark.time_limit import limit_calls
 if TYPE_CHECKING:
     from pyspark import SparkConf
 
+log = logging.getLogger("qbcd.java")
+
 SUBMIT = "PYSPARK_SUBMIT_ARGS"
 # Spark's launcher always adds this module, and Java has no option that hides its warning.
 _POINTLESS = b"WARNING: Using incubator modules:"
+_OUT_OF_MEMORY = "java.lang.OutOfMemoryError"
+# The first line of an error that ends a thread of a running Java, and the lines of its trace. A Java that cannot start
+# fails in its main thread, and its trace shows why.
+_FATAL = re.compile(r'SparkUncaughtExceptionHandler|^Exception in thread (?!"main")')
+_TRACE = re.compile(r"\s+at |\s*\.\.\. \d+ (more|common)|Caused by: |\s*Suppressed: |[\w.$]+(Error|Exception)\b")
+_LAST_LINES = 2.0  # seconds to wait for the last lines of a Java process that has ended
 _END_SECONDS = 5.0  # how long to wait for the last lines of a Java process that has ended
 _ESCAPES = {
     "\\": "\\\\",
@@ -75,6 +85,8 @@ def can_hand_over() -> bool:
     return not started and "--properties-file" not in os.environ.get(SUBMIT, "")
 
 
+_copier: threading.Thread | None = None
+_out_of_memory = threading.Event()
 _receivers: list[Callable[[str], None]] = []
 
 
@@ -88,21 +100,32 @@ def java_messages_to(receiver: Callable[[str], None]) -> Iterator[None]:
         _receivers.remove(receiver)
 
 
+def is_out_of_memory() -> bool:
+    """Return True if the last Java process said that it ran out of memory; wait for its last lines if it has ended."""
+    if _copier is not None:
+        _copier.join(_LAST_LINES)
+    return _out_of_memory.is_set()
+
+
 def start_java(conf: SparkConf, timeout: float) -> Any:
     """Start Java for a Spark context with `conf`; return its gateway, or None if there is one.
 
-    Java's stderr goes through a pipe, which drops only the warning about incubator modules.
+    Java's stderr goes through a pipe. It drops the warning about incubator modules, and logs the traces of errors that
+    end Java at level DEBUG: qbcd has a message for them.
 
     Raises:
         SparkFailed: Java did not answer within `timeout` seconds; it is killed.
     """
     from pyspark import SparkContext
 
+    global _copier
     if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
         return None
+    _out_of_memory.clear()
     reading, writing = os.pipe()
     copier = threading.Thread(target=_copy, args=(reading,), name="qbcd-java-stderr", daemon=True)
     copier.start()
+    _copier = copier
     try:
         gateway = _launched(conf, writing, timeout)
     except BaseException:
@@ -146,12 +169,18 @@ def _launched(conf: SparkConf, stderr: int, timeout: float) -> Any:
 
 
 def _copy(reading: int) -> None:
+    in_trace = False
     with os.fdopen(reading, "rb") as lines:
         for line in lines:
             if line.startswith(_POINTLESS):
                 continue
-            for receiver in _receivers[-1:] or [_to_stderr]:
-                receiver(line.decode(errors="replace").rstrip("\r\n"))
+            text = line.decode(errors="replace").rstrip("\r\n")
+            if _OUT_OF_MEMORY in text:
+                _out_of_memory.set()
+            starts = _FATAL.search(text) is not None
+            in_trace = starts or (in_trace and _TRACE.match(text) is not None)
+            for receiver in [log.debug] if in_trace else _receivers[-1:] or [_to_stderr]:
+                receiver(text)
 
 
 def _to_stderr(line: str) -> None:

@@ -19,11 +19,13 @@ from qbcd.config.masking import credentials_masked
 from qbcd.errors import Refused, SparkFailed
 from qbcd.spark import class_data_sharing
 from qbcd.spark.drivers import user_cache
+from qbcd.spark.jvm_start import is_out_of_memory
 from qbcd.spark.session import (
     ONE_TASK,
     SparkSettings,
     adopt_session,
     create_session,
+    driver_memory,
     forget_session,
     is_alive,
     running_session,
@@ -123,8 +125,17 @@ class SparkProvider:
         """Return the error to report if the session has died since :meth:`get`; None while it lives."""
         if self._session is None or is_alive(self._session):
             return None
+        if self._ours and is_out_of_memory():
+            return self.out_of_memory()
         remedy = _ANOTHER if self._session is self._passed else _CONTINUES
         return SparkFailed("Spark has died: its Java process ended, or its context was stopped", remedy=remedy)
+
+    def out_of_memory(self) -> SparkFailed:
+        """Return the error to report if Java ran out of memory."""
+        name = "spark.driver.memory" if self._settings.master.startswith("local") else "spark.executor.memory"
+        now = self._settings.conf.get(name) or (driver_memory() if name == "spark.driver.memory" else "")
+        raised = f"raise {name}, now {now}" if now else f"raise {name}"
+        return SparkFailed("Spark ran out of memory", remedy=f"{raised}; or set a lower jdbc.fetchsize of the source")
 
     @property
     def uses(self) -> int:

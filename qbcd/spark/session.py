@@ -18,7 +18,7 @@ from qbcd.spark import class_data_sharing
 from qbcd.spark.hadoop import leave_out_yarn
 from qbcd.spark.java import require_java
 from qbcd.spark.jdbc import spark_failure
-from qbcd.spark.jvm_start import can_hand_over, handed_over, start_java, uninterrupted
+from qbcd.spark.jvm_start import SUBMIT, can_hand_over, handed_over, start_java, uninterrupted
 from qbcd.spark.time_limit import UNLIMITED
 
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores:
         # A private session listens on this host only. The number of a cluster's cores is not known here.
         made |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         made["spark.sql.shuffle.partitions"] = str(cores or os.cpu_count() or 2)
+        made |= {"spark.driver.memory": memory} if (memory := driver_memory()) else {}
     made |= user | dict(FIXED)
     jars = [part for part in user.get("spark.jars", "").split(",") if part] + [str(path) for path in drivers]
     if jars:
@@ -126,6 +127,29 @@ def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores:
     for name, ours in zip(_OPTIONS, (driver, "-Duser.timezone=UTC"), strict=True):
         made[name] = f"{ours} {user.get(name, '')}".strip()
     return made
+
+
+def driver_memory() -> str:
+    """Return the memory of a local session's Java: a quarter of this machine's, from 1 to 4 GB.
+
+    It is empty if Spark's own files or variables set one.
+    """
+    homes = (os.environ.get("SPARK_CONF_DIR", ""), str(Path(os.environ.get("SPARK_HOME", "/")) / "conf"))
+    named = "".join(_text(Path(home) / "spark-defaults.conf") for home in homes if home) + os.environ.get(SUBMIT, "")
+    if "SPARK_DRIVER_MEMORY" in os.environ or "spark.driver.memory" in named or "--driver-memory" in named:
+        return ""
+    limits = [_text(Path("/sys/fs/cgroup") / name).strip() for name in ("memory.max", "memory/memory.limit_in_bytes")]
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    available = min([physical, *(int(limit) for limit in limits if limit.isdecimal())])
+    return f"{min(4096, max(1024, available // 4 >> 20))}m"
+
+
+def _text(path: Path) -> str:
+    """Return the text of a file; empty if it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
 
 
 def _collector(user: Mapping[str, str]) -> str:

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from sqlalchemy.engine import URL
 
+from qbcd.connectors.facts import Fetch
 from qbcd.connectors.mysql_family.facts import MYSQL_DRIVER_CLASS, FamilyFacts, Spelling
 from qbcd.connectors.sessions import Sessions
 from qbcd.errors import ConfigError
@@ -220,6 +221,10 @@ class FamilySessions(Sessions):
 
     def engine_options(self, *, read_only: bool) -> dict[str, Any]:
         return {"pool_reset_on_return": None}  # a session ends with its transaction, which is then rolled back
+
+    def fetches(self) -> tuple[Fetch, ...]:
+        """See the base class. The driver of MariaDB reads a stream that the server sends without requests."""
+        return super().fetches() if self.facts.driver.driver_class == MYSQL_DRIVER_CLASS else (Fetch(1),)
 
     def pins(self) -> tuple[str, ...]:
         return (f"SET {', '.join(pinned(self.facts.spelling))}",)

@@ -26,7 +26,7 @@ from qbcd.connectors.error_templates import (
 )
 from qbcd.connectors.facts import quoted
 from qbcd.connectors.postgresql.expressions import DIALECT
-from qbcd.errors import MissingPrivilege, QbcdError, Refused, SourceError, UnsupportedType
+from qbcd.errors import MissingPrivilege, QbcdError, Refused, RowsTooWide, SourceError, UnsupportedType
 
 _JDBC = re.compile(r"PSQLException: (?:ERROR|FATAL|PANIC): ([^\n]*)|PSQLException: ([^\n]*)")
 _DENIED = re.compile(
@@ -74,6 +74,13 @@ def _standby(message: str, stream: str, source: str) -> QbcdError:
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
+def _wide(message: str, stream: str, source: str) -> QbcdError:
+    remedy = "set a lower jdbc.fetchsize of the source, or raise spark.driver.memory"
+    return RowsTooWide(
+        f"source {source}: the rows of one request are too wide: {message}", remedy=remedy, stream=stream
+    )
+
+
 def _ended(message: str, stream: str, source: str) -> QbcdError:
     remedy = (
         "the server restarted, or it ended the session: by an administrator, by a time limit, or as a standby whose "
@@ -115,6 +122,7 @@ _SPECIAL: tuple[tuple[str, Maker], ...] = (
     (r"row-level security policy", _row_security),
     (r"invalid snapshot identifier|could not import the requested snapshot|snapshot \".*\" does not exist", _snapshot),
     (r"conflict with recovery", _standby),
+    (r"exceeded maxResultBuffer limit|Ran out of memory retrieving query results", _wide),
     (r"Invalid character data was found", _text),  # the JDBC driver's, which shows no more
     (r"during recovery", read_only),  # then only writes of ours can fail
 )

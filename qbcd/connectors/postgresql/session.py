@@ -15,6 +15,7 @@ from urllib.parse import quote, urlencode
 
 from sqlalchemy.engine import URL, Connection
 
+from qbcd.connectors.facts import Fetch
 from qbcd.connectors.postgresql import session_pool
 from qbcd.connectors.postgresql.catalog import LOCKABLE
 from qbcd.connectors.sessions import Sessions, SupportsSessionPool, SupportsSnapshots
@@ -26,6 +27,7 @@ DRIVER_CLASS = "org.postgresql.Driver"
 DEFAULT_PORT = 5432
 CONNECT_TIMEOUT = 10  # seconds
 LOCK_TIMEOUT = 30  # maximum seconds of waiting for DDL or another poller
+FETCH_BYTES = 64_000_000  # rows of one request, which a JDBC reader holds in memory
 
 # After a minute the server ends the session of a host that does not answer, and releases its locks.
 KEEPALIVE = {
@@ -191,6 +193,15 @@ def _refuse_unknown(given: Mapping[str, Any], known: frozenset[str], place: str,
             raise ConfigError(f"{place} may not set {name!r}", remedy=hint)
 
 
+def _by_bytes(most_rows: int) -> Fetch:
+    """Return a fetch that begins with one row; then the widest row so far decides how many rows fit into a request.
+
+    If wider rows follow, the driver fails rather than exceed its buffer.
+    """
+    buffer = {"adaptiveFetch": "true", "maxResultBuffer": str(FETCH_BYTES), "adaptiveFetchMaximum": str(most_rows)}
+    return Fetch(1, buffer)
+
+
 def _own_process(connection: Any, names: Iterable[str]) -> tuple[int, dict[str, str]]:
     """Return process id and settings of a session, in one transaction that sets nothing."""
     connection.autocommit = True
@@ -208,6 +219,9 @@ class PostgresSessions(Sessions, SupportsSessionPool):
 
     keep_sessions = staticmethod(session_pool.keep_sessions)
     jdbc_query = staticmethod(jdbc_query)
+
+    def fetches(self) -> tuple[Fetch, ...]:
+        return (_by_bytes(10_000), _by_bytes(200), Fetch(1))
 
     def sqlalchemy_url(self, url: URL) -> URL:
         """Return the URL with qbcd's driver, checked options, TLS and a connect timeout."""

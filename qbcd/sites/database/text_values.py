@@ -82,6 +82,5 @@ def _refusal(poll: DatabasePoll, encoding: str, column: str, key: str) -> Unsupp
     return UnsupportedType(
         f"column {column!r} holds text without a Unicode form{row}; the database's encoding is {encoding}",
         stream=poll.plan.stream,
-        remedy=f"exclude: [{column}], and the next poll continues; or correct the row, qbcd reset "
-        f"{poll.plan.stream} and prepare it again",
+        remedy=f"correct the row, or exclude: [{column}]; the next poll continues",
     )

@@ -100,6 +100,7 @@ def test_text_without_a_unicode_form_is_refused_before_the_commit(
         encoded.sql(f"UPDATE t SET {place_of_text} = NULL WHERE id IN (6, 8)")
         [outcome] = poll(project, "s")
         assert outcome.report and outcome.report.counts == {"c": 7}
+        assert not outcome.report.cost.spark  # without a sink nothing needs it
 
 
 # The remedy of the refusal, and a baseline with events.

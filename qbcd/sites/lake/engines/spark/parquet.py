@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qbcd.sites.event_schema import casts
-from qbcd.sites.lake.replica.schema import Fields, ddl
+from qbcd.sites.lake.replica.schema import IDENTITY, Fields, ddl
+from qbcd.spark.parquet_options import ROW_CHECKS, without_statistics
 from qbcd.spark.paths import to_read, to_write
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ USUAL = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "parquet.page.write-checksum.enabled": "true",
     "parquet.page.row.count.limit": "5000",  # small pages: a read of few ranges reads few pages; files hardly grow
+    **ROW_CHECKS,
     "parquet.block.size": "33554432",  # each task buffers a row group; two of the default size fill a small heap
 }
 TEMPORARY = {**USUAL, "compression": "uncompressed", "parquet.enable.dictionary": "false"}  # fast to write
@@ -32,7 +34,10 @@ READ = {
 
 def write_parquet(frame: DataFrame, fields: Fields, folder: Path, *, temporary: bool) -> None:
     """Evaluate `frame` once, cast it to `fields` and write it into a new folder."""
-    frame.selectExpr(*casts(fields)).write.options(**(TEMPORARY if temporary else USUAL)).parquet(to_write(folder))
+    # Nothing searches by texts and binaries, except by the identity of keys.
+    long = [name for name, kind in fields if kind in ("string", "binary") and name not in IDENTITY]
+    options = {**(TEMPORARY if temporary else USUAL), **without_statistics(long)}
+    frame.selectExpr(*casts(fields)).write.options(**options).parquet(to_write(folder))
 
 
 def read_parquet(spark: SparkSession, fields: Fields, files: Iterable[Path]) -> DataFrame:
