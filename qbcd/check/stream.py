@@ -67,7 +67,10 @@ _SEEN: Mapping[Consistency, str] = {
 def _stream_findings(stream: Stream, sites: Iterable[Site]) -> _Found:
     row = stream.site.context.row()
     with stream.source.read(stream.name) as session:
-        server = stream.source.connector.catalog.server_identity(session.connection)
+        catalog = stream.source.connector.catalog
+        server = catalog.server_identity(session.connection)
+        if isinstance(stream.site.context, DatabaseContext):
+            catalog.check_accepts_writes(session.connection, stream=stream.name)
     yield "source", "ok", f"{stream.source.label}: {server.product}"
     stream.site.context.prove_own()
     _refuse_edited_plan(stream, row, sites)

@@ -94,6 +94,14 @@ class Catalog(Collaborator, ABC):
     def clock_ms(self, conn: Connection) -> int:
         """Return the source's clock in milliseconds since 1970 UTC."""
 
+    def check_accepts_writes(self, conn: Connection, *, stream: str) -> None:
+        """Check that this server is none that only repeats another one.
+
+        Raises:
+            Refused: It is, so that nothing can be written to it.
+        """
+        return None
+
     def check_in_source(self, conn: Connection, table: Table, *, stream: str, own: Sequence[str] = ()) -> None:
         """Check that this server can compare `table` with qbcd's own tables in one transaction.
 

@@ -344,6 +344,9 @@ class PostgresCatalog(Catalog):
 
     def check_in_source(self, conn: Connection, table: Table, *, stream: str, own: Sequence[str] = ()) -> None:
         """Refuse a standby."""
+        self.check_accepts_writes(conn, stream=stream)
+
+    def check_accepts_writes(self, conn: Connection, *, stream: str) -> None:
         if conn.exec_driver_sql("SELECT pg_is_in_recovery()").scalar_one():
             raise Refused(
                 "the source is a standby, which accepts no writes",
