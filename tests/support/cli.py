@@ -16,6 +16,22 @@ import pytest
 import qbcd
 from qbcd.cli import main
 
+# In the order of `qbcd --help`; `advise` is hidden until it is built.
+COMMANDS = (
+    "init",
+    "check",
+    "explain",
+    "prepare",
+    "run",
+    "status",
+    "changes",
+    "verify",
+    "retire",
+    "skip",
+    "reset",
+    "schema",
+    "demo",
+)
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 

@@ -17,7 +17,7 @@ import pytest
 import qbcd.config
 from qbcd.config import TEMPLATE, json_schema
 from qbcd.errors import MissingPrivilege
-from tests.support.cli import Cli, finished, spawn
+from tests.support.cli import COMMANDS, Cli, finished, spawn
 
 CONFIG = """\
 version: 1
@@ -29,21 +29,6 @@ defaults: {sinks: [changes]}
 tables:
   - {source: shop, table: public.orders, strategy: id_rcs}
 """
-COMMANDS = (
-    "init",
-    "check",
-    "explain",
-    "prepare",
-    "run",
-    "status",
-    "changes",
-    "verify",
-    "retire",
-    "skip",
-    "reset",
-    "schema",
-    "demo",
-)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import sql
-from tests.support.cli import Cli
+from tests.support.cli import COMMANDS, Cli
 
 WIDTH = 80
 LONG = "orders_of_customers_of_the_northern_region_by_the_day"
@@ -46,22 +46,6 @@ def lines(cli: Cli, *arguments: str) -> list[str]:
     found = [*ran.out.splitlines(), *ran.err.splitlines()]
     assert found
     return found
-
-
-COMMANDS = (
-    "check",
-    "explain",
-    "prepare",
-    "run",
-    "status",
-    "changes",
-    "verify",
-    "retire",
-    "skip",
-    "reset",
-    "init",
-    "demo",
-)
 
 
 @pytest.mark.usefixtures("spark")
