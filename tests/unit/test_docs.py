@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -200,11 +201,15 @@ def test_database_pages_list_what_users_may_set(connector: type[Connector], name
         assert all(version in drivers for version in driver.safe_from)
 
 
+@cache
+def python_files() -> list[str]:
+    return [str(path.relative_to(ROOT)) for path in ROOT.glob("*/**/*.py") if ".venv" not in path.parts]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_python_files_that_pages_name_exist(page: Path) -> None:
-    files = [str(path.relative_to(ROOT)) for path in ROOT.glob("*/**/*.py") if ".venv" not in path.parts]
     for named in re.findall(r"`((?:\w+/)*\w+\.py)`", page.read_text(encoding="utf-8")):
-        assert any(file == named or file.endswith("/" + named) for file in files), named
+        assert any(file == named or file.endswith("/" + named) for file in python_files()), named
 
 
 @pytest.mark.parametrize("patterns", [USER, DEVELOPER], ids=["user", "developer"])
