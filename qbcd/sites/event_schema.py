@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qbcd.model import Travel
-from qbcd.spark.typed import PLAIN_TYPES
-
-
-def wire_type(travel: Travel) -> str:
-    """Return Spark's type of a value in wire form."""
-    return PLAIN_TYPES.get(travel.kind, "string")
+from qbcd.model.wire import wire_type
 
 
 def event_fields(travels: Sequence[Travel]) -> list[tuple[str, str]]:

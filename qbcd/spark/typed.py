@@ -7,20 +7,9 @@ NULL. Detection has refused such values before, so this is a second check.
 from __future__ import annotations
 
 from qbcd.model import Travel
+from qbcd.model.wire import PLAIN_TYPES
 from qbcd.spark.sql_literals import text, when
 
-PLAIN_TYPES = {
-    "boolean": "boolean",
-    "int16": "smallint",
-    "int32": "int",
-    "int64": "bigint",
-    "uint64": "decimal(20,0)",
-    "float32": "float",
-    "float64": "double",
-    "text": "string",
-    "time": "string",
-    "binary": "binary",
-}
 _PARSED = {"date": "date", "timestamp": "timestamp_ntz", "timestamptz": "timestamp"}
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from qbcd.model import Travel
-from qbcd.sites.event_schema import event_fields, wire_type
+from qbcd.model.wire import Fields, wire_type
+from qbcd.sites.event_schema import event_fields
 
-Fields = Sequence[tuple[str, str]]  # (name, type)
+__all__ = ["IDENTITY", "UNTRAVELLED", "Fields", "batch_fields", "ddl", "row_fields"]
 
 IDENTITY = ("range_id", "key_id")
 UNTRAVELLED = "untravelled"  # column of a stage for typed sinks: positions of values that no such sink can hold
