@@ -22,6 +22,7 @@ from qbcd.errors import ConfigError, Refused, StateMissing
 from qbcd.side_by_side import side_by_side
 from qbcd.sinks import Sink, make_sink
 from qbcd.sites import DatabaseContext, DatabaseSite, Files, LakeContext, LakeSite, Settings, Site, with_variant
+from qbcd.sites.engine_choice import EngineChoice
 from qbcd.spark.drivers import Wanted, driver_in, find_driver, user_cache
 from qbcd.spark.java import Surroundings
 from qbcd.spark.provider import SparkProvider
@@ -175,6 +176,7 @@ class Assembly:
             rows_per_range=config.options.get("rows_per_range"),
             connections=self.config.sources[config.source].connections,
             audit=config.audit,
+            engine=EngineChoice(config.engine, self.config.local_rows, self.config.local_bytes, self._spark.on_cluster),
             accept_deletes=accept_deletes,
             accept_source=accept_source,
         )

@@ -34,6 +34,8 @@ _Strings = TypeVar("_Strings", list[str], tuple[str, ...])
 
 _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION = re.compile(r"([0-9]{1,9})\s*(ms|s|m|h|d)")
+_BYTES = {"KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+_SIZE = re.compile(r"([0-9]{1,9})\s*(KB|MB|GB)", re.IGNORECASE)
 _LONGEST = timedelta(days=36500)
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _IDENTIFIER = r'(?:"(?:[^"]|"")+"|[^\s".]+)'
@@ -117,6 +119,16 @@ def _duration(value: Any) -> timedelta:
     if length > _LONGEST:
         raise wrong("this duration is longer than 100 years", "write a shorter one")
     return length
+
+
+def _size(value: Any) -> int:
+    """Return a size in bytes; a whole number is bytes."""
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    match = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None or not int(match[1]):
+        raise wrong("not a size", "write it as 64MB, 512MB or 2GB; a whole number is bytes")
+    return int(match[1]) * _BYTES[match[2].upper()]
 
 
 def _switch(value: Any) -> Any:
@@ -263,6 +275,10 @@ def distinct(values: _Strings) -> _Strings:
 DURATION_SCHEMA = {"anyOf": [{"type": "string", "pattern": r"^\s*[0-9]{1,9}\s*(ms|s|m|h|d)\s*$"}, {"type": "integer"}]}
 
 Duration = Annotated[timedelta, BeforeValidator(_duration), WithJsonSchema(DURATION_SCHEMA)]
+SIZE_SCHEMA = {
+    "anyOf": [{"type": "string", "pattern": r"^\s*[0-9]{1,9}\s*([KkMmGg][Bb])\s*$"}, {"type": "integer", "minimum": 1}]
+}
+Size = Annotated[int, BeforeValidator(_size), WithJsonSchema(SIZE_SCHEMA)]
 Interval = Annotated[Duration, AfterValidator(_positive)]
 Limit = Annotated[Duration, AfterValidator(_limit)]
 Wait = Annotated[Duration, AfterValidator(_wait)]

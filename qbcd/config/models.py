@@ -28,6 +28,7 @@ from qbcd.config.fields import (
     Names,
     ScalarText,
     Section,
+    Size,
     SomeNames,
     TableName,
     Wait,
@@ -39,11 +40,14 @@ from qbcd.config.fields import (
 )
 from qbcd.config.sink_options import AnySink
 from qbcd.config.strategy_registry import AnyStrategy
-from qbcd.config.streams import Baseline, GuardsConfig, KeyChange, StreamConfig
+from qbcd.config.streams import Baseline, EngineName, GuardsConfig, KeyChange, StreamConfig
 from qbcd.config.urls import BadUrl, has_password_parameter, is_memory_database, parse_url
 from qbcd.errors import ConfigError
 
 DEFAULT_EVERY = timedelta(seconds=30)
+DEFAULT_LOCAL_ROWS = 500_000
+DEFAULT_LOCAL_BYTES = 1 << 30
+DEFAULT_LOCAL_MEMORY = 512 << 20
 DEFAULT_RETAIN = timedelta(days=7)
 
 
@@ -169,6 +173,7 @@ class DefaultsConfig(Section):
     key_change: KeyChange | None = None
     audit: Audit | None = None
     source: Filled | None = None
+    engine: EngineName | None = None
 
 
 class TableConfig(DefaultsConfig):
@@ -208,12 +213,18 @@ class ProjectConfig(Section):
         state: SQLAlchemy URL of the state database as written; :meth:`state_url` gives it with an absolute path.
         state_timeout: Longest wait for the state database: its answer, or the lock of its file.
         workdir: Folder of lake replicas and batches, absolute.
+        local_rows: Most rows to fetch or to deliver in this process, if `engine` is ``auto``.
+        local_bytes: Most bytes of a replica's files that this process reads, if `engine` is ``auto``.
+        local_memory: Most bytes that one stream's work in this process holds in memory; more is spilled.
     """
 
     version: Literal[1]
     state: Annotated[SecretStr, AfterValidator(_state)] = SecretStr("sqlite:///.qbcd/state.db")
     state_timeout: Wait | None = None
     workdir: LocalPath = Field(default=".qbcd", validate_default=True)
+    local_rows: Count = DEFAULT_LOCAL_ROWS
+    local_bytes: Size = DEFAULT_LOCAL_BYTES
+    local_memory: Size = DEFAULT_LOCAL_MEMORY
     spark: SparkConfig = Field(default_factory=SparkConfig)
     sources: dict[str, SourceConfig] = Field(min_length=1)
     sinks: dict[str, AnySink] = Field(default_factory=dict)
@@ -288,6 +299,7 @@ class ProjectConfig(Section):
             guards=self._guards(table),
             key_change=self._inherit(table, "key_change", "off") == "pair",
             audit=interval(table.audit, self.defaults.audit, strategy),
+            engine=self._inherit(table, "engine", "auto"),
             index=index,
             document=self._document,
         )

@@ -12,8 +12,9 @@ from qbcd.config.fields import Fraction, Section, Switch
 
 Baseline = Literal["events", "silent"]
 KeyChange = Literal["pair", "off"]
+EngineName = Literal["auto", "local", "spark"]
 
-_INHERITED = ("every", "sinks", "retain", "strategy", "baseline", "guards", "key_change", "audit", "source")
+_INHERITED = ("every", "sinks", "retain", "strategy", "baseline", "guards", "key_change", "audit", "source", "engine")
 
 
 class GuardsConfig(Section):
@@ -43,6 +44,7 @@ class StreamConfig:
         strategy: The strategy's name; `options` are its options.
         key_change: Mark a delete and an insert of equal content as a pair.
         audit: Interval of full comparisons; None for never, and if polls compare everything.
+        engine: The engine that fetches, compares and delivers rows.
     """
 
     name: str
@@ -64,6 +66,7 @@ class StreamConfig:
     key_change: bool = False
     query: str = ""
     audit: timedelta | None = None
+    engine: EngineName = "auto"
     index: int = field(default=0, repr=False, compare=False)
     document: Document = field(default_factory=lambda: Document("", Path(), {}), repr=False, compare=False)
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from qbcd.model import BatchHeader, Cost, Statement
 from qbcd.model.checkpoint import Checkpoint
 from qbcd.ranges import partition
+from qbcd.sites.engine_choice import EngineChoice
 from qbcd.state import LeaseKeeper, Refusal, StreamRow
 
 LISTED = 1000  # differences that a comparison of replica and source lists at most
@@ -27,6 +28,7 @@ class Settings:
         key_change: Mark deletes and inserts of equal content as a change of key.
         rows_per_range: Rows of a range in the lake wing; None if the table's size decides.
         audit: Interval between full comparisons of replica and source; None for never.
+        engine: The choice of the engine that fetches, compares and delivers rows.
         accept_deletes: Lift the delete guard once.
         accept_source: Continue although the source is another server than the remembered one.
     """
@@ -43,6 +45,7 @@ class Settings:
     rows_per_range: int | None = None
     connections: int = 2
     audit: timedelta | None = None
+    engine: EngineChoice = field(default_factory=EngineChoice)
     accept_deletes: bool = False
     accept_source: bool = False
 

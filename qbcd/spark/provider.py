@@ -117,6 +117,14 @@ class SparkProvider:
         return named or tempfile.gettempdir()
 
     @property
+    def on_cluster(self) -> bool:
+        """True if the session's executors are other processes."""
+        master = self._settings.master
+        if self._passed is not None and is_alive(self._passed):
+            master = self._passed.sparkContext.master or master
+        return master.split("[")[0] != "local"
+
+    @property
     def started(self) -> bool:
         """True if :meth:`get` has returned a session and :meth:`stop` was not called since."""
         return self._session is not None

@@ -16,6 +16,7 @@ from qbcd.state import StreamRow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+from tests.support.engines import spark_engine
 
 ROWS = 60_000
 FIELDS = [("range_id", "bigint"), ("n", "bigint"), ("v", "string")]
@@ -27,7 +28,9 @@ def written(files: Files, spark: SparkSession) -> tuple[FileSet, Path]:
     rows = spark.range(ROWS).selectExpr(
         f"id DIV {ROWS // 4} AS range_id", "id * 7919 AS n", "sha2(string(id), 256) AS v"
     )
-    part = files.write(rows.coalesce(1), FIELDS, "segment", LeasedStream(StreamRow("p", "s", 5, 1, 1, 1, True), None))  # type: ignore[arg-type]
+    engine = spark_engine(spark)
+    leased = LeasedStream(StreamRow("p", "s", 5, 1, 1, 1, True), None)  # type: ignore[arg-type]
+    part = files.write(engine, rows.coalesce(1), FIELDS, "segment", leased)
     (file,) = part.files
     assert file.size > 4 * END
     return part, files.root / part.part_id / file.name
@@ -35,7 +38,7 @@ def written(files: Files, spark: SparkSession) -> tuple[FileSet, Path]:
 
 def read(files: Files, spark: SparkSession, part: FileSet) -> list[Any]:
     """Read two of the four ranges as a poll does."""
-    rows = files.read(spark, FIELDS, part).where("range_id IN (1L, 2L)")
+    rows = files.read(spark_engine(spark), FIELDS, part).where("range_id IN (1L, 2L)")
     return [tuple(row) for row in rows.selectExpr("count(1)", "sum(n)", "sum(hash(range_id, v))").collect()]
 
 
@@ -70,7 +73,7 @@ def test_a_turned_bit_in_the_end_is_seen_before_spark_reads(
     content[-1 - before_the_end] ^= 1
     path.write_bytes(content)
     with pytest.raises(StateConflict, match=f"file {path} is missing or was changed; the replica cannot be trusted"):
-        files.read(spark, FIELDS, part)
+        files.read(spark_engine(spark), FIELDS, part)
 
 
 # A row group may be larger than all direct memory: a thread that cannot allocate it dies, and the task waits for ever.
@@ -84,5 +87,5 @@ def test_reading_takes_no_direct_memory_for_a_row_group(workspace: Path, spark: 
     )
     (direct,) = [pool for pool in pools if pool.getName() == "direct"]
     before = direct.getTotalCapacity()
-    files.read(spark, FIELDS, part).write.format("noop").mode("overwrite").save()
+    files.read(spark_engine(spark), FIELDS, part).write.format("noop").mode("overwrite").save()
     assert direct.getTotalCapacity() - before < path.stat().st_size / 2

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from qbcd import hooks
 from qbcd.model import Cost
@@ -18,7 +17,7 @@ from qbcd.model.checkpoint import Entry
 from qbcd.sites.checkpoint import AUDIT
 from qbcd.sites.lake.commit import PollStep, RangeChanges, WrittenBatch, commit_step, renewed_entries, write_batch
 from qbcd.sites.lake.due_ranges import DueRanges
-from qbcd.sites.lake.engines.spark import diff
+from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.poll import LakePoll, TablePoll, open_snapshot
 from qbcd.sites.lake.range_sizes import with_counts
 from qbcd.sites.lake.replica.files import FileSet
@@ -30,9 +29,6 @@ from qbcd.sites.values import Detection
 from qbcd.state import StoredRange
 from qbcd.watermark import Window
 from qbcd.wording import counted
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 SETTLED = (("shown", "int"), ("settled", "int"))  # the restriction holds for the row; it is before the watermark
 
@@ -47,13 +43,14 @@ def fetch_settled(poll: TablePoll, asked: Sequence[StoredRange], before: Window)
     """Fetch the rows of `asked`; each shows whether it is before the watermark."""
     poll.context.progress(f"fetching all rows of {counted(len(asked), 'range')}")
     strategy, typed = poll.timestamps, poll.settings.typed
-    rows = range_frame(poll, asked, lambda some, part: strategy.settled_images(some, before, typed=typed))
-    return write_stage(poll, rows, _fields(poll))
+    fields = _fields(poll)
+    rows = range_frame(poll, asked, lambda some, part: strategy.settled_images(some, before, typed=typed), fields)
+    return write_stage(poll, rows, fields)
 
 
-def settled_rows(poll: LakePoll, fetched: FileSet) -> DataFrame:
+def settled_rows(poll: LakePoll, fetched: FileSet) -> Rows:
     """Return the rows that `fetch_settled` has read."""
-    return poll.context.files.read(poll.context.spark.get(), _fields(poll), fetched)
+    return poll.context.files.read(poll.engine, _fields(poll), fetched)
 
 
 def _fields(poll: LakePoll) -> Fields:
@@ -74,14 +71,17 @@ def audit(poll: LakePoll, began: float) -> Detection:
         check_key(snapshot.session, poll.strategy, None, of_table.plan)
         context.progress("audit: comparing all rows with the replica")
         settled = poll.timestamps.watermarked.window(None, leased.checkpoint.watermark["at"])
-        fetched = fetch_settled(of_table, known, settled) if settled else None
+        fetched = None
+        if settled:
+            with of_table.on_engine(before) as work:
+                fetched = fetch_settled(work, known, settled)
     hooks.reach("after_fetch")
     base = {**leased.row.checkpoint, Entry.AUDITED: began}
     if fetched is None:
         commit_step(poll, None, base)
         return Detection(None, Cost(before, 0, 0, len(known), 0, time.monotonic() - started))
-    with context.spark.for_rows(2 * before):
-        step = AuditStep(of_table, known, fetched)
+    with of_table.on_engine(before, 2 * before) as work:
+        step = AuditStep(work, known, fetched)
         header = step.run(lambda found: {**base, **renewed_entries(of_table, found)})
     cost = Cost(before, before, fetched.size, len(known), 0, time.monotonic() - started)
     return Detection(header, cost, tuple(leased.notes))
@@ -93,20 +93,20 @@ class AuditStep(PollStep):
     def __init__(self, poll: TablePoll, known: Sequence[StoredRange], fetched: FileSet) -> None:
         super().__init__(poll, fetched)
         self.known, self.stage_files = known, fetched
-        self.stage: DataFrame
-        self.old: DataFrame
+        self.stage: Rows
+        self.old: Rows
 
     def write(self) -> WrittenBatch:
         poll, about = self.poll, 2 * sum(r.rows for r in self.known)
-        self.stage = diff.gathered(settled_rows(poll, self.stage_files), about)
+        self.stage = poll.engine.gathered(settled_rows(poll, self.stage_files), about)
         check_values(poll, self.stage)
         self.old = replica_rows(poll, self.known)
-        found = diff.settled_differences(self.old, self.stage, poll.plan, stable_values(poll))
-        changes = diff.with_reason(found, AUDIT)
+        found = poll.engine.settled_differences(self.old, self.stage, poll.plan, stable_values(poll))
+        changes = poll.engine.with_reason(found, AUDIT)
         return write_batch(poll, changes, about)
 
     def ranges(self, found: WrittenBatch) -> RangeChanges:
         # a range's checksum covers the keys that the replica has in it after the batch
         poll, column = self.poll, self.poll.strategy.summed
-        sums = diff.sums(diff.settled_keys(self.old, self.stage, column), column)
+        sums = poll.engine.sums(poll.engine.settled_keys(self.old, self.stage, column), column)
         return RangeChanges(with_counts(poll.context.stream, self.known, sums))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from qbcd import hooks
 from qbcd.model import BatchHeader, Cost
 from qbcd.sites.checkpoint import new_epoch
 from qbcd.sites.lake.commit import WrittenBatch, new_batch
 from qbcd.sites.lake.due_ranges import DueRanges
-from qbcd.sites.lake.engines.spark import diff
+from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.notes import RecentNote
 from qbcd.sites.lake.poll import LakePoll, TablePoll, checkpoint_entries
 from qbcd.sites.lake.range_sizes import build_ranges, estimated, with_counts
@@ -25,15 +25,18 @@ from qbcd.sites.refusals import check_key
 from qbcd.sites.values import Detection
 from qbcd.state import StoredRange
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
 
 def take_baseline(poll: LakePoll) -> Detection:
     """Read all rows and commit them as the replica.
 
     With `baseline_events` they are the first batch too.
     """
+    with ExitStack() as work:
+        return _baseline(poll, work)
+
+
+def _baseline(poll: LakePoll, work: ExitStack) -> Detection:
+    """Take the baseline; the engine works until `work` ends."""
     started, context, leased, strategy = time.monotonic(), poll.context, poll.leased, poll.strategy
     epoch = new_epoch(leased.row)
     watermark = first_watermark(context, strategy)  # before the rows (docs/design/protocol.md#rule-6)
@@ -44,15 +47,16 @@ def take_baseline(poll: LakePoll) -> Detection:
         check_key(snapshot.session, strategy)
         of_table = poll.at(snapshot, DueRanges.every(()))
         bare = build_ranges(of_table, leased.row.next_range_id, estimated(poll.plan))
+        of_table = work.enter_context(of_table.on_engine(sum(r.rows for r in bare)))
         fetched = fetch_rows(of_table, bare)
-    stage = staged_rows(poll, fetched)
-    check_values(poll, stage)
-    read = with_counts(context.stream, bare, diff.sums(stage, strategy.summed))
+    stage = staged_rows(of_table, fetched)
+    check_values(of_table, stage)
+    read = with_counts(context.stream, bare, of_table.engine.sums(stage, strategy.summed))
     counted = [replace(r, last_visited=now) for r in read]
     rows = sum(r.rows for r in counted)
     header = _first_batch(of_table, stage, counted, epoch) if poll.settings.baseline_events and rows else None
     hooks.reach("after_stage")
-    segment = segment_for(poll, fetched, stage)
+    segment = segment_for(of_table, fetched, stage)
     checkpoint = {
         **checkpoint_entries(poll, snapshot, rows),
         **RecentNote().as_entry(snapshot.system_mark),
@@ -70,11 +74,11 @@ def take_baseline(poll: LakePoll) -> Detection:
     return Detection(header, Cost(rows, rows, fetched.size, len(bare), len(bare), time.monotonic() - started))
 
 
-def _first_batch(poll: TablePoll, stage: DataFrame, counted: Sequence[StoredRange], epoch: int) -> BatchHeader | None:
+def _first_batch(poll: TablePoll, stage: Rows, counted: Sequence[StoredRange], epoch: int) -> BatchHeader | None:
     """Write the rows as a batch."""
     plan, leased = poll.plan, poll.leased
     sizes = {("r", r.range_id): r.rows for r in counted}
-    rows = diff.baseline(stage, len(plan.captured))
-    batch = diff.numbered_by_group(rows, sizes, leased.row.last_batch_seq + 1)
-    part = poll.context.files.write(batch, batch_fields(travels_of(plan)), "batch", leased)
-    return new_batch(poll, WrittenBatch(part, {"r": sum(sizes.values())}), epoch=epoch, ts_ms=poll.snapshot.ts_ms)
+    changes, total = poll.engine.baseline(stage, len(plan.captured)), sum(sizes.values())
+    with poll.engine.numbered(changes, leased.row.last_batch_seq + 1, total, sizes) as batch:
+        part = poll.context.files.write(poll.engine, batch, batch_fields(travels_of(plan)), "batch", leased)
+    return new_batch(poll, WrittenBatch(part, {"r": total}), epoch=epoch, ts_ms=poll.snapshot.ts_ms)

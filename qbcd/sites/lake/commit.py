@@ -9,26 +9,21 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qbcd import hooks
 from qbcd.errors import GuardTripped, TornRead, UnsupportedType
-from qbcd.model import BatchHeader, StreamPlan
+from qbcd.model import BatchHeader
 from qbcd.sites.checkpoint import new_header
 from qbcd.sites.guards import check_pass, confirm, counted_now
-from qbcd.sites.lake.engines.spark import diff
-from qbcd.sites.lake.engines.spark.observed import EventCounts
+from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.notes import LeafNote
 from qbcd.sites.lake.poll import LakePoll, TablePoll, checkpoint_entries
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.replica import NewSegment, travels_of
 from qbcd.sites.lake.replica.schema import batch_fields
 from qbcd.sites.refusals import untravelled_error
-from qbcd.spark.typed import misfit
 from qbcd.state import StoredRange
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True)
@@ -117,9 +112,7 @@ def renewed_entries(poll: TablePoll, found: WrittenBatch) -> dict[str, Any]:
     return checkpoint_entries(poll, poll.snapshot, poll.leased.checkpoint.rows + found.net)
 
 
-def write_batch(
-    poll: TablePoll, changes: DataFrame, rows: int, check: Callable[[], None] | None = None
-) -> WrittenBatch:
+def write_batch(poll: TablePoll, changes: Rows, rows: int, check: Callable[[], None] | None = None) -> WrittenBatch:
     """Write the changes among about `rows` rows as a batch, and check the guards.
 
     Args:
@@ -152,52 +145,30 @@ def write_batch(
     return found
 
 
-def write_with_growth(
-    poll: TablePoll, changes: DataFrame, rows: int
-) -> tuple[WrittenBatch, dict[int, tuple[int, int]]]:
+def write_with_growth(poll: TablePoll, changes: Rows, rows: int) -> tuple[WrittenBatch, dict[int, tuple[int, int]]]:
     """Write `changes` as `write_batch` does.
 
     Also return by range the growth in rows and checksum.
     """
-    changes = changes.persist()
-    try:
-        found = write_batch(poll, changes, rows)
-        return found, diff.growth(changes) if found.counts else {}
-    finally:
-        changes.unpersist()
+    with poll.engine.kept(changes) as kept:
+        found = write_batch(poll, kept, rows)
+        return found, poll.engine.growth(kept) if found.counts else {}
 
 
-def _written(poll: TablePoll, changes: DataFrame, rows: int) -> WrittenBatch:
+def _written(poll: TablePoll, changes: Rows, rows: int) -> WrittenBatch:
     """Number the changes, pair key changes if the user wants that, write and count them."""
     row, plan, settings, files = poll.leased.row, poll.plan, poll.settings, poll.context.files
-    seq, fields = row.last_batch_seq + 1, batch_fields(travels_of(plan))
-    unfit = _unfit(plan) if settings.typed else {}
-
-    def write(batch: DataFrame) -> WrittenBatch:
+    engine, seq = poll.engine, row.last_batch_seq + 1
+    counts = engine.event_counts({i: c.travel for i, c in enumerate(plan.captured)} if settings.typed else {})
+    with engine.numbered(changes, seq, rows) as batch:
         if settings.key_change:
-            batch = diff.paired(batch, keys=len(plan.key), width=len(plan.captured), epoch=row.epoch, seq=seq)
-        counts = EventCounts(unfit)
-        part = files.write(counts.observe(batch), fields, "batch", poll.leased, source=poll.context.source)
-        if counts.unfit():
-            files.discard(part)
-            raise untravelled_error(plan, settings, counts.unfit())
-        return WrittenBatch(part, counts.read())
-
-    if rows <= diff.ONE_TASK_ROWS:
-        return write(diff.numbered(changes, seq, few=rows <= diff.FEW_ROWS))
-    changes = changes.persist()
-    try:
-        sizes = diff.groups(changes)
-        numbered = diff.numbered_by_group(changes, sizes, seq) if sizes else diff.numbered(changes, seq)
-        return write(numbered)
-    finally:
-        changes.unpersist()
-
-
-def _unfit(plan: StreamPlan) -> dict[int, str]:
-    """Return by column the condition that no typed sink can hold an old value."""
-    found = {i: misfit(c.travel, f"b_{i}") for i, c in enumerate(plan.captured)}
-    return {i: condition for i, condition in found.items() if condition}
+            batch = engine.paired(batch, keys=len(plan.key), width=len(plan.captured), epoch=row.epoch, seq=seq)
+        fields = batch_fields(travels_of(plan))
+        part = files.write(engine, counts.observe(batch), fields, "batch", poll.leased, source=poll.context.source)
+    if counts.unfit():
+        files.discard(part)
+        raise untravelled_error(plan, settings, counts.unfit())
+    return WrittenBatch(part, counts.read())
 
 
 def new_batch(poll: LakePoll, found: WrittenBatch, *, epoch: int, ts_ms: int) -> BatchHeader | None:

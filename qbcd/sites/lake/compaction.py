@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from qbcd import hooks
 from qbcd.model import BatchHeader
 from qbcd.ranges import partition
-from qbcd.sites.lake.engines.spark import diff
 from qbcd.sites.lake.notes import LeafNote
 from qbcd.sites.lake.poll import LakePoll
 from qbcd.sites.lake.replica.files import FileSet
@@ -104,8 +103,8 @@ def compact(poll: LakePoll) -> bool:
     groups = _groups(partitioning, known, chosen, settings.range_size(rows), small)
     after = merge_ranges(groups, row.next_range_id)
     ids = {r.range_id: one.range_id for one, group in zip(after, groups, strict=True) for r in group if r != one}
-    with context.spark.for_rows(sum(r.rows for r in rewritten) + grown):
-        part = _write(poll, rewritten, ids)
+    with poll.on_engine(sum(r.rows for r in rewritten) + grown) as work:
+        part = _write(work, rewritten, ids)
     hooks.reach("before_commit")
     with context.writing() as conn:
         stay = {r.range_id for r in known} - chosen
@@ -140,9 +139,9 @@ def _last_batches(poll: LakePoll, pending: Sequence[BatchHeader]) -> dict[int, i
     """Return by range the last batch with changes of the range."""
     if not pending:
         return {}
-    with poll.context.spark.for_rows(sum(h.size for h in pending)):
+    with poll.on_engine(sum(h.size for h in pending)) as work:
         parts = [FileSet.of_location(h.location) for h in pending]
-        return diff.last_batches(poll.context.replica.batch_rows(poll.plan, *parts))
+        return work.engine.last_batches(work.context.replica.batch_rows(work.engine, work.plan, *parts))
 
 
 def _groups(
@@ -161,5 +160,5 @@ def _groups(
 
 def _write(poll: LakePoll, rewritten: Sequence[StoredRange], ids: Mapping[int, int]) -> FileSet:
     """Write the rows of ranges after all batches; `ids` replaces range ids."""
-    rows = diff.renumbered(replica_rows(poll, rewritten), ids)
-    return poll.context.files.write(rows, stored_fields(poll), "segment", poll.leased)
+    rows = poll.engine.renumbered(replica_rows(poll, rewritten), ids)
+    return poll.context.files.write(poll.engine, rows, stored_fields(poll), "segment", poll.leased)

@@ -11,6 +11,9 @@ from qbcd.catalog.source import Source
 from qbcd.errors import StateConflict
 from qbcd.model import StreamPlan
 from qbcd.sites.context import StreamContext
+from qbcd.sites.engine_choice import EngineChoice
+from qbcd.sites.lake.engines.base import Engine
+from qbcd.sites.lake.engines.spark.engine import SparkEngine
 from qbcd.sites.lake.replica.files import Files, FileSet
 from qbcd.sites.lake.replica.replica import Replica
 from qbcd.spark.provider import SparkProvider
@@ -35,7 +38,7 @@ class LakeContext(StreamContext):
     def __init__(self, stream: str, source: Source, project: ProjectState, spark: SparkProvider, files: Files) -> None:
         super().__init__(stream, source, project, project.store, spark)
         self.files, self.folder = files, files.root
-        self.replica = Replica(stream, self.store, files, spark)
+        self.replica = Replica(stream, self.store, files)
         self.swept = False  # True if this process has swept since files were last released
 
     @contextmanager
@@ -49,6 +52,11 @@ class LakeContext(StreamContext):
         """A read-only transaction on the state database."""
         with self.project.read() as conn:
             yield conn
+
+    @contextmanager
+    def engine_for(self, choice: EngineChoice, rows: int) -> Iterator[Engine]:
+        """The engine for about that many rows to fetch or to rewrite."""
+        yield SparkEngine(self.spark)
 
     def strategy(self, plan: StreamPlan) -> IdRcs:
         """Return the strategy of `plan`."""

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from qbcd import hooks
 from qbcd.model import Cost
 from qbcd.model.checkpoint import Entry
 from qbcd.sites.lake.commit import PollStep, RangeChanges, WrittenBatch, commit_step, renewed_entries, write_batch
 from qbcd.sites.lake.due_ranges import DueRanges
-from qbcd.sites.lake.engines.spark import diff
+from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.fetch import paths
 from qbcd.sites.lake.fetch_plan import FetchPlan
 from qbcd.sites.lake.poll import LakePoll, TablePoll, open_snapshot
@@ -29,9 +28,6 @@ from qbcd.sites.values import Detection
 from qbcd.state import StoredRange
 from qbcd.wording import counted
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
 FIELDS = [("range_id", "bigint"), ("key_id", "binary"), ("key_digest", "bigint")]
 
 
@@ -40,20 +36,22 @@ def sweep(poll: LakePoll, began: float) -> Detection:
 
     The interval to the next sweep starts at `began`, in seconds of the store's clock.
     """
-    started, context, leased = time.monotonic(), poll.context, poll.leased
+    started, leased = time.monotonic(), poll.leased
     known = poll.known_ranges()
     with open_snapshot(poll) as snapshot:
         of_table = poll.at(snapshot, DueRanges.every(known))
         plan = split_outgrown(of_table, paths.detect(of_table))
-        with context.spark.for_rows(plan.rows):
-            fetched = fetch_keys(of_table, plan.asked) if plan.asked else None
+        fetched = None
+        if plan.asked:
+            with of_table.on_engine(plan.fetched, plan.rows) as work:
+                fetched = fetch_keys(work, plan.asked)
     hooks.reach("after_fetch")
     before = {**leased.row.checkpoint, Entry.SWEPT: began}
     if fetched is None:
         commit_step(poll, None, before)
         return Detection(None, Cost(plan.scanned, 0, 0, len(known), 0, time.monotonic() - started))
-    with context.spark.for_rows(plan.rows):
-        step = SweepStep(of_table, plan, fetched)
+    with of_table.on_engine(plan.fetched, plan.rows) as work:
+        step = SweepStep(work, plan, fetched)
         header = step.run(lambda found: {**before, **renewed_entries(of_table, found)})
     rows, spent = sum(r.rows for r in plan.dirty), time.monotonic() - started
     cost = Cost(plan.scanned, rows, fetched.size, len(known), len(plan.dirty), spent)
@@ -63,12 +61,12 @@ def sweep(poll: LakePoll, began: float) -> Detection:
 def fetch_keys(poll: TablePoll, asked: Sequence[StoredRange]) -> FileSet:
     """Fetch the keys of `asked`, regardless of the restriction."""
     poll.context.progress(f"fetching the keys of {counted(len(asked), 'range')}")
-    return write_stage(poll, range_frame(poll, asked, poll.timestamps.keys), FIELDS)
+    return write_stage(poll, range_frame(poll, asked, poll.timestamps.keys, FIELDS), FIELDS)
 
 
-def keys_of(poll: LakePoll, fetched: FileSet) -> DataFrame:
+def keys_of(poll: LakePoll, fetched: FileSet) -> Rows:
     """Return the keys that `fetch_keys` has read."""
-    return poll.context.files.read(poll.context.spark.get(), FIELDS, fetched)
+    return poll.context.files.read(poll.engine, FIELDS, fetched)
 
 
 class SweepStep(PollStep):
@@ -77,18 +75,18 @@ class SweepStep(PollStep):
     def __init__(self, poll: TablePoll, plan: FetchPlan, fetched: FileSet) -> None:
         super().__init__(poll, fetched)
         self.plan, self.stage_files = plan, fetched
-        self.keys: DataFrame
-        self.old: DataFrame
+        self.keys: Rows
+        self.old: Rows
 
     def write(self) -> WrittenBatch:
         poll, plan = self.poll, self.plan
-        self.keys = diff.gathered(keys_of(poll, self.stage_files), plan.rows)
+        self.keys = poll.engine.gathered(keys_of(poll, self.stage_files), plan.rows)
         self.old = replica_rows(poll, plan.old)
-        return write_batch(poll, diff.deleted(self.old, self.keys), plan.rows)
+        return write_batch(poll, poll.engine.deleted(self.old, self.keys), plan.rows)
 
     def ranges(self, found: WrittenBatch) -> RangeChanges:
         poll, plan = self.poll, self.plan
-        sums = diff.sums(diff.of_keys(self.keys, self.old), poll.strategy.summed)
+        sums = poll.engine.sums(poll.engine.of_keys(self.keys, self.old), poll.strategy.summed)
         read = {r.range_id: r for r in with_counts(poll.context.stream, plan.asked, sums)}
         segment = self._split(read) if plan.children else None
         return RangeChanges([read[r.range_id] for r in plan.unsplit], segment)
@@ -96,7 +94,7 @@ class SweepStep(PollStep):
     def _split(self, read: dict[int, StoredRange]) -> NewSegment:
         """Write the replica's rows of split ranges under the new range ids of the fetched keys."""
         poll, children = self.poll, [r.range_id for r in self.plan.children]
-        rows = diff.with_ranges_of(self.old, self.keys, children)
-        segment = poll.context.files.write(rows, stored_fields(poll), "segment", poll.leased)
+        rows = poll.engine.with_ranges_of(self.old, self.keys, children)
+        segment = poll.context.files.write(poll.engine, rows, stored_fields(poll), "segment", poll.leased)
         split = [read[i] for i in children]
         return NewSegment(segment, sum(r.rows for r in split), split, self.plan.parents)

@@ -6,7 +6,6 @@ from qbcd import hooks
 from qbcd.ranges import partition
 from qbcd.sites.guards import check_pass, counted_now
 from qbcd.sites.lake.checksums import checksums
-from qbcd.sites.lake.engines.spark import diff
 from qbcd.sites.lake.fetch import leaf_checksums
 from qbcd.sites.lake.fetch.base import PlanPath
 from qbcd.sites.lake.fetch_plan import FetchPlan
@@ -59,12 +58,13 @@ def ranges_of_other_digests(poll: TablePoll) -> list[StoredRange]:
     context, known = poll.context, poll.due.known
     context.progress(f"comparing the digests of about {counted(sum(r.rows for r in known), 'row')}")
     fields = row_fields([])
-    read = write_stage(poll, range_frame(poll, known, poll.strategy.row_digests), fields)
-    try:
-        found = context.files.read(context.spark.get(), fields, read)
-        ids = diff.differing_ranges(replica_rows(poll, known), found)
-    finally:
-        context.files.discard(read)
+    with poll.on_engine(sum(r.rows for r in known)) as work:
+        read = write_stage(work, range_frame(work, known, poll.strategy.row_digests, fields), fields)
+        try:
+            found = context.files.read(work.engine, fields, read)
+            ids = work.engine.differing_ranges(replica_rows(work, known), found)
+        finally:
+            context.files.discard(read)
     return [r for r in known if r.range_id in ids or (ids and poll.strategy.partitioning.paged)]
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypeVar
 
 from qbcd.errors import SourceChanged
 from qbcd.model.checkpoint import Entry
@@ -13,18 +13,44 @@ from qbcd.sites import source_changes
 from qbcd.sites.checkpoint import checkpoint_of
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.due_ranges import DueRanges
+from qbcd.sites.lake.engines.base import Engine
 from qbcd.sites.lake.snapshot import Snapshot, snapshot_of
 from qbcd.sites.poll import Poll
 from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs, LakeTs
 
+OnePoll = TypeVar("OnePoll", bound="LakePoll")
+
 
 @dataclass(frozen=True)
 class LakePoll(Poll):
-    """A poll of a stream whose replica is Parquet."""
+    """A poll of a stream whose replica is Parquet.
+
+    Attributes:
+        chosen: The engine within a block of :meth:`on_engine`.
+    """
 
     context: LakeContext
     strategy: IdRcs
+    chosen: Engine | None = field(default=None, kw_only=True)
+
+    @property
+    def engine(self) -> Engine:
+        """The engine of this block."""
+        assert self.chosen is not None, "on_engine chooses it"
+        return self.chosen
+
+    @contextmanager
+    def on_engine(self: OnePoll, fetched: int, compared: int | None = None) -> Iterator[OnePoll]:
+        """The poll with the engine for a part of its work.
+
+        Args:
+            fetched: Approximate number of rows that come from the source or are rewritten; it decides.
+            compared: Approximate number of rows that pass through a comparison; the same if not given.
+        """
+        rows = fetched if compared is None else compared
+        with self.context.engine_for(self.settings.engine, fetched) as engine, engine.for_rows(rows):
+            yield replace(self, chosen=engine)
 
     @property
     def timestamps(self) -> LakeTs:
@@ -39,7 +65,7 @@ class LakePoll(Poll):
 
     def at(self, snapshot: Snapshot, due: DueRanges) -> TablePoll:
         """Return the poll of this snapshot and of these ranges."""
-        shared = {field.name: getattr(self, field.name) for field in fields(LakePoll)}
+        shared = {one.name: getattr(self, one.name) for one in fields(LakePoll)}
         return TablePoll(**shared, snapshot=snapshot, due=due)
 
 

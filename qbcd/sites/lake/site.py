@@ -17,10 +17,11 @@ from qbcd.model.checkpoint import Entry
 from qbcd.sites import checkpoint as checkpoints
 from qbcd.sites import eligibility
 from qbcd.sites.base import Site
+from qbcd.sites.event_schema import event_fields
 from qbcd.sites.lake import compaction, explain, verify
 from qbcd.sites.lake.baseline import take_baseline
 from qbcd.sites.lake.context import LakeContext
-from qbcd.sites.lake.engines.spark import diff
+from qbcd.sites.lake.engines.spark.engine import SparkEngine
 from qbcd.sites.lake.poll import LakePoll
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.schema import batch_fields
@@ -88,9 +89,9 @@ class LakeSite(Site):
             yield Detection(None, Cost(), (change.describe(),))
 
     def staged(self, header: BatchHeader) -> DataFrame:
-        fields = batch_fields([travel for _, travel in header.columns])
-        rows = self.context.files.read(self.context.spark.get(), fields, FileSet.of_location(header.location))
-        return diff.events_of(rows)
+        engine, travels = SparkEngine(self.context.spark), [travel for _, travel in header.columns]
+        rows: DataFrame = self.context.files.read(engine, batch_fields(travels), FileSet.of_location(header.location))
+        return rows.select(*(name for name, _ in event_fields(travels)))
 
     def collect(self, plan: StreamPlan, leased: LeasedStream, settings: Settings) -> None:
         compaction.collect(self._poll(plan, settings, leased))

@@ -18,7 +18,6 @@ from qbcd.sites.guards import ACCEPTED_SOURCE, check_guards
 from qbcd.sites.lake import compaction
 from qbcd.sites.lake.commit import RangeChanges, WrittenBatch, commit_step, renewed_entries
 from qbcd.sites.lake.due_ranges import all_ranges, due_ranges
-from qbcd.sites.lake.engines.spark import diff
 from qbcd.sites.lake.fetch import leaf_checksums, paths, two_phase
 from qbcd.sites.lake.fetch.base import FetchedStep
 from qbcd.sites.lake.fetch_plan import FetchPlan, total_of
@@ -54,7 +53,7 @@ def poll_table(poll: LakePoll, entries: Mapping[str, Any] | None = None, *, audi
                 spent = time.monotonic() - started
                 return Detection(None, Cost(plan.scanned, 0, 0, len(of_table.due.due), 0, spent))
             of_table, plan = _planned(of_table, paths.narrow(of_table, plan))
-            jobs.enter_context(poll.context.spark.for_rows(plan.passed))
+            of_table = jobs.enter_context(of_table.on_engine(plan.fetched, plan.passed))
             step = paths.fetch(of_table, plan)
         header = step.run(lambda found: _checkpoint(of_table, plan, step, found) | dict(entries or {}))
     spent = time.monotonic() - started
@@ -145,9 +144,14 @@ def _events_by_range(poll: TablePoll, found: WrittenBatch) -> Mapping[int, int]:
     """Count the batch's events by range, for the heat of ranges in a pass; empty without a pass."""
     events: Counter[int] = Counter()
     if poll.due.state is not None and found.counts:
-        for (_, range_id), number in diff.groups(poll.context.replica.batch_rows(poll.plan, found.part)).items():
+        for (_, range_id), number in _groups(poll, found).items():
             events[range_id] += number
     return events
+
+
+def _groups(poll: TablePoll, found: WrittenBatch) -> Mapping[tuple[str, int], int]:
+    rows = poll.context.replica.batch_rows(poll.engine, poll.plan, found.part)
+    return poll.engine.groups(rows)
 
 
 def _cost(poll: TablePoll, plan: FetchPlan, step: FetchedStep, seconds: float) -> Cost:

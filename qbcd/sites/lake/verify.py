@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
 
 from qbcd.errors import SourceChanged
 from qbcd.sites.checkpoint import next_search
 from qbcd.sites.lake import audit, delete_sweep
 from qbcd.sites.lake.dirty_ranges import ranges_of_other_digests
 from qbcd.sites.lake.due_ranges import DueRanges
-from qbcd.sites.lake.engines.spark import diff
+from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.poll import LakePoll, TablePoll, open_snapshot
 from qbcd.sites.lake.stage import fetch_rows, replica_rows, staged_rows
 from qbcd.sites.refusals import check_key
 from qbcd.sites.values import LISTED, Difference, Differences, UnseenDeletes
 from qbcd.state import LeaseLost, StoredRange
 from qbcd.strategies import LakeTs
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 def verify(poll: LakePoll) -> Differences:
@@ -65,25 +61,26 @@ def _compared(poll: LakePoll) -> Differences:
                 stream=stream,
                 remedy=f"qbcd run {stream} --once compares every row by its values; verify it then",
             )
-        of_table = poll.at(snapshot, DueRanges.every(known))
         check_key(snapshot.session, poll.strategy)
-        stages.enter_context(poll.context.spark.for_rows(2 * sum(r.rows for r in known)))
+        rows = sum(r.rows for r in known)
+        poll = stages.enter_context(poll.on_engine(rows, 2 * rows))
+        of_table = poll.at(snapshot, DueRanges.every(known))
         if isinstance(poll.strategy, LakeTs):
             return _before_the_watermark(of_table, known, stages)
         dirty = known if poll.strategy.keeps == "rows" else ranges_of_other_digests(of_table)
         found = _differences(of_table, dirty, stages) if dirty else None
         if found is not None and snapshot.name is None:
-            ids = diff.range_ids(found)
+            ids = poll.engine.range_ids(found)
             dirty = [r for r in dirty if r.range_id in ids]
-            found = diff.of_keys(_differences(of_table, dirty, stages), found) if dirty else None
+            found = poll.engine.of_keys(_differences(of_table, dirty, stages), found) if dirty else None
         if found is None:
             return Differences()
         if poll.strategy.deletes:
-            return Differences(_listed(found, len(plan.captured if plan.counted else plan.key)))
-        return _apart(poll, diff.without_deletes(found), found.where("op = 'd'"))
+            return Differences(_listed(poll, found, len(plan.captured if plan.counted else plan.key)))
+        return _apart(poll, poll.engine.without_deletes(found), poll.engine.deletes(found))
 
 
-def _differences(poll: TablePoll, asked: Sequence[StoredRange], stages: ExitStack) -> DataFrame:
+def _differences(poll: TablePoll, asked: Sequence[StoredRange], stages: ExitStack) -> Rows:
     """Return the changes between the replica's rows of `asked` and those of the source.
 
     `stages` removes the files.
@@ -91,8 +88,8 @@ def _differences(poll: TablePoll, asked: Sequence[StoredRange], stages: ExitStac
     fetched = fetch_rows(poll, asked)
     stages.callback(poll.context.files.discard, fetched)
     old = replica_rows(poll, asked)
-    new = diff.gathered(staged_rows(poll, fetched), 2 * sum(r.rows for r in asked))
-    return diff.differences(old, new, poll.plan, by="either", both=audit.stable_values(poll))
+    new = poll.engine.gathered(staged_rows(poll, fetched), 2 * sum(r.rows for r in asked))
+    return poll.engine.differences(old, new, poll.plan, by="either", both=audit.stable_values(poll))
 
 
 def _before_the_watermark(poll: TablePoll, known: Sequence[StoredRange], stages: ExitStack) -> Differences:
@@ -105,27 +102,23 @@ def _before_the_watermark(poll: TablePoll, known: Sequence[StoredRange], stages:
         return Differences()
     fetched = audit.fetch_settled(poll, known, before)
     stages.callback(poll.context.files.discard, fetched)
-    stage = diff.gathered(audit.settled_rows(poll, fetched), 2 * sum(r.rows for r in known))
-    found = diff.settled_differences(replica_rows(poll, known), stage, poll.plan, audit.stable_values(poll))
-    missing = found.where("op = 'd'")
+    stage = poll.engine.gathered(audit.settled_rows(poll, fetched), 2 * sum(r.rows for r in known))
+    found = poll.engine.settled_differences(replica_rows(poll, known), stage, poll.plan, audit.stable_values(poll))
+    missing = poll.engine.deletes(found)
     if poll.plan.where:  # rows that left the restriction without a new timestamp: no sweep finds them
         keys = delete_sweep.fetch_keys(poll, known)
         stages.callback(poll.context.files.discard, keys)
-        missing = diff.without_keys(missing, delete_sweep.keys_of(poll, keys))
-    return _apart(poll, diff.without_keys(found, missing), missing)
+        missing = poll.engine.without_keys(missing, delete_sweep.keys_of(poll, keys))
+    return _apart(poll, poll.engine.without_keys(found, missing), missing)
 
 
-def _apart(poll: LakePoll, changes: DataFrame, deleted: DataFrame) -> Differences:
+def _apart(poll: LakePoll, changes: Rows, deleted: Rows) -> Differences:
     """Return `changes`, and separately the keys of `deleted`, which polls have not looked for."""
     key = len(poll.plan.key)
-    keys = [text for _, text in _texts(deleted, key)]
-    return Differences(_listed(changes, key), UnseenDeletes.of(keys, next_search(poll) if keys else None))
+    keys = [text for _, text in poll.engine.listed(deleted, key, LISTED + 1)]
+    return Differences(_listed(poll, changes, key), UnseenDeletes.of(keys, next_search(poll) if keys else None))
 
 
-def _listed(changes: DataFrame, key: int) -> list[Difference]:
+def _listed(poll: LakePoll, changes: Rows, key: int) -> list[Difference]:
     """Return the first of `changes`, by their first `key` columns."""
-    return [Difference(op, keys) for op, keys in _texts(changes, key)]
-
-
-def _texts(changes: DataFrame, key: int) -> list[tuple[str, str]]:
-    return diff.listed(changes, key, LISTED + 1)
+    return [Difference(op, keys) for op, keys in poll.engine.listed(changes, key, LISTED + 1)]

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from qbcd import hooks
 from qbcd.catalog.capture_change import change_of
@@ -28,7 +28,7 @@ from qbcd.sites.lake.commit import PollStep, RangeChanges, WrittenBatch, commit_
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.delete_sweep import sweep
 from qbcd.sites.lake.due_ranges import DueRanges
-from qbcd.sites.lake.engines.spark import diff
+from qbcd.sites.lake.engines.base import Rows, grown
 from qbcd.sites.lake.poll import LakePoll, TablePoll, open_snapshot
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.replica import travels_of
@@ -39,9 +39,6 @@ from qbcd.sites.values import Detection
 from qbcd.sites.watermark import next_watermark, watermark_of_poll
 from qbcd.strategies import IdRcs, LakeTs
 from qbcd.watermark import Window
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 SHOWN = (("shown", "int"),)
 ROW_BYTES = 20  # of a fetched row, at least
@@ -106,7 +103,7 @@ def _window(poll: LakePoll, ahead: dict[str, Any], since: str | None) -> Detecti
 
     Without rows in it, only the watermark advances, without Spark.
     """
-    started, context, leased = time.monotonic(), poll.context, poll.leased
+    started, leased = time.monotonic(), poll.leased
     known, before = poll.known_ranges(), leased.checkpoint.watermark
     with open_snapshot(poll) as snapshot:
         of_window = replace(poll, plan=poll.plan.on(snapshot.table)).at(snapshot, DueRanges.every(known))
@@ -114,15 +111,18 @@ def _window(poll: LakePoll, ahead: dict[str, Any], since: str | None) -> Detecti
         watermarked = poll.timestamps.watermarked
         window = watermarked.window(since, ahead["at"])
         rows = bool(window and snapshot.session.rows(watermarked.any_row(window)))
-        fetched = _fetch(of_window, window) if window and rows else None
+        fetched = None
+        if window and rows:
+            with of_window.on_engine(0) as work:  # the number of rows is not known before they are read
+                fetched = _fetch(work, window)
     hooks.reach("after_fetch")
     if fetched is None:
         if ahead != before or source_changes.has_other_parts(leased.row.checkpoint, poll.plan):
             entries = {Entry.MADE: poll.plan.made(), Entry.WATERMARK: ahead}
             commit_step(poll, None, {**leased.row.checkpoint, **entries})
         return Detection(None, Cost(seconds=time.monotonic() - started))
-    with context.spark.for_rows(fetched.size // ROW_BYTES):
-        header, read = _compare(of_window, fetched, {Entry.WATERMARK: ahead})
+    with of_window.on_engine(fetched.size // ROW_BYTES) as work:
+        header, read = _compare(work, fetched, {Entry.WATERMARK: ahead})
     cost = Cost(read, read, fetched.size, seconds=time.monotonic() - started)
     return Detection(header, cost, tuple(leased.notes))
 
@@ -130,7 +130,8 @@ def _window(poll: LakePoll, ahead: dict[str, Any], since: str | None) -> Detecti
 def _fetch(poll: TablePoll, window: Window) -> FileSet:
     poll.context.progress("fetching the rows of the window")
     query = poll.timestamps.window_images(poll.due.known, window, typed=poll.settings.typed)
-    return write_stage(poll, frame(poll, [query]), _fields(poll))
+    fields = _fields(poll)
+    return write_stage(poll, frame(poll, [query], fields), fields)
 
 
 def _fields(poll: LakePoll) -> Fields:
@@ -145,9 +146,9 @@ def _compare(poll: TablePoll, fetched: FileSet, entries: Mapping[str, Any]) -> t
     """
     before = poll.leased.row.checkpoint
     try:
-        stage = poll.context.files.read(poll.context.spark.get(), _fields(poll), fetched)
+        stage = poll.context.files.read(poll.engine, _fields(poll), fetched)
         check_values(poll, stage)
-        touched = diff.sums(stage, "key_digest")
+        touched = poll.engine.sums(stage, "key_digest")
         if not touched:  # the rows have left the window since the query for any row
             commit_step(poll, None, {**before, Entry.MADE: poll.plan.made(), **entries})
             return None, 0
@@ -166,7 +167,7 @@ class WindowStep(PollStep):
         touched: Row count and checksum of their keys by range.
     """
 
-    def __init__(self, poll: TablePoll, stage: DataFrame, touched: Mapping[int, tuple[int, int | None]]) -> None:
+    def __init__(self, poll: TablePoll, stage: Rows, touched: Mapping[int, tuple[int, int | None]]) -> None:
         super().__init__(poll)
         self.stage = stage
         self.read = sum(n for n, _ in touched.values())
@@ -175,9 +176,9 @@ class WindowStep(PollStep):
 
     def write(self) -> WrittenBatch:
         old = replica_rows(self.poll, self.touched)
-        changes = diff.window_differences(old, self.stage, self.poll.plan, self.read)
+        changes = self.poll.engine.window_differences(old, self.stage, self.poll.plan, self.read)
         found, self.growth = write_with_growth(self.poll, changes, self.read)
         return found
 
     def ranges(self, found: WrittenBatch) -> RangeChanges:
-        return RangeChanges(diff.grown(self.touched, self.growth))
+        return RangeChanges(grown(self.touched, self.growth))

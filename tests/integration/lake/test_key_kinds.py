@@ -22,6 +22,7 @@ from qbcd.planning import plan_of
 from qbcd.sinks import SinkBatch
 from qbcd.sites import LakeSite
 from qbcd.sites.lake import compaction
+from qbcd.sites.lake.engines.spark.engine import SparkEngine
 from tests.conftest import GivenServer
 from tests.support import batch_layers
 from tests.support.key_kinds import CASES, IN_ICU, Keyed
@@ -54,8 +55,9 @@ class Reader:
             self.pin = site.context.store.add_pin(conn, "s", 600.0)
         with site.context.reading() as conn:
             known = site.context.store.ranges(conn, "s")
+            engine = SparkEngine(site.context.spark)
             self._rows = site.context.replica.rows(
-                conn, self.plan, site.context.strategy(self.plan).stored_columns, known
+                conn, engine, self.plan, site.context.strategy(self.plan).stored_columns, known
             )
         self._batch = SinkBatch(site.context.batches()[0], lambda: site.staged(site.context.batches()[0]))
         assert self._batch.events.columns, "its files are known from here on"

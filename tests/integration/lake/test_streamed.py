@@ -44,9 +44,9 @@ def _written(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     kinds: list[str] = []
     write = Files.write
 
-    def watched(self: Files, frame: Any, fields: Any, kind: str, *args: Any, **how: Any) -> Any:
+    def watched(self: Files, engine: Any, rows: Any, fields: Any, kind: str, *args: Any, **how: Any) -> Any:
         kinds.append(kind)
-        return write(self, frame, fields, kind, *args, **how)
+        return write(self, engine, rows, fields, kind, *args, **how)
 
     monkeypatch.setattr(Files, "write", watched)
     return kinds

@@ -12,14 +12,10 @@ from qbcd.errors import TornRead
 from qbcd.model import StreamPlan
 from qbcd.ranges import row_selection
 from qbcd.sites.lake.commit import RangeChanges, WrittenBatch, write_batch
-from qbcd.sites.lake.engines.spark import diff, frames
-from qbcd.sites.lake.engines.spark.observed import RowChecksum
 from qbcd.sites.lake.fetch.base import FetchedStep, RowsPath
 from qbcd.sites.lake.fetch.two_phase import FINGERPRINT_BYTES
 from qbcd.sites.lake.fetch_plan import FetchPlan, check_delta, check_torn
 from qbcd.sites.lake.poll import TablePoll
-from qbcd.sites.lake.replica.replica import travels_of
-from qbcd.sites.lake.replica.schema import row_fields
 from qbcd.sites.lake.stage import images_frame, replica_rows
 from qbcd.sites.refusals import untravelled_error
 from qbcd.wording import counted
@@ -85,7 +81,7 @@ class StreamedStep(FetchedStep):
 def is_small(poll: TablePoll, plan: FetchPlan) -> bool:
     """Return True if rows can be compared while they come: few, and not needed as a file."""
     unstored = plan.in_leaves and not plan.children
-    few = plan.rows <= diff.FEW_ROWS and plan.rows * _row_bytes(poll.strategy.plan) <= FEW_BYTES
+    few = plan.rows <= poll.engine.few_rows and plan.rows * _row_bytes(poll.strategy.plan) <= FEW_BYTES
     return unstored and few and poll.strategy.plan.on(poll.snapshot.table).key_is_proven
 
 
@@ -101,10 +97,9 @@ def compare(poll: TablePoll, plan: FetchPlan) -> WrittenBatch:
     context.progress(
         f"comparing about {counted(plan.fetched, 'row')} of {counted(len(plan.asked), 'range')} with the replica"
     )
-    came, known = RowChecksum(), RowChecksum()
-    fields = row_fields(travels_of(poll.plan), typed=settings.typed)
-    new = frames.cast_to(images_frame(poll, row_selection.of_source(plan.asked)), fields)
-    rows = frames.for_one_join(came.observe(new))
+    came, known = poll.engine.row_checksum(), poll.engine.row_checksum()
+    new = images_frame(poll, row_selection.of_source(plan.asked))
+    rows = poll.engine.for_one_join(came.observe(new))
     old = replica_rows(poll, plan.old)
     old = known.observe(old) if plan.is_traced else old
 
@@ -117,7 +112,7 @@ def compare(poll: TablePoll, plan: FetchPlan) -> WrittenBatch:
             raise untravelled_error(poll.plan, settings, positions)
         hooks.reach("after_fetch")
 
-    changes = diff.differences(old, rows, poll.plan, by="digest")
+    changes = poll.engine.differences(old, rows, poll.plan, by="digest")
     return write_batch(poll, changes, plan.rows, check=check)
 
 

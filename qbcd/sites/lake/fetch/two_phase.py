@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from qbcd import hooks
 from qbcd.errors import TornRead
@@ -20,8 +20,7 @@ from qbcd.model import StreamPlan
 from qbcd.model.checkpoint import Entry
 from qbcd.ranges import partition
 from qbcd.sites.lake.commit import RangeChanges, WrittenBatch, write_with_growth
-from qbcd.sites.lake.engines.spark import diff, frames, layers
-from qbcd.sites.lake.engines.spark.observed import RowChecksum, total
+from qbcd.sites.lake.engines.base import RowChecksum, Rows, grown, total
 from qbcd.sites.lake.fetch.base import FetchedStep, RowsPath, is_enabled
 from qbcd.sites.lake.fetch_plan import FetchPlan, check_torn
 from qbcd.sites.lake.poll import LakePoll, TablePoll
@@ -31,9 +30,6 @@ from qbcd.sites.lake.replica.schema import Fields, row_fields
 from qbcd.sites.lake.stage import check_values, frame, range_frame, replica_rows, stored_fields, write_stage
 from qbcd.state import StoredRange
 from qbcd.wording import counted
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 NAME = "two_phase"
 FINGERPRINT_BYTES = 24  # of digest and overhead, about; the key comes twice in addition, once as text
@@ -89,15 +85,15 @@ class ChangedRowsStep(FetchedStep):
     def write(self) -> WrittenBatch:
         hooks.reach("after_fetch")
         poll, about = self.poll, self.changed.about
-        with poll.context.spark.for_rows(about):
+        with poll.engine.for_rows(about):
             stage, old = load_pairs(poll, self.changed)
             check_values(poll, stage)
-            changes = diff.differences(old, stage, poll.plan, by="digest")
+            changes = poll.engine.differences(old, stage, poll.plan, by="digest")
             found, self.growth = write_with_growth(poll, changes, about)
         return found
 
     def ranges(self, found: WrittenBatch) -> RangeChanges:
-        return RangeChanges(self.poll.due.visited(diff.grown(self.plan.old, self.growth)))
+        return RangeChanges(self.poll.due.visited(grown(self.plan.old, self.growth)))
 
 
 def is_possible(poll: TablePoll, plan: FetchPlan) -> bool:
@@ -208,11 +204,11 @@ def _differing(poll: TablePoll, plan: FetchPlan) -> list[FileSet]:
             for at_once in _batches(shares, connections):
                 pairs = []
                 for some in at_once:
-                    totals.append(RowChecksum())
+                    totals.append(poll.engine.row_checksum())
                     old = replica_rows(poll, [before[r.range_id] for r in some], alone=True)
-                    new = frames.in_one_task(totals[-1].observe(fingerprints(some)))
-                    pairs.append(diff.changed_fingerprints(old, new))
-                parts.append(write_stage(poll, frames.union(pairs), _old_fields(poll), PASSING))
+                    new = poll.engine.in_one_task(totals[-1].observe(fingerprints(some)))
+                    pairs.append(poll.engine.changed_fingerprints(old, new))
+                parts.append(write_stage(poll, poll.engine.union(pairs), _old_fields(poll), PASSING))
             check_torn(context.stream, plan, *total(totals))
         except BaseException:
             context.files.discard(*parts)
@@ -225,27 +221,27 @@ def _batches(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
 
 
 @contextmanager
-def _fingerprints(poll: TablePoll, plan: FetchPlan) -> Iterator[Callable[[Sequence[StoredRange]], DataFrame]]:
+def _fingerprints(poll: TablePoll, plan: FetchPlan) -> Iterator[Callable[[Sequence[StoredRange]], Rows]]:
     """Yield a function that returns keys and digests of some ranges, for one task and one use.
 
     Key ranges are read when needed. Hash buckets are spread over the table: one scan writes all of them to files.
     """
-    files, spark, query = poll.context.files, poll.context.spark.get(), poll.strategy.row_fingerprints
-    if not poll.strategy.partitioning.hashed:
-        yield lambda some: range_frame(poll, some, query, 1)
-        return
+    files, query = poll.context.files, poll.strategy.row_fingerprints
     fields = [*FINGERPRINT_FIELDS, *_texts(poll)]
-    found = write_stage(poll, range_frame(poll, plan.asked, query), fields, PASSING)
+    if not poll.strategy.partitioning.hashed:
+        yield lambda some: range_frame(poll, some, query, fields, 1)
+        return
+    found = write_stage(poll, range_frame(poll, plan.asked, query, fields), fields, PASSING)
     try:
-        yield lambda some: layers.in_ranges(files.read(spark, fields, found), [r.range_id for r in some])
+        yield lambda some: poll.engine.in_ranges(files.read(poll.engine, fields, found), [r.range_id for r in some])
     finally:
         files.discard(found)
 
 
 def _keys(poll: LakePoll, old: Sequence[FileSet]) -> list[tuple[str, ...]]:
     """Return the source's texts of the keys that exist there; at most one more than a poll looks up."""
-    changed = poll.context.files.read(poll.context.spark.get(), _old_fields(poll), *old)
-    return diff.changed_keys(changed, _text_names(poll), MOST_KEYS + 1)
+    changed = poll.context.files.read(poll.engine, _old_fields(poll), *old)
+    return poll.engine.changed_keys(changed, _text_names(poll), MOST_KEYS + 1)
 
 
 def _rows(poll: TablePoll, keys: list[tuple[str, ...]]) -> FileSet:
@@ -257,12 +253,12 @@ def _rows(poll: TablePoll, keys: list[tuple[str, ...]]) -> FileSet:
     context, fields = poll.context, _row_fields(poll)
     context.progress(f"fetching {counted(len(keys), 'row')} that changed")
     if not keys:
-        nothing = frames.no_rows(context.spark.get(), fields)
-        return context.files.write(nothing, fields, PASSING, poll.leased)
+        nothing = poll.engine.no_rows(fields)
+        return context.files.write(poll.engine, nothing, fields, PASSING, poll.leased)
     asked = _batches(keys, KEYS_PER_STATEMENT)
     statements = [poll.strategy.images_of(part, typed=poll.settings.typed) for part in asked]
-    totals = RowChecksum()
-    read = totals.observe(frame(poll, statements, at_once=min(poll.settings.connections, len(asked))))
+    totals = poll.engine.row_checksum()
+    read = totals.observe(frame(poll, statements, fields, at_once=min(poll.settings.connections, len(asked))))
     part = write_stage(poll, read, fields, PASSING)
     came, _ = totals.read()
     if came != len(keys):
@@ -275,9 +271,9 @@ def _rows(poll: TablePoll, keys: list[tuple[str, ...]]) -> FileSet:
     return part
 
 
-def load_pairs(poll: LakePoll, changed: ChangedRows) -> tuple[DataFrame, DataFrame]:
+def load_pairs(poll: LakePoll, changed: ChangedRows) -> tuple[Rows, Rows]:
     """Return (stage, old rows) of the changed rows, in the form of whole ranges."""
-    files, spark = poll.context.files, poll.context.spark.get()
-    both = files.read(spark, _old_fields(poll), *changed.old)
-    rows = files.read(spark, _row_fields(poll), changed.rows)
-    return diff.changed_pairs(both, rows, _text_names(poll), changed.about)
+    files = poll.context.files
+    both = files.read(poll.engine, _old_fields(poll), *changed.old)
+    rows = files.read(poll.engine, _row_fields(poll), changed.rows)
+    return poll.engine.changed_pairs(both, rows, _text_names(poll), changed.about)

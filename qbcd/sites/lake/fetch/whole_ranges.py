@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from qbcd import hooks
 from qbcd.catalog.capture_change import plan_before
 from qbcd.errors import TornRead
 from qbcd.sites.checkpoint import AUDIT
 from qbcd.sites.lake.commit import RangeChanges, WrittenBatch, write_batch
-from qbcd.sites.lake.engines.spark import diff
-from qbcd.sites.lake.engines.spark.observed import RowChecksum
+from qbcd.sites.lake.engines.base import By, Rows
 from qbcd.sites.lake.fetch.base import FetchedStep, RowsPath
 from qbcd.sites.lake.fetch_plan import FetchPlan, check_torn
 from qbcd.sites.lake.poll import TablePoll
@@ -21,9 +18,6 @@ from qbcd.sites.lake.snapshot import Snapshot
 from qbcd.sites.lake.stage import check_values, fetch_rows, segment_for, staged_rows
 from qbcd.state import StoredRange
 from qbcd.wording import counted
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 
 class WholeRanges(RowsPath):
@@ -36,7 +30,7 @@ class WholeRanges(RowsPath):
         return True
 
     def fetch(self, poll: TablePoll, plan: FetchPlan) -> FetchedStep | None:
-        checksum = RowChecksum()
+        checksum = poll.engine.row_checksum()
         kind = PASSING if plan.in_leaves and not plan.children else "fetch"
         fetched = fetch_rows(poll, plan.asked, checksum, kind)
         if poll.snapshot.proves_checksums:
@@ -54,18 +48,18 @@ class WholeRangesStep(FetchedStep):
     def __init__(self, poll: TablePoll, plan: FetchPlan, fetched: FileSet) -> None:
         super().__init__(poll, fetched)
         self.plan, self.stage_files, self.size = plan, fetched, fetched.size
-        self.stage: DataFrame
+        self.stage: Rows
         self.read: dict[int, StoredRange] = {}
 
     def write(self) -> WrittenBatch:
         hooks.reach("after_fetch")
         poll, plan = self.poll, self.plan
         poll.context.progress(f"comparing {counted(len(plan.asked), 'range')} with the replica")
-        self.stage = diff.gathered(staged_rows(poll, self.stage_files), plan.rows)
+        self.stage = poll.engine.gathered(staged_rows(poll, self.stage_files), plan.rows)
         check_values(poll, self.stage)
         self.read = _counted(poll, plan, self.stage)
         changes = _differences(poll, plan, self.stage)
-        changes = changes if poll.strategy.deletes else diff.without_deletes(changes)
+        changes = changes if poll.strategy.deletes else poll.engine.without_deletes(changes)
         return write_batch(poll, changes, plan.rows)
 
     def ranges(self, found: WrittenBatch) -> RangeChanges:
@@ -80,7 +74,7 @@ class WholeRangesStep(FetchedStep):
         return RangeChanges(poll.due.visited(kept, (*plan.parents, *in_segment)), segment)
 
 
-def _differences(poll: TablePoll, plan: FetchPlan, stage: DataFrame) -> DataFrame:
+def _differences(poll: TablePoll, plan: FetchPlan, stage: Rows) -> Rows:
     """Return the changes between the replica's rows, perhaps of other columns, and the stage.
 
     See docs/design/protocol.md#rule-16. A row differs if its old digest differs. If columns are no longer captured, it
@@ -90,30 +84,30 @@ def _differences(poll: TablePoll, plan: FetchPlan, stage: DataFrame) -> DataFram
     before = plan_before(poll.leased.row.checkpoint, poll.plan) if snapshot.change.columns else poll.plan
     kept = [c for c in before.captured if strategy.keeps == "rows" or c in before.key]
     with poll.context.reading() as conn:
-        old = poll.context.replica.rows(conn, before, kept, plan.old)
+        old = poll.context.replica.rows(conn, poll.engine, before, kept, plan.old)
     if not snapshot.change.columns:
-        found = diff.differences(old, stage, poll.plan, by=_by(snapshot))
+        found = poll.engine.differences(old, stage, poll.plan, by=_by(snapshot))
     else:
         names = {b.name for b in before.captured}
         both = [i for i, c in enumerate(poll.plan.captured) if c.name in names]
         if strategy.keeps == "rows":
-            old = diff.aligned(old, before, poll.plan, stage)
+            old = poll.engine.aligned(old, before, poll.plan, stage)
         dropped = bool(snapshot.change.dropped and strategy.keeps == "rows")
         by_value = snapshot.by_value or poll.plan.counted or dropped
-        found = diff.differences(old, stage, poll.plan, by="values" if by_value else "digest", both=both)
-    return diff.with_reason(found, AUDIT) if snapshot.by_value or snapshot.audits else found
+        found = poll.engine.differences(old, stage, poll.plan, by="values" if by_value else "digest", both=both)
+    return poll.engine.with_reason(found, AUDIT) if snapshot.by_value or snapshot.audits else found
 
 
-def _by(snapshot: Snapshot) -> diff.By:
+def _by(snapshot: Snapshot) -> By:
     if snapshot.audits and not snapshot.digests_changed:
         return "either"
     return "values" if snapshot.by_value else "digest"
 
 
-def _counted(poll: TablePoll, plan: FetchPlan, stage: DataFrame) -> dict[int, StoredRange]:
+def _counted(poll: TablePoll, plan: FetchPlan, stage: Rows) -> dict[int, StoredRange]:
     """Return the ranges with counts and checksums of the read rows, or the source's if one state."""
     if poll.snapshot.proves_checksums and not plan.is_split:
         return {r.range_id: r for r in (*plan.unsplit, *plan.merged)}
-    counted = with_counts(poll.context.stream, plan.asked, diff.sums(stage, poll.strategy.summed))
+    counted = with_counts(poll.context.stream, plan.asked, poll.engine.sums(stage, poll.strategy.summed))
     # if only dirty leaves of a range were read, its checksum is the source's
     return {r.range_id: one if one.only else r for one, r in zip(plan.asked, counted, strict=True)}

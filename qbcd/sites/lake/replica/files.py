@@ -2,9 +2,10 @@
 
 Names contain fencing token and attempt. A part becomes visible only by the commit that names its files. Until then, and
 after a crash, `sweep` may remove it. Reads use the files that the commit named: a missing or changed file is an error,
-never fewer or other rows (docs/design/protocol.md#rule-15). Hashing whole files at each read would cost more than most
-reads. So the commit names the hash of each file's end, which has Parquet's footer and page indexes, and Spark verifies
-the checksum of each page that it reads.
+never fewer or other rows (docs/design/protocol.md#rule-15). The commit names the hash of each file's end, which has
+Parquet's footer and page indexes, and a checksum of the whole file. Hashing large files at each read would cost more
+than most reads: Spark verifies the checksum of each page that it reads, if the file has them. The local engine knows no
+such checksums, so before it reads a file the checksum of the whole is verified.
 """
 
 from __future__ import annotations
@@ -13,46 +14,67 @@ import hashlib
 import os
 import shutil
 import uuid
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from qbcd.catalog.source import Source
 from qbcd.durable import sync
 from qbcd.errors import StateConflict
-from qbcd.sites.lake.engines.spark.parquet import read_parquet, write_parquet
+from qbcd.sites.lake.engines.base import Engine, Rows
 from qbcd.sites.lake.replica.schema import Fields
 from qbcd.sites.values import LeasedStream
-from qbcd.spark.jdbc import explained
 from qbcd.state import Segment
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
 PASSING = "passing"  # the kind of temporary parts, which this process reads once
+LOCAL_PREFIX = "local"  # of the names of files that the local engine writes
+BLOCK = 1 << 20  # bytes that are read at a time to compute a checksum
 END = 1 << 18  # hashed bytes of a file's end: its footer and, unless they are many, its page indexes
 
 
 class PartFile(NamedTuple):
-    """A file of a part: name, size, and SHA-256 of its last :data:`END` bytes, if computed."""
+    """A file of a part.
+
+    Attributes:
+        name: Its name in the part's folder.
+        size: Its size in bytes.
+        end: SHA-256 of its last :data:`END` bytes, if computed.
+        whole: CRC-32 of the file, if computed; files of older versions have none, but checksums of pages.
+    """
 
     name: str
     size: int
     end: str = ""
+    whole: str = ""
 
     @classmethod
     def of(cls, path: Path) -> PartFile:
         """Return the file as it is now."""
         size = path.stat().st_size
-        return cls(path.name, size, _hash_of_end(path, size))
+        return cls(path.name, size, _hash_of_end(path, size), _crc_of(path))
 
-    def is_intact_in(self, folder: Path) -> bool:
-        """Return True if `folder` has the file with the size and hash of the commit."""
+    def as_entry(self) -> dict[str, Any]:
+        """Return the JSON-ready form for a segment of the manifest."""
+        entry = {"path": self.name, "size": self.size, "end": self.end}
+        return {**entry, "whole": self.whole} if self.whole else entry
+
+    def is_intact_in(self, folder: Path, *, whole: bool = False) -> bool:
+        """Return True if `folder` has the file with the size and hash of the commit.
+
+        Args:
+            folder: The part's folder.
+            whole: Its reader does not verify the checksums of pages. Files of the local engine have none.
+        """
         path = folder / self.name
         if not path.is_file() or path.stat().st_size != self.size:
             return False
-        return not self.end or _hash_of_end(path, self.size) == self.end
+        if self.end and _hash_of_end(path, self.size) != self.end:
+            return False
+        if self.whole:
+            return not (whole or self.name.startswith(LOCAL_PREFIX)) or _crc_of(path) == self.whole
+        return not whole or not self.end or _has_intact_pages(path)
 
 
 @dataclass(frozen=True)
@@ -73,11 +95,14 @@ class FileSet:
 
     def as_location(self) -> dict[str, Any]:
         """Return the JSON-ready form for a batch's header."""
-        return {"part": self.part_id, "files": [list(f) for f in self.files]}
+        return {"part": self.part_id, "files": [list(f if f.whole else f[:3]) for f in self.files]}
 
     def as_files(self) -> tuple[dict[str, Any], ...]:
         """Return the JSON-ready form for a segment of the manifest."""
-        return tuple({"path": f.name, "size": f.size, "end": f.end} for f in self.files)
+        return tuple(
+            {"path": f.name, "size": f.size, "end": f.end, **({"whole": f.whole} if f.whole else {})}
+            for f in self.files
+        )
 
     @classmethod
     def of_location(cls, location: Mapping[str, Any]) -> FileSet:
@@ -87,7 +112,7 @@ class FileSet:
     @classmethod
     def of_segment(cls, segment: Segment) -> FileSet:
         """Return the part of a segment of the manifest."""
-        files = (PartFile(f["path"], int(f["size"]), f.get("end", "")) for f in segment.files)
+        files = (PartFile(f["path"], int(f["size"]), f.get("end", ""), f.get("whole", "")) for f in segment.files)
         return cls(segment.segment_id, tuple(files))
 
 
@@ -129,14 +154,15 @@ class Files:
             )
 
     def write(
-        self, frame: DataFrame, fields: Fields, kind: str, leased: LeasedStream, source: Source | None = None
+        self, engine: Engine, rows: Rows, fields: Fields, kind: str, leased: LeasedStream, source: Source | None = None
     ) -> FileSet:
-        """Evaluate `frame` once into a new part that no commit names yet.
+        """Evaluate `rows` once into a new part that no commit names yet.
 
         It is durable unless it is temporary.
 
         Args:
-            frame: The rows; cast to `fields`.
+            engine: The engine of the rows.
+            rows: The rows; cast to `fields`.
             fields: Name and type of each column.
             kind: ``fetch``, ``batch``, ``segment`` or :data:`PASSING`.
             leased: The lease; its fencing token is part of the name.
@@ -147,13 +173,13 @@ class Files:
         folder = self.root / part_id
 
         def evaluate() -> None:
-            write_parquet(frame, fields, folder, temporary=kind == PASSING)
+            engine.write(rows, fields, folder, temporary=kind == PASSING)
 
         try:
             if source is None:
                 evaluate()
             else:
-                explained(evaluate, lambda e: source.explain(e, self.stream))
+                engine.explained(evaluate, lambda e: source.explain(e, self.stream))
         except Exception:
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -169,24 +195,28 @@ class Files:
             sync(path)
         return FileSet(part_id, tuple(PartFile.of(path) for path in paths))
 
-    def read(self, spark: SparkSession, fields: Fields, *parts: FileSet) -> DataFrame:
+    def read(self, engine: Engine, fields: Fields, *parts: FileSet) -> Rows:
         """Return the rows of one or several parts.
 
         Raises:
-            StateConflict: A file is missing, or has another size or end than the commit recorded. A change within a
-                file is an error of Spark when it reads the changed page.
+            StateConflict: A file is missing, or was changed. For an engine that verifies pages, a change within a file
+                is an error when it reads the changed page.
         """
-        self.prove_parts(*parts)
-        return read_parquet(spark, fields, (self.root / part.part_id / f.name for part in parts for f in part.files))
+        self.prove_parts(*parts, whole=not engine.verifies_pages)
+        return engine.read(fields, [self.root / part.part_id / f.name for part in parts for f in part.files])
 
-    def prove_parts(self, *parts: FileSet) -> None:
+    def prove_parts(self, *parts: FileSet, whole: bool = False) -> None:
         """Prove that all files of the parts have the size and hash of the commit.
 
+        Args:
+            parts: The parts.
+            whole: Prove each file as a whole, because its reader does not verify pages.
+
         Raises:
-            StateConflict: A file is missing, or has another size or end.
+            StateConflict: A file is missing, or was changed.
         """
         for folder, file in ((self.root / part.part_id, file) for part in parts for file in part.files):
-            if not file.is_intact_in(folder):
+            if not file.is_intact_in(folder, whole=whole):
                 raise StateConflict(
                     f"file {folder / file.name} is missing or was changed; the replica cannot be trusted",
                     stream=self.stream,
@@ -238,3 +268,25 @@ def _hash_of_end(path: Path, size: int) -> str:
     with path.open("rb") as file:
         file.seek(max(0, size - END))
         return hashlib.sha256(file.read(END)).hexdigest()
+
+
+def _crc_of(path: Path) -> str:
+    checksum = 0
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            checksum = zlib.crc32(block, checksum)
+    return f"{checksum:08x}"
+
+
+def _has_intact_pages(path: Path) -> bool:
+    """Return True if all pages of a Parquet file match their checksums."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(path, page_checksum_verification=True) as file:
+            for _ in file.iter_batches():
+                pass
+    except (OSError, pa.ArrowException):
+        return False
+    return True

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlalchemy.engine import Connection
 
 from qbcd.model import BatchHeader, Column, StreamPlan, Travel
 from qbcd.ranges.leaves import are_some
-from qbcd.sites.lake.engines.spark import diff, layers
+from qbcd.sites.lake.engines.base import Engine, Rows
 from qbcd.sites.lake.replica.files import Files, FileSet
 from qbcd.sites.lake.replica.schema import batch_fields, row_fields
-from qbcd.spark.provider import SparkProvider
 from qbcd.state import Segment, StoredRange, StreamRow, StreamStore
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 FEW_RANGES = 100  # up to this number, Parquet pages without rows of these ranges are skipped (`qbcd.spark.provider`)
 
@@ -56,35 +52,34 @@ class Replica:
         stream: The stream's name.
         store: Tables of manifest and batches.
         files: The stream's folder.
-        spark: The session to read with.
     """
 
-    def __init__(self, stream: str, store: StreamStore, files: Files, spark: SparkProvider) -> None:
+    def __init__(self, stream: str, store: StreamStore, files: Files) -> None:
         self.stream = stream
         self.store = store
         self.files = files
-        self.spark = spark
 
-    def part_rows(self, columns: Sequence[Column], part: FileSet, **fields: Any) -> DataFrame:
+    def part_rows(self, engine: Engine, columns: Sequence[Column], part: FileSet, **fields: Any) -> Rows:
         """Return the rows of a stage or segment with the values of `columns`.
 
         `fields` are those of `row_fields`.
         """
-        return self.files.read(self.spark.get(), row_fields([c.travel for c in columns], **fields), part)
+        return self.files.read(engine, row_fields([c.travel for c in columns], **fields), part)
 
-    def batch_rows(self, plan: StreamPlan, *parts: FileSet) -> DataFrame:
+    def batch_rows(self, engine: Engine, plan: StreamPlan, *parts: FileSet) -> Rows:
         """Return the rows of batches."""
-        return self.files.read(self.spark.get(), batch_fields(travels_of(plan)), *parts)
+        return self.files.read(engine, batch_fields(travels_of(plan)), *parts)
 
     def rows(
         self,
         conn: Connection,
+        engine: Engine,
         plan: StreamPlan,
         kept: Sequence[Column],
         asked: Sequence[StoredRange],
         *,
         alone: bool = False,
-    ) -> DataFrame:
+    ) -> Rows:
         """Return the replica's rows in `asked` ranges (at least one) with the values of `kept`.
 
         One task gets them all if they are few, or `alone`.
@@ -99,31 +94,32 @@ class Replica:
             on_top = [h for h in later if h.seq > level]
             some = {i: s for i, s in used.items() if s.folded_through == level}
             own = [r for r in asked if r.segment in some]
-            frames.append(self._merged(plan, kept, list(some.values()), on_top, own, alone=alone))
-        few = alone or sum(r.asked[0] for r in asked) <= diff.FEW_ROWS
-        return layers.together(frames, alone=few)
+            frames.append(self._merged(engine, plan, kept, (list(some.values()), on_top), own, alone=alone))
+        few = alone or sum(r.asked[0] for r in asked) <= engine.few_rows
+        return engine.together(frames, alone=few)
 
     def _merged(
         self,
+        engine: Engine,
         plan: StreamPlan,
         kept: Sequence[Column],
-        segments: Sequence[Segment],
-        on_top: Sequence[BatchHeader],
+        stored: tuple[Sequence[Segment], Sequence[BatchHeader]],
         own: Sequence[StoredRange],
         *,
         alone: bool,
-    ) -> DataFrame:
-        deltas = self.batch_rows(plan, *(FileSet.of_location(h.location) for h in on_top)) if on_top else None
+    ) -> Rows:
+        segments, on_top = stored
+        deltas = self.batch_rows(engine, plan, *(FileSet.of_location(h.location) for h in on_top)) if on_top else None
         changed = sum(h.size for h in on_top)
         # leaves include their ranges
         by_leaves = len(segments) == 1 and are_some(own) and len(own) > FEW_RANGES
         bases = []
         for segment in segments:  # a segment may have old rows of ranges that are in another segment now
             here = [r.range_id for r in own if r.segment == segment.segment_id]
-            rows = self.part_rows(kept, FileSet.of_segment(segment))
-            bases.append(rows if by_leaves else layers.in_ranges(rows, here))
-        base = layers.together(bases)
-        return layers.merged(base, deltas, own, changed=changed, one=len(on_top) == 1, alone=alone)
+            rows = self.part_rows(engine, kept, FileSet.of_segment(segment))
+            bases.append(rows if by_leaves else engine.in_ranges(rows, here))
+        base = engine.together(bases)
+        return engine.merged(base, deltas, own, changed=changed, one=len(on_top) == 1, alone=alone)
 
     def replace_all(self, conn: Connection, row: StreamRow, new: NewSegment, *, epoch: int, folded: int) -> StreamRow:
         """Make `new` the only segment, and its ranges all ranges of the stream.

@@ -9,23 +9,20 @@ digest, b_0..b_n, a_0..a_n``; a batch adds ``reason, pair_id, ordinal, batch_seq
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from qbcd.model import Column, StreamPlan
+from qbcd.sites.lake.engines.base import By
 from qbcd.sites.lake.replica.schema import IDENTITY, UNTRAVELLED
 from qbcd.spark.sql_literals import number
-from qbcd.state import StoredRange
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame
 
-
-By = Literal["digest", "values", "either"]  # the part of two versions of a row that shows a change
 
 ONE_TASK_ROWS = 500_000  # up to this number, one task sorts and numbers rows; more are distributed by range
 FEW_ROWS = 200_000  # up to this number, one task compares rows, without exchange with other tasks
@@ -164,11 +161,6 @@ def changed_pairs(changed: DataFrame, rows: DataFrame, names: Sequence[str], abo
     return gathered(rows.join(ids, "key_id"), about), known
 
 
-def events_of(batch: DataFrame) -> DataFrame:
-    """Return the staged events of a batch, without the fields that only the replica needs."""
-    return batch.drop(*IDENTITY, "digest", "batch_seq")
-
-
 def shared(rows: DataFrame, about: int) -> DataFrame:
     """Return about `about` `rows` for joins; each task gets all of them, unless they are many."""
     return F.broadcast(rows) if about <= ONE_TASK_ROWS else rows
@@ -214,18 +206,14 @@ def growth(changes: DataFrame) -> dict[int, tuple[int, int]]:
     return {int(r["range_id"]): (int(r["n"]), int(r["s"])) for r in found}
 
 
-def grown(ranges: Sequence[StoredRange], growth: Mapping[int, tuple[int, int]]) -> list[StoredRange]:
-    """Return those of `ranges` that grow, with their new counts and checksums."""
-    return [
-        replace(r, rows=r.rows + growth[r.range_id][0], checksum=r.checksum + growth[r.range_id][1])
-        for r in ranges
-        if r.range_id in growth
-    ]
-
-
 def without_deletes(changes: DataFrame) -> DataFrame:
     """Return the changes except deletes."""
     return changes.where("op <> 'd'")
+
+
+def deletes(changes: DataFrame) -> DataFrame:
+    """Return the deletes among the changes."""
+    return changes.where("op = 'd'")
 
 
 def with_reason(changes: DataFrame, reason: str) -> DataFrame:

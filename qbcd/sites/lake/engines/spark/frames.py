@@ -6,16 +6,10 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from qbcd.sites.event_schema import casts
 from qbcd.sites.lake.replica.schema import Fields, ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-
-def cast_to(rows: DataFrame, fields: Fields) -> DataFrame:
-    """Return `rows` with these fields."""
-    return rows.selectExpr(*casts(fields))
 
 
 def in_one_task(rows: DataFrame) -> DataFrame:
@@ -28,9 +22,9 @@ def for_one_join(rows: DataFrame) -> DataFrame:
     return rows.repartition(1).hint("shuffle_hash")
 
 
-def union(frames: Sequence[DataFrame]) -> DataFrame:
-    """Return the rows of all `frames` (at least one); each keeps its tasks."""
-    return reduce(lambda one, other: one.unionByName(other), frames)
+def union(parts: Sequence[DataFrame]) -> DataFrame:
+    """Return the rows of all `parts` (at least one); each keeps its tasks."""
+    return reduce(lambda one, other: one.unionByName(other), parts)
 
 
 def no_rows(spark: SparkSession, fields: Fields) -> DataFrame:

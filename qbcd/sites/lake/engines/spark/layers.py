@@ -106,12 +106,12 @@ def _in_many(rows: DataFrame, latest: DataFrame, names: Sequence[str], changed: 
     return untouched.selectExpr(*names).unionByName(latest.where("NOT gone").selectExpr(*names))
 
 
-def together(frames: Sequence[DataFrame], *, alone: bool = False) -> DataFrame:
-    """Return the rows of all `frames` (at least one), for one task if `alone`."""
-    whole = frames[0]
-    for frame in frames[1:]:
-        whole = whole.unionByName(frame)
-    return whole.coalesce(1) if alone and frames[1:] else whole
+def together(parts: Sequence[DataFrame], *, alone: bool = False) -> DataFrame:
+    """Return the rows of all `parts` (at least one), for one task if `alone`."""
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole.unionByName(part)
+    return whole.coalesce(1) if alone and parts[1:] else whole
 
 
 def leaves_of(spark: SparkSession, asked: Sequence[KeyRange]) -> DataFrame:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
+from qbcd.sites.lake.engines import base
 from qbcd.sites.lake.replica.schema import UNTRAVELLED
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 OPS = ("d", "u", "c", "r")
 
 
-class RowChecksum:
+class RowChecksum(base.RowChecksum):
     """Count and sum of digests of rows, computed while they are written."""
 
     def __init__(self) -> None:
@@ -41,17 +42,7 @@ class RowChecksum:
         return [int(p) for p in (self._observed.get.get("u") or "").split(",") if p]
 
 
-def total(parts: Iterable[RowChecksum]) -> tuple[int, int | None]:
-    """Return (rows, sum of digests) of all parts together.
-
-    The sum is None if a digest is missing.
-    """
-    found = [one.read() for one in parts]
-    sums = [checksum for _, checksum in found if checksum is not None]
-    return sum(rows for rows, _ in found), sum(sums) if len(sums) == len(found) else None
-
-
-class EventCounts:
+class EventCounts(base.EventCounts):
     """Events by op, counted while a batch is written.
 
     Args:

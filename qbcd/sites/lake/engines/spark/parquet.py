@@ -32,12 +32,12 @@ READ = {
 }
 
 
-def write_parquet(frame: DataFrame, fields: Fields, folder: Path, *, temporary: bool) -> None:
-    """Evaluate `frame` once, cast it to `fields` and write it into a new folder."""
+def write_parquet(rows: DataFrame, fields: Fields, folder: Path, *, temporary: bool) -> None:
+    """Evaluate `rows` once, cast it to `fields` and write it into a new folder."""
     # Nothing searches by texts and binaries, except by the identity of keys.
     long = [name for name, kind in fields if kind in ("string", "binary") and name not in IDENTITY]
     options = {**(TEMPORARY if temporary else USUAL), **without_statistics(long)}
-    frame.selectExpr(*casts(fields)).write.options(**options).parquet(to_write(folder))
+    rows.selectExpr(*casts(fields)).write.options(**options).parquet(to_write(folder))
 
 
 def read_parquet(spark: SparkSession, fields: Fields, files: Iterable[Path]) -> DataFrame:

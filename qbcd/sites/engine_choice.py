@@ -1,0 +1,48 @@
+"""The choice of the engine for a step or a delivery: DuckDB in this process (``local``), or Spark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qbcd.config.models import DEFAULT_LOCAL_BYTES, DEFAULT_LOCAL_ROWS
+from qbcd.config.streams import EngineName
+
+
+@dataclass(frozen=True)
+class EngineChoice:
+    """The engine that the user wants, and the size up to which ``auto`` takes the local one.
+
+    Attributes:
+        engine: The user's choice.
+        rows: Most rows to fetch or to deliver by the local engine.
+        size: Most bytes of the replica's files that the local engine reads.
+        cluster: Spark's master is a cluster, so ``auto`` always takes Spark.
+    """
+
+    engine: EngineName = "auto"
+    rows: int = DEFAULT_LOCAL_ROWS
+    size: int = DEFAULT_LOCAL_BYTES
+    cluster: bool = False
+
+    @property
+    def may_be_local(self) -> bool:
+        """True if some work runs in this process."""
+        return self.engine == "local" or (self.engine == "auto" and not self.cluster)
+
+    def is_local(self, rows: int, size: int = 0) -> bool:
+        """Return True if work on that many rows, and on replica files of that size, runs in this process."""
+        return not self.why_spark(rows, size)
+
+    def why_spark(self, rows: int, size: int = 0) -> str:
+        """Return the reason why Spark does work on that many rows and bytes; empty if it does not."""
+        if self.engine == "local":
+            return ""
+        if self.engine == "spark":
+            return "engine: spark"
+        if self.cluster:
+            return "the master is a cluster"
+        if rows > self.rows:
+            return f"more than {self.rows:,} rows (local_rows)"
+        if size > self.size:
+            return f"the replica has more than {self.size:,} bytes (local_bytes)"
+        return ""
