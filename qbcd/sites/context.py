@@ -62,6 +62,7 @@ class StreamContext(ABC):
     Attributes:
         folder: The stream's own files, if it has any; need not exist yet.
         progress: Receives one line about each long step.
+        why_spark: The reason why the last work on rows was Spark's.
         stopping: Returns True once the job is to stop; called between the steps of a long poll.
     """
 
@@ -77,6 +78,7 @@ class StreamContext(ABC):
         self.spark = spark
         self.folder: Path | None = None
         self.progress: Callable[[str], None] = lambda what: None
+        self.why_spark = ""
         self.stopping: Callable[[], bool] = lambda: False
 
     def rest(self, seconds: float) -> None:
