@@ -306,7 +306,14 @@ class Project:
         """
         parts, config = self._assembly, self.config
         parts.refuse_closed()
-        found = check_machine(parts.drivers(), config.workdir, config.spark, parts.spark, parts.check_settings)
+        found = check_machine(
+            parts.drivers(),
+            config.workdir,
+            config.spark,
+            parts.spark,
+            parts.check_settings,
+            {stream.engine for stream in config.streams},
+        )
         with parts.read_only():
             found += check_state_folder(config.state_url()) if parts.state_is_new else []
             names = parts.select_streams(streams)

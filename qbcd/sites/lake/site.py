@@ -23,9 +23,9 @@ from qbcd.sites.lake.baseline import take_baseline
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.engines.spark.engine import SparkEngine
 from qbcd.sites.lake.poll import LakePoll
+from qbcd.sites.lake.range_sizes import estimated
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.schema import batch_fields
-from qbcd.sites.lake.range_sizes import estimated
 from qbcd.sites.lake.table_poll import poll_table
 from qbcd.sites.lake.window_poll import poll_window
 from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, Settings
