@@ -62,7 +62,7 @@ class Assembly:
         self._spark = SparkProvider(config.spark, self._jars, drivers, spark, self.masking.foreign)
         self._spark.timeout = config.spark.timeout.total_seconds()
         self._spark.starting = self._starting_spark
-        self._local = LocalProvider(config.workdir, LOCAL_MEMORY)
+        self._local = LocalProvider(config.workdir, config.local_memory)
         self._step = ("", "")  # the last report
 
     def close(self) -> None:

@@ -25,7 +25,7 @@ def check_machine(
     config: SparkConfig,
     spark: SparkProvider,
     settings: Callable[[], object] = lambda: None,
-    engines: Collection[EngineName] = ("spark",),
+    engines: Collection[EngineName] = frozenset({"spark"}),
 ) -> list[Finding]:
     """Check Java, driver jars, the workdir, and executors that see it, which all streams need.
 

@@ -32,9 +32,9 @@ class LocalDatabase:
             "preserve_insertion_order": False,
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
-            "TimeZone": "UTC",
         }
         self.connection = duckdb.connect(":memory:", config=settings)
+        self.connection.execute("SET TimeZone = 'UTC'")  # it is not known before its extension is loaded
         self._names = 0
 
     def new_name(self) -> str:
