@@ -192,6 +192,12 @@ class StreamHandle:
             plan, _ = plan_of(stream, stream.site.context.row())
             return stream.site.estimate(plan)
 
+    @property
+    def engine(self) -> str:
+        """The engine that does the stream's work, in words."""
+        with self._assembly.read_only():
+            return self._assembly.open_stream(self.name).settings.engine.describe()
+
     def ddl(self) -> list[str]:
         """Return statements on the source for a DBA: the DDL that `prepare` runs, grants and indexes.
 
