@@ -192,6 +192,12 @@ class StreamHandle:
             plan, _ = plan_of(stream, stream.site.context.row())
             return stream.site.estimate(plan)
 
+    @property
+    def engine(self) -> str:
+        """The engine that does the stream's work, in words."""
+        with self._assembly.read_only():
+            return self._assembly.open_stream(self.name).settings.engine.describe()
+
     def ddl(self) -> list[str]:
         """Return statements on the source for a DBA: the DDL that `prepare` runs, grants and indexes.
 
@@ -306,7 +312,14 @@ class Project:
         """
         parts, config = self._assembly, self.config
         parts.refuse_closed()
-        found = check_machine(parts.drivers(), config.workdir, config.spark, parts.spark, parts.check_settings)
+        found = check_machine(
+            parts.drivers(),
+            config.workdir,
+            config.spark,
+            parts.spark,
+            parts.check_settings,
+            {stream.engine for stream in config.streams},
+        )
         with parts.read_only():
             found += check_state_folder(config.state_url()) if parts.state_is_new else []
             names = parts.select_streams(streams)

@@ -19,6 +19,7 @@ from qbcd.config.masking import masking_of
 from qbcd.connectors import Connector, JdbcDriver, connector_for
 from qbcd.delivery import PYTHON_SINK
 from qbcd.errors import ConfigError, Refused, StateMissing
+from qbcd.local.database import LocalProvider
 from qbcd.side_by_side import side_by_side
 from qbcd.sinks import Sink, make_sink
 from qbcd.sites import DatabaseContext, DatabaseSite, Files, LakeContext, LakeSite, Settings, Site, with_variant
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("qbcd")
 T = TypeVar("T")
+LOCAL_MEMORY = 512 << 20  # bytes
 
 
 class Assembly:
@@ -60,6 +62,7 @@ class Assembly:
         self._spark = SparkProvider(config.spark, self._jars, drivers, spark, self.masking.foreign)
         self._spark.timeout = config.spark.timeout.total_seconds()
         self._spark.starting = self._starting_spark
+        self._local = LocalProvider(config.workdir, config.local_memory)
         self._step = ("", "")  # the last report
 
     def close(self) -> None:
@@ -280,13 +283,13 @@ class Assembly:
     def all_sites(self, name: str) -> Iterator[Site]:
         """Yield all sites that could keep a stream called `name`: each source, and the lake."""
         for source in (sources := [self.source(one) for one in self.config.sources]):
-            yield DatabaseSite(DatabaseContext(name, source, self.state, self._spark))
+            yield DatabaseSite(DatabaseContext(name, source, self.state, self._spark, self._local))
         yield self._lake_site(name, sources[0])  # the source is used only to read its table
 
     def _site(self, config: StreamConfig) -> Site:
         source = self.source(config.source)
         if strategy_class(config.strategy, config.options).site == "database":
-            context = DatabaseContext(config.name, source, self.state, self._spark)
+            context = DatabaseContext(config.name, source, self.state, self._spark, self._local)
             context.others = lambda: self._others(config.source)
             return DatabaseSite(context)
         return self._lake_site(config.name, source)
@@ -298,7 +301,7 @@ class Assembly:
 
     def _lake_site(self, name: str, source: Source) -> Site:
         files = Files(self.config.workdir, self.state.project_id, name)
-        return LakeSite(LakeContext(name, source, self.state, self._spark, files))
+        return LakeSite(LakeContext(name, source, self.state, self._spark, self._local, files))
 
     def _connector(self, source: str) -> Connector:
         """Return the source's connector, with the JDBC driver of the configured jar."""

@@ -98,13 +98,14 @@ def _tidy(stream: Stream, plan: StreamPlan, held: LeasedStream, report: Report) 
 @contextmanager
 def _noting_spark(stream: Stream, report: Report) -> Iterator[None]:
     """Use Spark in turn with polls of other threads; record in the report's cost if site or sinks used it."""
-    spark = stream.site.context.spark
-    before = spark.uses
+    context = stream.site.context
+    before, context.why_spark = context.spark.uses, ""
     try:
-        with spark.turn():
+        with context.spark.turn():
             yield
     finally:
-        report.cost = replace(report.cost, spark=spark.uses > before)
+        used = context.spark.uses > before
+        report.cost = replace(report.cost, spark=used, why_spark=context.why_spark if used else "")
 
 
 def prepare_stream(stream: Stream) -> Report:
@@ -125,7 +126,7 @@ def prepare_stream(stream: Stream) -> Report:
         stream.site.refuse_unfit(session, plan, option_place(stream))
         report.warnings += restriction_remarks(session.connection, stream.source.connector, plan)
         report.warnings += stream.site.remarks(session, plan) + stream.site.strategy(plan).warnings()
-    stream.site.create(plan)
+    stream.site.create(plan, stream.settings)
     with _noting_spark(stream, report), stream.site.context.hold(register=True) as held:
         if held.row.prepared:
             raise Refused("another process has just prepared it", stream=stream.name, remedy="qbcd status")

@@ -67,6 +67,7 @@ class StreamStatus:
         skipped: Batches of the epoch that were passed over for a sink, which lacks their events.
         error: The error of this status or of the last poll, or an empty string.
         failed: The error that made this status incomplete.
+        engine: The engine that does the stream's work, in words.
     """
 
     stream: str
@@ -90,6 +91,7 @@ class StreamStatus:
     skipped: Sequence[Skipped] = ()
     error: str = ""
     failed: QbcdError | None = None
+    engine: str = ""
 
     @property
     def state(self) -> State:
@@ -113,7 +115,8 @@ def stream_status(stream: Stream, now: float | None = None) -> StreamStatus:
     Args:
         now: Seconds since 1970 UTC; default: this machine's clock.
     """
-    status = StreamStatus(stream.name, stream.config.strategy, stream.config.every)
+    engine = stream.settings.engine.describe()
+    status = StreamStatus(stream.name, stream.config.strategy, stream.config.every, engine=engine)
     runs = stream.project.runs(stream.name, HISTORY)
     status.last_poll = runs[0] if runs else None
     status.events = dict(sum((Counter(run.counts) for run in runs), Counter()))
@@ -281,6 +284,7 @@ def status_data(status: StreamStatus) -> dict[str, Any]:
         "stream": status.stream,
         "strategy": status.strategy,
         "every_seconds": status.every.total_seconds(),
+        "engine": status.engine,
         "prepared": status.prepared,
         "state": status.state,
         "polling": status.polling,

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from qbcd.check.finding import Finding, failed, tried
 from qbcd.check.folders import nearest_existing, prove_writable
 from qbcd.config import SparkConfig
+from qbcd.config.streams import EngineName
 from qbcd.errors import EnvironmentMissing, QbcdError, Refused
 from qbcd.spark.drivers import Wanted, find_driver, user_cache
 from qbcd.spark.java import Surroundings, require_java
@@ -24,6 +25,7 @@ def check_machine(
     config: SparkConfig,
     spark: SparkProvider,
     settings: Callable[[], object] = lambda: None,
+    engines: Collection[EngineName] = frozenset({"spark"}),
 ) -> list[Finding]:
     """Check Java, driver jars, the workdir, and executors that see it, which all streams need.
 
@@ -33,17 +35,27 @@ def check_machine(
         config: The settings of Spark.
         spark: An existing session is checked; one is started only if the master is not this process.
         settings: Raises an error for settings that a session would refuse.
+        engines: The engines of the streams. Without ``spark``, and with a local master, Java is not necessary.
     """
     found = [_java()]
     spark_findings = [tried("Spark", probe, "") for probe in (settings, spark.look)]
     found += [finding for finding in spark_findings if finding.error]
     found += [_driver(wanted, config.conf) for wanted in drivers]
+    if "spark" not in engines and not spark.on_cluster:
+        found = [] if "auto" not in engines else [_for_large_polls(finding) for finding in found]
     can_write = f"{workdir} can be written"
     found.append(tried("workdir", lambda: prove_writable(workdir), can_write, folder=nearest_existing(workdir)))
     if not config.master.startswith("local") and not any(f.level == "error" for f in found):
         seen = f"seen by the executors of {config.master} too"
         found.append(tried("executors", lambda: _prove_shared(workdir, spark), seen))
     return found
+
+
+def _for_large_polls(finding: Finding) -> Finding:
+    """Return the finding about Spark of a project that may never need it."""
+    if not finding.error:
+        return finding
+    return Finding(finding.subject, "warning", f"only polls beyond `local_rows` need it: {finding.error}")
 
 
 def _java() -> Finding:

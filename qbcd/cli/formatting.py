@@ -67,4 +67,10 @@ def costs(spent: Cost) -> list[str]:
     if spent.ranges:
         verb = "differs" if 1 in (spent.dirty, spent.ranges) else "differ"
         parts.append(f"{spent.dirty:,} of {counted(spent.ranges, 'range')} {verb}")
-    return [*parts, duration(spent.seconds), "with Spark" if spent.spark else "without Spark"]
+    return [*parts, duration(spent.seconds), _engine(spent)]
+
+
+def _engine(spent: Cost) -> str:
+    if not spent.spark:
+        return "without Spark"
+    return f"with Spark ({spent.why_spark})" if spent.why_spark else "with Spark"

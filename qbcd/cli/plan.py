@@ -30,12 +30,14 @@ def explain(output: Output, stream: StreamName) -> int:
     with output.project() as project:
         handle = project.stream(stream)
         steps, estimate, strategy = handle.explain(), handle.estimate(), handle.config.strategy
+        engine = handle.engine
     if output.as_json:
         listed = [
             {"title": s.title, "where": s.where, "sql": s.statement.sql, "params": dict(s.statement.params)}
             for s in steps
         ]
-        output.data({"stream": stream, "strategy": strategy, "steps": listed, "estimate": asdict(estimate)})
+        found = {"stream": stream, "strategy": strategy, "steps": listed, "estimate": asdict(estimate)}
+        output.data({**found, "engine": engine})
         return 0
     for number, step in enumerate(steps, 1):
         # SQL comments, so that the whole output is SQL.
@@ -45,6 +47,7 @@ def explain(output: Output, stream: StreamName) -> int:
         output.text("")
     for line in _cost(strategy, estimate):
         output.comment(line)
+    output.comment(f"engine: {engine}")
     return 0
 
 

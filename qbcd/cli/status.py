@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -141,9 +142,16 @@ def _show_facts(output: Output, one: StreamStatus) -> None:
         output.item(f"{name:<{_NAME_WIDTH}}", f"[{color}]{text}[/]" if color else text)
 
 
+def _of_spark(cost: Mapping[str, Any]) -> str:
+    return f"Spark, {cost['why_spark']}" if cost.get("why_spark") else "Spark"
+
+
 def _facts(one: StreamStatus) -> Iterator[tuple[str, str]]:
     poll, batch, watermark, visits = one.last_poll, one.last_batch, one.watermark, one.visits
     yield "strategy", f"{one.strategy}, polled every {formatting.age(one.every.total_seconds())}"
+    if one.engine:
+        last = "" if poll is None or not poll.cost.get("spark") else f"; the last poll: {_of_spark(poll.cost)}"
+        yield "engine", f"{one.engine}{last}"
     yield "state", one.state
     if one.polling:
         since = f" since {_moment(one.polling_since)}" if one.polling_since else ""

@@ -68,6 +68,7 @@ class Cost:
         bytes_shipped: Bytes of the staged files, or of the control results; keys and digests count as 40 bytes per row.
         ranges: Ranges compared; `dirty` of them were dirty.
         spark: Spark was used, by detection or by a delivery; it is set at the end of a poll.
+        why_spark: The reason, for a poll that could have been local.
     """
 
     rows_scanned: int = 0
@@ -77,12 +78,13 @@ class Cost:
     dirty: int = 0
     seconds: float = 0.0
     spark: bool = False
+    why_spark: str = ""
 
     def __add__(self, other: Cost) -> Cost:
         """Add two costs."""
         mine, theirs = asdict(self), asdict(other)
-        added = {name: mine[name] + theirs[name] for name in mine if name != "spark"}
-        return Cost(**added, spark=self.spark or other.spark)
+        added = {name: mine[name] + theirs[name] for name in mine if name not in ("spark", "why_spark")}
+        return Cost(**added, spark=self.spark or other.spark, why_spark=self.why_spark or other.why_spark)
 
 
 def digest_of(data: Any) -> str:

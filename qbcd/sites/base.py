@@ -38,7 +38,7 @@ class Site(ABC):
 
     # -- before a baseline -------------------------------------------------------------------------------------------
     @abstractmethod
-    def create(self, plan: StreamPlan) -> None:
+    def create(self, plan: StreamPlan, settings: Settings) -> None:
         """Create what the lease needs: the store. Repeatable."""
 
     @abstractmethod

@@ -22,6 +22,7 @@ from qbcd import hooks, waits
 from qbcd.catalog.drift import fixed_at_prepare
 from qbcd.catalog.source import Source
 from qbcd.errors import LeaseHeld, MissingPrivilege, QbcdError, Refused, SchemaChanged, SourceSilent, StateConflict
+from qbcd.local.database import LocalProvider
 from qbcd.model import BatchHeader
 from qbcd.model.checkpoint import Checkpoint
 from qbcd.sites.refusals import not_prepared
@@ -58,10 +59,12 @@ class StreamContext(ABC):
         project: The project's state database (acknowledgements, history, confirmations).
         store: Tables of the stream's row, ranges and batches: in the source or in the state database.
         spark: Starts Spark on first use.
+        local: Opens databases in this process.
 
     Attributes:
         folder: The stream's own files, if it has any; need not exist yet.
         progress: Receives one line about each long step.
+        why_spark: The reason why the last work on rows was Spark's.
         stopping: Returns True once the job is to stop; called between the steps of a long poll.
     """
 
@@ -69,14 +72,21 @@ class StreamContext(ABC):
     folds_at_once: ClassVar[bool]  # a commit of a batch also updates the replica
 
     def __init__(
-        self, stream: str, source: Source, project: ProjectState, store: StreamStore, spark: SparkProvider
+        self,
+        stream: str,
+        source: Source,
+        project: ProjectState,
+        store: StreamStore,
+        spark: SparkProvider,
+        local: LocalProvider,
     ) -> None:
         self.stream = stream
         self.source = source
         self.project, self.store = project, store
-        self.spark = spark
+        self.spark, self.local = spark, local
         self.folder: Path | None = None
         self.progress: Callable[[str], None] = lambda what: None
+        self.why_spark = ""
         self.stopping: Callable[[], bool] = lambda: False
 
     def rest(self, seconds: float) -> None:

@@ -29,6 +29,14 @@ class EngineChoice:
         """True if some work runs in this process."""
         return self.engine == "local" or (self.engine == "auto" and not self.cluster)
 
+    def describe(self) -> str:
+        """Return which engine does the stream's work, in words."""
+        if self.engine == "local":
+            return "local (engine: local)"
+        if not self.may_be_local:
+            return f"Spark ({self.why_spark(0)})"
+        return f"local; Spark beyond {self.rows:,} rows or {self.size >> 20:,} MB of the replica's files"
+
     def is_local(self, rows: int, size: int = 0) -> bool:
         """Return True if work on that many rows, and on replica files of that size, runs in this process."""
         return not self.why_spark(rows, size)

@@ -120,6 +120,7 @@ def test_json_log_lines_have_the_numbers_of_the_poll(capsys: pytest.CaptureFixtu
             "dirty": 1,
             "seconds": 0.5,
             "spark": False,
+            "why_spark": "",
         },
     }
     wanted = ("error", "orders", "is down (start it)", "start it", "failed", 1)

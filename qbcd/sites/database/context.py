@@ -9,6 +9,7 @@ from typing import cast
 from sqlalchemy.engine import Connection
 
 from qbcd.catalog.source import Source
+from qbcd.local.database import LocalProvider
 from qbcd.model import StreamPlan
 from qbcd.sites.context import StreamContext
 from qbcd.spark.provider import SparkProvider
@@ -24,6 +25,7 @@ class DatabaseContext(StreamContext):
         source: The database of the table and of schema `qbcd`.
         project: The project's state database.
         spark: Starts Spark on first use.
+        local: Opens databases in this process.
 
     Attributes:
         others: Returns the project's other sources that may be on the same server.
@@ -32,8 +34,10 @@ class DatabaseContext(StreamContext):
     kind = "database"
     folds_at_once = True
 
-    def __init__(self, stream: str, source: Source, project: ProjectState, spark: SparkProvider) -> None:
-        super().__init__(stream, source, project, StreamStore(source.schema), spark)
+    def __init__(
+        self, stream: str, source: Source, project: ProjectState, spark: SparkProvider, local: LocalProvider
+    ) -> None:
+        super().__init__(stream, source, project, StreamStore(source.schema), spark, local)
         self.others: Callable[[], Sequence[Source]] = tuple
         self._strategy: tuple[StreamPlan, InSource] | None = None
 

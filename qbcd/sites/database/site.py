@@ -63,7 +63,7 @@ class DatabaseSite(Site):
         return DatabasePoll(self.context, plan, self.context.strategy(plan), settings, leased)
 
     # -- before a baseline -------------------------------------------------------------------------------------------
-    def create(self, plan: StreamPlan) -> None:
+    def create(self, plan: StreamPlan, settings: Settings) -> None:
         own_tables.create(self.context, plan)
 
     def ddl(self, plan: StreamPlan) -> list[str]:

@@ -9,6 +9,7 @@ from sqlalchemy.engine import Connection
 
 from qbcd.catalog.source import Source
 from qbcd.errors import StateConflict
+from qbcd.local.database import LocalProvider
 from qbcd.model import StreamPlan
 from qbcd.sites.context import StreamContext
 from qbcd.sites.engine_choice import EngineChoice
@@ -29,14 +30,23 @@ class LakeContext(StreamContext):
         source: The database of the table.
         project: The project's state database, which also has the stream's row.
         spark: Starts Spark when rows are fetched.
+        local: Opens databases in this process.
         files: The stream's folder in the workdir.
     """
 
     kind = "spark"
     folds_at_once = False
 
-    def __init__(self, stream: str, source: Source, project: ProjectState, spark: SparkProvider, files: Files) -> None:
-        super().__init__(stream, source, project, project.store, spark)
+    def __init__(
+        self,
+        stream: str,
+        source: Source,
+        project: ProjectState,
+        spark: SparkProvider,
+        local: LocalProvider,
+        files: Files,
+    ) -> None:
+        super().__init__(stream, source, project, project.store, spark, local)
         self.files, self.folder = files, files.root
         self.replica = Replica(stream, self.store, files)
         self.swept = False  # True if this process has swept since files were last released

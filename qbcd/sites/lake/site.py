@@ -23,6 +23,7 @@ from qbcd.sites.lake.baseline import take_baseline
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.engines.spark.engine import SparkEngine
 from qbcd.sites.lake.poll import LakePoll
+from qbcd.sites.lake.range_sizes import estimated
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.schema import batch_fields
 from qbcd.sites.lake.table_poll import poll_table
@@ -60,8 +61,9 @@ class LakeSite(Site):
             return eligibility.why_not_incremental(strategy)
         return eligibility.watermark_remarks(self.context.source, session, strategy.watermarked)
 
-    def create(self, plan: StreamPlan) -> None:
-        self.context.spark.get()  # the baseline needs Spark: without Java or driver nothing is created
+    def create(self, plan: StreamPlan, settings: Settings) -> None:
+        if not settings.engine.is_local(estimated(plan)):
+            self.context.spark.get()  # without Java or driver nothing is created
         with self.context.writing() as conn:
             self.context.store.create(conn)
         self.context.files.create()

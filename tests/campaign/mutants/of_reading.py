@@ -21,7 +21,7 @@ SESSIONS = (
     Mutant(
         "readers-unpinned",
         "Spark's connections read in the poll's snapshot too (rule 10).",
-        f"{LAKE}stage.py",
+        f"{LAKE}engines/spark/engine.py",
         "connector.sessions.pins() if name is None else",
         "connector.sessions.pins() if name is not None else",
         ("tests/faults/test_concurrent.py::test_pinned_reads_do_not_tear",),
