@@ -15,7 +15,7 @@ import sqlglot
 from sqlglot import ErrorLevel
 
 from qbcd.model.wire import Fields
-from qbcd.sql import render
+from qbcd.sql.render import render
 
 DUCKDB_TYPES = {
     "string": "VARCHAR",
