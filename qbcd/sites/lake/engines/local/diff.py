@@ -38,7 +38,12 @@ _HUGE = "INT128"  # exact sums of 64-bit digests
 
 def sums(database: LocalDatabase, rows: Query, digest_column: str = "digest") -> dict[int, tuple[int, int | None]]:
     """Return by range_id (rows, exact sum of digests); the sum is None if a digest is missing."""
-    counted = {"range_id": "range_id", "n": "COUNT(*)", "known": f"COUNT({digest_column})", "s": f"SUM({digest_column})"}
+    counted = {
+        "range_id": "range_id",
+        "n": "COUNT(*)",
+        "known": f"COUNT({digest_column})",
+        "s": f"SUM({digest_column})",
+    }
     found = fetched(database, selected(rows, counted, by=["range_id"]))
     return {i: (n, int(s) if n == known else None) for i, n, known, s in found}
 
@@ -69,9 +74,7 @@ def aligned(replica: Query, before: StreamPlan, plan: StreamPlan, stage: Query) 
     return selected(replica, {**_same(*IDENTITY, "digest"), **values})
 
 
-def differences(
-    replica: Query, stage: Query, plan: StreamPlan, *, by: By, both: Sequence[int] | None = None
-) -> Query:
+def differences(replica: Query, stage: Query, plan: StreamPlan, *, by: By, both: Sequence[int] | None = None) -> Query:
     """Return the net changes that turn `replica` into `stage`; ``net, weight`` is the growth of their range.
 
     Args:
@@ -178,8 +181,10 @@ def deleted(replica: Query, keys: Query) -> Query:
     """Return the rows of `replica` whose keys are not among `keys`, as changes of op d."""
     width = value_columns(replica)
     values = {
-        **{"op": "'d'", "changed": "CAST(NULL AS TEXT)"},
-        **{**_same(*IDENTITY), "digest": _null("digest")},
+        "op": "'d'",
+        "changed": "CAST(NULL AS TEXT)",
+        **_same(*IDENTITY),
+        "digest": _null("digest"),
         **{f"b_{i}": f"c{i}" for i in range(width)},
         **{f"a_{i}": _null(f"c{i}") for i in range(width)},
     }
@@ -189,7 +194,8 @@ def deleted(replica: Query, keys: Query) -> Query:
 def baseline(stage: Query, width: int) -> Query:
     """Return the rows of a baseline as changes of op r."""
     values = {
-        **{"op": "'r'", "changed": "CAST(NULL AS TEXT)"},
+        "op": "'r'",
+        "changed": "CAST(NULL AS TEXT)",
         **_same(*IDENTITY, "digest"),
         **{f"b_{i}": _null(f"c{i}") for i in range(width)},
         **{f"a_{i}": f"c{i}" for i in range(width)},

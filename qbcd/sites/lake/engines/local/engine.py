@@ -12,7 +12,7 @@ from qbcd.local.database import LocalDatabase
 from qbcd.local.query import Query
 from qbcd.local.source import SourceReads, fetch_rows
 from qbcd.local.typed import misfit
-from qbcd.model import KeyRange, StreamPlan, Travel
+from qbcd.model import KeyRange, Travel
 from qbcd.model.wire import Fields
 from qbcd.sites.lake.engines.base import Engine
 from qbcd.sites.lake.engines.local import diff, layers, parquet
@@ -62,7 +62,7 @@ class LocalEngine(Engine):
 
     # -- the replica -------------------------------------------------------------------------------------------------
     def in_ranges(self, rows: Query, ids: Sequence[int]) -> Query:
-        return layers.in_ranges(self.database, rows, ids)
+        return diff.in_ranges(self.database, rows, ids)
 
     def together(self, parts: Sequence[Query], *, alone: bool = False) -> Query:
         return shapes.union(parts)
@@ -99,14 +99,11 @@ class LocalEngine(Engine):
     deleted = staticmethod(diff.deleted)
     baseline = staticmethod(diff.baseline)
 
-    def window_differences(self, replica: Query, stage: Query, plan: StreamPlan, about: int) -> Query:
-        return diff.window_differences(replica, stage, plan)
+    window_differences = staticmethod(diff.window_differences)
+    changed_pairs = staticmethod(diff.changed_pairs)
 
     def changed_keys(self, changed: Query, names: Sequence[str], most: int) -> list[tuple[str, ...]]:
         return diff.changed_keys(self.database, changed, names, most)
-
-    def changed_pairs(self, changed: Query, rows: Query, names: Sequence[str], about: int) -> tuple[Query, Query]:
-        return diff.changed_pairs(changed, rows, names)
 
     # -- changes -----------------------------------------------------------------------------------------------------
     with_reason = staticmethod(diff.with_reason)
@@ -115,10 +112,10 @@ class LocalEngine(Engine):
     paired = staticmethod(diff.paired)
 
     def without_deletes(self, changes: Query) -> Query:
-        return shapes.filtered(changes, "op <> 'd'")
+        return diff.without_deletes(changes)
 
     def deletes(self, changes: Query) -> Query:
-        return shapes.filtered(changes, "op = 'd'")
+        return diff.deletes(changes)
 
     def with_ranges_of(self, rows: Query, keys: Query, range_ids: Sequence[int]) -> Query:
         return diff.with_ranges_of(self.database, rows, keys, range_ids)

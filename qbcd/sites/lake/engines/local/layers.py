@@ -13,12 +13,10 @@ from qbcd.model import KeyRange
 from qbcd.ranges import leaves
 from qbcd.ranges.recent_keys import leaf_of
 from qbcd.sites.lake.engines.local.diff import in_ranges, value_columns
-from qbcd.sites.lake.engines.local.rows import filtered, of_columns, selected, stored_arrow, union, without_keys
+from qbcd.sites.lake.engines.local.rows import of_columns, selected, stored_arrow, union, without_keys
 from qbcd.sites.lake.replica.schema import IDENTITY
 
-_LEAVES = pa.schema(
-    [("range_id", pa.int64()), ("tail", pa.binary()), ("alone", pa.binary()), ("lost", pa.int64())]
-)
+_LEAVES = pa.schema([("range_id", pa.int64()), ("tail", pa.binary()), ("alone", pa.binary()), ("lost", pa.int64())])
 
 
 def merged(
@@ -89,11 +87,11 @@ def _whole(ranges: array[int], tails: bytes) -> pa.Table:
     ids = pa.Array.from_buffers(pa.int64(), number, [None, pa.py_buffer(ranges)])
     ends = pa.py_buffer(array("i", range(number + 1)))
     last = pa.Array.from_buffers(pa.binary(), number, [None, ends, pa.py_buffer(tails)])
-    return pa.Table.from_arrays([ids, last, pa.nulls(number, pa.binary()), pa.nulls(number, pa.int64())], schema=_LEAVES)
+    return pa.Table.from_arrays(
+        [ids, last, pa.nulls(number, pa.binary()), pa.nulls(number, pa.int64())], schema=_LEAVES
+    )
 
 
 def of_leaves(rows: Query, some: Query) -> Query:
     """Return the rows that `some` leaves request; of a leaf's `lost` row, no deleted version, which has no digest."""
     return derived("local_of_leaves", rows.columns, {"rows": rows, "leaves": some})
-
-

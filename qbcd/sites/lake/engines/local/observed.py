@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from qbcd.local.database import LocalDatabase
-from qbcd.local.query import Query, derived
+from qbcd.local.query import Query
 from qbcd.sites.lake.engines import base
-from qbcd.sites.lake.engines.local.diff import sum_of
-from qbcd.sites.lake.engines.local.rows import fetched, stored
+from qbcd.sites.lake.engines.local.rows import fetched, selected, stored
 from qbcd.sites.lake.replica.schema import UNTRAVELLED
 
 OPS = ("d", "u", "c", "r")
@@ -28,8 +28,9 @@ class LocalRowChecksum(base.RowChecksum):
 
     def read(self) -> tuple[int, int | None]:
         """Return (rows, sum of digests); the sum is None if a digest is missing."""
-        ((rows, digests, checksum),) = self._values(sum_of())
-        return rows, (checksum or 0) if rows == digests else None
+        sums = {"n": "COUNT(*)", "digests": "COUNT(digest)", "checksum": "SUM(digest)"}
+        ((rows, digests, checksum),) = self._values(sums)
+        return rows, int(checksum or 0) if rows == digests else None
 
     def untravelled(self) -> list[int]:
         """Return the positions of a row's values that no typed sink can hold."""
@@ -38,11 +39,8 @@ class LocalRowChecksum(base.RowChecksum):
         ((positions,),) = self._values({"positions": f"MAX({UNTRAVELLED})"})
         return [int(p) for p in (positions or "").split(",") if p]
 
-    def _values(self, values: Mapping[str, str]) -> list[tuple[object, ...]]:
-        return fetched(
-            self._database,
-            derived("local_sums", list(values), {"rows": self._rows}, values=values, by=(), having="", most=None),
-        )
+    def _values(self, values: Mapping[str, str]) -> list[tuple[Any, ...]]:
+        return fetched(self._database, selected(self._rows, values))
 
 
 class LocalEventCounts(base.EventCounts):
@@ -63,10 +61,7 @@ class LocalEventCounts(base.EventCounts):
         rows = stored(self._database, batch)
         counted = {op: f"COUNT(CASE WHEN op = '{op}' THEN 1 END)" for op in OPS}
         counted |= {f"u{i}": f"COUNT(CASE WHEN {condition} THEN 1 END)" for i, condition in self._unfit.items()}
-        (numbers,) = fetched(
-            self._database,
-            derived("local_sums", list(counted), {"rows": rows}, values=counted, by=(), having="", most=None),
-        )
+        (numbers,) = fetched(self._database, selected(rows, counted))
         found = dict(zip(counted, numbers, strict=True))
         self._counts = {op: found[op] for op in OPS if found[op]}
         self._found = [i for i in self._unfit if found[f"u{i}"]]

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from qbcd.local.database import LocalDatabase
-from qbcd.local.query import Query, columns_of, derived, duckdb_type
+from qbcd.local.query import Query, derived, duckdb_type
 from qbcd.model.wire import Fields
 from qbcd.sql.render import quoted
 
