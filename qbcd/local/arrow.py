@@ -81,10 +81,10 @@ def unfit_column(rows: LocalRows, header: BatchHeader) -> str | None:
     if query is None:
         return None
     try:
-        flags = rows.database.connection.execute(query.sql).fetchone()
+        flags = rows.database.connection.execute(query.sql).fetchall()[0]
     except duckdb.Error as error:
         raise explain(error, header.stream) from error
-    return next((name for name, flag in zip(query.columns, flags or (), strict=False) if flag), None)
+    return next((name for name, flag in zip(query.columns, flags, strict=True) if flag), None)
 
 
 def event_schema(header: BatchHeader) -> pa.Schema:
