@@ -102,17 +102,18 @@ def _write_files(batch: SinkBatch, attempt: Path) -> None:
     """Write the rows in this process, to files of at most :data:`EVENTS_PER_FILE` rows."""
     attempt.mkdir(mode=0o700)
     with batch.arrow() as reader, ExitStack() as opened:
-        written = EVENTS_PER_FILE
-        for number, piece in enumerate(reader):
-            if written + piece.num_rows > EVENTS_PER_FILE:
-                opened.close()
-                path = attempt / f"part-{number:06d}.snappy.parquet"
-                writer = opened.enter_context(
-                    parquet.ParquetWriter(path, reader.schema, compression="snappy", write_page_checksum=True)
-                )
-                written = 0
-            writer.write_batch(piece)
-            written += piece.num_rows
+        room = number = 0
+        for piece in reader:
+            while piece.num_rows:
+                if not room:
+                    opened.close()
+                    path, room, number = attempt / f"part-{number:05d}.snappy.parquet", EVENTS_PER_FILE, number + 1
+                    writer = opened.enter_context(
+                        parquet.ParquetWriter(path, reader.schema, compression="snappy", write_page_checksum=True)
+                    )
+                fits = piece.slice(0, room)
+                writer.write_batch(fits)
+                piece, room = piece.slice(fits.num_rows), room - fits.num_rows
 
 
 def _distinct_names(batch: SinkBatch, sink: str) -> None:
