@@ -45,7 +45,7 @@ from qbcd.config.urls import BadUrl, has_password_parameter, is_memory_database,
 from qbcd.errors import ConfigError
 
 DEFAULT_EVERY = timedelta(seconds=30)
-DEFAULT_LOCAL_ROWS = 500_000
+DEFAULT_LOCAL_ROWS = 1_000_000
 DEFAULT_LOCAL_BYTES = 1 << 30
 DEFAULT_LOCAL_MEMORY = 512 << 20
 DEFAULT_RETAIN = timedelta(days=7)
