@@ -34,7 +34,7 @@ from qbcd.sinks.files import locked, remove, write_json
 from qbcd.sinks.jsonl import JsonlSink
 from qbcd.sinks.parquet import ParquetSink
 from qbcd.spark.paths import to_read
-from tests.support.local_rows import local_rows
+from tests.support.local_batches import local_rows
 from tests.support.staged_rows import header_of, staged_rows
 
 if TYPE_CHECKING:
