@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from qbcd.delivery import (
     waiting_for,
 )
 from qbcd.error_messages import one_message
-from qbcd.errors import QbcdError, UnsupportedType
+from qbcd.errors import EnvironmentMissing, QbcdError, UnsupportedType
 from qbcd.job import JobEvents, JobReport, Outcome, poll, run_always, run_once
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.orphans import ForeignStream, LeftStream, foreign_stream, left_streams
@@ -97,7 +98,13 @@ class Batch:
             yield from piece.to_pylist()
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return the events as a DataFrame of pandas, which must be installed; without Spark."""
+        """Return the events as a DataFrame of pandas, in order; without Spark.
+
+        Raises:
+            EnvironmentMissing: The package pandas is not installed.
+        """
+        if find_spec("pandas") is None:
+            raise EnvironmentMissing("to_pandas() needs the package pandas", remedy="pip install pandas")
         return self.arrow().read_pandas()
 
     def _refuse_unfit(self, column: str | None) -> None:

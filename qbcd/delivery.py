@@ -11,7 +11,16 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from qbcd import hooks
-from qbcd.errors import ConfigError, DeliveryError, LeaseHeld, QbcdError, StateConflict, Undeliverable, UnsupportedType
+from qbcd.errors import (
+    ConfigError,
+    DeliveryError,
+    LeaseHeld,
+    LocalFailed,
+    QbcdError,
+    StateConflict,
+    Undeliverable,
+    UnsupportedType,
+)
 from qbcd.model import BatchHeader
 from qbcd.sinks import Sink, SinkBatch
 from qbcd.sites import LeasedStream, Site
@@ -87,7 +96,8 @@ def waiting_batches(site: Site, sink: str, done: Acknowledged, row: StreamRow) -
 
 def _publish(stream: Stream, held: LeasedStream, sink: Sink, name: str, header: BatchHeader) -> None:
     """Write and acknowledge one batch; after a crash between the two it is written again."""
-    stream.site.context.spark.await_turn()  # a sink serves streams of several sources, and need not be thread-safe
+    if not (sink.concurrent and stream.settings.engine.is_local(header.size)):
+        stream.site.context.spark.await_turn()
     held.keeper.check()
     hooks.reach("before_publish")
     try:
@@ -99,6 +109,8 @@ def _publish(stream: Stream, held: LeasedStream, sink: Sink, name: str, header: 
             remedy=f"qbcd skip {stream.name} {name} --batch {header.number} passes over it; its events are then "
             f"missing in {name}",
         ) from error
+    except LocalFailed as error:
+        raise DeliveryError(f"sink {name}: {error.what}", remedy=f"{error.remedy}; the batch stays pending") from error
     except QbcdError as error:
         if failed := _out_of_memory(stream, name, error):
             raise failed from error
@@ -141,8 +153,8 @@ def open_batch(stream: Stream, header: BatchHeader) -> Iterator[SinkBatch]:
     context, why_spark = stream.site.context, stream.settings.engine.why_spark(header.size)
     with ExitStack() as opened:
 
-        def local() -> LocalRows:
-            return opened.enter_context(stream.site.open_staged(header))
+        def local(part: range) -> LocalRows:
+            return opened.enter_context(stream.site.open_staged(header, part))
 
         def staged() -> DataFrame:
             context.why_spark = context.why_spark or why_spark

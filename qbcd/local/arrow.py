@@ -81,7 +81,7 @@ def unfit_column(rows: LocalRows, header: BatchHeader) -> str | None:
     if query is None:
         return None
     try:
-        flags = rows.database.connection.execute(query.sql).fetchall()[0]
+        flags = rows.database.connection.cursor().execute(query.sql).fetchall()[0]
     except duckdb.Error as error:
         raise explain(error, header.stream) from error
     return next((name for name, flag in zip(query.columns, flags, strict=True) if flag), None)
@@ -138,7 +138,7 @@ def _pieces(rows: LocalRows, make: Callable[[Query], Query], stream: str, part: 
 
 
 def _run(database: LocalDatabase, query: Query, rows: int) -> Iterator[pa.RecordBatch]:
-    relation: Any = database.connection.sql(query.sql)
+    relation: Any = database.connection.cursor().sql(query.sql)  # others may read at the same time
     read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # the name in older versions
     reader = iter(read(rows))
     while True:

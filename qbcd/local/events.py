@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from qbcd.local.jsontext import Field, joined, json_object, member, names_of, one_line, quoted, shortest
+from qbcd.local.jsontext import Field, joined, json_object, names_of, one_line, quoted, shortest
 from qbcd.local.query import Query, derived
 from qbcd.local.typed import misfit, typed_value
 from qbcd.model import BatchHeader
@@ -23,7 +23,7 @@ def event_lines(rows: Query, header: BatchHeader) -> Query:
         rows: The batch's staged rows, or some of them.
         header: The batch.
     """
-    line = joined([member(f'"{name}"', value) for name, value in _json_fields(header)])
+    line = joined([(json_text(name), value) for name, value in _json_fields(header)])
     inputs = {"staged": _with_shortest_floats(_with_header(rows, header), header)}
     return derived("local_event_lines", ("ordinal", "line"), inputs, line=line, one_line=one_line("line"))
 

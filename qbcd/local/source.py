@@ -19,9 +19,10 @@ import pyarrow as pa
 
 from qbcd import waits
 from qbcd.catalog.source import Session, Source
+from qbcd.connectors.error_templates import no_unicode
 from qbcd.connectors.facts import quoted
 from qbcd.connectors.sessions import CHUNK_BYTES, CHUNK_ROWS, SupportsCsvRows, SupportsTextColumns
-from qbcd.errors import UnsupportedType
+from qbcd.errors import QbcdError, UnsupportedType
 from qbcd.local.columns import Unreadable, csv_batch, text_batch, value_batch
 from qbcd.local.database import LocalDatabase
 from qbcd.local.errors import explained_errors
@@ -187,8 +188,12 @@ def _explained(session: Session, reads: SourceReads) -> Iterator[None]:
         raise
 
 
-def _misfit(error: Unreadable, reads: SourceReads) -> UnsupportedType:
-    return UnsupportedType(f"source {reads.source.label}: {error}", stream=reads.stream)
+def _misfit(error: Unreadable, reads: SourceReads) -> QbcdError:
+    label = reads.source.label
+    if error.no_unicode:
+        return no_unicode(str(error), reads.stream, label)
+    remedy = "exclude the column, or set `engine: spark`"
+    return UnsupportedType(f"source {label}: {error}", remedy=remedy, stream=reads.stream)
 
 
 def _read(session: Session, reads: SourceReads, statement: Statement, fields: Fields, put: Put) -> None:

@@ -34,7 +34,7 @@ from qbcd.sinks.files import locked, remove, write_json
 from qbcd.sinks.jsonl import JsonlSink
 from qbcd.sinks.parquet import ParquetSink
 from qbcd.spark.paths import to_read
-from tests.support.local_rows import local_rows
+from tests.support.local_batches import local_rows
 from tests.support.staged_rows import header_of, staged_rows
 
 if TYPE_CHECKING:
@@ -50,7 +50,13 @@ class Engine:
     is_local = True
 
 
-@pytest.fixture(autouse=True, params=["local", "spark"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests that read rows with both engines, others once."""
+    engines = ["local", "spark"] if "spark" in metafunc.fixturenames else ["local"]
+    metafunc.parametrize("engine", engines, indirect=True)
+
+
+@pytest.fixture(autouse=True)
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """Deliver the batches of :func:`sink_batch` by each engine."""
     Engine.database = LocalDatabase(1 << 28, tmp_path / "spill")
@@ -62,7 +68,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 def sink_batch(spark: SparkSession, header: BatchHeader, wire: list[list[Any]]) -> SinkBatch:
     """Return a batch of staged rows for the engine of the test."""
     staged = no_rows if Engine.is_local else lambda: staged_rows(spark, header, wire)
-    return SinkBatch(header, staged, lambda: local_rows(Engine.database, header, wire), is_local=Engine.is_local)
+    return SinkBatch(header, staged, lambda part: local_rows(Engine.database, header, wire), is_local=Engine.is_local)
 
 
 @pytest.fixture(autouse=True)
