@@ -160,7 +160,7 @@ class Consumer:
             for folder in root.glob("epoch=*/batch_seq=*"):
                 assert (folder / "_SUCCESS").is_file(), f"{folder} is visible and not complete"
                 files = sorted(path for path in folder.iterdir() if path.name != "_SUCCESS")
-                assert all(path.suffix == ".parquet" for path in files), files
+                assert all(path.suffix == ".parquet" for path in files), f"other files in a batch: {files}"
                 found[_number(folder / "file")] = files
         return sorted(item for item in found.items() if item[0] > self.read[sink])
 

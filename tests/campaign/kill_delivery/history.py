@@ -65,8 +65,8 @@ class KilledDeliveries:
                 while self.kills.total() < KILLS:
                     self._round()
         except Exception as error:
-            tail = "\n  ".join(self.history[-12:])
-            raise AssertionError(f"{self.name}, after {self.kills.total()} kills:\n  {tail}") from error
+            steps = "\n  ".join(self.history)
+            raise AssertionError(f"{self.name}, after {self.kills.total()} kills: {error}\n  {steps}") from error
         finally:
             self.poller.stop()
         print(f"{self.name}: {self._figures()}, {time.monotonic() - began:.0f} s", *self.history, sep="\n  ")
@@ -117,10 +117,11 @@ class KilledDeliveries:
             raise AssertionError(f"{POLLS} polls in a row found changes")
         self._do("read the sinks", self.consumer.take)
         self._do("compare with the source", lambda: self.consumer.check(self.table.source()))
-        assert left_behind(self._site(), self.folder) == []
-        assert self._spilled() == []
-        assert self._poll("verify").result == []
-        assert not self._pending()
+        left = left_behind(self._site(), self.folder) + self._spilled()
+        assert not left, f"files are left behind: {left}"
+        differences = self._poll("verify").result
+        assert not differences, f"verify found {len(differences)} differences: {differences[:3]}"
+        assert not self._pending(), "a batch is not acknowledged"
 
     # -- steps -------------------------------------------------------------------------------------------------------
     def _do(self, what: str, step: Callable[[], Any]) -> None:
