@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from qbcd.errors import DeliveryError, SinkConflict
 from qbcd.model import BatchHeader
@@ -51,6 +51,10 @@ class SinkBatch:
 
         return event_lines(self.staged, self.header)
 
+    def arrow(self) -> Any:
+        """Return the typed events in pieces (`pyarrow.RecordBatchReader`), in the order of their ordinals."""
+        return self.ordered(100_000).events.toArrow().to_reader()
+
     def ordered(self, events_per_part: int) -> SinkBatch:
         """Return the batch with its rows sorted by ordinal within and across Spark's partitions.
 
@@ -76,9 +80,14 @@ class Sink(ABC):
         typed: Values must fit Spark's types; detection refuses others. If False, values are JSON, which can hold every
             value.
         name: The sink's name in the configuration, for messages.
+        shows_all_rows: The sink keeps the state of a stream, not only its changes: it finds rows by their key, and
+            needs those of the baseline.
+        project_id: The id of the project that delivers; empty outside of a project.
     """
 
     typed: bool = False
+    project_id: str = ""
+    shows_all_rows: bool = False
 
     def __init__(self, name: str) -> None:
         self.name = name
