@@ -152,7 +152,7 @@ def _prepare(session: TargetSession, write: TargetWrite, layout: Layout, target:
         if existing is None:
             if found is not None and judged == "next":
                 raise DeliveryError(
-                    f"sink {write.sink}: table {write.name} is missing, and it had batch {found.epoch}/{found.seq}",
+                    f"table {write.name} is missing, and it had batch {found.epoch}/{found.seq}",
                     remedy=f"restore it, or qbcd reset {write.header.stream} and prepare it again",
                     stream=write.header.stream,
                 )
@@ -160,7 +160,7 @@ def _prepare(session: TargetSession, write: TargetWrite, layout: Layout, target:
             return judged
         if found is None and existing.has_rows:
             raise DeliveryError(
-                f"sink {write.sink}: table {write.name} has rows that this sink did not write",
+                f"table {write.name} has rows that this sink did not write",
                 remedy="empty it, or name another one with `table` of the sink",
                 stream=write.header.stream,
             )
@@ -206,8 +206,7 @@ class _Counted:
         header = self._write.header
         if self.found != header.size:
             raise DeliveryError(
-                f"sink {self._write.sink}: {counted(self.found, 'event')} of batch {header.number} arrived, "
-                f"not all {header.size:,}",
+                f"{counted(self.found, 'event')} of batch {header.number} arrived, not all {header.size:,}",
                 remedy="the batch stays pending",
                 stream=header.stream,
             )
@@ -257,7 +256,7 @@ def _read_record(session: TargetSession, write: TargetWrite, *, lock: bool = Fal
     if others:
         other = others[0]
         raise DeliveryError(
-            f"sink {write.sink}: table {write.name} belongs to sink {other[2]} of stream {other[1]}"
+            f"table {write.name} belongs to sink {other[2]} of stream {other[1]}"
             + ("" if other[0] == write.owner.project else " of another project"),
             remedy="write another `table` of the sink, such as '{stream}'; or, if nobody writes it any more, drop the "
             f"table and its row in {RECORD_TABLE}",
@@ -267,7 +266,7 @@ def _read_record(session: TargetSession, write: TargetWrite, *, lock: bool = Fal
         return None
     if rows[0][3] != name:
         raise DeliveryError(
-            f"sink {write.sink}: the stream was in table {rows[0][3]} so far, not {name}",
+            f"the stream was in table {rows[0][3]} so far, not {name}",
             remedy=f"write the old name as `table` of the sink; or qbcd reset {write.header.stream}, delete its row in "
             f"{RECORD_TABLE} and prepare it again",
             stream=write.header.stream,
@@ -312,7 +311,7 @@ def _advance(session: TargetSession, write: TargetWrite, found: TableRecord | No
     )
     if changed != 1:
         raise DeliveryError(
-            f"sink {write.sink}: another process has written batch {header.number} meanwhile",
+            f"another process has written batch {header.number} meanwhile",
             remedy="the batch stays pending",
             stream=header.stream,
         )

@@ -49,14 +49,14 @@ def verdict(found: TableRecord | None, header: BatchHeader, sink: str) -> Verdic
         return "replace"
     last = f"{found.epoch}/{found.seq}"
     if header.epoch < found.epoch or header.seq < found.seq:
-        raise _conflict(f"sink {sink}: the table has batch {last} already, which is later than {header.number}", header)
+        raise _conflict(f"the table has batch {last} already, which is later than {header.number}", header)
     if header.seq == found.seq:
         if header.fingerprint == found.fingerprint:
             return "done"
-        raise _conflict(f"sink {sink}: the table has another batch {header.number}", header)
+        raise _conflict(f"the table has another batch {header.number}", header)
     if header.seq > found.seq + 1:
         raise DeliveryError(
-            f"sink {sink}: the table has batch {last}, and batch {header.number} is not the next one",
+            f"the table has batch {last}, and batch {header.number} is not the next one",
             remedy=f"the batches between were skipped or lost: qbcd reset {header.stream}, then prepare it again; the "
             "new baseline replaces the rows",
             stream=header.stream,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.engine import URL
 
 from qbcd.config.urls import BadUrl, parse_url
-from qbcd.errors import ConfigError
+from qbcd.errors import ConfigError, DeliveryError
 from qbcd.sinks.base import Sink, SinkBatch
 from qbcd.sinks.table.options import TableOptions
 from qbcd.sinks.table.record import TableOwner
@@ -49,9 +51,20 @@ class DatabaseSink(Sink):
         from qbcd.sinks.table.frame import TargetWrite, apply_batch
 
         owner = TableOwner(self.project_id, batch.header.stream, self.name)
-        apply_batch(TargetWrite(self.database, self.options, batch.header, owner), batch.arrow())
+        with self._named():
+            apply_batch(TargetWrite(self.database, self.options, batch.header, owner), batch.arrow())
 
     def check(self) -> None:
         from qbcd.sinks.table.frame import prove_writable
 
-        prove_writable(self.database)
+        with self._named():
+            prove_writable(self.database)
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Let errors of the block begin with the sink's name."""
+        try:
+            yield
+        except DeliveryError as error:
+            error.what = f"sink {self.name}: {error.what}"
+            raise

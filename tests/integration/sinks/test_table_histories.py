@@ -30,7 +30,7 @@ def history(target: TargetPlace, batches: int) -> Iterator[tuple[Any, State]]:
     return pieces(DrawnTable(batches, nan=target.nan), batches)
 
 
-@pytest.mark.parametrize("batches", [10, LONG])
+@pytest.mark.parametrize("batches", [6, LONG])
 def test_a_mirror_equals_the_source_after_each_batch(target: TargetPlace, batches: int) -> None:
     """Two rows that swap a unique value are in the history, and the target has the constraint."""
     sink = sink_to(target)
@@ -44,7 +44,7 @@ def test_a_mirror_equals_the_source_after_each_batch(target: TargetPlace, batche
     assert target.sql("SELECT epoch, batch_seq FROM qbcd_sink") == [(EPOCH, batches)]
 
 
-@pytest.mark.parametrize("batches", [7, LONG])
+@pytest.mark.parametrize("batches", [5, LONG])
 def test_a_mirror_with_soft_deletes_keeps_the_last_values(target: TargetPlace, batches: int) -> None:
     sink, deleted = sink_to(target, deletes="soft"), State()
     for batch, rows in history(target, batches):
@@ -56,7 +56,7 @@ def test_a_mirror_with_soft_deletes_keeps_the_last_values(target: TargetPlace, b
     assert any(event["op"] == "d" for event in batch.made) or deleted
 
 
-@pytest.mark.parametrize("batches", [8, LONG])
+@pytest.mark.parametrize("batches", [5, LONG])
 def test_a_history_shows_every_earlier_batch(target: TargetPlace, batches: int) -> None:
     sink, seen = sink_to(target, mode="scd2"), []
     for batch, rows in history(target, batches):
@@ -87,7 +87,7 @@ def test_boundaries_do_not_fall_with_the_clock_of_the_source(target: TargetPlace
     assert target.sql("SELECT boundary FROM qbcd_sink") == [(now + 2,)]
 
 
-@pytest.mark.parametrize("batches", [4, LONG])
+@pytest.mark.parametrize("batches", [2, LONG])
 def test_a_log_has_every_event(target: TargetPlace, batches: int) -> None:
     plain, changes = sink_to(target, mode="log"), sink_to(target, mode="log", envelope="changes", table="feed")
     changes.name = "feed"

@@ -164,7 +164,7 @@ class TargetDatabase(ABC):
         """Return an identifier as SQL."""
         return quoted(name, self.sql_name)
 
-    def converted(self, table: str, columns: Columns, piece: Sequence[pa.Array]) -> list[pa.Array]:
+    def converted(self, columns: Columns, piece: Sequence[pa.Array]) -> list[pa.Array]:
         """Return the arrays of one piece, converted.
 
         Raises:
@@ -176,7 +176,7 @@ class TargetDatabase(ABC):
                 made.append(self.convert(travel, values))
             except Misfit as error:
                 raise DeliveryError(
-                    f"column {name} of table {table} cannot hold {error}",
+                    f"column {name} of the target cannot hold {error}",
                     remedy=f"correct the value at the source, or exclude column {name}; or types: "
                     f"{{{name}: text}}, then qbcd reset and prepare",
                 ) from error

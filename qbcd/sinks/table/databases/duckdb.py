@@ -80,7 +80,7 @@ class DuckSession(TargetSession):
         names = [self.database.quoted(name) for name, _ in columns]
         sql = f"INSERT INTO {self.database.named(made)} ({', '.join(names)}) SELECT * FROM {_INCOMING}"
         for piece in pieces:
-            arrays = self.database.converted(made.name, columns, piece)
+            arrays = self.database.converted(columns, piece)
             rows = pa.Table.from_arrays(arrays, [f"c{i}" for i in range(len(arrays))])
             self.connection.register(_INCOMING, rows)
             try:

@@ -49,7 +49,7 @@ class EngineSession(TargetSession):
         into = f"INSERT INTO {self.database.named(made)} ({names})"
         sql = f"{into.replace('%', '%%') if self.database.mark == '%s' else into} VALUES ({marks})"
         for piece in pieces:
-            arrays = self.database.converted(made.name, columns, piece)
+            arrays = self.database.converted(columns, piece)
             for start in range(0, len(arrays[0]), ROWS_AT_ONCE):
                 values = [array.slice(start, ROWS_AT_ONCE).to_pylist() for array in arrays]
                 self.connection.exec_driver_sql(sql, list(zip(*values, strict=True)))

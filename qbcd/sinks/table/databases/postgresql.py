@@ -6,10 +6,12 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+import psycopg2
 import pyarrow as pa
 import pyarrow.compute as pc
 from sqlalchemy import TableClause
 from sqlalchemy.engine import URL, Connection
+from sqlalchemy.exc import DBAPIError
 
 from qbcd.model import Travel
 from qbcd.sinks.table.databases.base import Columns, Misfit, decimal_holds, refuse_nul
@@ -59,9 +61,15 @@ class PostgresTargetSession(EngineSession):
         names = ", ".join(self.database.quoted(name) for name, _ in columns)
         driver = self.connection.connection.driver_connection
         assert driver is not None
-        converted = (self.database.converted(made.name, columns, piece) for piece in pieces)
-        with driver.cursor() as cursor:
-            cursor.copy_expert(f"COPY {self.database.named(made)} ({names}) FROM STDIN", CopyText(converted))
+        converted = (self.database.converted(columns, piece) for piece in pieces)
+        text = CopyText(converted)
+        try:
+            with driver.cursor() as cursor:
+                cursor.copy_expert(f"COPY {self.database.named(made)} ({names}) FROM STDIN", text)
+        except psycopg2.Error as error:
+            if text.failed is not None:  # the driver reports only its text
+                raise text.failed from error
+            raise DBAPIError.instance(None, None, error, psycopg2.Error, dialect=self.database.dialect) from error
         if made.schema is None:
             self.run_ddl(f"ANALYZE {self.database.named(made)}")  # no one else does it for a temporary table
 
@@ -124,10 +132,15 @@ def _item(value: object, element: Travel) -> str:
 
 
 class CopyText(io.RawIOBase):
-    """Rows as the text of COPY, which a driver reads piece by piece."""
+    """Rows as the text of COPY, which a driver reads piece by piece.
+
+    Attributes:
+        failed: The error that ended the rows.
+    """
 
     def __init__(self, pieces: Iterable[Sequence[pa.Array]]) -> None:
         super().__init__()
+        self.failed: Exception | None = None
         self._parts, self._rest = _copy_parts(pieces), memoryview(b"")
 
     def readable(self) -> bool:
@@ -137,7 +150,11 @@ class CopyText(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         """Return at most `size` bytes; empty at the end."""
         if not self._rest:
-            self._rest = next(self._parts, memoryview(b""))
+            try:
+                self._rest = next(self._parts, memoryview(b""))
+            except Exception as error:
+                self.failed = error
+                raise
         found, self._rest = bytes(self._rest[:size]), self._rest[size:]
         return found
 
