@@ -2,6 +2,8 @@
 
     batch -> Arrow events -> flat rows -> staging table -> ONE transaction: accept the number, apply as a set -> done
 
+Rows that are all new, and those of a log, go into the table without staging, in the same transaction as the number.
+
 The record of the last batch is in the target (:data:`RECORD_TABLE`) and changes in the same transaction as the rows, by
 compare. A process may be killed at any point: the temporary staging table goes with its session, and a table that was
 created or widened is found again.
@@ -9,16 +11,16 @@ created or widened is found again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from sqlalchemy import TableClause, and_, insert, literal, select, update
+from sqlalchemy import TableClause, and_, delete, insert, select, update
 
 from qbcd import hooks
 from qbcd.errors import DeliveryError
-from qbcd.model import BatchHeader, Travel
+from qbcd.model import BatchHeader
 from qbcd.sinks.table.apply import Application, all_are_new, statements
 from qbcd.sinks.table.databases.base import TargetDatabase, TargetSession
 from qbcd.sinks.table.flat_rows import Flat, flat_rows
@@ -80,12 +82,12 @@ class TargetWrite:
         return self.database.table(self.name, [(one.name, one.travel) for one in layout.columns])
 
 
-def apply_batch(write: TargetWrite, events: Iterable[pa.RecordBatch]) -> None:
+def apply_batch(write: TargetWrite, events: Callable[[], Iterable[pa.RecordBatch]]) -> None:
     """Apply a batch to its table, once: nothing happens if the table has it.
 
     Args:
         write: The batch and its table.
-        events: Its typed events in pieces; read only if the batch is applied.
+        events: Returns its typed events in pieces; it may be called twice, and only if the batch is applied.
 
     Raises:
         DeliveryError: The target refused, or the batch is not the next one; the target is unchanged.
@@ -93,34 +95,70 @@ def apply_batch(write: TargetWrite, events: Iterable[pa.RecordBatch]) -> None:
     layout = layout_of(write.options, write.header)
     target = write.target(layout)
     with write.database.open(write.header.stream) as session:
-        if _prepare(session, write, layout, target) == "done":
+        judged = _prepare(session, write, layout, target)
+        if judged == "done":
             return
-        rows = flat_rows(iter(events), layout, write.options, write.header)
-        whole = _Counted(rows, write)
-        direct = write.options.mode == "log" or _is_filled_first(session, write, target)
-        stage = None if direct else _stage(session, write, layout, whole)
-        hooks.reach("mid_publish")
-        with session.transaction():
-            found, judged = _accept(session, write)
-            if judged == "done":
+
+        def rows() -> _Counted:
+            return _Counted(flat_rows(iter(events()), layout, write.options, write.header), write)
+
+        if _can_insert(write):
+            try:
+                _insert(session, write, layout, target, rows())
                 return
-            boundary = next_boundary(found, write.header)
-            if direct:
-                _insert(session, write, layout, target, whole)
-            else:
-                one = Application(
-                    layout,
-                    write.options,
-                    target,
-                    stage,
-                    replace=judged == "replace",
-                    boundary=write.database.instant(boundary),
-                    seq=write.header.seq,
-                    joins_in_delete=write.database.joins_in_delete,
-                )
-                for statement in statements(one):
-                    session.run(statement)
-            _advance(session, write, found, boundary)
+            except Exception as error:
+                if write.options.mode == "log" or not session.is_duplicate(error):
+                    raise
+        _merge(session, write, layout, target, rows())
+
+
+def _can_insert(write: TargetWrite) -> bool:
+    """Return True if the rows are new to the table, so that they need no staging table.
+
+    If a row is there after all, the database says so by the key, and the batch is merged.
+    """
+    new = write.options.deletes == "hard" and all_are_new(tuple(write.header.counts.items()))
+    return write.options.mode == "log" or (write.options.mode == "mirror" and new)
+
+
+def _insert(session: TargetSession, write: TargetWrite, layout: Layout, target: TableClause, rows: _Counted) -> None:
+    """Insert the rows of a log, or the new rows of a mirror, as they are."""
+    log = write.options.mode == "log"
+    columns = layout.staged if log else layout.staged[1:]
+    hooks.reach("mid_publish")
+    with session.transaction():
+        found, judged = _accept(session, write)
+        if judged == "done":
+            return
+        if judged == "replace" and not log:
+            session.run(delete(target))
+        session.load(target, columns, rows if log else (piece[1:] for piece in rows))
+        rows.check()
+        _advance(session, write, found, next_boundary(found, write.header))
+
+
+def _merge(session: TargetSession, write: TargetWrite, layout: Layout, target: TableClause, rows: _Counted) -> None:
+    """Stage the rows, and apply them as a set."""
+    stage = _stage(session, write, layout, rows)
+    hooks.reach("mid_publish")
+    with session.transaction():
+        found, judged = _accept(session, write)
+        if judged == "done":
+            return
+        boundary = next_boundary(found, write.header)
+        one = Application(
+            layout,
+            write.options,
+            target,
+            stage,
+            replace=judged == "replace",
+            boundary=write.database.instant(boundary),
+            seq=write.header.seq,
+            joins_in_delete=write.database.joins_in_delete,
+        )
+        for statement in statements(one):
+            session.run(statement)
+        _advance(session, write, found, boundary)
 
 
 def prove_writable(database: TargetDatabase) -> None:
@@ -182,14 +220,6 @@ def _stage(session: TargetSession, write: TargetWrite, layout: Layout, rows: _Co
     return made
 
 
-def _is_filled_first(session: TargetSession, write: TargetWrite, target: TableClause) -> bool:
-    """Return True if a batch of new rows meets an empty table, so that they can be inserted as they are."""
-    if write.options.mode != "mirror" or not all_are_new(tuple(write.header.counts.items())):
-        return False
-    with session.transaction():
-        return not session.rows(select(literal(1)).select_from(target).limit(1))
-
-
 class _Counted:
     """The rows of a batch, piece by piece, and the number of their events."""
 
@@ -217,23 +247,6 @@ def _accept(session: TargetSession, write: TargetWrite) -> tuple[TableRecord | N
     """Lock the record, and return it with what the batch is for the table."""
     found = _read_record(session, write, lock=True)
     return found, verdict(found, write.header, write.sink)
-
-
-def _insert(session: TargetSession, write: TargetWrite, layout: Layout, target: TableClause, rows: _Counted) -> None:
-    """Insert the rows of a log, or of the first batch of a mirror, without a staging table."""
-    columns: list[tuple[str, Travel]] = list(layout.staged)
-    if write.options.mode == "log":
-        session.load(target, columns, rows)
-    elif write.options.deletes == "soft":
-        flagged = [*columns[1:], (layout.columns[-1].name, layout.columns[-1].travel)]
-        session.load(target, flagged, ([*piece[1:], _false(len(piece[0]))] for piece in rows))
-    else:
-        session.load(target, columns[1:], (piece[1:] for piece in rows))
-    rows.check()
-
-
-def _false(count: int) -> pa.Array:
-    return pa.array([False] * count, pa.bool_())
 
 
 def _record_table(database: TargetDatabase) -> TableClause:

@@ -52,7 +52,7 @@ class DatabaseSink(Sink):
 
         owner = TableOwner(self.project_id, batch.header.stream, self.name)
         with self._named():
-            apply_batch(TargetWrite(self.database, self.options, batch.header, owner), batch.arrow())
+            apply_batch(TargetWrite(self.database, self.options, batch.header, owner), batch.arrow)
 
     def check(self) -> None:
         from qbcd.sinks.table.frame import prove_writable

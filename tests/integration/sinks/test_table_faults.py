@@ -291,6 +291,16 @@ def test_a_value_that_the_target_cannot_hold_is_refused(
         assert target.state() == target.of({**rows, (999, row["part"]): row})
 
 
+def test_a_new_row_that_is_there_already_is_replaced(target: TargetPlace) -> None:
+    """A batch of inserts needs no staging; where a key is there, as after a repair by hand, it is merged."""
+    (first, rows), _ = drawn(2)
+    sink = sink_to(target)
+    sink.write(first)
+    changed = {key: {**row, "u": -n} for n, (key, row) in enumerate(rows.items())}
+    sink.write(batch_of([event("c", None, row) for row in changed.values()], 2))
+    assert target.state() == target.of(changed)
+
+
 # -- keys --------------------------------------------------------------------------------------------------------------
 def test_a_key_whose_spelling_changes_leaves_no_second_row(target: TargetPlace) -> None:
     sink, table = sink_to(target), DrawnTable(2)

@@ -77,6 +77,10 @@ class TargetSession(ABC):
         """
 
     @abstractmethod
+    def is_duplicate(self, error: Exception) -> bool:
+        """Return True if a unique constraint has rejected a row."""
+
+    @abstractmethod
     def describe(self, made: TableClause) -> ExistingTable | None:
         """Return the table that the target has, or None."""
 

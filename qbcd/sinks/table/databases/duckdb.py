@@ -83,10 +83,11 @@ class DuckSession(TargetSession):
             arrays = self.database.converted(columns, piece)
             rows = pa.Table.from_arrays(arrays, [f"c{i}" for i in range(len(arrays))])
             self.connection.register(_INCOMING, rows)
-            try:
-                self.connection.execute(sql)
-            finally:
-                self.connection.unregister(_INCOMING)
+            self.connection.execute(sql)
+            self.connection.unregister(_INCOMING)  # after an error the transaction would refuse it
+
+    def is_duplicate(self, error: Exception) -> bool:
+        return isinstance(error, duckdb.ConstraintException)
 
     def describe(self, made: TableClause) -> ExistingTable | None:
         place = [made.schema or "main", made.name]

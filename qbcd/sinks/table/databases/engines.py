@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from sqlalchemy import TableClause, inspect, select
 from sqlalchemy.engine import Connection, Engine
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.sql.base import Executable
 
 from qbcd.sinks.table.databases.base import Columns, ExistingTable, TargetDatabase, TargetSession
@@ -53,6 +53,9 @@ class EngineSession(TargetSession):
             for start in range(0, len(arrays[0]), ROWS_AT_ONCE):
                 values = [array.slice(start, ROWS_AT_ONCE).to_pylist() for array in arrays]
                 self.connection.exec_driver_sql(sql, list(zip(*values, strict=True)))
+
+    def is_duplicate(self, error: Exception) -> bool:
+        return isinstance(error, IntegrityError)
 
     def describe(self, made: TableClause) -> ExistingTable | None:
         found = self.database.types(self.connection, made)
