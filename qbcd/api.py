@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from qbcd.check import Finding, check_left, check_machine, check_state_folder, check_stream, one_per_folder
 from qbcd.config import ProjectConfig, StreamConfig, config_from_dict, load_config
-from qbcd.delivery import PYTHON_SINK, doubts_batches, enroll_python, retire_sink, skip_batch, waiting, waiting_for
+from qbcd.delivery import (
+    PYTHON_SINK,
+    doubts_batches,
+    enroll_python,
+    open_batch,
+    retire_sink,
+    skip_batch,
+    waiting,
+    waiting_for,
+)
 from qbcd.error_messages import one_message
 from qbcd.errors import QbcdError, UnsupportedType
 from qbcd.job import JobEvents, JobReport, Outcome, poll, run_always, run_once
@@ -29,14 +38,16 @@ from qbcd.strategies import Estimate
 from qbcd.stream import Report
 
 if TYPE_CHECKING:
+    import pandas
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
 class Batch:
     """A sealed batch of :meth:`StreamHandle.poll`, valid until the next one is requested."""
 
-    def __init__(self, batch: SinkBatch) -> None:
-        self._batch = batch
+    def __init__(self, batch: SinkBatch, check: Callable[[], object] = lambda: None) -> None:
+        self._batch, self._check = batch, check
 
     @property
     def header(self) -> BatchHeader:
@@ -60,19 +71,44 @@ class Batch:
         Raises:
             UnsupportedType: The batch is older than this consumer, and a typed DataFrame cannot hold one of its values.
         """
-        header = self.header
-        if PYTHON_SINK not in header.sinks:
+        self._check()
+        if PYTHON_SINK not in self.header.sinks:
             from qbcd.spark.events import unfit_column
 
-            if (column := unfit_column(self._batch.staged, header)) is not None:
-                raise UnsupportedType(
-                    f"batch {header.number} is older than this consumer and has a value of column {column!r} that a "
-                    "typed sink cannot hold",
-                    stream=header.stream,
-                    remedy=f"skip the batch; or set  types: {{{column}: text}}  for this table, then qbcd reset "
-                    f"{header.stream}",
-                )
+            self._refuse_unfit(unfit_column(self._batch.staged, self.header))
         return self._batch.events
+
+    def arrow(self) -> pa.RecordBatchReader:
+        """Return the events, typed, in pieces of at most some thousand rows, in order; without Spark.
+
+        Read it before the next batch is requested.
+
+        Raises:
+            UnsupportedType: As `events`.
+        """
+        self._check()
+        if PYTHON_SINK not in self.header.sinks:
+            self._refuse_unfit(self._batch.unfit_column())
+        return self._batch.arrow()
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the events as dicts of Python values, in order; without Spark."""
+        for piece in self.arrow():
+            yield from piece.to_pylist()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the events as a DataFrame of pandas, which must be installed; without Spark."""
+        return self.arrow().read_pandas()
+
+    def _refuse_unfit(self, column: str | None) -> None:
+        if column is not None:
+            raise UnsupportedType(
+                f"batch {self.header.number} is older than this consumer and has a value of column {column!r} that a "
+                "typed sink cannot hold",
+                stream=self.header.stream,
+                remedy=f"skip the batch; or set  types: {{{column}: text}}  for this table, then qbcd reset "
+                f"{self.header.stream}",
+            )
 
 
 class StreamHandle:
@@ -109,12 +145,9 @@ class StreamHandle:
         enroll_python(stream)
         error = poll(stream).error
 
-        def staged(header: BatchHeader) -> DataFrame:
-            self._assembly.refuse_closed()
-            return stream.site.staged(header)
-
         for header in [] if error and doubts_batches(error) else waiting(stream, error):
-            yield Batch(SinkBatch(header, partial(staged, header)))
+            with open_batch(stream, header) as batch:
+                yield Batch(batch, self._assembly.refuse_closed)
             self._assembly.refuse_closed()
             if PYTHON_SINK not in stream.project.acknowledged(self.name):
                 break  # the consumer was retired meanwhile

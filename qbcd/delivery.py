@@ -6,6 +6,9 @@ A sink that is down delays only its own deliveries. See docs/design/protocol.md#
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
 from qbcd import hooks
 from qbcd.errors import (
@@ -25,6 +28,11 @@ from qbcd.spark.jdbc import explained, is_of_java, is_of_memory, spark_failure
 from qbcd.state import Acknowledged, StreamRow
 from qbcd.stream import Report, Stream
 from qbcd.wording import batch_numbers, counted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from qbcd.local.arrow import LocalRows
 
 PYTHON_SINK = "python"
 log = logging.getLogger("qbcd")
@@ -146,8 +154,24 @@ def _out_of_memory(stream: Stream, sink: str, error: Exception) -> DeliveryError
 
 
 def _write(stream: Stream, sink: Sink, header: BatchHeader) -> None:
-    batch = SinkBatch(header, lambda: stream.site.staged(header))
-    explained(lambda: sink.write(batch), lambda error: stream.source.explain(error, stream.name))
+    with open_batch(stream, header) as batch:
+        explained(lambda: sink.write(batch), lambda error: stream.source.explain(error, stream.name))
+
+
+@contextmanager
+def open_batch(stream: Stream, header: BatchHeader) -> Iterator[SinkBatch]:
+    """A batch whose rows can be read within the block."""
+    context, why_spark = stream.site.context, stream.settings.engine.why_spark(header.size)
+    with ExitStack() as opened:
+
+        def local() -> LocalRows:
+            return opened.enter_context(stream.site.open_staged(header))
+
+        def staged() -> DataFrame:
+            context.why_spark = context.why_spark or why_spark
+            return stream.site.staged(header)
+
+        yield SinkBatch(header, staged, local, is_local=not why_spark)
 
 
 def pending(site: Site) -> dict[str, int]:

@@ -83,6 +83,10 @@ class SparkFailed(QbcdError):
     """Spark could not finish a step; the cause is not the source (exit code 1)."""
 
 
+class LocalFailed(QbcdError):
+    """The local database could not finish a step; the cause is not the source (exit code 1)."""
+
+
 class EnvironmentMissing(QbcdError):
     """Java, a JDBC driver or a Python package is missing; a retry does not help (exit code 2)."""
 

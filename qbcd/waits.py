@@ -18,12 +18,18 @@ class Wait:
     """One wait of one thread.
 
     Attributes:
+        until: When it expires, by the monotonic clock.
+        owners: For `interrupt`: the owner of the wait, and that of the thread (`of_thread`).
         ended: The reason why the watchdog ended it; empty if it did not.
     """
 
-    def __init__(self, until: float, end: Callable[[], None], owner: object, reason: str) -> None:
-        self.until, self.owner, self.ended = until, owner, ""
-        self._end, self._reason = end, reason
+    def __init__(self, seconds: float, end: Callable[[], None], owners: tuple[object, ...], reason: str) -> None:
+        self.until, self.owners, self.ended = time.monotonic() + seconds, owners, ""
+        self._seconds, self._end, self._reason = seconds, end, reason
+
+    def restart(self) -> None:
+        """Count from the start again; only while nobody watches it."""
+        self.until = time.monotonic() + self._seconds
 
     def expire(self, reason: str = "") -> None:
         """End the wait, once."""
@@ -61,7 +67,7 @@ class Watchdog:
         """End all waits of `owner` now."""
         with self._changed:
             for wait in self._waits:
-                if wait.owner == owner:
+                if owner in wait.owners:
                     wait.expire(reason)
 
     def _watch(self) -> None:
@@ -77,6 +83,7 @@ class Watchdog:
 
 _watchdog = Watchdog()
 _cap = threading.local()
+_of_thread = threading.local()
 
 
 def _renew_watchdog() -> None:
@@ -98,7 +105,8 @@ def limited(seconds: float, end: Callable[[], None], *, reason: str = "", owner:
         owner: The owner of the wait, for `interrupt`.
     """
     seconds = capped(seconds)
-    wait = Wait(time.monotonic() + seconds, end, owner, (reason or "no answer for {s} s").format(s=f"{seconds:g}"))
+    owners = (owner, getattr(_of_thread, "owner", None))
+    wait = Wait(seconds, end, owners, (reason or "no answer for {s} s").format(s=f"{seconds:g}"))
     watchdog = _watchdog
     watchdog.add(wait)
     try:
@@ -119,6 +127,28 @@ def at_most(seconds: float) -> Iterator[None]:
             del _cap.seconds
         else:
             _cap.seconds = before
+
+
+@contextmanager
+def paused(wait: Wait) -> Iterator[None]:
+    """In the block, do not limit a wait in progress; after it, the wait counts from the start again."""
+    watchdog = _watchdog
+    watchdog.remove(wait)
+    try:
+        yield
+    finally:
+        wait.restart()
+        watchdog.add(wait)
+
+
+@contextmanager
+def of_thread(owner: object) -> Iterator[None]:
+    """In the block, all waits of this thread have `owner` too, for `interrupt`."""
+    _of_thread.owner = owner
+    try:
+        yield
+    finally:
+        del _of_thread.owner
 
 
 def capped(seconds: float) -> float:

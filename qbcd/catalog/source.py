@@ -76,12 +76,17 @@ class Session:
         """Roll the transaction back, including its pins; run nothing more in this session."""
         self.connection.rollback()
 
-    def _execute(self, statement: Statement | str) -> CursorResult[Any]:
+    def streamed(self, statement: Statement) -> CursorResult[Any]:
+        """Return the result of a query, of which few rows are held at a time if the driver can."""
+        return self._execute(statement, stream_results=True)
+
+    def _execute(self, statement: Statement | str, **options: Any) -> CursorResult[Any]:
         if isinstance(statement, Statement) and statement.params:
-            return self.connection.exec_driver_sql(statement.sql, dict(statement.params))
+            parameters = dict(statement.params)
+            return self.connection.exec_driver_sql(statement.sql, parameters, execution_options=options)
         sql = statement.sql if isinstance(statement, Statement) else statement
         # Without parameters the driver must not search for placeholders: a percent sign of the user's has no meaning.
-        return self.connection.exec_driver_sql(sql, execution_options={"no_parameters": True})
+        return self.connection.exec_driver_sql(sql, execution_options={**options, "no_parameters": True})
 
 
 @dataclass(frozen=True)

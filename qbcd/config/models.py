@@ -46,7 +46,7 @@ from qbcd.config.urls import is_memory_database, parse_url
 from qbcd.errors import ConfigError
 
 DEFAULT_EVERY = timedelta(seconds=30)
-DEFAULT_LOCAL_ROWS = 500_000
+DEFAULT_LOCAL_ROWS = 1_000_000
 DEFAULT_LOCAL_BYTES = 1 << 30
 DEFAULT_LOCAL_MEMORY = 512 << 20
 DEFAULT_RETAIN = timedelta(days=7)

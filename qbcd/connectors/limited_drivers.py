@@ -96,12 +96,12 @@ def _do_connect(
 
 
 @contextmanager
-def _limited(wait: AbstractContextManager[waits.Wait], silence: Callable[[str], Exception]) -> Iterator[None]:
+def _limited(wait: AbstractContextManager[waits.Wait], silence: Callable[[str], Exception]) -> Iterator[waits.Wait]:
     """In the block, replace the driver's error about a socket that the watchdog has shut down."""
     ended = None
     try:
         with wait as ended:
-            yield
+            yield ended
     except Exception as error:
         if ended is not None and ended.ended:
             raise silence(ended.ended) from error
@@ -118,7 +118,7 @@ class LimitedPostgresConnection(extensions.connection):
 
     limit: WaitLimit
 
-    def waiting(self) -> AbstractContextManager[None]:
+    def waiting(self) -> AbstractContextManager[waits.Wait]:
         """In the block, limit the wait for the server."""
         wait = waits.on_socket(self.fileno(), self.limit.seconds, reason=_reason(self.limit), owner=self.limit.owner)
         return _limited(wait, PostgresSilence)
@@ -167,6 +167,8 @@ class LimitedFamilyConnection(pymysql.connections.Connection):
     """A connection of PyMySQL whose log-in, statements and transactions are limited."""
 
     _sock: Any
+    _rfile: Any
+    _result: Any
 
     def __init__(self, limit: WaitLimit, parameters: Mapping[str, Any]) -> None:
         self.limit = limit

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from sqlalchemy.engine import URL, Connection, Engine
 
 from qbcd.connectors.facts import Collaborator, Fetch
-from qbcd.model import Table
+from qbcd.model import Statement, Table
+
+TextColumns: TypeAlias = Mapping[str, Sequence[bytes | None]]  # by the columns' names; texts are in UTF-8
+
+# Most rows and bytes that a reader holds before it passes them on; one row may be longer.
+CHUNK_ROWS, CHUNK_BYTES = 20_000, 8_000_000
 
 
 class Sessions(Collaborator, ABC):
@@ -110,4 +115,35 @@ class SupportsSessionPool(ABC):
         """Reset the sessions of a pooled `engine` on return, and check them on checkout.
 
         On checkout a session is as new: no settings, no locks, no temporary tables.
+        """
+
+
+class SupportsCsvRows(ABC):
+    """The server itself writes the rows of a query as CSV."""
+
+    @abstractmethod
+    def csv_rows(self, connection: Any, statement: Statement, take: Callable[[Sequence[str], bytes], None]) -> None:
+        """Read the rows of a query, which are not held as a whole.
+
+        NULL is nothing, an empty text is ``""``, booleans are ``t`` and ``f``, binary is a backslash, ``x`` and
+        hexadecimal digits. Texts are in UTF-8, or in the bytes of a database without an encoding.
+
+        Args:
+            connection: The driver's connection, in a transaction. If `take` fails, it can no longer be used.
+            statement: The query.
+            take: Called with the columns' names and some whole lines; between calls the wait for the server is limited.
+        """
+
+
+class SupportsTextColumns(ABC):
+    """The server's own text of values is read without the driver, which would make an object of each."""
+
+    @abstractmethod
+    def text_columns(self, connection: Any, statement: Statement, take: Callable[[TextColumns], None]) -> None:
+        """Read the rows of a query, which are not held as a whole.
+
+        Args:
+            connection: The driver's connection, in a transaction. If `take` fails, it can no longer be used.
+            statement: The query.
+            take: Called with the columns of some rows; between calls the wait for the server is limited.
         """

@@ -15,7 +15,7 @@ import sqlglot
 from sqlglot import ErrorLevel
 
 from qbcd.model.wire import Fields
-from qbcd.sql import render
+from qbcd.sql.render import render
 
 DUCKDB_TYPES = {
     "string": "VARCHAR",
@@ -37,7 +37,7 @@ class Query:
     columns: tuple[str, ...]
 
 
-def derived(template: str, columns: Sequence[str], inputs: Mapping[str, Query], **context: Any) -> Query:
+def derived(template: str, columns: Sequence[str], inputs: Mapping[str, Query], /, **context: Any) -> Query:
     """Return the query of a template over other queries.
 
     Args:

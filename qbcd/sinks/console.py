@@ -40,12 +40,12 @@ class ConsoleSink(Sink):
     def write(self, batch: SinkBatch) -> None:
         """See :meth:`Sink.write`."""
         header = batch.header
-        rows = batch.first(self.limit).lines.orderBy("ordinal").collect()
+        events = [json.loads(line) for piece in batch.first(self.limit).json_lines() for line in piece]
         hooks.reach("mid_publish")
         console = self._console or Console(emoji=False)
         console.print(_title(header), soft_wrap=True, highlight=False)
-        console.print(event_table(header, [json.loads(row["line"]) for row in rows]))
-        more = header.size - len(rows)
+        console.print(event_table(header, events))
+        more = header.size - len(events)
         if more > 0:
             console.print(f"… and {more:,} more")
 

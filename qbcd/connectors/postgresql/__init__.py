@@ -7,6 +7,7 @@ from qbcd.connectors.facts import JdbcDriver
 from qbcd.connectors.postgresql import expressions, session
 from qbcd.connectors.postgresql.access import PostgresAccess
 from qbcd.connectors.postgresql.catalog import PostgresCatalog
+from qbcd.connectors.postgresql.copy import PostgresCsvRows
 from qbcd.connectors.postgresql.ddl import PostgresDdl
 from qbcd.connectors.postgresql.encodings import PostgresEncodings
 from qbcd.connectors.postgresql.errors import PostgresErrors
@@ -53,6 +54,7 @@ class PostgreSQL(Connector):
         self.queries = PostgresQueries(self)
         self.abilities = (
             session.PostgresSnapshots(),
+            PostgresCsvRows(),
             PostgresEncodings(),
             PostgresAccess(self),
             PostgresPages(self),

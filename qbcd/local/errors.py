@@ -1,0 +1,39 @@
+"""One message for each error of DuckDB.
+
+A message about a value quotes it, so only the kind of such an error is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import duckdb
+
+from qbcd.errors import LocalFailed
+
+_CONTINUES = "the next run continues from the last commit"
+_OF_DISK = "offload"  # in DuckDB's message, if the spilled rows need more space than the disk has
+_QUOTES_NO_VALUE = (duckdb.IOException, duckdb.PermissionException, duckdb.CatalogException)
+
+
+@contextmanager
+def explained_errors(stream: str = "") -> Iterator[None]:
+    """In the block, turn an error of DuckDB into a `LocalFailed` that names the stream."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise explain(error, stream) from error
+
+
+def explain(error: duckdb.Error, stream: str = "") -> LocalFailed:
+    """Return the message for an error of DuckDB."""
+    first = (str(error).strip().splitlines() or [""])[0]
+    if isinstance(error, duckdb.OutOfMemoryException) and _OF_DISK not in first:
+        remedy = f"raise `local_memory`, or set `engine: spark`; {_CONTINUES}"
+        return LocalFailed(f"DuckDB ran out of memory: {first}", remedy=remedy, stream=stream)
+    if isinstance(error, (duckdb.OutOfMemoryException, duckdb.IOException)):
+        remedy = f"check owner, rights and free space of the workdir, into which rows are spilled; {_CONTINUES}"
+        return LocalFailed(f"DuckDB failed: {first}", remedy=remedy, stream=stream)
+    shown = first if isinstance(error, _QUOTES_NO_VALUE) else type(error).__name__
+    return LocalFailed(f"DuckDB failed: {shown}", remedy=f"{_CONTINUES}; -v shows more", stream=stream)
