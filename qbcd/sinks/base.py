@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from qbcd.errors import DeliveryError, SinkConflict
 from qbcd.model import BatchHeader
@@ -97,10 +97,6 @@ class SinkBatch:
         from qbcd.spark.events import event_lines
 
         return event_lines(self.staged, self.header)
-
-    def arrow(self) -> Any:
-        """Return the typed events in pieces (`pyarrow.RecordBatchReader`), in the order of their ordinals."""
-        return self.ordered(100_000).events.toArrow().to_reader()
 
     def ordered(self, events_per_part: int) -> SinkBatch:
         """Return the batch with its rows sorted by ordinal within and across Spark's partitions.

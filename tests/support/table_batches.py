@@ -26,7 +26,7 @@ FORMS: tuple[tuple[str, Travel], ...] = (
     ("small", Travel("int16")),
     ("big", Travel("uint64")),
     ("ratio", Travel("float32")),
-    ("measure", Travel("float64")),
+    ("at", Travel("float64")),  # a reserved word of DuckDB
     ("amount", Travel("decimal", 12, 2)),
     ("fine", Travel("decimal", 38, 20)),
     ("Note %s", Travel("text")),

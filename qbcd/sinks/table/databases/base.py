@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from sqlalchemy import Boolean, TableClause, column, table
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.base import Executable
+from sqlalchemy.sql.elements import quoted_name
 
 from qbcd.connectors.facts import quoted
 from qbcd.errors import DeliveryError
@@ -141,8 +142,12 @@ class TargetDatabase(ABC):
 
     def table(self, name: str, columns: Columns, *, temporary: bool = False) -> TableClause:
         """Return a table for SQLAlchemy Core; a temporary one belongs to its session."""
-        made: list[Any] = [column(n, Boolean() if travel.kind == "boolean" else None) for n, travel in columns]
-        return table(name, *made, schema=None if temporary else self.schema)
+        # always in quotes: reserved words differ, and some databases fold letters
+        made: list[Any] = [
+            column(quoted_name(n, True), Boolean() if travel.kind == "boolean" else None) for n, travel in columns
+        ]
+        schema = None if temporary or self.schema is None else quoted_name(self.schema, True)
+        return table(quoted_name(name, True), *made, schema=schema)
 
     def create(self, made: TableClause, columns: Sequence[TargetColumn], *, temporary: bool = False) -> str:
         """Return CREATE TABLE, with a primary key if columns are in it."""
