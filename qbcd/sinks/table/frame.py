@@ -32,7 +32,7 @@ from qbcd.wording import counted
 
 RECORD_TABLE = "qbcd_sink"
 STAGE_TABLE = "qbcd_stage"
-_RECORD = (
+RECORD_COLUMNS = (
     *(TargetColumn(name, TEXT, in_key=True, required=True) for name in ("project", "stream", "sink")),
     TargetColumn("target", TEXT, required=True),
     TargetColumn("epoch", LONG, required=True),
@@ -181,7 +181,7 @@ def _prepare(session: TargetSession, write: TargetWrite, layout: Layout, target:
     database, record = write.database, _record_table(write.database)
     with session.transaction(ddl=True):
         if session.describe(record) is None:
-            session.run_ddl(database.create(record, _RECORD))
+            session.run_ddl(database.create(record, RECORD_COLUMNS))
         found = _read_record(session, write)
         judged = verdict(found, write.header, write.sink)
         if judged == "done":
@@ -250,7 +250,7 @@ def _accept(session: TargetSession, write: TargetWrite) -> tuple[TableRecord | N
 
 
 def _record_table(database: TargetDatabase) -> TableClause:
-    return database.table(RECORD_TABLE, [(one.name, one.travel) for one in _RECORD])
+    return database.table(RECORD_TABLE, [(one.name, one.travel) for one in RECORD_COLUMNS])
 
 
 def _read_record(session: TargetSession, write: TargetWrite, *, lock: bool = False) -> TableRecord | None:

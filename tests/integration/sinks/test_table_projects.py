@@ -55,6 +55,18 @@ def test_a_mirror_and_a_history_follow_the_source(database: str, workspace: Path
     assert rows.fetchall()[:3] == [(1, "old", 0, 0, 1), (1, "new", 1, 0, 2), (2, "old", 0, 1, 1)]
 
 
+def test_a_consumer_in_python_applies_its_batches(database: str, workspace: Path) -> None:
+    sql(database, TABLE)
+    with opened(data(database, {}, baseline="events"), workspace) as project:
+        project.stream("s").prepare()
+        sql(database, "DELETE FROM t WHERE id = 2")
+        for _ in range(2):
+            for batch in project.stream("s").poll():
+                batch.apply(f"duckdb:///{workspace / 'copy.duckdb'}", "public_t")
+                batch.apply(f"duckdb:///{workspace / 'copy.duckdb'}", "public_t")
+        assert copied(workspace) == sql(database, "SELECT id, v FROM t ORDER BY id")
+
+
 def test_a_mirror_that_is_added_later_is_refused(database: str, workspace: Path) -> None:
     sql(database, TABLE)
     plain = {"log": {"type": "database", "url": "sqlite:///log.db", "mode": "log"}}
