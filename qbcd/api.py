@@ -7,14 +7,25 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qbcd.check import Finding, check_left, check_machine, check_state_folder, check_stream, one_per_folder
 from qbcd.config import ProjectConfig, StreamConfig, config_from_dict, load_config
-from qbcd.delivery import PYTHON_SINK, doubts_batches, enroll_python, retire_sink, skip_batch, waiting, waiting_for
+from qbcd.config.databases import DEFAULT_TARGET_TABLE
+from qbcd.delivery import (
+    PYTHON_SINK,
+    doubts_batches,
+    enroll_python,
+    open_batch,
+    retire_sink,
+    skip_batch,
+    waiting,
+    waiting_for,
+)
 from qbcd.error_messages import one_message
-from qbcd.errors import QbcdError, UnsupportedType
+from qbcd.errors import EnvironmentMissing, QbcdError, UnsupportedType
 from qbcd.job import JobEvents, JobReport, Outcome, poll, run_always, run_once
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.orphans import ForeignStream, LeftStream, foreign_stream, left_streams
@@ -22,6 +33,7 @@ from qbcd.planning import plan_of
 from qbcd.project import Assembly
 from qbcd.run import Verification, prepare_stream, reset_stream, verify_stream
 from qbcd.sinks import SinkBatch
+from qbcd.sinks.table.sink import DatabaseSink
 from qbcd.sites import Differences, ExplainedStatement
 from qbcd.spark.jdbc import explained
 from qbcd.status import StreamStatus, latest_events, stream_status
@@ -29,14 +41,18 @@ from qbcd.strategies import Estimate
 from qbcd.stream import Report
 
 if TYPE_CHECKING:
+    import pandas
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
 class Batch:
     """A sealed batch of :meth:`StreamHandle.poll`, valid until the next one is requested."""
 
-    def __init__(self, batch: SinkBatch) -> None:
-        self._batch = batch
+    def __init__(
+        self, batch: SinkBatch, check: Callable[[], object] = lambda: None, project_id: Callable[[], str] = str
+    ) -> None:
+        self._batch, self._check, self._project_id = batch, check, project_id
 
     @property
     def header(self) -> BatchHeader:
@@ -60,19 +76,71 @@ class Batch:
         Raises:
             UnsupportedType: The batch is older than this consumer, and a typed DataFrame cannot hold one of its values.
         """
-        header = self.header
-        if PYTHON_SINK not in header.sinks:
+        self._check()
+        if PYTHON_SINK not in self.header.sinks:
             from qbcd.spark.events import unfit_column
 
-            if (column := unfit_column(self._batch.staged, header)) is not None:
-                raise UnsupportedType(
-                    f"batch {header.number} is older than this consumer and has a value of column {column!r} that a "
-                    "typed sink cannot hold",
-                    stream=header.stream,
-                    remedy=f"skip the batch; or set  types: {{{column}: text}}  for this table, then qbcd reset "
-                    f"{header.stream}",
-                )
+            self._refuse_unfit(unfit_column(self._batch.staged, self.header))
         return self._batch.events
+
+    def arrow(self) -> pa.RecordBatchReader:
+        """Return the events, typed, in pieces of at most some thousand rows, in order; without Spark.
+
+        Read it before the next batch is requested.
+
+        Raises:
+            UnsupportedType: As `events`.
+        """
+        self._check()
+        if PYTHON_SINK not in self.header.sinks:
+            self._refuse_unfit(self._batch.unfit_column())
+        return self._batch.arrow()
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the events as dicts of Python values, in order; without Spark."""
+        for piece in self.arrow():
+            yield from piece.to_pylist()
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the events as a DataFrame of pandas, in order; without Spark.
+
+        Raises:
+            EnvironmentMissing: The package pandas is not installed.
+        """
+        if find_spec("pandas") is None:
+            raise EnvironmentMissing("to_pandas() needs the package pandas", remedy="pip install pandas")
+        return self.arrow().read_pandas()
+
+    def apply(self, url: str, table: str = DEFAULT_TARGET_TABLE, **options: Any) -> None:
+        """Apply the batch to a table, once, as a sink of type `database` does; without Spark.
+
+        Apply every batch, in order, beginning with that of `baseline: events`.
+
+        Args:
+            url: SQLAlchemy URL of the target, with the password.
+            table: Name of the table; it is created if it does not exist.
+            options: `schema`, `mode`, `deletes`, `envelope`, `columns_like` as in the configuration.
+
+        Raises:
+            DeliveryError: The target refused, or the batch is not the next one.
+            UnsupportedType: As `events`.
+        """
+        self._check()
+        if PYTHON_SINK not in self.header.sinks:
+            self._refuse_unfit(self._batch.unfit_column())
+        sink = DatabaseSink(PYTHON_SINK, url, table=table, **options)
+        sink.project_id = self._project_id()
+        sink.write(self._batch)
+
+    def _refuse_unfit(self, column: str | None) -> None:
+        if column is not None:
+            raise UnsupportedType(
+                f"batch {self.header.number} is older than this consumer and has a value of column {column!r} that a "
+                "typed sink cannot hold",
+                stream=self.header.stream,
+                remedy=f"skip the batch; or set  types: {{{column}: text}}  for this table, then qbcd reset "
+                f"{self.header.stream}",
+            )
 
 
 class StreamHandle:
@@ -109,12 +177,9 @@ class StreamHandle:
         enroll_python(stream)
         error = poll(stream).error
 
-        def staged(header: BatchHeader) -> DataFrame:
-            self._assembly.refuse_closed()
-            return stream.site.staged(header)
-
         for header in [] if error and doubts_batches(error) else waiting(stream, error):
-            yield Batch(SinkBatch(header, partial(staged, header)))
+            with open_batch(stream, header) as batch:
+                yield Batch(batch, self._assembly.refuse_closed, lambda: self._assembly.state.project_id)
             self._assembly.refuse_closed()
             if PYTHON_SINK not in stream.project.acknowledged(self.name):
                 break  # the consumer was retired meanwhile

@@ -6,9 +6,22 @@ A sink that is down delays only its own deliveries. See docs/design/protocol.md#
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
 from qbcd import hooks
-from qbcd.errors import ConfigError, DeliveryError, LeaseHeld, QbcdError, StateConflict, Undeliverable, UnsupportedType
+from qbcd.errors import (
+    ConfigError,
+    DeliveryError,
+    LeaseHeld,
+    LocalFailed,
+    QbcdError,
+    Refused,
+    StateConflict,
+    Undeliverable,
+    UnsupportedType,
+)
 from qbcd.model import BatchHeader
 from qbcd.sinks import Sink, SinkBatch
 from qbcd.sites import LeasedStream, Site
@@ -16,6 +29,11 @@ from qbcd.spark.jdbc import explained, is_of_java, is_of_memory, spark_failure
 from qbcd.state import Acknowledged, StreamRow
 from qbcd.stream import Report, Stream
 from qbcd.wording import batch_numbers, counted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from qbcd.local.arrow import LocalRows
 
 PYTHON_SINK = "python"
 log = logging.getLogger("qbcd")
@@ -25,11 +43,25 @@ def enroll(stream: Stream, row: StreamRow) -> None:
     """Let new sinks begin with the next batch; call it under the lease, before staging.
 
     See docs/design/protocol.md#rule-22.
+
+    Raises:
+        Refused: The sink shows all rows, and the stream was prepared before.
     """
     known = stream.project.acknowledged(stream.name)
     for name in stream.settings.sinks:
         if name not in known:
+            _refuse_partial(stream, row, name)
             stream.project.enroll(stream.name, name, row.epoch, row.last_batch_seq)
+
+
+def _refuse_partial(stream: Stream, row: StreamRow, name: str) -> None:
+    """Refuse a new sink that would show only the rows that change from now on."""
+    if row.prepared and name in stream.sinks and stream.sinks[name].shows_all_rows:
+        raise Refused(
+            f"sink {name} shows all rows, and is new in a stream that is prepared: it would lack the present rows",
+            stream=stream.name,
+            remedy=f"qbcd reset {stream.name}, then prepare it again: the baseline fills the sink",
+        )
 
 
 def deliver(stream: Stream, held: LeasedStream, report: Report) -> None:
@@ -79,7 +111,8 @@ def waiting_batches(site: Site, sink: str, done: Acknowledged, row: StreamRow) -
 
 def _publish(stream: Stream, held: LeasedStream, sink: Sink, name: str, header: BatchHeader) -> None:
     """Write and acknowledge one batch; after a crash between the two it is written again."""
-    stream.site.context.spark.await_turn()  # a sink serves streams of several sources, and need not be thread-safe
+    if not (sink.concurrent and stream.settings.engine.is_local(header.size)):
+        stream.site.context.spark.await_turn()
     held.keeper.check()
     hooks.reach("before_publish")
     try:
@@ -91,6 +124,8 @@ def _publish(stream: Stream, held: LeasedStream, sink: Sink, name: str, header: 
             remedy=f"qbcd skip {stream.name} {name} --batch {header.number} passes over it; its events are then "
             f"missing in {name}",
         ) from error
+    except LocalFailed as error:
+        raise DeliveryError(f"sink {name}: {error.what}", remedy=f"{error.remedy}; the batch stays pending") from error
     except QbcdError as error:
         if failed := _out_of_memory(stream, name, error):
             raise failed from error
@@ -123,8 +158,24 @@ def _out_of_memory(stream: Stream, sink: str, error: Exception) -> DeliveryError
 
 
 def _write(stream: Stream, sink: Sink, header: BatchHeader) -> None:
-    batch = SinkBatch(header, lambda: stream.site.staged(header))
-    explained(lambda: sink.write(batch), lambda error: stream.source.explain(error, stream.name))
+    with open_batch(stream, header) as batch:
+        explained(lambda: sink.write(batch), lambda error: stream.source.explain(error, stream.name))
+
+
+@contextmanager
+def open_batch(stream: Stream, header: BatchHeader) -> Iterator[SinkBatch]:
+    """A batch whose rows can be read within the block."""
+    context, why_spark = stream.site.context, stream.settings.engine.why_spark(header.size)
+    with ExitStack() as opened:
+
+        def local(part: range) -> LocalRows:
+            return opened.enter_context(stream.site.open_staged(header, part))
+
+        def staged() -> DataFrame:
+            context.why_spark = context.why_spark or why_spark
+            return stream.site.staged(header)
+
+        yield SinkBatch(header, staged, local, is_local=not why_spark)
 
 
 def pending(site: Site) -> dict[str, int]:

@@ -15,12 +15,11 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from qbcd import watermark as watermarks
-from qbcd.delivery import pending
+from qbcd.delivery import open_batch, pending
 from qbcd.errors import QbcdError, Refused, StateConflict
 from qbcd.model import BatchHeader
 from qbcd.model.checkpoint import Checkpoint
 from qbcd.ranges.schedule import Pass
-from qbcd.sinks import SinkBatch
 from qbcd.sites import Site
 from qbcd.state import DeliveryFailure, Owner, Run, Skipped, StreamRow, Visits, holder
 from qbcd.stream import Stream
@@ -239,15 +238,15 @@ def _last_lines(stream: Stream, header: BatchHeader, n: int) -> list[str] | None
     Raises:
         StateConflict: The batch exists, but rows of it are missing.
     """
-    first = max(0, header.size - n)
-    batch = SinkBatch(header, lambda: stream.site.staged(header))
-    rows = batch.lines.where(f"ordinal >= {first}").orderBy("ordinal").collect()
-    if len(rows) == header.size - first:
-        return [str(row["line"]) for row in rows]
+    wanted = min(n, header.size)
+    with open_batch(stream, header) as batch:
+        lines = [line for piece in batch.last(n).json_lines() for line in piece]
+    if len(lines) == wanted:
+        return lines
     if (header.epoch, header.seq) not in {(h.epoch, h.seq) for h in stream.site.context.batches()}:
         return None
     raise StateConflict(
-        f"events of batch {header.number} are missing: {len(rows):,} of {header.size - first:,} were found",
+        f"events of batch {header.number} are missing: {len(lines):,} of {wanted:,} were found",
         stream=stream.name,
         remedy=f"were qbcd's own tables edited? restore them, or qbcd reset {stream.name} --discard",
     )

@@ -53,7 +53,7 @@ def check_machine(
 
 def _for_large_polls(finding: Finding) -> Finding:
     """Return the finding about Spark of a project that may never need it."""
-    if not finding.error:
+    if not isinstance(finding.error, EnvironmentMissing) or finding.error.where:  # a wrong setting remains an error
         return finding
     return Finding(finding.subject, "warning", f"only polls beyond `local_rows` need it: {finding.error}")
 

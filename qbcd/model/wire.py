@@ -22,6 +22,32 @@ PLAIN_TYPES = {
 }
 
 
+EVENT_FIELDS = ("op", "key", "before", "after", "changed", "reason", "pair_id", "source", "event_id", "ts_ms")
+_PARSED = {"date": "date", "timestamp": "timestamp_ntz", "timestamptz": "timestamp"}
+_ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
+_ESCAPED = {**{i: f"\\u{i:04X}" for i in range(32)}, **{ord(c): text for c, text in _ESCAPES.items()}}
+
+
 def wire_type(travel: Travel) -> str:
     """Return the type of a value in wire form; what is not among :data:`PLAIN_TYPES` travels as text."""
     return PLAIN_TYPES.get(travel.kind, "string")
+
+
+def typed_name(travel: Travel) -> str:
+    """Return the type of a value in typed sinks.
+
+    Raises:
+        ValueError: An array without its element.
+    """
+    if travel.kind == "decimal":
+        return f"decimal({travel.precision},{travel.scale})"
+    if travel.kind == "array":
+        if travel.element is None:
+            raise ValueError("an array needs its element")
+        return f"array<{typed_name(travel.element)}>"
+    return PLAIN_TYPES.get(travel.kind) or _PARSED[travel.kind]
+
+
+def json_text(text: str) -> str:
+    """Return a text as JSON, with the escapes that both engines write."""
+    return f'"{text.translate(_ESCAPED)}"'

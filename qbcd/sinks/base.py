@@ -1,6 +1,7 @@
 """The base class of sinks: destinations that store each sealed batch exactly once.
 
-Rows come to a sink from the stage, through Spark, as JSON lines or typed. "Exactly once" is
+Rows come to a sink from the stage as JSON lines or typed: in pieces, in this process, or as DataFrames of Spark.
+"Exactly once" is
 docs/design/protocol.md#rule-20: an incomplete attempt is removed and written again, a complete one with an equal
 fingerprint is not changed, another fingerprint is an error, and no step removes a complete attempt.
 """
@@ -8,7 +9,7 @@ fingerprint is not changed, another fingerprint is an error, and no step removes
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,20 +18,66 @@ from qbcd.model import BatchHeader
 from qbcd.wording import counted
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
+
+    from qbcd.local.arrow import LocalRows
 
 
 class SinkBatch:
     """A sealed batch on its way to a sink.
 
+    `json_lines` and `arrow` give its events in pieces, in this process. `staged`, `events` and `lines` are DataFrames:
+    they start Spark.
+
     Args:
         header: The batch without its rows.
-        staged: Returns the DataFrame of the staged rows; called at most once, and only if a sink reads rows.
+        staged: Returns the DataFrame of the staged rows; called at most once, and only if a sink reads rows of it.
+        local: Returns the staged rows of some ordinals in a local database, only if a sink reads rows of it.
+        is_local: Sinks should write the batch in this process, since it is small or the user wants that.
+        part: The ordinals of the events; default: all.
     """
 
-    def __init__(self, header: BatchHeader, staged: Callable[[], DataFrame]) -> None:
+    def __init__(
+        self,
+        header: BatchHeader,
+        staged: Callable[[], DataFrame],
+        local: Callable[[range], LocalRows] | None = None,
+        *,
+        is_local: bool = False,
+        part: range | None = None,
+    ) -> None:
         self.header = header
-        self._make = staged
+        self.is_local = is_local
+        self._make, self._make_local = staged, local
+        self._part = range(header.size) if part is None else part
+
+    @cached_property
+    def _local(self) -> LocalRows:
+        if self._make_local is None:
+            raise TypeError("this batch has rows of Spark only")
+        return self._make_local(self._part)
+
+    def json_lines(self) -> Iterator[list[str]]:
+        """Yield the events as JSON, a line each without its end, in the order of their ordinals, in pieces."""
+        from qbcd.local.arrow import lines_of
+
+        return lines_of(self._local, self.header, self._part)
+
+    def arrow(self) -> pa.RecordBatchReader:
+        """Return the events, typed, in the order of their ordinals, in pieces (`qbcd.local.arrow.event_schema`).
+
+        Reading raises `UnsupportedType` for a value that does not fit its type.
+        """
+        from qbcd.local.arrow import events_of
+
+        return events_of(self._local, self.header, self._part)
+
+    def unfit_column(self) -> str | None:
+        """Return a column with a value in the batch that does not fit its type, or None."""
+        from qbcd.local.arrow import unfit_column
+
+        return unfit_column(self._local, self.header)
 
     @cached_property
     def staged(self) -> DataFrame:
@@ -62,11 +109,21 @@ class SinkBatch:
             parted = self.staged.coalesce(1) if parts <= 1 else self.staged.repartitionByRange(parts, "ordinal")
             return parted.sortWithinPartitions("ordinal")
 
-        return SinkBatch(self.header, rows)
+        return SinkBatch(self.header, rows, self._make_local, is_local=self.is_local, part=self._part)
 
     def first(self, limit: int) -> SinkBatch:
         """Return the batch with only its first `limit` events, and the header of the whole batch."""
-        return SinkBatch(self.header, lambda: self.staged.where(f"ordinal < {limit:d}"))
+        return self._of(range(min(limit, self.header.size)))
+
+    def last(self, limit: int) -> SinkBatch:
+        """Return the batch with only its last `limit` events, and the header of the whole batch."""
+        return self._of(range(max(0, self.header.size - limit), self.header.size))
+
+    def _of(self, part: range) -> SinkBatch:
+        def staged() -> DataFrame:
+            return self.staged.where(f"ordinal >= {part.start:d} AND ordinal < {part.stop:d}")
+
+        return SinkBatch(self.header, staged, self._make_local, is_local=self.is_local, part=part)
 
 
 class Sink(ABC):
@@ -75,10 +132,18 @@ class Sink(ABC):
     Attributes:
         typed: Values must fit Spark's types; detection refuses others. If False, values are JSON, which can hold every
             value.
+        concurrent: Several threads may call :meth:`write` at once, with batches of different streams, and it reads a
+            local batch without Spark. If False, it is called by one thread at a time.
         name: The sink's name in the configuration, for messages.
+        shows_all_rows: The sink keeps the state of a stream, not only its changes: it finds rows by their key, and
+            needs those of the baseline.
+        project_id: The id of the project that delivers; empty outside of a project.
     """
 
     typed: bool = False
+    concurrent: bool = False
+    project_id: str = ""
+    shows_all_rows: bool = False
 
     def __init__(self, name: str) -> None:
         self.name = name

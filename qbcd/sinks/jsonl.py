@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from qbcd.durable import sync
 from qbcd.model import BatchHeader
@@ -45,23 +46,9 @@ class JsonlSink(FolderSink):
         return {"bytes": target.stat().st_size if target.is_file() else -1}
 
     def fill(self, batch: SinkBatch, attempt: Path) -> Mapping[str, Any]:
-        """Write the lines into the folder `attempt`.
-
-        Spark writes parts; they are concatenated in order, block by block.
-        """
-        ordered = batch.ordered(EVENTS_PER_PART).lines.select("line")
-        ordered.write.options(**UNMARKED).text(to_write(attempt), lineSep="\n")
-        os.chmod(attempt, 0o700)
-        whole, count = attempt / LINES, 0
-        with os.fdopen(os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            for part in sorted(attempt.glob("part-*")):
-                with part.open("rb") as lines:
-                    while data := lines.read(1 << 20):
-                        count += data.count(b"\n")
-                        file.write(data)
-                part.unlink()
-            file.flush()
-            os.fsync(file.fileno())
+        """Write the lines into the folder `attempt`."""
+        whole = attempt / LINES
+        count = _write_pieces(batch, whole) if batch.is_local else _write_parts(batch, attempt)
         if count != batch.header.size:
             raise self.incomplete(batch.header, str(attempt), count)
         return self.measure(whole)
@@ -77,3 +64,39 @@ class JsonlSink(FolderSink):
             write_json(self.note_of(target), note)
             os.rename(attempt / LINES, target)
             sync(target.parent)
+
+
+def _write_pieces(batch: SinkBatch, whole: Path) -> int:
+    """Write the lines to the file `whole`, in this process; return their number."""
+    whole.parent.mkdir(mode=0o700)
+    count = 0
+    with _new_file(whole) as file:
+        for lines in batch.json_lines():
+            file.write("\n".join([*lines, ""]).encode())
+            count += len(lines)
+    return count
+
+
+def _write_parts(batch: SinkBatch, attempt: Path) -> int:
+    """Let Spark write parts into the folder `attempt`, and concatenate them in order; return the number of lines."""
+    ordered = batch.ordered(EVENTS_PER_PART).lines.select("line")
+    ordered.write.options(**UNMARKED).text(to_write(attempt), lineSep="\n")
+    os.chmod(attempt, 0o700)
+    count = 0
+    with _new_file(attempt / LINES) as file:
+        for part in sorted(attempt.glob("part-*")):
+            with part.open("rb") as lines:
+                while data := lines.read(1 << 20):
+                    count += data.count(b"\n")
+                    file.write(data)
+            part.unlink()
+    return count
+
+
+@contextmanager
+def _new_file(path: Path) -> Iterator[BinaryIO]:
+    """A new file, durable after the block, readable by the owner alone."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from qbcd.catalog.source import Session
 from qbcd.connectors.catalog import SupportsIndexes
+from qbcd.local.arrow import LocalRows
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.sites.context import StreamContext
 from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, Settings
@@ -101,6 +103,10 @@ class Site(ABC):
     @abstractmethod
     def staged(self, header: BatchHeader) -> DataFrame:
         """Return the batch's rows (flat staged shape), as they were staged."""
+
+    @abstractmethod
+    def open_staged(self, header: BatchHeader, part: range) -> AbstractContextManager[LocalRows]:
+        """The same rows in a local database, at least those whose ordinals are in `part`."""
 
     @abstractmethod
     def collect(self, plan: StreamPlan, leased: LeasedStream, settings: Settings) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from qbcd.model import BatchHeader
+from qbcd.model.wire import EVENT_FIELDS
 from qbcd.spark.jsontext import Field, joined, json_object, member, members, one_line, plain_object
 from qbcd.spark.sql_literals import number, structure, text, when
 from qbcd.spark.typed import misfit, typed_value
@@ -17,12 +18,11 @@ from qbcd.spark.typed import misfit, typed_value
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-FIELDS = ("op", "key", "before", "after", "changed", "reason", "pair_id", "source", "event_id", "ts_ms")
 _NO_KEY = "CAST(NULL AS STRING)"
 
 
 def events(staged: DataFrame, header: BatchHeader) -> DataFrame:
-    """Return the events of a batch, unordered, one row each, with the columns :data:`FIELDS`.
+    """Return the events of a batch, unordered, one row each, with the columns :data:`~qbcd.model.wire.EVENT_FIELDS`.
 
     Args:
         staged: The batch's staged rows.
@@ -62,8 +62,8 @@ def unfit_column(staged: DataFrame, header: BatchHeader) -> str | None:
 def event_lines(staged: DataFrame, header: BatchHeader) -> DataFrame:
     """Return the events as JSON, unordered: `ordinal` (long) and `line` (text, one line).
 
-    Every field of :data:`FIELDS` is present, in that order. Values have the form of the type table: decimals, dates and
-    times as text, bytes as base64, arrays as their JSON fragment.
+    Every field of :data:`~qbcd.model.wire.EVENT_FIELDS` is present, in that order. Values have the form of the type
+    table: decimals, dates and times as text, bytes as base64, arrays as their JSON fragment.
     """
     lines = staged.selectExpr("CAST(ordinal AS BIGINT) AS ordinal", f"{_line(header)} AS line")
     return lines.selectExpr("ordinal", f"{one_line('line')} AS line")
@@ -103,7 +103,7 @@ def _event(header: BatchHeader, image: Callable[[Sequence[Field]], str]) -> list
         "event_id": f"concat({prefix}, CAST(CAST(ordinal AS BIGINT) AS STRING))",
         "ts_ms": number(header.ts_ms, "length(op)"),
     }
-    return [(name, values[name]) for name in FIELDS]
+    return [(name, values[name]) for name in EVENT_FIELDS]
 
 
 def _fields(header: BatchHeader, side: str) -> list[Field]:

@@ -7,10 +7,10 @@ is composed of runs of plain columns and the fragments between them.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from qbcd.model import Travel
+from qbcd.model.wire import json_text
 from qbcd.spark.sql_literals import structure, text, when
 
 Field = tuple[str, Travel, str]  # name, how it travels, value as Spark's SQL
@@ -43,7 +43,7 @@ def json_object(fields: Sequence[Field]) -> str:
         if run:
             parts.append(members(run))
             run = []
-        parts.append(member(json.dumps(name, ensure_ascii=False), value))
+        parts.append(member(json_text(name), value))
     if run:
         parts.append(members(run))
     return joined(parts)

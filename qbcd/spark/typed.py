@@ -7,30 +7,13 @@ NULL. Detection has refused such values before, so this is a second check.
 from __future__ import annotations
 
 from qbcd.model import Travel
-from qbcd.model.wire import PLAIN_TYPES
+from qbcd.model.wire import PLAIN_TYPES, typed_name
 from qbcd.spark.sql_literals import text, when
-
-_PARSED = {"date": "date", "timestamp": "timestamp_ntz", "timestamptz": "timestamp"}
-
-
-def spark_type(travel: Travel) -> str:
-    """Return the Spark SQL type of `travel` in typed sinks.
-
-    Raises:
-        ValueError: An array without its element.
-    """
-    if travel.kind == "decimal":
-        return f"decimal({travel.precision},{travel.scale})"
-    if travel.kind == "array":
-        if travel.element is None:
-            raise ValueError("an array needs its element")
-        return f"array<{spark_type(travel.element)}>"
-    return PLAIN_TYPES.get(travel.kind) or _PARSED[travel.kind]
 
 
 def typed_value(travel: Travel, value: str, name: str) -> str:
     """Return Spark's SQL for the wire value of column `name` in its type; NULL remains NULL."""
-    kind = spark_type(travel)
+    kind = typed_name(travel)
     if travel.kind in PLAIN_TYPES:
         return f"CAST({value} AS {kind})"
     if travel.element is not None:
@@ -43,11 +26,11 @@ def misfit(travel: Travel, value: str) -> str | None:
     if travel.kind in PLAIN_TYPES:
         return None
     if travel.element is None:
-        return _unfit(value, f"TRY_CAST({value} AS {spark_type(travel)})")
+        return _unfit(value, f"TRY_CAST({value} AS {typed_name(travel)})")
     whole = _unfit(value, _texts(value))
     if travel.element.kind in ("text", "time", "binary"):
         return whole
-    item = _unfit("item", f"TRY_CAST(item AS {spark_type(travel.element)})")
+    item = _unfit("item", f"TRY_CAST(item AS {typed_name(travel.element)})")
     return f"({whole} OR coalesce(exists({_texts(value)}, item -> {item}), false))"
 
 
@@ -64,7 +47,7 @@ def _element(travel: Travel, name: str) -> str:
     """Return the SQL of an array's `item`, read as text, in its type."""
     if travel.kind in ("text", "time"):
         return "item"
-    kind = spark_type(travel)
+    kind = typed_name(travel)
     result = "unbase64(item)" if travel.kind == "binary" else f"TRY_CAST(item AS {kind})"
     return _insist("item", result, name, kind)
 

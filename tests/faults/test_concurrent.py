@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
+from pyarrow import parquet
 
 from qbcd.api import assembly_of
 from qbcd.connectors.postgresql import session
@@ -22,7 +24,7 @@ from qbcd.sites.lake.checksums import checksums
 from qbcd.sites.lake.due_ranges import DueRanges
 from qbcd.sites.lake.poll import LakePoll
 from qbcd.sites.lake.snapshot import snapshot_of
-from qbcd.sites.lake.stage import fetch_rows, staged_rows
+from qbcd.sites.lake.stage import fetch_rows
 from tests.support.oracle import batches, copy_of
 from tests.support.places import Place, over, server_of
 from tests.support.project import config, opened, poll
@@ -187,12 +189,11 @@ def _many_readers(monkeypatch: pytest.MonkeyPatch) -> None:
 class Bank:
     """The stream over the bank, and its staged reads one by one."""
 
-    def __init__(self, place: Place, folder: Path, spark: SparkSession) -> None:
+    def __init__(self, place: Place, folder: Path, spark: SparkSession, engine: str = "local") -> None:
         place.sql("CREATE TABLE bank (id integer PRIMARY KEY, cents bigint)")
         place.insert("bank", [(i, 1000) for i in range(1, ACCOUNTS + 1)])
         strategy = {"type": "id_rcs", "rows_per_range": RANGE}
-        table = {"name": "b", "table": place.table("bank"), "strategy": strategy}
-        self.spark = spark
+        table = {"name": "b", "table": place.table("bank"), "strategy": strategy, "engine": engine}
         self.project = opened(config(place.url, table, source={"connections": 4}), folder, spark)
         self.project.stream("b").prepare()
 
@@ -211,20 +212,23 @@ class Bank:
                 known = site.context.store.ranges(conn, "b")
             lake = LakePoll(site.context, plan, site.context.strategy(plan), stream.settings, held)
             for _ in range(reads):
-                with snapshot_of(stream.source, plan, held.row.checkpoint, one_state=True) as snapshot:
-                    table = lake.at(snapshot, DueRanges.every(known))
+                with ExitStack() as work:
+                    snapshot = work.enter_context(snapshot_of(stream.source, plan, held.row.checkpoint, one_state=True))
+                    table = work.enter_context(lake.at(snapshot, DueRanges.every(known)).on_engine(ACCOUNTS))
                     fetched = fetch_rows(table, checksums(table, known))
-                rows = staged_rows(lake, fetched).groupBy(*by).agg({"*": "count", "c1": "sum"}).collect()
-                found += [(int(row["count(1)"]), int(row["sum(c1)"])) for row in rows]
+                rows = parquet.read_table(site.context.files.root / fetched.part_id)
+                sums = rows.group_by(list(by)).aggregate([("range_id", "count"), ("c1", "sum")]).to_pylist()
+                found += [(row["range_id_count"], row["c1_sum"]) for row in sums]
                 site.context.files.discard(fetched)
         return found
 
 
+@pytest.mark.parametrize("engine", ["local", "spark"])
 @pytest.mark.parametrize("reads", [FEW_READS, pytest.param(200, marks=pytest.mark.campaign)])
 def test_pinned_reads_do_not_tear(
-    reads: int, server: EmbeddedPostgres, place: Place, workspace: Path, spark: SparkSession
+    reads: int, engine: str, server: EmbeddedPostgres, place: Place, workspace: Path, spark: SparkSession
 ) -> None:
-    bank = Bank(place, workspace, spark)
+    bank = Bank(place, workspace, spark, engine)
     with bank.project, writers(server, place, Work(TRANSFER, within), workspace):
         assert bank.sums(reads) == [(ACCOUNTS, 1000 * ACCOUNTS)] * reads
         fetched = []

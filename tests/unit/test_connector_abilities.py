@@ -67,7 +67,7 @@ def test_a_missing_ability_is_refused_by_the_name_of_its_primitive(ability: Any)
     for primitive in ability.__abstractmethods__:
         with pytest.raises(UnsupportedPrimitive, match=f"^the Plain connector has no {primitive}"):
             getattr(connector.require(ability), primitive)
-    assert PostgreSQL().supports(ability), "some connector has each"
+    assert any(made().supports(ability) for made in CONNECTORS.values()), "some connector has each"
 
 
 @pytest.mark.parametrize("name", sorted(CONNECTORS))

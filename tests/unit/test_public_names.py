@@ -17,6 +17,7 @@ PROJECT = ["check", "close", "config", "from_dict", "left", "run", "status", "st
 STREAM = [
     "config",
     "ddl",
+    "engine",
     "estimate",
     "explain",
     "latest",
@@ -30,7 +31,7 @@ STREAM = [
     "verify",
     "waiting_for",
 ]
-BATCH = ["counts", "events", "header", "seq"]
+BATCH = ["apply", "arrow", "counts", "events", "header", "rows", "seq", "to_pandas"]
 DATA = {
     "version": 1,
     "sources": {"shop": {"url": "postgresql://reader@localhost/shop"}},

@@ -7,12 +7,15 @@ all modes (`qbcd.sites.database.commit`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from qbcd.catalog.drift import check_shape
 from qbcd.catalog.source import Session
-from qbcd.model import BatchHeader, StreamPlan
+from qbcd.local.arrow import LocalRows
+from qbcd.local.source import SourceReads, fetch_rows
+from qbcd.model import BatchHeader, Statement, StreamPlan
 from qbcd.model.checkpoint import Checkpoint
 from qbcd.sites.base import Site
 from qbcd.sites.checkpoint import next_search
@@ -92,18 +95,22 @@ class DatabaseSite(Site):
     def staged(self, header: BatchHeader) -> DataFrame:
         context = self.context
         with context.source.read(context.stream) as session:
-            batch = open_batch.staged_batch(context, session, header)
-        readers = max(1, min(8, header.size // ROWS_PER_READER))
-        step = -(-header.size // readers)
-        query, pins = batch.rows(), context.source.connector.sessions.pins()
-        parts = [
-            f"SELECT * FROM (\n{query}\n) AS q WHERE q.ordinal >= {i * step} AND q.ordinal < {(i + 1) * step}"
-            for i in range(readers)
-        ]
-        spark = context.spark.get()
-        rows = source_rows(spark, context.source, context.stream, parts, init=pins, at_once=readers)
+            parts = _parts(open_batch.staged_batch(context, session, header).rows(), range(header.size))
+        spark, pins = context.spark.get(), context.source.connector.sessions.pins()
+        sql = [part.sql for part in parts]
+        rows = source_rows(spark, context.source, context.stream, sql, init=pins, at_once=len(parts))
         # A driver may read a value as a wider type than its wire type: a float as a double.
         return rows.selectExpr(*casts(event_fields([travel for _, travel in header.columns])))
+
+    @contextmanager
+    def open_staged(self, header: BatchHeader, part: range) -> Iterator[LocalRows]:
+        context = self.context
+        with context.source.read(context.stream) as session:
+            statements = _parts(open_batch.staged_batch(context, session, header).rows(), part)
+        reads = SourceReads(context.source, context.stream, statements, at_once=len(statements))
+        with context.local.open() as database:
+            fields = event_fields([travel for _, travel in header.columns])
+            yield LocalRows(database, fetch_rows(database, reads, fields))
 
     def collect(self, plan: StreamPlan, leased: LeasedStream, settings: Settings) -> None:
         context, source = self.context, self.context.source
@@ -146,6 +153,17 @@ class DatabaseSite(Site):
         return Differences(
             (Difference(op, key) for op, key in listed), UnseenDeletes.of((key for _, key in deleted), upcoming)
         )
+
+
+def _parts(query: str, part: range) -> list[Statement]:
+    """Return statements over the rows of a batch in `part`, each over some of their ordinals."""
+    readers = max(1, min(8, len(part) // ROWS_PER_READER))
+    step = max(1, -(-len(part) // readers))
+    pieces = [part[first : first + step] for first in range(0, max(1, len(part)), step)]
+    return [
+        Statement(f"SELECT * FROM (\n{query}\n) AS q WHERE q.ordinal >= {one.start} AND q.ordinal < {one.stop}")
+        for one in pieces
+    ]
 
 
 def _keys(session: Session, strategy: InSource, part: OutboxSlice) -> list[tuple[str, str]]:

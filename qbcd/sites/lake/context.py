@@ -14,7 +14,6 @@ from qbcd.model import StreamPlan
 from qbcd.sites.context import StreamContext
 from qbcd.sites.engine_choice import EngineChoice
 from qbcd.sites.lake.engines.base import Engine
-from qbcd.sites.lake.engines.spark.engine import SparkEngine
 from qbcd.sites.lake.replica.files import Files, FileSet
 from qbcd.sites.lake.replica.replica import Replica
 from qbcd.spark.provider import SparkProvider
@@ -66,7 +65,21 @@ class LakeContext(StreamContext):
     @contextmanager
     def engine_for(self, choice: EngineChoice, rows: int) -> Iterator[Engine]:
         """The engine for about that many rows to fetch or to rewrite."""
+        why_spark = choice.why_spark(rows, self._stored_bytes() if choice.engine == "auto" else 0)
+        if not why_spark:
+            from qbcd.sites.lake.engines.local.engine import LocalEngine
+
+            with self.local.open() as database:
+                yield LocalEngine(database)
+            return
+        from qbcd.sites.lake.engines.spark.engine import SparkEngine  # its modules take time to import
+
+        self.why_spark = why_spark
         yield SparkEngine(self.spark)
+
+    def _stored_bytes(self) -> int:
+        """Return the size of all files of the replica."""
+        return sum(part.size for part in self._parts())
 
     def strategy(self, plan: StreamPlan) -> IdRcs:
         """Return the strategy of `plan`."""

@@ -8,10 +8,13 @@ One compare-and-set transaction commits them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.source import Session
+from qbcd.local.arrow import LocalRows
+from qbcd.local.query import columns_of
 from qbcd.model import BatchHeader, Cost, StreamPlan
 from qbcd.model.checkpoint import Entry
 from qbcd.sites import checkpoint as checkpoints
@@ -21,7 +24,8 @@ from qbcd.sites.event_schema import event_fields
 from qbcd.sites.lake import compaction, explain, verify
 from qbcd.sites.lake.baseline import take_baseline
 from qbcd.sites.lake.context import LakeContext
-from qbcd.sites.lake.engines.spark.engine import SparkEngine
+from qbcd.sites.lake.engines.local.engine import LocalEngine
+from qbcd.sites.lake.engines.local.rows import of_columns
 from qbcd.sites.lake.poll import LakePoll
 from qbcd.sites.lake.range_sizes import estimated
 from qbcd.sites.lake.replica.files import FileSet
@@ -91,9 +95,19 @@ class LakeSite(Site):
             yield Detection(None, Cost(), (change.describe(),))
 
     def staged(self, header: BatchHeader) -> DataFrame:
+        from qbcd.sites.lake.engines.spark.engine import SparkEngine
+
         engine, travels = SparkEngine(self.context.spark), [travel for _, travel in header.columns]
         rows: DataFrame = self.context.files.read(engine, batch_fields(travels), FileSet.of_location(header.location))
         return rows.select(*(name for name, _ in event_fields(travels)))
+
+    @contextmanager
+    def open_staged(self, header: BatchHeader, part: range) -> Iterator[LocalRows]:
+        travels = [travel for _, travel in header.columns]
+        with self.context.local.open() as database:
+            files = FileSet.of_location(header.location)
+            rows = self.context.files.read(LocalEngine(database), batch_fields(travels), files)
+            yield LocalRows(database, of_columns(rows, columns_of(event_fields(travels))))
 
     def collect(self, plan: StreamPlan, leased: LeasedStream, settings: Settings) -> None:
         compaction.collect(self._poll(plan, settings, leased))

@@ -162,7 +162,7 @@ DELIVERIES = (
         "file-not-flushed",
         "A file is on the disk before its name shows a complete batch.",
         f"{SINKS}jsonl.py",
-        "            os.fsync(file.fileno())\n",
+        "        os.fsync(file.fileno())\n",
         "",
         ("tests/unit/test_durable_sinks.py::test_jsonl_is_on_the_disk_before_it_has_its_name",),
     ),

@@ -22,7 +22,8 @@ import pytest
 
 from qbcd.errors import QbcdError, Refused, SourceError
 from qbcd.model import BatchHeader, Travel
-from qbcd.spark.events import FIELDS, event_lines, events
+from qbcd.model.wire import EVENT_FIELDS as FIELDS
+from qbcd.spark.events import event_lines, events
 from qbcd.spark.jdbc import JdbcFailure, explained, jdbc_failure, read_query
 from qbcd.spark.provider import SparkProvider
 from qbcd.spark.session import adopt_session, create_session, has_class

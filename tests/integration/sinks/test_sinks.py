@@ -26,6 +26,7 @@ from rich.console import Console
 
 from qbcd import hooks
 from qbcd.errors import ConfigError, DeliveryError, NotBuilt
+from qbcd.local.database import LocalDatabase
 from qbcd.model import BatchHeader, Travel
 from qbcd.sinks import SINKS, Sink, SinkBatch, make_sink, sink_types
 from qbcd.sinks.console import ConsoleSink
@@ -33,12 +34,41 @@ from qbcd.sinks.files import locked, remove, write_json
 from qbcd.sinks.jsonl import JsonlSink
 from qbcd.sinks.parquet import ParquetSink
 from qbcd.spark.paths import to_read
+from tests.support.local_batches import local_rows
 from tests.support.staged_rows import header_of, staged_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 COLUMNS = [("id", Travel("int64")), ("na me.`x`", Travel("text")), ("amount", Travel("decimal", 10, 2))]
+
+
+class Engine:
+    """The engine that delivers the batches of a test."""
+
+    database: LocalDatabase
+    is_local = True
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests that read rows with both engines, others once."""
+    engines = ["local", "spark"] if "spark" in metafunc.fixturenames else ["local"]
+    metafunc.parametrize("engine", engines, indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Deliver the batches of :func:`sink_batch` by each engine."""
+    Engine.database = LocalDatabase(1 << 28, tmp_path / "spill")
+    Engine.is_local = request.param == "local"
+    yield request.param
+    Engine.database.close()
+
+
+def sink_batch(spark: SparkSession, header: BatchHeader, wire: list[list[Any]]) -> SinkBatch:
+    """Return a batch of staged rows for the engine of the test."""
+    staged = no_rows if Engine.is_local else lambda: staged_rows(spark, header, wire)
+    return SinkBatch(header, staged, lambda part: local_rows(Engine.database, header, wire), is_local=Engine.is_local)
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +86,7 @@ def batch_of(spark: SparkSession, rows: int = 5, **header: Any) -> SinkBatch:
         ["u", None, None, 1, "2", 1, "a", "1.50", 1, "a", "-2.00"],
         *[["c", None, None, i, None, None, None, None, i, f"n{i}\n", f"{i}.00"] for i in range(2, rows)],
     ]
-    return SinkBatch(made, lambda: staged_rows(spark, made, wire[::-1]))
+    return sink_batch(spark, made, wire[::-1])
 
 
 def no_rows() -> DataFrame:
@@ -295,7 +325,7 @@ def test_fewer_rows_than_the_batch_has_are_an_error(spark: SparkSession, tmp_pat
     """As on a cluster whose executors write to a folder of their own."""
     batch = batch_of(spark, seq=7)
     sink = make_sink("out", kind, {"path": tmp_path})
-    short = SinkBatch(batch.header, lambda: batch.staged.where("ordinal < 4"))
+    short = batch.first(4)
     with pytest.raises(DeliveryError, match="has 4 events of batch 5/7, not all 5"):
         sink.write(short)
     assert everything(tmp_path) == ["orders/.lock"]
@@ -370,7 +400,7 @@ def test_parquet_types_and_odd_names_survive(spark: SparkSession, parquet: Parqu
     day, time = "0001-01-01", "1582-10-10T00:00:00.000001"
     wire = [1, day, time, f"{time}Z", "24:00:00", bytearray(b"\xff"), 0.5, '["1.5"]']
     rows = [["c", None, None, 0, None, *[None] * 8, *wire]]
-    parquet.write(SinkBatch(header, lambda: staged_rows(spark, header, rows)))
+    parquet.write(sink_batch(spark, header, rows))
     frame = spark.read.parquet(to_read(parquet.target_of(header)))
     after = frame.select("after.*")
     assert after.dtypes == [
@@ -522,9 +552,7 @@ def test_console_does_not_obey_the_data(spark: SparkSession) -> None:
     header = header_of([("id", Travel("text")), ("v", Travel("text"))], counts={"c": 1})
     rows = [["c", None, None, 0, None, None, None, "[red]k[/red]", "\x1b[2J[bold]x\u202e"]]
     out = io.StringIO()
-    ConsoleSink("screen", console=Console(file=out, width=100)).write(
-        SinkBatch(header, lambda: staged_rows(spark, header, rows))
-    )
+    ConsoleSink("screen", console=Console(file=out, width=100)).write(sink_batch(spark, header, rows))
     assert "[red]k[/red]" in out.getvalue()
     assert "\\x1b[2J[bold]x\\u202e" in out.getvalue()
     assert "\x1b" not in out.getvalue()

@@ -93,7 +93,8 @@ def test_spark_is_not_even_started(data: dict[str, Any], database: str, workspac
     with opened(data, workspace, spark) as project:
         for name in STREAMS:
             project.stream(name).prepare()
-    with opened(data, workspace) as project:
+    always = {**data, "defaults": {**data["defaults"], "engine": "spark"}}
+    with opened(always, workspace) as project:
         for _ in range(2):
             assert [o.report and o.report.header for o in poll(project, *STREAMS)] == [None, None]
         assert not assembly_of(project).spark.started

@@ -1,0 +1,202 @@
+"""Events of staged rows as lines of JSON and as typed Arrow data, in pieces.
+
+The rows are sorted by DuckDB, which spills what does not fit into its memory; a piece is in this process only until the
+next one is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from qbcd.errors import UnsupportedType
+from qbcd.local.database import LocalDatabase
+from qbcd.local.errors import explain
+from qbcd.local.events import event_lines, part_of, source_of, typed_columns, unfit_flags
+from qbcd.local.query import Query
+from qbcd.local.typed import MISFIT
+from qbcd.model import BatchHeader, Travel
+from qbcd.model.wire import EVENT_FIELDS
+
+EVENTS_PER_PIECE = 2048  # DuckDB computes rows in vectors of this size
+FEWER = 8  # if a piece does not fit into memory, the next attempt has so many times fewer rows
+
+_TYPES = {
+    "boolean": pa.bool_(),
+    "int16": pa.int16(),
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "uint64": pa.decimal128(20, 0),
+    "float32": pa.float32(),
+    "float64": pa.float64(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+    "timestamptz": pa.timestamp("us", tz="UTC"),
+}  # others are text
+_KINDS = {"Out of Memory Error": duckdb.OutOfMemoryException, "IO Error": duckdb.IOException}  # by their messages
+
+
+@dataclass(frozen=True)
+class LocalRows:
+    """Staged rows of a batch in an open local database."""
+
+    database: LocalDatabase
+    query: Query
+
+
+def lines_of(rows: LocalRows, header: BatchHeader, part: range) -> Iterator[list[str]]:
+    """Yield the events as lines of JSON without line ends, in the order of their ordinals.
+
+    Args:
+        rows: The batch's staged rows, with at least those of `part`.
+        header: The batch.
+        part: The ordinals of the events.
+
+    Raises:
+        LocalFailed: DuckDB failed.
+    """
+    for found in _pieces(rows, lambda query: event_lines(query, header), header.stream, part):
+        yield found.column("line").to_pylist()
+
+
+def events_of(rows: LocalRows, header: BatchHeader, part: range) -> pa.RecordBatchReader:
+    """Return the events, typed, in the order of their ordinals (:func:`event_schema`).
+
+    Reading from it raises `UnsupportedType` for a value that does not fit its type, and `LocalFailed` if DuckDB fails.
+    """
+    schema = event_schema(header)
+    found = _pieces(rows, lambda query: typed_columns(query, header), header.stream, part)
+    return pa.RecordBatchReader.from_batches(schema, (_events(piece, header, schema) for piece in found))
+
+
+def unfit_column(rows: LocalRows, header: BatchHeader) -> str | None:
+    """Return a column with a value in the batch that does not fit its type, or None."""
+    query = unfit_flags(rows.query, header)
+    if query is None:
+        return None
+    try:
+        flags = rows.database.connection.cursor().execute(query.sql).fetchall()[0]
+    except duckdb.Error as error:
+        raise explain(error, header.stream) from error
+    return next((name for name, flag in zip(query.columns, flags, strict=True) if flag), None)
+
+
+def event_schema(header: BatchHeader) -> pa.Schema:
+    """Return the schema of typed events; a key without columns is a text, since Parquet has no empty type."""
+    image = pa.struct([pa.field(name, _type(travel)) for name, travel in header.columns])
+    known = dict(header.columns)
+    key = pa.struct([pa.field(name, _type(known[name])) for name in header.key]) if header.key else pa.string()
+    source = [
+        (name, pa.string() if isinstance(value, str) else pa.int64()) for name, value in source_of(header).items()
+    ]
+    types = {
+        "key": key,
+        "before": image,
+        "after": image,
+        "changed": _list(pa.string()),
+        "source": pa.struct(source),
+        "ts_ms": pa.int64(),
+    }
+    return pa.schema([pa.field(name, types.get(name, pa.string())) for name in EVENT_FIELDS])
+
+
+def _type(travel: Travel) -> pa.DataType:
+    if travel.kind == "decimal":
+        return pa.decimal128(travel.precision, travel.scale)
+    if travel.element is not None:
+        return _list(_type(travel.element))
+    return _TYPES.get(travel.kind, pa.string())
+
+
+def _list(item: pa.DataType) -> pa.DataType:
+    return pa.list_(pa.field("element", item))
+
+
+def _pieces(rows: LocalRows, make: Callable[[Query], Query], stream: str, part: range) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a query over the staged rows of `part`, in order."""
+    done, size = part.start, len(part)
+    while done < part.stop:
+        piece = range(done, min(done + size, part.stop))
+        try:
+            for found in _run(rows.database, make(part_of(rows.query, piece)), min(size, EVENTS_PER_PIECE)):
+                yield found
+                done += found.num_rows
+        except duckdb.OutOfMemoryException as error:
+            if size == 1:
+                raise explain(error, stream) from error
+            size = max(1, min(size, EVENTS_PER_PIECE) // FEWER)
+        except duckdb.Error as error:
+            raise _misfit(error, stream) or explain(error, stream) from error
+        else:
+            done = piece.stop
+
+
+def _run(database: LocalDatabase, query: Query, rows: int) -> Iterator[pa.RecordBatch]:
+    relation: Any = database.connection.cursor().sql(query.sql)  # others may read at the same time
+    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # the name in older versions
+    reader = iter(read(rows))
+    while True:
+        try:
+            found = next(reader, None)
+        except OSError as error:  # Arrow has no other class for an error of DuckDB between two pieces
+            kind = next((kind for prefix, kind in _KINDS.items() if str(error).startswith(prefix)), duckdb.Error)
+            raise kind(str(error)) from error
+        if found is None:
+            return
+        yield found
+
+
+def _misfit(error: duckdb.Error, stream: str) -> UnsupportedType | None:
+    """Return the error of a value that does not fit its type; None for other errors."""
+    first = str(error).strip().splitlines()[0]
+    if MISFIT not in first:
+        return None
+    text = first.partition(": ")[2]
+    column = text.partition(f": {MISFIT}")[0].removeprefix("column ")
+    remedy = f"set  types: {{{column}: text}}  for this table, then qbcd reset {stream}"
+    return UnsupportedType(text, stream=stream, remedy=remedy)
+
+
+def _events(piece: pa.RecordBatch, header: BatchHeader, schema: pa.Schema) -> pa.RecordBatch:
+    """Return flat typed columns as events. DuckDB's own structs cannot have names that differ only in case."""
+    columns, rows = {name: piece.column(name) for name in piece.schema.names}, piece.num_rows
+    deleted, updated = (pc.equal(columns["op"], op) for op in "du")
+    values = {
+        "key": _image(columns, "k", schema.field("key").type, None, rows),
+        "before": _image(columns, "b", schema.field("before").type, pc.or_(deleted, updated), rows),
+        "after": _image(columns, "a", schema.field("after").type, pc.invert(deleted), rows),
+        "changed": _changed(columns["changed"], [name for name, _ in header.columns]),
+        "source": _constant(source_of(header), schema.field("source").type, rows),
+        "ts_ms": _constant(header.ts_ms, pa.int64(), rows),
+    }
+    return pa.RecordBatch.from_arrays([values.get(name, columns.get(name)) for name in schema.names], schema=schema)
+
+
+def _image(
+    columns: Mapping[str, pa.Array], side: str, kind: pa.DataType, present: pa.Array | None, rows: int
+) -> pa.Array:
+    """Return an image of rows; where it is not `present`, it is NULL."""
+    if not pa.types.is_struct(kind) or f"{side}_0" not in columns:
+        return pa.nulls(rows, kind)
+    values = [columns[f"{side}_{i}"].cast(kind.field(i).type) for i in range(kind.num_fields)]
+    mask = None if present is None else pc.invert(present)
+    return pa.StructArray.from_arrays(values, fields=[kind.field(i) for i in range(kind.num_fields)], mask=mask)
+
+
+def _changed(places: pa.Array, names: Sequence[str]) -> pa.Array:
+    """Return the changed columns' names; empty lists and NULL remain."""
+    known: dict[str | None, list[str] | None] = {None: None, "": []}
+    for text in places.unique().to_pylist():
+        if text:
+            known[text] = [names[int(place)] for place in text.split(",")]
+    return pa.array([known[text] for text in places.to_pylist()], _list(pa.string()))
+
+
+def _constant(value: object, kind: pa.DataType, rows: int) -> pa.Array:
+    return pa.array([value], kind).take(pa.array([0] * rows, pa.int64()))

@@ -1,0 +1,76 @@
+"""Counts and checksums of rows that are put into a table of the local database before they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from qbcd.local.database import LocalDatabase
+from qbcd.local.query import Query
+from qbcd.sites.lake.engines import base
+from qbcd.sites.lake.engines.local.rows import fetched, selected, stored
+from qbcd.sites.lake.replica.schema import UNTRAVELLED
+
+OPS = ("d", "u", "c", "r")
+
+
+class LocalRowChecksum(base.RowChecksum):
+    """Count and sum of digests of rows."""
+
+    def __init__(self, database: LocalDatabase) -> None:
+        self._database = database
+        self._rows = Query("", ())
+
+    def observe(self, rows: Query) -> Query:
+        """Return `rows`, computed once."""
+        self._rows = stored(self._database, rows)
+        return self._rows
+
+    def read(self) -> tuple[int, int | None]:
+        """Return (rows, sum of digests); the sum is None if a digest is missing."""
+        sums = {"n": "COUNT(*)", "digests": "COUNT(digest)", "checksum": "SUM(digest)"}
+        ((rows, digests, checksum),) = self._values(sums)
+        return rows, int(checksum or 0) if rows == digests else None
+
+    def untravelled(self) -> list[int]:
+        """Return the positions of a row's values that no typed sink can hold."""
+        if UNTRAVELLED not in self._rows.columns:
+            return []
+        ((positions,),) = self._values({"positions": f"MAX({UNTRAVELLED})"})
+        return [int(p) for p in (positions or "").split(",") if p]
+
+    def _values(self, values: Mapping[str, str]) -> list[tuple[Any, ...]]:
+        return fetched(self._database, selected(self._rows, values))
+
+
+class LocalEventCounts(base.EventCounts):
+    """Events by op.
+
+    Args:
+        database: The database.
+        unfit: Canonical SQL conditions by position of a column; `unfit` returns those that hold for some event.
+    """
+
+    def __init__(self, database: LocalDatabase, unfit: Mapping[int, str]) -> None:
+        self._database, self._unfit = database, dict(unfit)
+        self._counts: dict[str, int] = {}
+        self._found: list[int] = []
+
+    def observe(self, batch: Query) -> Query:
+        """Return `batch`, computed once."""
+        rows = stored(self._database, batch)
+        counted = {op: f"COUNT(CASE WHEN op = '{op}' THEN 1 END)" for op in OPS}
+        counted |= {f"u{i}": f"COUNT(CASE WHEN {condition} THEN 1 END)" for i, condition in self._unfit.items()}
+        (numbers,) = fetched(self._database, selected(rows, counted))
+        found = dict(zip(counted, numbers, strict=True))
+        self._counts = {op: found[op] for op in OPS if found[op]}
+        self._found = [i for i in self._unfit if found[f"u{i}"]]
+        return rows
+
+    def read(self) -> dict[str, int]:
+        """Return the number of events by op, without zeros."""
+        return self._counts
+
+    def unfit(self) -> list[int]:
+        """Return the positions whose condition held for some event."""
+        return self._found
