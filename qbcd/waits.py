@@ -6,6 +6,7 @@ thread that ends the wait from outside, for instance by shutting down the socket
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import threading
@@ -18,6 +19,7 @@ class Wait:
     """One wait of one thread.
 
     Attributes:
+        seconds: The limit.
         until: When it expires, by the monotonic clock.
         owners: For `interrupt`: the owner of the wait, and that of the thread (`of_thread`).
         ended: The reason why the watchdog ended it; empty if it did not.
@@ -25,11 +27,7 @@ class Wait:
 
     def __init__(self, seconds: float, end: Callable[[], None], owners: tuple[object, ...], reason: str) -> None:
         self.until, self.owners, self.ended = time.monotonic() + seconds, owners, ""
-        self._seconds, self._end, self._reason = seconds, end, reason
-
-    def restart(self) -> None:
-        """Count from the start again; only while nobody watches it."""
-        self.until = time.monotonic() + self._seconds
+        self.seconds, self._end, self._reason = seconds, end, reason
 
     def expire(self, reason: str = "") -> None:
         """End the wait, once."""
@@ -58,6 +56,13 @@ class Watchdog:
             elif wait.until < self._wakes:
                 self._changed.notify()
 
+    def move(self, wait: Wait, until: float) -> None:
+        """Let `wait` expire at another time."""
+        with self._changed:
+            wait.until = until
+            if until < self._wakes:
+                self._changed.notify()
+
     def remove(self, wait: Wait) -> None:
         """Forget `wait`; it cannot expire any more."""
         with self._changed:
@@ -77,7 +82,7 @@ class Watchdog:
                 for wait in self._waits:
                     if wait.until <= now:
                         wait.expire()
-                self._wakes = min((w.until for w in self._waits if not w.ended), default=now + 3600.0)
+                self._wakes = min((now + 3600.0, *(w.until for w in self._waits if not w.ended)))
                 self._changed.wait(self._wakes - now)
 
 
@@ -130,15 +135,20 @@ def at_most(seconds: float) -> Iterator[None]:
 
 
 @contextmanager
-def paused(wait: Wait) -> Iterator[None]:
-    """In the block, do not limit a wait in progress; after it, the wait counts from the start again."""
+def paused(wait: Wait | None) -> Iterator[None]:
+    """In the block, do not limit a wait in progress; after it, the wait counts from the start again.
+
+    `interrupt` ends it also in the block.
+    """
+    if wait is None:
+        yield
+        return
     watchdog = _watchdog
-    watchdog.remove(wait)
+    watchdog.move(wait, math.inf)
     try:
         yield
     finally:
-        wait.restart()
-        watchdog.add(wait)
+        watchdog.move(wait, time.monotonic() + wait.seconds)
 
 
 @contextmanager

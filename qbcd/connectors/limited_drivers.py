@@ -205,16 +205,16 @@ class LimitedFamilyConnection(pymysql.connections.Connection):
         return made
 
     @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """In the block, limit the wait for the server."""
+    def waiting(self) -> Iterator[waits.Wait | None]:
+        """In the block, limit the wait for the server; a closed connection has none."""
         if self._sock is None:  # the driver's own error follows
-            yield
+            yield None
             return
         wait = waits.on_socket(
             self._sock.fileno(), self.limit.seconds, reason=_reason(self.limit), owner=self.limit.owner
         )
-        with _limited(wait, lambda reason: FamilySilence(CR.CR_SERVER_LOST, reason)):
-            yield
+        with _limited(wait, lambda reason: FamilySilence(CR.CR_SERVER_LOST, reason)) as limited:
+            yield limited
 
     def query(self, sql: Any, unbuffered: bool = False) -> Any:
         """Execute a statement and read its result within the limit."""

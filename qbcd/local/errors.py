@@ -5,6 +5,7 @@ A message about a value quotes it, so only the kind of such an error is shown.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,16 +15,26 @@ from qbcd.errors import LocalFailed
 
 _CONTINUES = "the next run continues from the last commit"
 _OF_DISK = "offload"  # in DuckDB's message, if the spilled rows need more space than the disk has
+# In a statement, and while DuckDB looks at an object of Python.
+_CTRL_C = re.compile(r"^Query interrupted$|^Invalid Input Error: .* failed: KeyboardInterrupt\b")
 _QUOTES_NO_VALUE = (duckdb.IOException, duckdb.PermissionException, duckdb.CatalogException)
 
 
 @contextmanager
 def explained_errors(stream: str = "") -> Iterator[None]:
-    """In the block, turn an error of DuckDB into a `LocalFailed` that names the stream."""
+    """In the block, turn an error of DuckDB into a `LocalFailed` that names the stream.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C ended a statement; DuckDB has errors of its own for it.
+    """
     try:
         yield
-    except duckdb.Error as error:
-        raise explain(error, stream) from error
+    except (duckdb.Error, RuntimeError) as error:
+        if _CTRL_C.search(str(error)):
+            raise KeyboardInterrupt from error
+        if isinstance(error, duckdb.Error):
+            raise explain(error, stream) from error
+        raise
 
 
 def explain(error: duckdb.Error, stream: str = "") -> LocalFailed:

@@ -38,3 +38,20 @@ def test_errors_in_words(statement: str, spills: bool, what: str, remedy: str, t
     assert remedy in failure.value.remedy
     assert "secret" not in str(failure.value)
     assert re.match(what, failure.value.what)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("Query interrupted"),
+        duckdb.InvalidInputException(
+            "Invalid Input Error: reading the schema of the object registered as 'qbcd_1' failed: KeyboardInterrupt: "
+        ),
+    ],
+    ids=["in a statement", "while it looks at an object of Python"],
+)
+def test_ctrl_c_as_duckdb_reports_it(error: Exception) -> None:
+    with pytest.raises(KeyboardInterrupt), explained_errors():
+        raise error
+    with pytest.raises(RuntimeError, match="other"), explained_errors():
+        raise RuntimeError("other")

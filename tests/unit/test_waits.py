@@ -77,6 +77,9 @@ def test_a_paused_wait_counts_from_the_start_again(pair: Pair) -> None:
         assert pair[0].recv(1) == b""
     assert time.monotonic() - began >= 0.3
     assert wait.ended == "nothing for 0.3 s"
+    with waits.on_socket(pair[1].fileno(), 60, owner="mine") as wait, waits.paused(wait):
+        waits.interrupt("mine", "the lease is lost")
+        assert wait.ended == "the lease is lost"
 
 
 def test_the_waits_of_a_thread_end_together(pair: Pair) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from pymysql import err
 from pymysql.constants import CR
 
+from qbcd import waits
 from qbcd.connectors.limited_drivers import LimitedFamilyConnection
 from qbcd.connectors.sessions import CHUNK_BYTES, CHUNK_ROWS, SupportsTextColumns, TextColumns
 from qbcd.model import Statement
@@ -37,11 +38,13 @@ class FamilyTextColumns(SupportsTextColumns):
         result.unbuffered_active = False  # else the driver would read the rest of a result that is given up
         packets = _Packets(limited._rfile)
         names = [description[0] for description in result.description]
-        while not packets.ended:
-            with limited.waiting():
+        # One wait for all: after it was ended, the driver may still read what has come, and then fails.
+        with limited.waiting() as wait:
+            while not packets.ended:
                 chunk = packets.columns(len(names))
-            if chunk[0]:
-                take(dict(zip(names, chunk, strict=True)))
+                if chunk[0]:
+                    with waits.paused(wait):
+                        take(dict(zip(names, chunk, strict=True)))
 
 
 class _Packets:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import _thread
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -53,7 +53,7 @@ def released(place: Place, shop: Source) -> None:
 
 
 def stopped(place: Place, shop: Source) -> None:
-    _thread.interrupt_main()
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
 ENDS: Mapping[str, tuple[Callable[[Place, Source], None], type[BaseException], str | None]] = {
