@@ -19,9 +19,9 @@ from pathlib import Path
 PACKAGE = "qbcd"
 FOLDERS = ("qbcd", "benchmarks", "examples", "tests", "tools")
 LINES = 60
-# Packages whose subpackages have module names of their own: the two wings of sites, and one package per database. The
-# parallel names there (context, explain, errors) are wanted.
-PARALLEL = ("qbcd.sites", "qbcd.connectors")
+# Packages whose subpackages have module names of their own: the two wings of sites, the engines, and one package per
+# database. The parallel names there (context, diff, errors) are wanted.
+PARALLEL = ("qbcd.sites", "qbcd.sites.lake.engines", "qbcd.connectors")
 # Basenames that a package may have again in a subpackage.
 REPEATED = ("__init__", "base")
 QUESTION = re.compile(r"(?:What|Which|Whether|How|When|Where)\b")
@@ -167,8 +167,8 @@ def check_classes(found: Sequence[Module]) -> Iterator[Finding]:
 
 def naming_unit(package: str) -> str:
     """Return the package whose module names must differ: of qbcd, or of one in `PARALLEL`."""
-    parts = package.split(".")
-    return ".".join(parts[: 3 if ".".join(parts[:2]) in PARALLEL else 2])
+    parts, inner = package.split("."), [one for one in PARALLEL if package.startswith(f"{one}.")]
+    return ".".join(parts[: max(one.count(".") for one in inner) + 2 if inner else 2])
 
 
 def check_basenames(found: Sequence[Module]) -> Iterator[Finding]:

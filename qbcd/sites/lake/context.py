@@ -65,7 +65,7 @@ class LakeContext(StreamContext):
     @contextmanager
     def engine_for(self, choice: EngineChoice, rows: int) -> Iterator[Engine]:
         """The engine for about that many rows to fetch or to rewrite."""
-        why_spark = choice.why_spark(rows) or choice.why_spark(rows, self._stored_bytes())
+        why_spark = choice.why_spark(rows, self._stored_bytes() if choice.engine == "auto" else 0)
         if not why_spark:
             from qbcd.sites.lake.engines.local.engine import LocalEngine
 

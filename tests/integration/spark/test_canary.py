@@ -45,7 +45,7 @@ def test_column_names_for_values_are_refused(
 ) -> None:
     place.sql("CREATE TABLE t (id integer PRIMARY KEY, v text, n integer DEFAULT 0)")
     place.insert("t", [(1, "one", 0), (2, "two", 0)])
-    table = {"name": "s", "table": place.table("t"), "strategy": strategy, "baseline": "events"}
+    table = {"name": "s", "table": place.table("t"), "strategy": strategy, "baseline": "events", "engine": "spark"}
     data = config(place.url, table)
     monkeypatch.setitem(CONNECTORS, "mariadb", Unquoted)
     with opened(data, workspace, spark) as project:

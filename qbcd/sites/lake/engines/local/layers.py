@@ -64,12 +64,13 @@ def leaves_of(database: LocalDatabase, asked: Sequence[KeyRange]) -> Query:
     ranges, tails = array("q"), bytearray()  # there may be a million whole leaves: no Python object for each
     others: list[tuple[int, bytes, bytes | None, int | None]] = []
     for one in asked:
-        alone = dict((one.only and one.only.alone) or {})
-        keys = [*alone.values(), *(key.identity for key in (one.only.named if one.only else ()))]
-        by_key = {leaf_of(key) for key in keys} | set(alone)
+        by_key = {leaf: [key] for leaf, key in ((one.only and one.only.alone) or {}).items()}
+        for named in one.only.named if one.only else ():
+            by_key.setdefault(leaf_of(named.identity), []).append(named.identity)
         lost = one.only.deleted_digest if one.only else None
-        whole = bytes(leaf for leaf in leaves.tails(one) if leaf not in by_key)
-        others += ((one.range_id, key[-1:], key, None) for key in keys)
+        requested = list(leaves.tails(one))
+        whole = bytes(leaf for leaf in requested if leaf not in by_key)
+        others += ((one.range_id, key[-1:], key, None) for leaf in requested for key in by_key.get(leaf, ()))
         others += ((one.range_id, b"", None, lost) for leaf in whole[:1] if leaf == 0)
         if lost is None:
             ranges.extend([one.range_id] * len(whole))
@@ -93,5 +94,5 @@ def _whole(ranges: array[int], tails: bytes) -> pa.Table:
 
 
 def of_leaves(rows: Query, some: Query) -> Query:
-    """Return the rows that `some` leaves request; of a leaf's `lost` row, no deleted version, which has no digest."""
+    """Return the rows that `some` leaves request; deleted rows have no digest, so none of them is a `lost` row."""
     return derived("local_of_leaves", rows.columns, {"rows": rows, "leaves": some})

@@ -11,28 +11,35 @@ from qbcd.model.wire import Fields
 from qbcd.sites.lake.engines.local.rows import cast_to
 
 FILE = "local-0.parquet"  # the prefix tells readers that its pages have no checksums
-ROW_GROUP = 61_440  # rows, a multiple of DuckDB's vectors; small groups, so that a read of few ranges reads few
+ROW_GROUP = 24_576  # rows, a multiple of DuckDB's vectors; the files have no page indexes, so reads skip whole groups
 
 
 def write(database: LocalDatabase, rows: Query, fields: Fields, folder: Path, *, temporary: bool) -> None:
     """Evaluate `rows` once, cast them to `fields` and write them into a new folder.
 
-    Rows of the replica are sorted by their range, events by their number.
+    Rows of the replica are sorted by their range, so that a read of few ranges reads few row groups; events are sorted
+    by their number. Keys are not sorted: the order in which the source had them compresses better.
     """
     folder.mkdir(mode=0o700, parents=True)
     names = columns_of(fields)
-    order = "" if temporary else f" ORDER BY {'ordinal' if 'ordinal' in names else 'range_id, key_id'}"
-    options = f"FORMAT PARQUET, COMPRESSION {'UNCOMPRESSED' if temporary else 'SNAPPY'}, ROW_GROUP_SIZE {ROW_GROUP}"
+    order = "" if temporary else f" ORDER BY {'ordinal' if 'ordinal' in names else 'range_id'}"
+    options = f"FORMAT PARQUET, COMPRESSION {'SNAPPY' if temporary else 'ZSTD'}, ROW_GROUP_SIZE {ROW_GROUP}"
     target = _text(str(folder / FILE))
     database.connection.execute(f"COPY (FROM (\n{cast_to(rows, fields).sql}\n){order}) TO {target} ({options})")
 
 
 def read(database: LocalDatabase, fields: Fields, files: Sequence[Path]) -> Query:
     """Return the rows of files with these fields; what a file does not have is NULL."""
-    listed = f"read_parquet([{', '.join(_text(str(file)) for file in files)}], union_by_name = true)"
+    paths = ", ".join(_text(_as_pattern(file)) for file in files)
+    listed = f"read_parquet([{paths}], union_by_name = true, hive_partitioning = false)"
     known = {name for name, *_ in database.connection.execute(f"DESCRIBE FROM {listed}").fetchall()}
     columns = (f"CAST({name if name in known else 'NULL'} AS {duckdb_type(kind)}) AS {name}" for name, kind in fields)
     return Query(f"SELECT {', '.join(columns)} FROM {listed}", columns_of(fields))
+
+
+def _as_pattern(path: Path) -> str:
+    """Return the pattern that matches this path alone."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in str(path))
 
 
 def _text(text: str) -> str:

@@ -119,5 +119,6 @@ def _in_table(database: LocalDatabase, columns: Sequence[str], source: str) -> Q
 
 
 def _is_table(rows: Query) -> bool:
-    listed, _, name = rows.sql.rpartition(" FROM ")
+    listed, _, table = rows.sql.rpartition(" FROM ")
+    name = table.strip('"')
     return name.startswith(TABLE) and name[len(TABLE) :].isdigit() and "FROM" not in listed

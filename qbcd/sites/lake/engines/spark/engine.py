@@ -76,11 +76,11 @@ class SparkEngine(Engine):
         finally:
             kept.unpersist()
 
-    row_checksum = observed.RowChecksum
+    row_checksum = observed.SparkRowChecksum
 
-    def event_counts(self, old_values: Mapping[int, Travel]) -> observed.EventCounts:
+    def event_counts(self, old_values: Mapping[int, Travel]) -> observed.SparkEventCounts:
         conditions = {i: misfit(travel, f"b_{i}") for i, travel in old_values.items()}
-        return observed.EventCounts({i: condition for i, condition in conditions.items() if condition})
+        return observed.SparkEventCounts({i: condition for i, condition in conditions.items() if condition})
 
     # -- the replica -------------------------------------------------------------------------------------------------
     in_ranges = staticmethod(layers.in_ranges)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 OPS = ("d", "u", "c", "r")
 
 
-class RowChecksum(base.RowChecksum):
+class SparkRowChecksum(base.RowChecksum):
     """Count and sum of digests of rows, computed while they are written."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class RowChecksum(base.RowChecksum):
         return [int(p) for p in (self._observed.get.get("u") or "").split(",") if p]
 
 
-class EventCounts(base.EventCounts):
+class SparkEventCounts(base.EventCounts):
     """Events by op, counted while a batch is written.
 
     Args:
