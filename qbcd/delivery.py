@@ -17,6 +17,7 @@ from qbcd.errors import (
     LeaseHeld,
     LocalFailed,
     QbcdError,
+    Refused,
     StateConflict,
     Undeliverable,
     UnsupportedType,
@@ -42,11 +43,25 @@ def enroll(stream: Stream, row: StreamRow) -> None:
     """Let new sinks begin with the next batch; call it under the lease, before staging.
 
     See docs/design/protocol.md#rule-22.
+
+    Raises:
+        Refused: The sink shows all rows, and the stream was prepared before.
     """
     known = stream.project.acknowledged(stream.name)
     for name in stream.settings.sinks:
         if name not in known:
+            _refuse_partial(stream, row, name)
             stream.project.enroll(stream.name, name, row.epoch, row.last_batch_seq)
+
+
+def _refuse_partial(stream: Stream, row: StreamRow, name: str) -> None:
+    """Refuse a new sink that would show only the rows that change from now on."""
+    if row.prepared and name in stream.sinks and stream.sinks[name].shows_all_rows:
+        raise Refused(
+            f"sink {name} shows all rows, and is new in a stream that is prepared: it would lack the present rows",
+            stream=stream.name,
+            remedy=f"qbcd reset {stream.name}, then prepare it again: the baseline fills the sink",
+        )
 
 
 def deliver(stream: Stream, held: LeasedStream, report: Report) -> None:

@@ -135,10 +135,15 @@ class Sink(ABC):
         concurrent: Several threads may call :meth:`write` at once, with batches of different streams, and it reads a
             local batch without Spark. If False, it is called by one thread at a time.
         name: The sink's name in the configuration, for messages.
+        shows_all_rows: The sink keeps the state of a stream, not only its changes: it finds rows by their key, and
+            needs those of the baseline.
+        project_id: The id of the project that delivers; empty outside of a project.
     """
 
     typed: bool = False
     concurrent: bool = False
+    project_id: str = ""
+    shows_all_rows: bool = False
 
     def __init__(self, name: str) -> None:
         self.name = name
