@@ -32,7 +32,7 @@ from qbcd.model.wire import Fields
 
 ISOLATION_WITHOUT_SNAPSHOT = "READ COMMITTED"  # the source need not keep old row versions for the session
 DIALECT = "duckdb"
-WAITING = 2  # chunks that wait for the database; readers wait if there are more
+WAITING = 2 * CHUNK_BYTES  # bytes that wait for the database; readers wait if there are more
 Put: TypeAlias = Callable[[pa.Table], None]
 
 
@@ -159,7 +159,7 @@ class _Readers:
 
     def _put(self, chunk: pa.Table) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: len(self._waiting) < WAITING or self._ended)
+            self._changed.wait_for(lambda: sum(c.nbytes for c in self._waiting) < WAITING or self._ended)
             if self._ended:
                 raise _Ended
             self._waiting.append(chunk)
