@@ -37,12 +37,17 @@ def joined(members: Sequence[tuple[str, str]]) -> str:
 
 def names_of(names: Sequence[str], places: str) -> str:
     """Return a JSON array of some of the names, by a text of places from 0: ``0,3``; NULL is ``null``."""
-    known = f"[{', '.join(literal(json_text(name)) for name in names)}]"
-    named = f"LIST_TRANSFORM(STRING_SPLIT({places}, ','), place -> LIST_EXTRACT({known}, CAST(place AS INT) + 1))"
+    named = listed([json_text(name) for name in names], places)
     return (
         f"CASE WHEN {places} IS NULL THEN 'null' WHEN {places} = '' THEN '[]' "
         f"ELSE '[' || ARRAY_TO_STRING({named}, ',') || ']' END"
     )
+
+
+def listed(texts: Sequence[str], places: str) -> str:
+    """Return the list of those texts whose places from 0 are named."""
+    known = f"[{', '.join(map(literal, texts))}]"
+    return f"LIST_TRANSFORM(STRING_SPLIT({places}, ','), place -> LIST_EXTRACT({known}, CAST(place AS INT) + 1))"
 
 
 def json_value(travel: Travel, value: str) -> str:

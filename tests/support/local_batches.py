@@ -32,7 +32,7 @@ def local_rows(database: LocalDatabase, header: BatchHeader, rows: Sequence[Sequ
     text = [(name, "string") for name in ("op", "reason", "pair_id")]
     fields = [*text, ("ordinal", "bigint"), ("changed", "string"), *images]
     columns: list[Sequence[Any]] = list(zip(*rows, strict=True)) if rows else [() for _ in fields]
-    columns[2] = [None if pair is None else str(pair) for pair in columns[2]]
+
     arrays = [
         pa.array([bytes(v) if isinstance(v, bytearray) else v for v in column], _ARROW[kind])
         for column, (_, kind) in zip(columns, fields, strict=True)

@@ -10,6 +10,7 @@ from sqlalchemy.engine import Connection
 from qbcd.catalog.source import Source
 from qbcd.errors import StateConflict
 from qbcd.local.database import LocalProvider
+from qbcd.local.errors import explained_errors
 from qbcd.model import StreamPlan
 from qbcd.sites.context import StreamContext
 from qbcd.sites.engine_choice import EngineChoice
@@ -69,7 +70,7 @@ class LakeContext(StreamContext):
         if not why_spark:
             from qbcd.sites.lake.engines.local.engine import LocalEngine
 
-            with self.local.open() as database:
+            with explained_errors(self.stream), self.local.open() as database:
                 yield LocalEngine(database)
             return
         from qbcd.sites.lake.engines.spark.engine import SparkEngine  # its modules take time to import

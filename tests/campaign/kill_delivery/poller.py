@@ -18,6 +18,7 @@ from typing import Any
 from tests.support import wait_until
 
 PATIENCE = 300.0  # seconds in which any step of a poll ends on a busy machine
+NAP = 1.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -133,16 +134,19 @@ class Poller:
     def _next(self, moment: float) -> dict[str, Any] | None:
         """Return the next object that the process wrote; None at `moment`."""
         assert self._process.stdout is not None
-        limit = time.monotonic() + PATIENCE
+        naps = 0
         while b"\n" not in self._unread:
-            now = time.monotonic()
-            if now >= moment:
+            left = moment - time.monotonic()
+            if left <= 0:
                 return None
-            assert now < limit, f"the poller has not answered for {PATIENCE:g} s"
-            if select.select([self._process.stdout], [], [], min(moment, limit) - now)[0]:
+            # naps are counted, since both processes may be stopped for a while
+            assert naps * NAP < PATIENCE, f"the poller has not answered for {PATIENCE:g} s"
+            if select.select([self._process.stdout], [], [], min(left, NAP))[0]:
                 data = os.read(self._process.stdout.fileno(), 1 << 16)
                 assert data, f"the poller ended with {self._process.wait()}: {self.messages()}"
                 self._unread += data
+            else:
+                naps += 1
         line, _, self._unread = self._unread.partition(b"\n")
         found: dict[str, Any] = json.loads(line)
         return found

@@ -10,7 +10,6 @@ from typing import Any
 from tests.support import wait_until
 from tests.support.places import Place, Row
 from tests.support.project import config
-from tests.support.query_streams import delta
 from tests.support.watched_polls import CLOCK, SETTLE, comes_to_rest, stamped, word
 
 ROWS = 90_000
@@ -54,7 +53,10 @@ def strategy_of(place: Place, name: str, variant: str) -> dict[str, Any]:
         column = {"checksum_column": "row_sum"} if variant == "column" else {}
         return {"type": "tlcs", "checksums": variant, **column}
     if variant == "delta":
-        return delta(place, ["t", "g"])
+        stamps = {place.table(table): "at" for table in ("t", "g")}
+        lag = {} if place.kind == "postgresql" else {"lag": "2ms"}
+        how = {"type": "vbd", "variant": "delta", "timestamps": stamps, "margin": "1ms"}
+        return {**how, **lag, "zone": "UTC", "deletes": {"every": "1ms"}}
     return {"type": name, **({"variant": variant} if name == "vbd" else {})}
 
 

@@ -416,7 +416,7 @@ def test_no_java(postgres: tuple[Place, dict[str, str]], cli: Cli, monkeypatch: 
     )
     desk = desk_of(postgres, cli)
     found = desk.meet(Mistake("check", 0, "", ""))
-    assert "warning  Java: only polls beyond `local_rows` need it: JAVA_HOME is /no/such/home" in found.out
+    assert "only polls beyond `local_rows` need it: JAVA_HOME is /no/such/home" in found.out
 
 
 def test_a_state_database_that_is_locked(

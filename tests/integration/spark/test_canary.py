@@ -72,7 +72,7 @@ def test_one_check_per_source(
         check(read, *where)
 
     monkeypatch.setattr(reads, "check_canary", counted)
-    with Scene(database, workspace, "id_rcs", spark) as scene:
+    with Scene(database, workspace, "id_rcs", spark, engine="spark") as scene:
         scene.begin()
         scene.change()
         scene.poll()
