@@ -13,7 +13,7 @@ from qbcd.local.query import Query
 from qbcd.model import BatchHeader
 from qbcd.model.wire import wire_type
 
-_ARROW = {
+ARROW = {
     "boolean": pa.bool_(),
     "smallint": pa.int16(),
     "int": pa.int32(),
@@ -34,7 +34,7 @@ def local_rows(database: LocalDatabase, header: BatchHeader, rows: Sequence[Sequ
     columns: list[Sequence[Any]] = list(zip(*rows, strict=True)) if rows else [() for _ in fields]
     columns[2] = [None if pair is None else str(pair) for pair in columns[2]]
     arrays = [
-        pa.array([bytes(v) if isinstance(v, bytearray) else v for v in column], _ARROW[kind])
+        pa.array([bytes(v) if isinstance(v, bytearray) else v for v in column], ARROW[kind])
         for column, (_, kind) in zip(columns, fields, strict=True)
     ]
     table = pa.table(arrays, names=[name for name, _ in fields])
