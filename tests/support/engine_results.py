@@ -93,7 +93,7 @@ def _asked(rnd: random.Random) -> dict[str, list[KeyRange]]:
 
 
 class Results:
-    """What the functions of an engine return for drawn rows, in an order that depends on nothing but the rows."""
+    """Results of an engine for drawn rows, in an order that depends on nothing but the rows."""
 
     def __init__(self, hand: Hand, drawn: Drawn) -> None:
         self.hand, self.engine, self.drawn, self.plan = hand, hand.engine, drawn, drawn.plan
@@ -118,7 +118,7 @@ class Results:
         found: dict[str, Any] = {}
         for by in ("digest", "values", "either"):
             for name, both in (("all", None), ("some", self.drawn.both)):
-                changes = e.differences(self.old, self.new, self.plan, by=by, both=both)  # type: ignore[arg-type]
+                changes = e.differences(self.old, self.new, self.plan, by=by, both=both)
                 found[f"differences {by} {name}"] = self.rows(changes, growing)
         changes = e.differences(self.old, self.new, self.plan, by="either")
         keys = self.hand.rows(fields_of(self.plan)[:4], self.drawn.replica)

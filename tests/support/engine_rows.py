@@ -115,7 +115,7 @@ class Hand:
             exact = [
                 [Decimal(v) if k[:3] == "dec" and v is not None else v for v, k in _typed(r, fields)] for r in rows
             ]
-            return self.spark.createDataFrame(exact, ddl(fields))  # type: ignore[type-var]
+            return self.spark.createDataFrame(exact, ddl(fields))
         assert isinstance(self.engine, LocalEngine)
         columns = {n: pa.array([row[n] for row in rows], ARROW[kind]) for n, kind in fields}
         return stored_arrow(self.engine.database, pa.table(columns))

@@ -50,7 +50,7 @@ def test_rows_without_a_key(seed: int, spark: SparkSession, tmp_path: Path) -> N
         keyed = in_order(hand.read(old), "range_id", "digest", "key_id", "c0", "c1")
         images = ("op", "range_id", "digest", "a_0", "a_1", "b_0", "b_1", "net", "weight")
         changes: dict[str, Any] = {
-            by: in_order(hand.read(hand.engine.differences(old, new, plan, by=by)), *images)  # type: ignore[arg-type]
+            by: in_order(hand.read(hand.engine.differences(old, new, plan, by=by)), *images)
             for by in ("digest", "values")
         }
         found.append((keyed, changes))
