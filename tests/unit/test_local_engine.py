@@ -18,7 +18,7 @@ from qbcd.sites.lake.engines.local.engine import LocalEngine
 from qbcd.sites.lake.engines.local.layers import leaves_of
 from qbcd.sites.lake.engines.local.spelling import spelled
 from tests.support.engine_results import Drawn, Results, expected
-from tests.support.engine_rows import Hand, Row, draw, fields_of, plan_of
+from tests.support.engine_rows import Hand, Row, draw, events_of, fields_of, plan_of
 
 NUMBERS = [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint"), ("c0", "bigint")]
 
@@ -154,3 +154,46 @@ def test_a_million_leaves_are_stored_quickly(hand: Hand) -> None:
 )
 def test_keys_are_listed_in_spark_s_spelling(value: object, kind: str, text: str) -> None:
     assert spelled(value, kind) == text
+
+
+PAIRS: list[tuple[str, Any, Any, bool]] = [  # kind, two values, whether the value changed
+    ("decimal", "1", "1.0", False),
+    ("decimal", "1.50", "1.5", False),
+    ("decimal", "100", "1", True),
+    ("decimal", "0.10", "0.01", True),
+    ("decimal", None, "0", True),
+    ("text", "1", "1.0", True),
+    ("text", None, "", True),
+    ("text", None, None, False),
+    ("text", "a\x00", "a", True),
+    ("text", "é", "e\u0301", True),
+    ("float64", 0.0, -0.0, False),
+    ("float64", float("nan"), float("nan"), False),
+    ("float64", float("nan"), None, True),
+    ("float32", -0.0, 0.0, False),
+    ("binary", b"", b"\x00", True),
+    ("uint64", 2**64 - 1, 2**64 - 2, True),
+    ("boolean", False, None, True),
+]
+
+
+def test_changed_values(hand: Hand) -> None:
+    plan = plan_of(["int64", *(kind for kind, *_ in PAIRS)])
+    fixed: Row = {"range_id": 1, "key_id": b"k", "digest": 1, "c0": 1}
+    old, new = ({**fixed, **{f"c{i}": pair[side] for i, pair in enumerate(PAIRS, 1)}} for side in (1, 2))
+    before, after = (hand.rows(fields_of(plan), [row]) for row in (old, new))
+    (found,) = hand.read(hand.engine.differences(before, after, plan, by="values"))
+    changed = found["changed"].split(",")
+    assert {pair: str(i) in changed for i, pair in enumerate(PAIRS, 1)} == {pair: pair[3] for pair in PAIRS}
+
+
+def test_a_delete_with_a_reason_is_no_key_change(hand: Hand) -> None:
+    plan = plan_of(["int64", "text"])
+    names = [name for name, _ in events_of(plan)]
+    deletes = [{"op": "d", "b_0": 1, "b_1": "x"}, {"op": "d", "b_0": 2, "b_1": "y", "reason": "restriction_exit"}]
+    inserts = [{"op": "c", "a_0": 3, "a_1": "x"}, {"op": "c", "a_0": 4, "a_1": "y"}, {"op": "u", "a_0": 5, "a_1": "x"}]
+    rows = [{**dict.fromkeys(names), "ordinal": i, **row} for i, row in enumerate([*deletes, *inserts])]
+    batch = hand.engine.paired(hand.rows(events_of(plan), rows), keys=1, width=2, epoch=3, seq=9)
+    found = {row["ordinal"]: (row["reason"], row["pair_id"]) for row in hand.read(batch)}
+    pair = ("key_change", "3:9:0")
+    assert found == {0: pair, 1: ("restriction_exit", None), 2: pair, 3: (None, None), 4: (None, None)}
