@@ -7,11 +7,13 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qbcd.check import Finding, check_left, check_machine, check_state_folder, check_stream, one_per_folder
 from qbcd.config import ProjectConfig, StreamConfig, config_from_dict, load_config
+from qbcd.config.databases import DEFAULT_TARGET_TABLE
 from qbcd.delivery import (
     PYTHON_SINK,
     doubts_batches,
@@ -23,7 +25,7 @@ from qbcd.delivery import (
     waiting_for,
 )
 from qbcd.error_messages import one_message
-from qbcd.errors import QbcdError, UnsupportedType
+from qbcd.errors import EnvironmentMissing, QbcdError, UnsupportedType
 from qbcd.job import JobEvents, JobReport, Outcome, poll, run_always, run_once
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.orphans import ForeignStream, LeftStream, foreign_stream, left_streams
@@ -31,6 +33,7 @@ from qbcd.planning import plan_of
 from qbcd.project import Assembly
 from qbcd.run import Verification, prepare_stream, reset_stream, verify_stream
 from qbcd.sinks import SinkBatch
+from qbcd.sinks.table.sink import DatabaseSink
 from qbcd.sites import Differences, ExplainedStatement
 from qbcd.spark.jdbc import explained
 from qbcd.status import StreamStatus, latest_events, stream_status
@@ -46,8 +49,10 @@ if TYPE_CHECKING:
 class Batch:
     """A sealed batch of :meth:`StreamHandle.poll`, valid until the next one is requested."""
 
-    def __init__(self, batch: SinkBatch, check: Callable[[], object] = lambda: None) -> None:
-        self._batch, self._check = batch, check
+    def __init__(
+        self, batch: SinkBatch, check: Callable[[], object] = lambda: None, project_id: Callable[[], str] = str
+    ) -> None:
+        self._batch, self._check, self._project_id = batch, check, project_id
 
     @property
     def header(self) -> BatchHeader:
@@ -97,8 +102,35 @@ class Batch:
             yield from piece.to_pylist()
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return the events as a DataFrame of pandas, which must be installed; without Spark."""
+        """Return the events as a DataFrame of pandas, in order; without Spark.
+
+        Raises:
+            EnvironmentMissing: The package pandas is not installed.
+        """
+        if find_spec("pandas") is None:
+            raise EnvironmentMissing("to_pandas() needs the package pandas", remedy="pip install pandas")
         return self.arrow().read_pandas()
+
+    def apply(self, url: str, table: str = DEFAULT_TARGET_TABLE, **options: Any) -> None:
+        """Apply the batch to a table, once, as a sink of type `database` does; without Spark.
+
+        Apply every batch, in order, beginning with that of `baseline: events`.
+
+        Args:
+            url: SQLAlchemy URL of the target, with the password.
+            table: Name of the table; it is created if it does not exist.
+            options: `schema`, `mode`, `deletes`, `envelope`, `columns_like` as in the configuration.
+
+        Raises:
+            DeliveryError: The target refused, or the batch is not the next one.
+            UnsupportedType: As `events`.
+        """
+        self._check()
+        if PYTHON_SINK not in self.header.sinks:
+            self._refuse_unfit(self._batch.unfit_column())
+        sink = DatabaseSink(PYTHON_SINK, url, table=table, **options)
+        sink.project_id = self._project_id()
+        sink.write(self._batch)
 
     def _refuse_unfit(self, column: str | None) -> None:
         if column is not None:
@@ -147,7 +179,7 @@ class StreamHandle:
 
         for header in [] if error and doubts_batches(error) else waiting(stream, error):
             with open_batch(stream, header) as batch:
-                yield Batch(batch, self._assembly.refuse_closed)
+                yield Batch(batch, self._assembly.refuse_closed, lambda: self._assembly.state.project_id)
             self._assembly.refuse_closed()
             if PYTHON_SINK not in stream.project.acknowledged(self.name):
                 break  # the consumer was retired meanwhile

@@ -11,7 +11,17 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from qbcd import hooks
-from qbcd.errors import ConfigError, DeliveryError, LeaseHeld, QbcdError, StateConflict, Undeliverable, UnsupportedType
+from qbcd.errors import (
+    ConfigError,
+    DeliveryError,
+    LeaseHeld,
+    LocalFailed,
+    QbcdError,
+    Refused,
+    StateConflict,
+    Undeliverable,
+    UnsupportedType,
+)
 from qbcd.model import BatchHeader
 from qbcd.sinks import Sink, SinkBatch
 from qbcd.sites import LeasedStream, Site
@@ -33,11 +43,25 @@ def enroll(stream: Stream, row: StreamRow) -> None:
     """Let new sinks begin with the next batch; call it under the lease, before staging.
 
     See docs/design/protocol.md#rule-22.
+
+    Raises:
+        Refused: The sink shows all rows, and the stream was prepared before.
     """
     known = stream.project.acknowledged(stream.name)
     for name in stream.settings.sinks:
         if name not in known:
+            _refuse_partial(stream, row, name)
             stream.project.enroll(stream.name, name, row.epoch, row.last_batch_seq)
+
+
+def _refuse_partial(stream: Stream, row: StreamRow, name: str) -> None:
+    """Refuse a new sink that would show only the rows that change from now on."""
+    if row.prepared and name in stream.sinks and stream.sinks[name].shows_all_rows:
+        raise Refused(
+            f"sink {name} shows all rows, and is new in a stream that is prepared: it would lack the present rows",
+            stream=stream.name,
+            remedy=f"qbcd reset {stream.name}, then prepare it again: the baseline fills the sink",
+        )
 
 
 def deliver(stream: Stream, held: LeasedStream, report: Report) -> None:
@@ -87,7 +111,8 @@ def waiting_batches(site: Site, sink: str, done: Acknowledged, row: StreamRow) -
 
 def _publish(stream: Stream, held: LeasedStream, sink: Sink, name: str, header: BatchHeader) -> None:
     """Write and acknowledge one batch; after a crash between the two it is written again."""
-    stream.site.context.spark.await_turn()  # a sink serves streams of several sources, and need not be thread-safe
+    if not (sink.concurrent and stream.settings.engine.is_local(header.size)):
+        stream.site.context.spark.await_turn()
     held.keeper.check()
     hooks.reach("before_publish")
     try:
@@ -99,6 +124,8 @@ def _publish(stream: Stream, held: LeasedStream, sink: Sink, name: str, header: 
             remedy=f"qbcd skip {stream.name} {name} --batch {header.number} passes over it; its events are then "
             f"missing in {name}",
         ) from error
+    except LocalFailed as error:
+        raise DeliveryError(f"sink {name}: {error.what}", remedy=f"{error.remedy}; the batch stays pending") from error
     except QbcdError as error:
         if failed := _out_of_memory(stream, name, error):
             raise failed from error
@@ -141,8 +168,8 @@ def open_batch(stream: Stream, header: BatchHeader) -> Iterator[SinkBatch]:
     context, why_spark = stream.site.context, stream.settings.engine.why_spark(header.size)
     with ExitStack() as opened:
 
-        def local() -> LocalRows:
-            return opened.enter_context(stream.site.open_staged(header))
+        def local(part: range) -> LocalRows:
+            return opened.enter_context(stream.site.open_staged(header, part))
 
         def staged() -> DataFrame:
             context.why_spark = context.why_spark or why_spark

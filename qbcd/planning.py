@@ -61,6 +61,33 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
     return plan, warnings
 
 
+def refuse_sinks(stream: Stream, plan: StreamPlan) -> None:
+    """Refuse sinks that keep the state of a stream but could not find all of its rows by their keys.
+
+    Raises:
+        Refused: Rows have no key; or their keys can be spelled differently, and updates do not have the old key.
+    """
+    named = [name for name, sink in stream.sinks.items() if sink.shows_all_rows]
+    if not named:
+        return
+    if plan.counted:
+        raise Refused(
+            f"sink {named[0]} finds rows by their key, and this stream has none",
+            stream=stream.name,
+            where=stream.config.place("key"),
+            remedy="name the key's columns, or write mode: log for the sink",
+        )
+    loose = [column.name for column in plan.key if column.comparison != "typed"]
+    if loose and getattr(stream.site.strategy(plan), "keeps", "rows") != "rows":
+        raise Refused(
+            f"sink {named[0]} finds rows by their key, and the key column {loose[0]} can change its spelling: an "
+            "update then has no old key, since the replica keeps no values",
+            stream=stream.name,
+            where=stream.config.place("strategy"),
+            remedy="use a strategy or a replica that keeps the old values, or write mode: log for the sink",
+        )
+
+
 def refuse_change(stream: Stream, session: Session, plan: StreamPlan, change: Change) -> None:
     """Refuse a change of captured columns or rows that no poll can apply.
 

@@ -143,6 +143,7 @@ class Assembly:
                 config = self.config.sinks[name]
                 with self._placed("sinks", name):
                     self._sinks[name] = make_sink(name, config.type, config.options, masked=self.masking.foreign)
+            self._sinks[name].project_id = self.state.project_id
             return self._sinks[name]
 
     def open_stream(

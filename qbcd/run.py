@@ -22,7 +22,7 @@ from qbcd.delivery import deliver, enroll, pending, removed_sinks
 from qbcd.error_messages import one_message
 from qbcd.errors import QbcdError, Refused, RowsTooWide, SchemaChanged, SinkConflict, SourceSilent
 from qbcd.model import StreamPlan
-from qbcd.planning import option_place, plan_of
+from qbcd.planning import option_place, plan_of, refuse_sinks
 from qbcd.sites import (
     Detection,
     Differences,
@@ -119,6 +119,7 @@ def prepare_stream(stream: Stream) -> Report:
     if row is None or not row.prepared:
         refuse_prepared_elsewhere(stream.site.context)
     plan, report.warnings = plan_of(stream, None)
+    refuse_sinks(stream, plan)
     with stream.source.read(stream.name) as session:  # checked again under the baseline's lock
         check_key(session, stream.site.strategy(plan))
         if unreadable := unknown_encoding(stream.source, session, plan):

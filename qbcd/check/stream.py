@@ -16,7 +16,7 @@ from qbcd.check.finding import Finding, failed, tried
 from qbcd.check.folders import nearest_existing, prove_writable
 from qbcd.errors import MissingPrivilege, QbcdError, UnsafeKey
 from qbcd.model import Consistency, StreamPlan, Table
-from qbcd.planning import option_place, plan_of, probe_restriction
+from qbcd.planning import option_place, plan_of, probe_restriction, refuse_sinks
 from qbcd.sinks.folder import FolderSink
 from qbcd.sites import (
     DatabaseContext,
@@ -94,6 +94,7 @@ def _stream_findings(stream: Stream, sites: Iterable[Site]) -> _Found:
                 raise unreadable
             yield "columns", "warning", unreadable.what
         stream.site.refuse_unfit(session, plan, option_place(stream))
+        refuse_sinks(stream, plan)
         yield "strategy", "ok", f"{strategy.label}: {_SEEN[strategy.consistency]}"
         for remark in restriction_remarks(session.connection, stream.source.connector, plan):
             yield "restriction", "warning", remark

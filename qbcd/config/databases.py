@@ -13,10 +13,16 @@ from qbcd.config.document import did_you_mean, quoted
 
 BUILT_CONNECTORS = ("mariadb", "mysql", "postgresql")
 STATE_DATABASES = ("mariadb", "mysql", "postgresql", "sqlite")
+FILE_DATABASES = ("duckdb", "sqlite")
+TARGET_DATABASES = ("duckdb", "mariadb", "mysql", "postgresql", "sqlite")
 EXAMPLE_URL = "postgresql://user@host:5432/database"
 USUAL_PORTS = {"3306": "mariadb", "5432": "postgresql"}
 EXAMPLE_DATABASE = "postgresql"  # in examples, if the configuration does not say which database it is
 ADD_A_CONNECTOR = "docs/extending/add-a-connector.md"
+
+# Placeholders in the name of a sink's table.
+TABLE_PLACEHOLDERS = ("stream", "schema", "table", "source")
+DEFAULT_TARGET_TABLE = "{schema}_{table}"
 
 _OTHERS = ("mssql",)  # spelled like one of the databases above, but another product
 _ALIASES = {"postgres": "postgresql"}

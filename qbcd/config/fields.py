@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
+from string import Formatter
 from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
 from pydantic import (
@@ -26,6 +27,8 @@ from pydantic import (
     model_validator,
 )
 from pydantic_core import PydanticCustomError
+
+from qbcd.config.databases import TABLE_PLACEHOLDERS
 
 NAME_PATTERN = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}")
 NAME_RULE = "1 to 100 of A-Z a-z 0-9 _ . -, with no leading dot"
@@ -240,6 +243,18 @@ def _table(value: str) -> str:
         remedy = 'write schema.table; put a part with dots, blanks or quotes in double quotes: "My Schema"."T"'
         raise wrong("not a table name", remedy) from None
     return value.strip()
+
+
+def pattern_problem(pattern: str) -> tuple[str, str] | None:
+    """Return problem and remedy of a text that cannot be the pattern of a sink's table names; None if it can."""
+    remedy = f"write a name with {', '.join(f'{{{name}}}' for name in TABLE_PLACEHOLDERS)}"
+    try:
+        fields = [(field, spec, change) for _, field, spec, change in Formatter().parse(pattern)]
+    except ValueError:
+        return "there is a brace without its pair", remedy
+    if any(field is not None and (field not in TABLE_PLACEHOLDERS or spec or change) for field, spec, change in fields):
+        return "there is an unknown placeholder", remedy
+    return None
 
 
 def filled(value: str) -> str:

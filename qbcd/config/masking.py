@@ -15,6 +15,8 @@ from urllib.parse import quote, quote_plus, unquote
 
 from sqlalchemy.engine import URL
 
+from qbcd.config.logins import Login
+
 if TYPE_CHECKING:
     from qbcd.config.models import ProjectConfig
     from qbcd.config.streams import StreamConfig
@@ -142,7 +144,8 @@ def url_names(url: URL) -> Iterator[str]:
 
 
 def _urls(config: ProjectConfig) -> list[URL]:
-    return [*(source.sqlalchemy_url() for source in config.sources.values()), config.state_url()]
+    logins = [*config.sources.values(), *(sink for sink in config.sinks.values() if isinstance(sink, Login))]
+    return [*(login.sqlalchemy_url() for login in logins), config.state_url()]
 
 
 def _names_of(config: ProjectConfig) -> Iterator[str]:

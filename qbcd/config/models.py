@@ -38,10 +38,11 @@ from qbcd.config.fields import (
     split_table,
     wrong,
 )
+from qbcd.config.logins import Login, checked_url
 from qbcd.config.sink_options import AnySink
 from qbcd.config.strategy_registry import AnyStrategy
 from qbcd.config.streams import Baseline, EngineName, GuardsConfig, KeyChange, StreamConfig
-from qbcd.config.urls import BadUrl, has_password_parameter, is_memory_database, parse_url
+from qbcd.config.urls import is_memory_database, parse_url
 from qbcd.errors import ConfigError
 
 DEFAULT_EVERY = timedelta(seconds=30)
@@ -51,21 +52,11 @@ DEFAULT_LOCAL_MEMORY = 512 << 20
 DEFAULT_RETAIN = timedelta(days=7)
 
 
-def _url(value: SecretStr) -> SecretStr:
-    try:
-        url = parse_url(value.get_secret_value())
-    except BadUrl as error:
-        raise wrong(str(error), error.remedy) from None
-    if has_password_parameter(url):
-        raise wrong("a password is not allowed in the query part of a URL", "use the user part, or `password:`")
-    return value
-
-
 def _state(value: SecretStr, info: ValidationInfo) -> SecretStr:
     if "://" not in value.get_secret_value():
         remedy = "write sqlite:///.qbcd/state.db for a file, or dialect://user@host/database for a server"
         raise wrong("`state` must be a database URL", remedy)
-    url = parse_url(_url(value).get_secret_value())
+    url = parse_url(checked_url(value).get_secret_value())
     if url.get_backend_name() == "sqlite":
         if is_memory_database(url):
             raise wrong("the state cannot be kept in memory", "write sqlite:///.qbcd/state.db")
@@ -89,9 +80,6 @@ def _master(value: str) -> str:
         remedy = "write local[*], local[2], spark://host:7077, k8s://.. or yarn"
         raise wrong("<value> is not a Spark master", remedy, value=value)
     return value
-
-
-DatabaseUrl = Annotated[SecretStr, AfterValidator(_url)]
 
 
 class SparkConfig(Section):
@@ -124,41 +112,21 @@ class JdbcConfig(Section):
     properties: dict[str, ScalarText] = Field(default_factory=dict, repr=False)
 
 
-class SourceConfig(Section):
+class SourceConfig(Login):
     """A database to capture from.
 
     Attributes:
-        url: SQLAlchemy URL as written, placeholders replaced.
         qbcd_schema: ``schema`` in the file: the schema in which qbcd may create tables.
         connections: Concurrent read connections.
         statement_timeout: Time limit of qbcd's statements in the source, whole seconds; 0 for none.
         socket_timeout: Longest wait for the source's answer; by default a little longer than `statement_timeout`.
     """
 
-    url: DatabaseUrl
-    user: Filled | None = Field(default=None, repr=False)
-    password: SecretStr | None = None
     qbcd_schema: Filled = Field(default="qbcd", alias="schema")
     jdbc: JdbcConfig = Field(default_factory=JdbcConfig)
     connections: Whole = Field(default=2, ge=1, le=16)
     statement_timeout: Limit = timedelta(hours=1)
     socket_timeout: Wait | None = None
-
-    @model_validator(mode="after")
-    def _one_login(self) -> SourceConfig:
-        url = parse_url(self.url.get_secret_value())
-        if self.user is not None and url.username:
-            raise wrong("the user is given twice, here and in the url", "remove one", at="user")
-        if self.password is not None and url.password:
-            raise wrong("the password is given twice, here and in the url", "remove one", at="password")
-        return self
-
-    def sqlalchemy_url(self) -> URL:
-        """Return the URL with user and password filled in; its ``repr`` masks the password."""
-        url = parse_url(self.url.get_secret_value())
-        if self.user is not None:
-            url = url.set(username=self.user)
-        return url if self.password is None else url.set(password=self.password.get_secret_value())
 
 
 class DefaultsConfig(Section):
@@ -292,7 +260,7 @@ class ProjectConfig(Section):
             query=table.query or "",
             strategy=strategy.type,
             options=strategy.options,
-            baseline=self._inherit(table, "baseline", "silent"),
+            baseline=self._inherit(table, "baseline", self._baseline(table)),
             every=self._inherit(table, "every", DEFAULT_EVERY),
             sinks=tuple(self._inherit(table, "sinks", ())),
             retain=self._inherit(table, "retain", DEFAULT_RETAIN),
@@ -311,6 +279,11 @@ class ProjectConfig(Section):
     def _inherit(self, table: TableConfig, key: str, otherwise: Any) -> Any:
         own, general = getattr(table, key), getattr(self.defaults, key)
         return own if own is not None else general if general is not None else otherwise
+
+    def _baseline(self, table: TableConfig) -> Baseline:
+        """Return the default: sinks that show all rows begin with them."""
+        names = self._inherit(table, "sinks", ())
+        return "events" if any(self.sinks[name].begins_with_all_rows for name in names) else "silent"
 
     def _guards(self, table: TableConfig) -> GuardsConfig:
         """Resolve each guard separately: from the table, then `defaults`, then the built-in value."""

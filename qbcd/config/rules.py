@@ -9,7 +9,9 @@ from sqlalchemy.engine import URL
 from qbcd.config.databases import BUILT_CONNECTORS, STATE_DATABASES, has_connector, no_connector, no_state
 from qbcd.config.document import Document, KeyPath, Problem, did_you_mean, dotted
 from qbcd.config.fields import NAME_PATTERN, NAME_RULE
+from qbcd.config.logins import Login
 from qbcd.config.models import ProjectConfig, TableConfig
+from qbcd.config.sink_rules import check_sink_needs
 from qbcd.config.strategy_registry import strategy_names
 from qbcd.config.strategy_rules import check_strategies
 from qbcd.config.urls import is_local, literal_password
@@ -26,6 +28,7 @@ def check_rules(config: ProjectConfig, document: Document) -> list[Problem]:
         *_tables(config, document),
         *_shared_folders(config),
         *check_strategies(config),
+        *check_sink_needs(config, document),
     ]
 
 
@@ -67,15 +70,24 @@ def _secrets(config: ProjectConfig, document: Document) -> Iterator[Problem]:
     state = document.raw.get("state")
     if isinstance(state, str) and literal_password(state) and not is_local(config.state_url()):
         yield Problem(("state",), "there is a literal password in the url", remedy)
-    for name, source in config.sources.items():
-        if is_local(source.sqlalchemy_url()):
+    for section, name, login in _logins(config):
+        if is_local(login.sqlalchemy_url()):
             continue
-        written = document.raw["sources"][name]
+        written = document.raw[section][name]
         if isinstance(written.get("url"), str) and literal_password(written["url"]):
-            yield Problem(("sources", name, "url"), "there is a literal password in the url", remedy)
-        path = ("sources", name, "password")
+            yield Problem((section, name, "url"), "there is a literal password in the url", remedy)
+        path = (section, name, "password")
         if written.get("password") is not None and path not in document.interpolated:
             yield Problem(path, "the password is written in the file", remedy)
+
+
+def _logins(config: ProjectConfig) -> Iterator[tuple[str, str, Login]]:
+    """Yield section, name and login of each source, and of each sink that is a database."""
+    for name, source in config.sources.items():
+        yield "sources", name, source
+    for name, sink in config.sinks.items():
+        if isinstance(sink, Login):
+            yield "sinks", name, sink
 
 
 def _tables(config: ProjectConfig, document: Document) -> Iterator[Problem]:

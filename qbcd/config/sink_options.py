@@ -6,22 +6,54 @@ Another type is accepted if an installed package has it in the entry-point group
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationInfo, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, PrivateAttr, Tag, ValidationInfo, model_validator
+from sqlalchemy.engine import URL
 
 from qbcd import plugins
-from qbcd.config.fields import LocalPath, Section, Wait, Whole, base_dir_of, local_path, wrong
+from qbcd.config.databases import DEFAULT_TARGET_TABLE, FILE_DATABASES, TARGET_DATABASES
+from qbcd.config.fields import Filled, LocalPath, Section, Wait, Whole, base_dir_of, local_path, pattern_problem, wrong
+from qbcd.config.logins import Login
+from qbcd.config.urls import is_memory_database, parse_url
 
-BUILT_SINKS = ("jsonl", "parquet", "console")
+BUILT_SINKS = ("jsonl", "parquet", "console", "database")
 _OTHER = "other"
+
+
+@dataclass(frozen=True)
+class SinkNeeds:
+    """Needs of a sink: conditions that its streams must meet.
+
+    Attributes:
+        baseline: The rows that are there at `prepare`, as events.
+        key: Rows are identified by a key.
+        old_values: Updates and deletes have the old values.
+        subject: The sink's mode, for messages.
+    """
+
+    baseline: bool = False
+    key: bool = False
+    old_values: bool = False
+    subject: str = ""
 
 
 class SinkConfig(Section):
     """A sink and its options."""
 
     type: str
+
+    @property
+    def begins_with_all_rows(self) -> bool:
+        """The sink shows all rows of a stream, so that it needs those of the baseline."""
+        return False
+
+    @property
+    def needs(self) -> SinkNeeds:
+        """The needs of the sink."""
+        return SinkNeeds(baseline=self.begins_with_all_rows)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -52,6 +84,72 @@ class ConsoleSinkConfig(SinkConfig):
     limit: Whole = Field(default=20, ge=1, le=100_000)
 
 
+class DatabaseSinkConfig(SinkConfig, Login):
+    """A table per stream in a database: a mirror, a history, or a log.
+
+    Attributes:
+        target_schema: ``schema`` in the file: the schema of the target tables.
+    """
+
+    type: Literal["database"]
+    target_schema: Filled | None = Field(default=None, alias="schema")
+    mode: Literal["mirror", "scd2", "log"] = "mirror"
+    deletes: Literal["hard", "soft"] = "hard"
+    envelope: Literal["qbcd", "debezium", "changes"] = "qbcd"
+    table: Filled = DEFAULT_TARGET_TABLE
+    columns_like: Literal["qbcd", "dbt", "spark"] = "qbcd"
+    _file: str = PrivateAttr(default="")
+
+    @model_validator(mode="after")
+    def _place(self, info: ValidationInfo) -> DatabaseSinkConfig:
+        url = parse_url(self.url.get_secret_value())
+        if (name := url.get_backend_name()) not in TARGET_DATABASES:
+            remedy = f"use one of {', '.join(TARGET_DATABASES)}"
+            raise wrong("sinks cannot write to this database yet", remedy, at="url", not_built=True)
+        if name in FILE_DATABASES:
+            if is_memory_database(url):
+                raise wrong("a sink cannot be in memory", f"write {name}:///warehouse.db", at="url")
+            self._file = str(local_path(url.database, base_dir_of(info), at="url"))
+        if name == "sqlite" and self.target_schema is not None:
+            raise wrong("SQLite has no schemas", "remove it", at="schema")
+        if problem := pattern_problem(self.table):
+            raise wrong(*problem, at="table")
+        if self.deletes == "soft" and self.mode != "mirror":
+            raise wrong("`deletes` is for mode mirror", "remove it", at="deletes")
+        if self.envelope != "qbcd" and self.mode != "log":
+            raise wrong("`envelope` is for mode log", "remove it, or write mode: log", at="envelope")
+        if self.columns_like != "qbcd" and self.mode != "scd2":
+            raise wrong("`columns_like` is for mode scd2", "remove it", at="columns_like")
+        return self
+
+    def sqlalchemy_url(self) -> URL:
+        """Return the URL with the login; the path of a file is absolute."""
+        url = super().sqlalchemy_url()
+        return url.set(database=self._file) if self._file else url
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the sink's class."""
+        named = ("mode", "deletes", "envelope", "table", "columns_like")
+        found = {name: getattr(self, name) for name in named}
+        return {"url": self.sqlalchemy_url(), "schema": self.target_schema, **found}
+
+    @property
+    def begins_with_all_rows(self) -> bool:
+        """A mirror and a history show all rows."""
+        return self.mode != "log"
+
+    @property
+    def needs(self) -> SinkNeeds:
+        """A mirror and a history match rows by key; a change feed has the old rows."""
+        return SinkNeeds(
+            baseline=self.begins_with_all_rows,
+            key=self.mode != "log",
+            old_values=self.mode == "log" and self.envelope == "changes",
+            subject="envelope changes" if self.mode == "log" else f"mode {self.mode}",
+        )
+
+
 class OtherSink(SinkConfig):
     """A sink of an installed package, which checks its options; `path` must be local."""
 
@@ -77,6 +175,7 @@ SINK_OPTIONS: dict[str, type[SinkConfig]] = {
     "jsonl": JsonlSinkConfig,
     "parquet": ParquetSinkConfig,
     "console": ConsoleSinkConfig,
+    "database": DatabaseSinkConfig,
     _OTHER: OtherSink,
 }
 
@@ -106,6 +205,7 @@ AnySink = Annotated[
         Annotated[JsonlSinkConfig, Tag("jsonl")]
         | Annotated[ParquetSinkConfig, Tag("parquet")]
         | Annotated[ConsoleSinkConfig, Tag("console")]
+        | Annotated[DatabaseSinkConfig, Tag("database")]
         | Annotated[OtherSink, Tag(_OTHER)],
         Discriminator(_sink_tag),
     ],

@@ -13,7 +13,7 @@ from typing import ClassVar
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, NotSupportedError, ProgrammingError
 
 from qbcd.config.masking import credentials_masked
-from qbcd.errors import ConfigError, QbcdError, Refused, SchemaChanged, SourceError, SourceSilent
+from qbcd.errors import ConfigError, QbcdError, Refused, SchemaChanged, SourceError, SourceSilent, UnsupportedType
 
 Maker = Callable[[str, str, str], QbcdError]  # from message, stream and source
 
@@ -122,6 +122,12 @@ def locked(message: str, stream: str, source: str) -> QbcdError:
     """Error: another session holds a lock."""
     remedy = "another session locks the table or its rows, for example for DDL; the next poll tries again"
     return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
+
+
+def no_unicode(message: str, stream: str, source: str) -> QbcdError:
+    """Error: a text cannot be converted to Unicode."""
+    remedy = "correct the text, or exclude its column; qbcd check names columns whose encoding is not known"
+    return UnsupportedType(f"source {source}: a text has no Unicode form: {message}", remedy=remedy, stream=stream)
 
 
 def full(message: str, stream: str, source: str) -> QbcdError:

@@ -1,18 +1,18 @@
 """Events of staged rows as lines of JSON and as typed Arrow data, in pieces.
 
-The rows are sorted by DuckDB, which spills what does not fit into its memory; a piece is in this process only until the
-next one is taken.
+Values are made by DuckDB alone: functions of Arrow that take values of Python import pandas if it is installed, which
+takes long. DuckDB also sorts the rows, and spills what does not fit into its memory; a piece is in this process only
+until the next one is taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from qbcd.errors import UnsupportedType
 from qbcd.local.database import LocalDatabase
@@ -72,7 +72,7 @@ def events_of(rows: LocalRows, header: BatchHeader, part: range) -> pa.RecordBat
     """
     schema = event_schema(header)
     found = _pieces(rows, lambda query: typed_columns(query, header), header.stream, part)
-    return pa.RecordBatchReader.from_batches(schema, (_events(piece, header, schema) for piece in found))
+    return pa.RecordBatchReader.from_batches(schema, (_events(piece, schema) for piece in found))
 
 
 def unfit_column(rows: LocalRows, header: BatchHeader) -> str | None:
@@ -81,7 +81,7 @@ def unfit_column(rows: LocalRows, header: BatchHeader) -> str | None:
     if query is None:
         return None
     try:
-        flags = rows.database.connection.execute(query.sql).fetchall()[0]
+        flags = rows.database.connection.cursor().execute(query.sql).fetchall()[0]
     except duckdb.Error as error:
         raise explain(error, header.stream) from error
     return next((name for name, flag in zip(query.columns, flags, strict=True) if flag), None)
@@ -138,7 +138,7 @@ def _pieces(rows: LocalRows, make: Callable[[Query], Query], stream: str, part: 
 
 
 def _run(database: LocalDatabase, query: Query, rows: int) -> Iterator[pa.RecordBatch]:
-    relation: Any = database.connection.sql(query.sql)
+    relation: Any = database.connection.cursor().sql(query.sql)  # others may read at the same time
     read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # the name in older versions
     reader = iter(read(rows))
     while True:
@@ -163,40 +163,23 @@ def _misfit(error: duckdb.Error, stream: str) -> UnsupportedType | None:
     return UnsupportedType(text, stream=stream, remedy=remedy)
 
 
-def _events(piece: pa.RecordBatch, header: BatchHeader, schema: pa.Schema) -> pa.RecordBatch:
+def _events(piece: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Return flat typed columns as events. DuckDB's own structs cannot have names that differ only in case."""
-    columns, rows = {name: piece.column(name) for name in piece.schema.names}, piece.num_rows
-    deleted, updated = (pc.equal(columns["op"], op) for op in "du")
+    columns = {name: piece.column(name) for name in piece.schema.names}
     values = {
-        "key": _image(columns, "k", schema.field("key").type, None, rows),
-        "before": _image(columns, "b", schema.field("before").type, pc.or_(deleted, updated), rows),
-        "after": _image(columns, "a", schema.field("after").type, pc.invert(deleted), rows),
-        "changed": _changed(columns["changed"], [name for name, _ in header.columns]),
-        "source": _constant(source_of(header), schema.field("source").type, rows),
-        "ts_ms": _constant(header.ts_ms, pa.int64(), rows),
+        "key": _image(piece, "k", schema.field("key").type, None),
+        "before": _image(piece, "b", schema.field("before").type, columns["without_old"]),
+        "after": _image(piece, "a", schema.field("after").type, columns["without_new"]),
+        "changed": columns["changed"].cast(schema.field("changed").type),
+        "source": _image(piece, "source", schema.field("source").type, None),
     }
     return pa.RecordBatch.from_arrays([values.get(name, columns.get(name)) for name in schema.names], schema=schema)
 
 
-def _image(
-    columns: Mapping[str, pa.Array], side: str, kind: pa.DataType, present: pa.Array | None, rows: int
-) -> pa.Array:
-    """Return an image of rows; where it is not `present`, it is NULL."""
-    if not pa.types.is_struct(kind) or f"{side}_0" not in columns:
-        return pa.nulls(rows, kind)
-    values = [columns[f"{side}_{i}"].cast(kind.field(i).type) for i in range(kind.num_fields)]
-    mask = None if present is None else pc.invert(present)
-    return pa.StructArray.from_arrays(values, fields=[kind.field(i) for i in range(kind.num_fields)], mask=mask)
-
-
-def _changed(places: pa.Array, names: Sequence[str]) -> pa.Array:
-    """Return the changed columns' names; empty lists and NULL remain."""
-    known: dict[str | None, list[str] | None] = {None: None, "": []}
-    for text in places.unique().to_pylist():
-        if text:
-            known[text] = [names[int(place)] for place in text.split(",")]
-    return pa.array([known[text] for text in places.to_pylist()], _list(pa.string()))
-
-
-def _constant(value: object, kind: pa.DataType, rows: int) -> pa.Array:
-    return pa.array([value], kind).take(pa.array([0] * rows, pa.int64()))
+def _image(piece: pa.RecordBatch, prefix: str, kind: pa.DataType, absent: pa.Array | None) -> pa.Array:
+    """Return columns as a struct; NULL where it is `absent`, or if there are no such columns."""
+    if not pa.types.is_struct(kind) or f"{prefix}_0" not in piece.schema.names:
+        return pa.nulls(piece.num_rows, kind)
+    fields = [kind.field(i) for i in range(kind.num_fields)]
+    values = [piece.column(f"{prefix}_{i}").cast(field.type) for i, field in enumerate(fields)]
+    return pa.StructArray.from_arrays(values, fields=fields, mask=absent)

@@ -29,14 +29,14 @@ _NO_UNICODE = re.compile(r"invalid UTF-?8", re.IGNORECASE)
 
 
 class Unreadable(Exception):
-    """A value that does not fit its wire type; the text names the field alone, never the value.
+    """A value that does not fit its wire type; the text names the field, never the value.
 
     Attributes:
         no_unicode: It is a text without a Unicode form.
     """
 
     def __init__(self, field: str, kind: str, error: Exception) -> None:
-        super().__init__(f"a value of {field} cannot be read as {kind}")
+        super().__init__(f"a value of {field} is no {kind}")
         self.no_unicode = isinstance(error, UnicodeError) or _NO_UNICODE.search(str(error)) is not None
 
 

@@ -13,6 +13,7 @@ import duckdb
 from qbcd.errors import LocalFailed
 
 _CONTINUES = "the next run continues from the last commit"
+_INTERRUPTED = "Query interrupted"
 _OF_DISK = "offload"  # in DuckDB's message, if the spilled rows need more space than the disk has
 _QUOTES_NO_VALUE = (duckdb.IOException, duckdb.PermissionException, duckdb.CatalogException)
 
@@ -24,6 +25,10 @@ def explained_errors(stream: str = "") -> Iterator[None]:
         yield
     except duckdb.Error as error:
         raise explain(error, stream) from error
+    except RuntimeError as error:
+        if str(error) == _INTERRUPTED:  # DuckDB does not pass the exception of a signal on
+            raise KeyboardInterrupt from error
+        raise
 
 
 def explain(error: duckdb.Error, stream: str = "") -> LocalFailed:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from qbcd.local.jsontext import Field, joined, json_object, member, names_of, one_line, quoted, shortest
+from qbcd.local.jsontext import Field, joined, json_object, listed, names_of, one_line, quoted, shortest
 from qbcd.local.query import Query, derived
 from qbcd.local.typed import misfit, typed_value
 from qbcd.model import BatchHeader
 from qbcd.model.wire import EVENT_FIELDS, json_text
 
 _DELETED, _OLD, _NEW = "op = 'd'", "op IN ('u', 'd')", "op <> 'd'"
+_EVENT_ID = "event_prefix || CAST(ordinal AS VARCHAR)"
 
 
 def event_lines(rows: Query, header: BatchHeader) -> Query:
@@ -23,15 +24,17 @@ def event_lines(rows: Query, header: BatchHeader) -> Query:
         rows: The batch's staged rows, or some of them.
         header: The batch.
     """
-    line = joined([member(f'"{name}"', value) for name, value in _json_fields(header)])
+    line = joined([(json_text(name), value) for name, value in _json_fields(header)])
     inputs = {"staged": _with_shortest_floats(_with_header(rows, header), header)}
     return derived("local_event_lines", ("ordinal", "line"), inputs, line=line, one_line=one_line("line"))
 
 
 def typed_columns(rows: Query, header: BatchHeader) -> Query:
-    """Return the events' typed values in the order of their ordinals: ``k_0.., b_0.., a_0..`` next to flat fields.
+    """Return the events' typed values in the order of their ordinals.
 
-    `b_0..` is missing if the batch has no old values. A value that does not fit its type is an error.
+    Next to flat fields they are ``k_0.., b_0.., a_0.., source_0..``, and `without_old` and `without_new`, true if the
+    event has no such image. `b_0..` is missing if the batch has no old values. A value that does not fit its type is an
+    error.
     """
     values: list[tuple[str, str]] = []
     for i, place in enumerate(_places(header)):
@@ -41,7 +44,16 @@ def typed_columns(rows: Query, header: BatchHeader) -> Query:
         values += [
             (f"{side}_{i}", typed_value(travel, f"{side}_{i}", name)) for i, (name, travel) in enumerate(header.columns)
         ]
-    columns = ("op", "changed", "reason", "pair_id", "event_id", *(name for name, _ in values))
+    names = listed([name for name, _ in header.columns], "changed")
+    values += [
+        ("changed", f"CASE WHEN changed = '' THEN CAST([] AS TEXT[]) ELSE {names} END"),
+        ("without_old", f"NOT {_OLD}"),
+        ("without_new", f"NOT ({_NEW})"),
+        *((f"source_{i}", f"source_{i}") for i in range(len(source_of(header)))),
+        ("event_id", _EVENT_ID),
+        ("ts_ms", "event_ms"),
+    ]
+    columns = ("op", "reason", "pair_id", *(name for name, _ in values))
     return derived("local_typed_columns", columns, {"staged": _with_header(rows, header)}, values=values)
 
 
@@ -77,7 +89,8 @@ def part_of(rows: Query, part: range) -> Query:
 def _with_header(rows: Query, header: BatchHeader) -> Query:
     """Add what is the same in all events of the batch, so that other queries do not depend on it."""
     source = [f'"{name}":{json_text(v) if isinstance(v, str) else v}' for name, v in source_of(header).items()]
-    columns = (*rows.columns, "event_prefix", "event_source", "event_ms")
+    named = tuple(f"source_{i}" for i in range(len(source)))
+    columns = (*rows.columns, "event_prefix", "event_source", "event_ms", *named)
     return derived(
         "local_with_header",
         columns,
@@ -85,6 +98,7 @@ def _with_header(rows: Query, header: BatchHeader) -> Query:
         prefix=f"{header.stream}:{header.epoch}:{header.seq}:",
         source=f"{{{','.join(source)}}}",
         ts_ms=header.ts_ms,
+        fields=list(source_of(header).values()),
     )
 
 
@@ -116,7 +130,7 @@ def _json_fields(header: BatchHeader) -> list[tuple[str, str]]:
         "reason": quoted("reason"),
         "pair_id": quoted("pair_id"),
         "source": "event_source",
-        "event_id": quoted("event_prefix || CAST(ordinal AS VARCHAR)"),
+        "event_id": quoted(_EVENT_ID),
         "ts_ms": "CAST(event_ms AS VARCHAR)",
     }
     return [(name, values[name]) for name in EVENT_FIELDS]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from qbcd.local.query import CONCAT
 from qbcd.model import Travel
 from qbcd.model.wire import json_text
 from qbcd.sql.render import literal
@@ -23,27 +24,30 @@ _SUBNORMAL, _FLOAT_DIGITS = "1.1754944e-38", 6
 
 def json_object(fields: Sequence[Field]) -> str:
     """Return a JSON object of wire values, in the order given."""
-    return joined([member(json_text(name), json_value(travel, value)) for name, travel, value in fields])
+    return joined([(json_text(name), json_value(travel, value)) for name, travel, value in fields])
 
 
-def joined(members: Sequence[str]) -> str:
-    """Return a JSON object of its members."""
-    return f"'{{' || {_list(members)} || '}}'" if members else "'{}'"
-
-
-def member(name: str, value: str) -> str:
-    """Return ``name:value`` of a name that is JSON already, and a value that is SQL of JSON."""
-    return f"{literal(f'{name}:')} || {value}"
+def joined(members: Sequence[tuple[str, str]]) -> str:
+    """Return a JSON object of names that are JSON already, and values that are SQL of JSON."""
+    parts: list[str] = []
+    for i, (name, value) in enumerate(members):
+        parts += [literal(f"{',' if i else '{'}{name}:"), value]
+    return f"{CONCAT}({', '.join(parts)}, '}}')" if parts else "'{}'"
 
 
 def names_of(names: Sequence[str], places: str) -> str:
     """Return a JSON array of some of the names, by a text of places from 0: ``0,3``; NULL is ``null``."""
-    known = f"[{', '.join(literal(json_text(name)) for name in names)}]"
-    named = f"LIST_TRANSFORM(STRING_SPLIT({places}, ','), place -> LIST_EXTRACT({known}, CAST(place AS INT) + 1))"
+    named = listed([json_text(name) for name in names], places)
     return (
         f"CASE WHEN {places} IS NULL THEN 'null' WHEN {places} = '' THEN '[]' "
         f"ELSE '[' || ARRAY_TO_STRING({named}, ',') || ']' END"
     )
+
+
+def listed(texts: Sequence[str], places: str) -> str:
+    """Return the list of those texts whose places from 0 are named."""
+    known = f"[{', '.join(map(literal, texts))}]"
+    return f"LIST_TRANSFORM(STRING_SPLIT({places}, ','), place -> LIST_EXTRACT({known}, CAST(place AS INT) + 1))"
 
 
 def json_value(travel: Travel, value: str) -> str:
@@ -114,16 +118,16 @@ def _scientific(value: str) -> str:
     DuckDB writes the same digits, as ``1e-05``, ``0.00012`` or ``12345678.0``. Only a single digit may be another one
     in Java, which then takes the nearest two digits: ``4.9E-324``, not ``5e-324``.
     """
-    text = f"CAST({value} AS VARCHAR)"
     two = f"FORMAT('{{:.1e}}', {value})"
-    whole, part = f"SPLIT_PART({text}, '.', 1)", f"SPLIT_PART({text}, '.', 2)"
+    whole, part = "SPLIT_PART(t, '.', 1)", "SPLIT_PART(t, '.', 2)"
     large = _shifted(f"RTRIM({whole} || {part}, '0')", f"LENGTH({whole}) - 1")
     digits = f"LTRIM({part}, '0')"
     small = _shifted(digits, f"LENGTH({digits}) - LENGTH({part}) - 1")
-    return (
-        f"CASE WHEN CONTAINS({text}, 'e') AND CONTAINS({text}, '.') THEN {_with_exponent(text)} "
-        f"WHEN CONTAINS({text}, 'e') THEN {_with_exponent(two)} WHEN {value} >= 1 THEN {large} ELSE {small} END"
+    cases = (
+        f"CASE WHEN CONTAINS(t, 'e') AND CONTAINS(t, '.') THEN {_with_exponent('t')} "
+        f"WHEN CONTAINS(t, 'e') THEN {_with_exponent(two)} WHEN {value} >= 1 THEN {large} ELSE {small} END"
     )
+    return f"LIST_EXTRACT(LIST_TRANSFORM([CAST({value} AS VARCHAR)], t -> {cases}), 1)"
 
 
 def _with_exponent(text: str) -> str:
@@ -133,10 +137,6 @@ def _with_exponent(text: str) -> str:
 def _shifted(digits: str, exponent: str) -> str:
     rest = f"CASE WHEN LENGTH({digits}) > 1 THEN SUBSTRING({digits}, 2) ELSE '0' END"
     return f"SUBSTRING({digits}, 1, 1) || '.' || {rest} || 'E' || CAST({exponent} AS VARCHAR)"
-
-
-def _list(members: Sequence[str]) -> str:
-    return f"ARRAY_TO_STRING([{', '.join(members)}], ',')"
 
 
 def _escaped(character: str) -> str:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 import sqlglot
-from sqlglot import ErrorLevel
+from sqlglot import ErrorLevel, exp
 
 from qbcd.model.wire import Fields
 from qbcd.sql.render import render
@@ -22,6 +22,7 @@ DUCKDB_TYPES = {
     "binary": "BLOB",
     "float": "FLOAT",
 }  # by the name of a wire type; DuckDB has the others by the same name
+CONCAT = "QBCD_CONCAT"
 
 
 @dataclass(frozen=True)
@@ -64,5 +65,12 @@ def columns_of(fields: Fields) -> tuple[str, ...]:
 
 @lru_cache(maxsize=512)
 def duckdb_sql(canonical: str) -> str:
-    """Return canonical SQL in DuckDB's dialect."""
-    return sqlglot.parse_one(canonical).sql(dialect="duckdb", unsupported_level=ErrorLevel.RAISE)
+    """Return canonical SQL in DuckDB's dialect.
+
+    ``QBCD_CONCAT(..)`` is DuckDB's function: many texts at once, and NULL adds nothing.
+    """
+    tree = sqlglot.parse_one(canonical)
+    for call in tree.find_all(exp.Anonymous):
+        if call.name.upper() == CONCAT:
+            call.set("this", "CONCAT")  # sqlglot would write `a || b || ..`, which copies the text for each part
+    return tree.sql(dialect="duckdb", unsupported_level=ErrorLevel.RAISE)

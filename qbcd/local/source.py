@@ -19,9 +19,10 @@ import pyarrow as pa
 
 from qbcd import waits
 from qbcd.catalog.source import Session, Source
+from qbcd.connectors.error_templates import no_unicode
 from qbcd.connectors.facts import quoted
 from qbcd.connectors.sessions import CHUNK_BYTES, CHUNK_ROWS, SupportsCsvRows, SupportsTextColumns
-from qbcd.errors import UnsupportedType
+from qbcd.errors import QbcdError, UnsupportedType
 from qbcd.local.columns import Unreadable, csv_batch, text_batch, value_batch
 from qbcd.local.database import LocalDatabase
 from qbcd.local.errors import explained_errors
@@ -31,7 +32,7 @@ from qbcd.model.wire import Fields
 
 ISOLATION_WITHOUT_SNAPSHOT = "READ COMMITTED"  # the source need not keep old row versions for the session
 DIALECT = "duckdb"
-WAITING = 2  # chunks that wait for the database; readers wait if there are more
+WAITING = 2 * CHUNK_BYTES  # bytes that wait for the database; readers wait if there are more
 Put: TypeAlias = Callable[[pa.Table], None]
 
 
@@ -158,7 +159,7 @@ class _Readers:
 
     def _put(self, chunk: pa.Table) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: len(self._waiting) < WAITING or self._ended)
+            self._changed.wait_for(lambda: sum(c.nbytes for c in self._waiting) < WAITING or self._ended)
             if self._ended:
                 raise _Ended
             self._waiting.append(chunk)
@@ -187,8 +188,12 @@ def _explained(session: Session, reads: SourceReads) -> Iterator[None]:
         raise
 
 
-def _misfit(error: Unreadable, reads: SourceReads) -> UnsupportedType:
-    return UnsupportedType(f"source {reads.source.label}: {error}", stream=reads.stream)
+def _misfit(error: Unreadable, reads: SourceReads) -> QbcdError:
+    label = reads.source.label
+    if error.no_unicode:
+        return no_unicode(str(error), reads.stream, label)
+    remedy = "exclude the column, or set `engine: spark`"
+    return UnsupportedType(f"source {label}: {error}", remedy=remedy, stream=reads.stream)
 
 
 def _read(session: Session, reads: SourceReads, statement: Statement, fields: Fields, put: Put) -> None:

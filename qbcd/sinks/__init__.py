@@ -20,10 +20,16 @@ from qbcd.sinks.base import Sink, SinkBatch
 from qbcd.sinks.console import ConsoleSink
 from qbcd.sinks.jsonl import JsonlSink
 from qbcd.sinks.parquet import ParquetSink
+from qbcd.sinks.table.sink import DatabaseSink
 
 __all__ = ["SINKS", "Sink", "SinkBatch", "make_sink", "sink_class", "sink_types"]
 
-SINKS: dict[str, type[Sink]] = {"console": ConsoleSink, "jsonl": JsonlSink, "parquet": ParquetSink}
+SINKS: dict[str, type[Sink]] = {
+    "console": ConsoleSink,
+    "database": DatabaseSink,
+    "jsonl": JsonlSink,
+    "parquet": ParquetSink,
+}
 
 
 def sink_types() -> list[str]:

@@ -33,7 +33,7 @@ class SinkBatch:
     Args:
         header: The batch without its rows.
         staged: Returns the DataFrame of the staged rows; called at most once, and only if a sink reads rows of it.
-        local: Returns the staged rows in a local database; called at most once, and only if a sink reads rows of it.
+        local: Returns the staged rows of some ordinals in a local database, only if a sink reads rows of it.
         is_local: Sinks should write the batch in this process, since it is small or the user wants that.
         part: The ordinals of the events; default: all.
     """
@@ -42,7 +42,7 @@ class SinkBatch:
         self,
         header: BatchHeader,
         staged: Callable[[], DataFrame],
-        local: Callable[[], LocalRows] | None = None,
+        local: Callable[[range], LocalRows] | None = None,
         *,
         is_local: bool = False,
         part: range | None = None,
@@ -56,7 +56,7 @@ class SinkBatch:
     def _local(self) -> LocalRows:
         if self._make_local is None:
             raise TypeError("this batch has rows of Spark only")
-        return self._make_local()
+        return self._make_local(self._part)
 
     def json_lines(self) -> Iterator[list[str]]:
         """Yield the events as JSON, a line each without its end, in the order of their ordinals, in pieces."""
@@ -109,7 +109,7 @@ class SinkBatch:
             parted = self.staged.coalesce(1) if parts <= 1 else self.staged.repartitionByRange(parts, "ordinal")
             return parted.sortWithinPartitions("ordinal")
 
-        return SinkBatch(self.header, rows)
+        return SinkBatch(self.header, rows, self._make_local, is_local=self.is_local, part=self._part)
 
     def first(self, limit: int) -> SinkBatch:
         """Return the batch with only its first `limit` events, and the header of the whole batch."""
@@ -123,7 +123,7 @@ class SinkBatch:
         def staged() -> DataFrame:
             return self.staged.where(f"ordinal >= {part.start:d} AND ordinal < {part.stop:d}")
 
-        return SinkBatch(self.header, staged, lambda: self._local, is_local=self.is_local, part=part)
+        return SinkBatch(self.header, staged, self._make_local, is_local=self.is_local, part=part)
 
 
 class Sink(ABC):
@@ -132,10 +132,18 @@ class Sink(ABC):
     Attributes:
         typed: Values must fit Spark's types; detection refuses others. If False, values are JSON, which can hold every
             value.
+        concurrent: Several threads may call :meth:`write` at once, with batches of different streams, and it reads a
+            local batch without Spark. If False, it is called by one thread at a time.
         name: The sink's name in the configuration, for messages.
+        shows_all_rows: The sink keeps the state of a stream, not only its changes: it finds rows by their key, and
+            needs those of the baseline.
+        project_id: The id of the project that delivers; empty outside of a project.
     """
 
     typed: bool = False
+    concurrent: bool = False
+    project_id: str = ""
+    shows_all_rows: bool = False
 
     def __init__(self, name: str) -> None:
         self.name = name

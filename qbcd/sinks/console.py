@@ -6,6 +6,7 @@ Nothing is kept, so a batch that is delivered again is shown again.
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 from rich.console import Console
@@ -17,6 +18,7 @@ from qbcd.model import BatchHeader
 from qbcd.sinks.base import Sink, SinkBatch
 
 STYLES = {"c": "green", "u": "yellow", "d": "red", "r": "blue"}
+_PRINTING = threading.Lock()  # polls of several sources write to one terminal
 WORDS = {"c": "insert", "u": "update", "d": "delete", "r": "baseline"}
 
 
@@ -28,6 +30,8 @@ class ConsoleSink(Sink):
         limit: Rows shown of a batch; the others are counted.
         console: Where to print; default: standard output at the time of the print.
     """
+
+    concurrent = True
 
     def __init__(self, name: str, limit: int = 20, console: Console | None = None) -> None:
         super().__init__(name)
@@ -43,11 +47,12 @@ class ConsoleSink(Sink):
         events = [json.loads(line) for piece in batch.first(self.limit).json_lines() for line in piece]
         hooks.reach("mid_publish")
         console = self._console or Console(emoji=False)
-        console.print(_title(header), soft_wrap=True, highlight=False)
-        console.print(event_table(header, events))
-        more = header.size - len(events)
-        if more > 0:
-            console.print(f"… and {more:,} more")
+        with _PRINTING:
+            console.print(_title(header), soft_wrap=True, highlight=False)
+            console.print(event_table(header, events))
+            more = header.size - len(events)
+            if more > 0:
+                console.print(f"… and {more:,} more")
 
 
 def event_table(header: BatchHeader, events: list[dict[str, Any]]) -> Table:

@@ -25,6 +25,7 @@ class FolderSink(Sink):
     """
 
     attempts: ClassVar[str]
+    concurrent = True  # each stream has a folder of its own, under a lock
 
     def __init__(self, name: str, path: Path, lock_timeout: timedelta = LOCK_TIMEOUT) -> None:
         super().__init__(name)

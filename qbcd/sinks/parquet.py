@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyarrow import parquet
 
 from qbcd.durable import sync
@@ -27,6 +28,7 @@ from qbcd.spark.paths import to_write
 
 MARKER = "_SUCCESS"
 EVENTS_PER_FILE = 250_000
+ROW_GROUP = 32 << 20
 
 
 class ParquetSink(FolderSink):
@@ -103,17 +105,29 @@ def _write_files(batch: SinkBatch, attempt: Path) -> None:
     attempt.mkdir(mode=0o700)
     with batch.arrow() as reader, ExitStack() as opened:
         room = number = 0
-        for piece in reader:
-            while piece.num_rows:
+        for rows in _row_groups(reader):
+            while rows.num_rows:
                 if not room:
                     opened.close()
                     path, room, number = attempt / f"part-{number:05d}.snappy.parquet", EVENTS_PER_FILE, number + 1
                     writer = opened.enter_context(
                         parquet.ParquetWriter(path, reader.schema, compression="snappy", write_page_checksum=True)
                     )
-                fits = piece.slice(0, room)
-                writer.write_batch(fits)
-                piece, room = piece.slice(fits.num_rows), room - fits.num_rows
+                fits = rows.slice(0, room)
+                writer.write_table(fits)
+                rows, room = rows.slice(fits.num_rows), room - fits.num_rows
+
+
+def _row_groups(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
+    """Yield the rows in pieces of about :data:`ROW_GROUP` bytes, since a row group is in memory as a whole."""
+    waiting: list[pa.RecordBatch] = []
+    for piece in reader:
+        waiting.append(piece)
+        if sum(one.nbytes for one in waiting) >= ROW_GROUP:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting)
 
 
 def _distinct_names(batch: SinkBatch, sink: str) -> None:

@@ -105,8 +105,8 @@ class Site(ABC):
         """Return the batch's rows (flat staged shape), as they were staged."""
 
     @abstractmethod
-    def open_staged(self, header: BatchHeader) -> AbstractContextManager[LocalRows]:
-        """The same rows in a local database."""
+    def open_staged(self, header: BatchHeader, part: range) -> AbstractContextManager[LocalRows]:
+        """The same rows in a local database, at least those whose ordinals are in `part`."""
 
     @abstractmethod
     def collect(self, plan: StreamPlan, leased: LeasedStream, settings: Settings) -> None:

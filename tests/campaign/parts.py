@@ -11,6 +11,10 @@ PARTS: dict[str, tuple[str, ...]] = {
     "kill": ("tests/faults/test_kill.py", "tests/faults/test_query_delta_kill.py", "tests/faults/test_spark_dies.py"),
     "kill_database": ("tests/faults/test_kill_in_database.py",),
     "kill_lake": ("tests/faults/test_kill_in_lake.py", "tests/campaign/kill/"),
+    **{
+        f"kill_delivery_{s}": (f"tests/campaign/kill_delivery/test_{s}.py",)
+        for s in ("mds", "ts", "tdi", "tlcs", "vbd")
+    },
     "silence": ("tests/faults/test_silence.py", "tests/campaign/silence/"),
     "property": ("tests/integration/sites/test_property.py", "tests/campaign/lake/test_property_ranges.py"),
     "protocol": ("tests/faults/",),
@@ -18,6 +22,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "tables": ("tests/campaign/tables/", "tests/integration/sites/test_attached_partitions.py"),
     "lake": ("tests/integration/lake/", "tests/campaign/lake/"),
     "queries": ("tests/integration/queries/", "tests/campaign/queries/"),
+    "sinks": ("tests/integration/sinks/",),
     "servers": ("tests/integration/", "tests/campaign/connectors/", "tests/packaging/", "tests/unit/", "tests/golden/"),
 }
 

@@ -6,6 +6,7 @@ See docs/design/protocol.md#section-c.
 from __future__ import annotations
 
 import shutil
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +26,9 @@ from tests.support.places import over
 from tests.support.scene import STREAM, Scene
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
+    from qbcd.local.arrow import LocalRows
     from qbcd.model import BatchHeader
 
 BOTH = ("id_rcs", pytest.param("mds", marks=pytest.mark.campaign))
@@ -295,16 +297,16 @@ def test_a_batch_is_removed_while_it_is_read(
         scene.poll()
         first, second = scene.sealed()
         outbox = f"{scene.place.own_schema}.{scene.place.quote(outbox_name(STREAM))}"
-        site, staged = scene.site, DatabaseSite.staged
+        site, staged = scene.site, DatabaseSite.open_staged
 
-        def going(of: DatabaseSite, header: BatchHeader) -> DataFrame:
+        def going(of: DatabaseSite, header: BatchHeader, part: range) -> AbstractContextManager[LocalRows]:
             if header.seq == first.seq:
                 scene.place.sql(f"DELETE FROM {outbox} WHERE batch_seq = {first.seq} AND ordinal < 2")
-            return staged(of, header)
+            return staged(of, header, part)
 
         whole = scene.project.stream(STREAM).latest()
         assert [(h.seq, len(lines)) for h, lines in whole] == [(h.seq, h.size) for h in (first, second)]
-        monkeypatch.setattr(DatabaseSite, "staged", going)
+        monkeypatch.setattr(DatabaseSite, "open_staged", going)
         with pytest.raises(StateConflict, match="are missing: "):
             scene.project.stream(STREAM).latest()
         with site.context.writing() as conn:

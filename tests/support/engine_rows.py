@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from qbcd.local.columns import TYPES
 from qbcd.local.database import LocalDatabase
 from qbcd.model import Column, StreamPlan, Table, Travel
 from qbcd.model.wire import Fields
@@ -19,7 +20,6 @@ from qbcd.sites.lake.engines.local.engine import LocalEngine
 from qbcd.sites.lake.engines.local.rows import fetched, stored_arrow
 from qbcd.sites.lake.replica.schema import batch_fields, ddl, row_fields
 from tests.support.engines import spark_engine
-from tests.support.local_rows import ARROW
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -117,7 +117,7 @@ class Hand:
             ]
             return self.spark.createDataFrame(exact, ddl(fields))
         assert isinstance(self.engine, LocalEngine)
-        columns = {n: pa.array([row[n] for row in rows], ARROW[kind]) for n, kind in fields}
+        columns = {n: pa.array([row[n] for row in rows], TYPES[kind]) for n, kind in fields}
         return stored_arrow(self.engine.database, pa.table(columns))
 
     def read(self, rows: Rows) -> list[Row]:

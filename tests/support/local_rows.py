@@ -1,45 +1,73 @@
-"""Staged rows made by hand in a local database."""
+"""Statements that read values in wire form, and their rows through a local database."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
+from sqlalchemy import make_url
+from sqlglot import exp
 
-from qbcd.local.arrow import LocalRows
+from qbcd.catalog.source import SessionOptions, Source
+from qbcd.connectors import connector_for
 from qbcd.local.database import LocalDatabase
-from qbcd.local.query import Query
-from qbcd.model import BatchHeader
-from qbcd.model.wire import wire_type
+from qbcd.local.source import SourceReads, fetch_rows
+from qbcd.model import Statement
+from qbcd.model.wire import Fields, wire_type
+from tests.support.places import Place
 
-ARROW = {
-    "boolean": pa.bool_(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "decimal(20,0)": pa.decimal128(20, 0),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "binary": pa.binary(),
-    "string": pa.string(),
+STREAM = "orders"
+_NUMBERS = {
+    "postgresql": "(SELECT generate_series(1, {n}) AS n) AS numbers",
+    "mariadb": "(SELECT CAST(seq AS SIGNED) AS n FROM seq_1_to_{n}) AS numbers",
+    "mysql": "(SELECT CAST(i AS SIGNED) AS n FROM json_table(concat('[0', repeat(',0', {n} - 1), ']'), '$[*]' COLUMNS "
+    "(i FOR ORDINALITY)) AS j) AS numbers",
 }
+MEMORY = 256_000_000
 
 
-def local_rows(database: LocalDatabase, header: BatchHeader, rows: Sequence[Sequence[Any]]) -> LocalRows:
-    """Return staged rows in wire form: op, reason, pair_id, ordinal, changed, b_0.., a_0..."""
-    images = [(f"{side}_{i}", wire_type(travel)) for side in "ba" for i, (_, travel) in enumerate(header.columns)]
-    text = [(name, "string") for name in ("op", "reason", "pair_id")]
-    fields = [*text, ("ordinal", "bigint"), ("changed", "string"), *images]
-    columns: list[Sequence[Any]] = list(zip(*rows, strict=True)) if rows else [() for _ in fields]
-    columns[2] = [None if pair is None else str(pair) for pair in columns[2]]
-    arrays = [
-        pa.array([bytes(v) if isinstance(v, bytearray) else v for v in column], ARROW[kind])
-        for column, (_, kind) in zip(columns, fields, strict=True)
-    ]
-    table = pa.table(arrays, names=[name for name, _ in fields])
-    name = database.new_name()
-    database.connection.register("hand_made", table)
-    database.connection.execute(f"CREATE TABLE {name} AS SELECT * FROM hand_made")
-    database.connection.unregister("hand_made")
-    return LocalRows(database, Query(f"SELECT * FROM {name}", tuple(name for name, _ in fields)))
+@contextmanager
+def source(place: Place, url: str = "", *, plain: bool = False, **options: Any) -> Iterator[Source]:
+    """Yield a place as a source; `plain` without the abilities of its connector to read rows faster."""
+    connector = connector_for(url or place.url)
+    if plain:
+        connector.abilities = ()
+    made = Source("shop", make_url(url or place.url), connector, place.own_schema, options=SessionOptions(**options))
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def fetched(
+    source: Source, texts: Sequence[str | Statement], fields: Fields, folder: Path, **more: Any
+) -> list[tuple[Any, ...]]:
+    """Return the rows of statements, read into a local database."""
+    statements = [text if isinstance(text, Statement) else Statement(text) for text in texts]
+    database = LocalDatabase(MEMORY, folder / "spill")
+    try:
+        rows = fetch_rows(database, SourceReads(source, STREAM, statements, **more), fields)
+        assert rows.columns == tuple(name for name, _ in fields)
+        return database.connection.execute(rows.sql).fetchall()
+    finally:
+        database.close()
+
+
+def numbers(kind: str, most: int) -> str:
+    """Return SQL of a table with the numbers 1 to `most` in column `n`."""
+    return _NUMBERS[kind].format(n=most)
+
+
+def wire_rows(source: Source, place: Place, name: str) -> tuple[str, Fields]:
+    """Return a statement over all columns of a table in wire form, and its fields: `id`, and `c0` and so on."""
+    connector = source.connector
+    with source.read(STREAM) as session:
+        table = connector.catalog.probe_table(session.connection, place.schema, name)
+    assert table is not None
+    forms = [connector.expressions.travel_form(c, exp.column(c.name, table="t", quoted=True)) for c in table.columns]
+    texts = [form.sql(dialect=connector.dialect) for form in forms]
+    fields = [(f"c{i}", wire_type(column.travel)) for i, column in enumerate(table.columns)]
+    selected = ", ".join(f"{text} AS {name}" for text, (name, _) in zip(texts, fields, strict=True))
+    return f"SELECT {selected} FROM {place.table(name)} AS t", fields

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +15,18 @@ if TYPE_CHECKING:
 
 
 def config(url: str, *tables: dict[str, Any], sinks: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-    """Return a configuration of one source, one jsonl sink and `tables`."""
+    """Return a configuration of one source, one jsonl sink and `tables`.
+
+    The environment may name the engine of tables that name none: ``QBCD_TEST_ENGINE=spark``.
+    """
+    named = os.environ.get("QBCD_TEST_ENGINE")
+    engine = {"engine": named} if named else {}
     return {
         "version": 1,
         "sources": {"shop": {**place_of(url).source, **more.pop("source", {})}},
         "sinks": sinks or {"changes": {"type": "jsonl", "path": "out/changes"}},
         "defaults": {"sinks": list(sinks or ["changes"]), "guards": {"max_delete_fraction": 1.0, "allow_empty": True}},
-        "tables": [{"source": "shop", **t} for t in tables],
+        "tables": [{"source": "shop", **engine, **t} for t in tables],
         **more,
     }
 

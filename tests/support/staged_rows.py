@@ -57,5 +57,5 @@ def staged_rows(spark: SparkSession, header: BatchHeader, rows: Sequence[Sequenc
     """
     wire = [_WIRE.get(travel.kind, "string") for _, travel in header.columns]
     images = [f"{side}_{i} {kind}" for side in "ba" for i, kind in enumerate(wire)]
-    fixed = "op string, reason string, pair_id bigint, ordinal bigint, changed string"
+    fixed = "op string, reason string, pair_id string, ordinal bigint, changed string"
     return spark.createDataFrame([tuple(row) for row in rows], f"{fixed}, {', '.join(images)}")

@@ -11,8 +11,8 @@ from pathlib import Path
 import qbcd
 
 PACKAGE = Path(qbcd.__file__).parent
-# The last two: databases with qbcd's own tables, and the names that a URL may have, which decide nothing else.
-KNOW_THEM = ("connectors/", "demo/", "state/dialects.py", "config/databases.py")
+# The last three: databases that are written, those with qbcd's own tables, and the names that a URL may have.
+KNOW_THEM = ("connectors/", "demo/", "sinks/table/databases/", "state/dialects.py", "config/databases.py")
 NAMES = re.compile("mariadb|mysql|postgres")
 
 

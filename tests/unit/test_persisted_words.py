@@ -22,6 +22,9 @@ from qbcd.model.checkpoint import ENTRIES
 from qbcd.ranges.schedule import Pass
 from qbcd.sinks.jsonl import JsonlSink
 from qbcd.sinks.parquet import MARKER, ParquetSink
+from qbcd.sinks.table.frame import RECORD_COLUMNS, RECORD_TABLE
+from qbcd.sinks.table.layout import FACTS
+from qbcd.sinks.table.options import HISTORY_COLUMNS, SOFT_DELETED
 from qbcd.sites import event_schema, guards, watermark
 from qbcd.sites.checkpoint import checkpoint_of
 from qbcd.sites.lake.fetch import leaf_checksums
@@ -54,6 +57,8 @@ OF_PROJECT = {
     "qbcd_history": "id* stream started_at finished_at outcome epoch batch_seq counts cost message",
     "qbcd_refusal": "stream* kind version amount message at",
 }
+# The record of a sink in its target.
+OF_TARGETS = "project* stream* sink* target epoch batch_seq fingerprint boundary"
 POINTS = (
     "after_lease",
     "after_horizon",
@@ -273,3 +278,15 @@ def strings(*nodes: ast.AST) -> Iterator[str]:
             yield node.value
         elif isinstance(node, ast.IfExp):
             yield from strings(node.body, node.orelse)
+
+
+def test_words_of_target_tables() -> None:
+    assert RECORD_TABLE == "qbcd_sink"
+    assert " ".join(f"{column.name}{'*' * column.in_key}" for column in RECORD_COLUMNS) == OF_TARGETS
+    names = HISTORY_COLUMNS["qbcd"]
+    assert (names.valid_from, names.valid_to, names.is_deleted, names.batch_seq, SOFT_DELETED) == (
+        *("valid_from", "valid_to", "is_deleted", "batch_seq"),
+        "is_deleted",
+    )
+    facts = "qbcd_op qbcd_changed qbcd_reason qbcd_pair_id qbcd_event_id qbcd_epoch qbcd_batch_seq qbcd_ts_ms"
+    assert " ".join(name for name, _ in FACTS) == facts

@@ -31,7 +31,7 @@ STREAM = [
     "verify",
     "waiting_for",
 ]
-BATCH = ["arrow", "counts", "events", "header", "rows", "seq", "to_pandas"]
+BATCH = ["apply", "arrow", "counts", "events", "header", "rows", "seq", "to_pandas"]
 DATA = {
     "version": 1,
     "sources": {"shop": {"url": "postgresql://reader@localhost/shop"}},

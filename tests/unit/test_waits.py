@@ -66,3 +66,25 @@ def test_a_forked_process_has_a_watchdog_of_its_own(pair: Pair) -> None:
             with waits.on_socket(pair[0].fileno(), 0.1):
                 os._exit(len(pair[0].recv(1)))
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_paused_wait_counts_from_the_start_again(pair: Pair) -> None:
+    with waits.on_socket(pair[0].fileno(), 0.3, reason="nothing for {s} s") as wait:
+        with waits.paused(wait):
+            time.sleep(0.5)
+        assert wait.ended == ""
+        began = time.monotonic()
+        assert pair[0].recv(1) == b""
+    assert time.monotonic() - began >= 0.3
+    assert wait.ended == "nothing for 0.3 s"
+
+
+def test_the_waits_of_a_thread_end_together(pair: Pair) -> None:
+    threading.Timer(0.1, waits.interrupt, ("reader", "the other readers have ended")).start()
+    with waits.limited(60, lambda: None, owner="mine") as other, waits.of_thread("reader"):
+        with waits.on_socket(pair[0].fileno(), 60, owner="mine") as wait:
+            assert pair[0].recv(1) == b""
+        assert (wait.ended, other.ended) == ("the other readers have ended", "")
+    with waits.limited(60, lambda: None) as later:
+        waits.interrupt("reader", "too late")
+    assert later.ended == ""

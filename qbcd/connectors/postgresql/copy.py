@@ -48,7 +48,7 @@ class _Lines:
 
     def flush(self) -> None:
         """Pass on what has come."""
-        chunk, self._lines, self._size = b"".join(self._lines), [], 0
-        if chunk:
+        lines, self._lines, self._size = self._lines, [], 0
+        if lines:
             with waits.paused(self._wait):
-                self._take(self._names, chunk)
+                self._take(self._names, lines[0] if len(lines) == 1 else b"".join(lines))

@@ -18,6 +18,7 @@ from qbcd.connectors.error_templates import (
     locked,
     no_database,
     no_session,
+    no_unicode,
     pooled,
     read_only,
     schema,
@@ -26,7 +27,7 @@ from qbcd.connectors.error_templates import (
 )
 from qbcd.connectors.facts import quoted
 from qbcd.connectors.postgresql.expressions import DIALECT
-from qbcd.errors import MissingPrivilege, QbcdError, Refused, RowsTooWide, SourceError, UnsupportedType
+from qbcd.errors import MissingPrivilege, QbcdError, Refused, RowsTooWide, SourceError
 
 _JDBC = re.compile(r"PSQLException: (?:ERROR|FATAL|PANIC): ([^\n]*)|PSQLException: ([^\n]*)")
 _DENIED = re.compile(
@@ -89,11 +90,6 @@ def _ended(message: str, stream: str, source: str) -> QbcdError:
     return SourceError(f"source {source} cannot be reached any more: {message}", remedy=remedy, stream=stream)
 
 
-def _text(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "correct the text, or exclude its column; qbcd check names columns whose encoding is not known"
-    return UnsupportedType(f"source {source}: a text has no Unicode form: {message}", remedy=remedy, stream=stream)
-
-
 _STATES: Mapping[str, Maker] = {
     "3D000": no_database,
     "42501": _privilege,
@@ -104,8 +100,8 @@ _STATES: Mapping[str, Maker] = {
     "55P03": locked,
     "40P01": locked,
     "40001": locked,
-    "22021": _text,
-    "22P05": _text,
+    "22021": no_unicode,
+    "22P05": no_unicode,
     "25006": read_only,
     "53100": full,
     "53300": unreachable,
@@ -123,7 +119,7 @@ _SPECIAL: tuple[tuple[str, Maker], ...] = (
     (r"invalid snapshot identifier|could not import the requested snapshot|snapshot \".*\" does not exist", _snapshot),
     (r"conflict with recovery", _standby),
     (r"exceeded maxResultBuffer limit|Ran out of memory retrieving query results", _wide),
-    (r"Invalid character data was found", _text),  # the JDBC driver's, which shows no more
+    (r"Invalid character data was found", no_unicode),  # the JDBC driver's, which shows no more
     (r"during recovery", read_only),  # then only writes of ours can fail
 )
 # Before a session exists, the driver has no SQLSTATE; Spark passes on only the text.

@@ -95,7 +95,7 @@ class DatabaseSite(Site):
     def staged(self, header: BatchHeader) -> DataFrame:
         context = self.context
         with context.source.read(context.stream) as session:
-            parts = _parts(open_batch.staged_batch(context, session, header).rows(), header.size)
+            parts = _parts(open_batch.staged_batch(context, session, header).rows(), range(header.size))
         spark, pins = context.spark.get(), context.source.connector.sessions.pins()
         sql = [part.sql for part in parts]
         rows = source_rows(spark, context.source, context.stream, sql, init=pins, at_once=len(parts))
@@ -103,10 +103,10 @@ class DatabaseSite(Site):
         return rows.selectExpr(*casts(event_fields([travel for _, travel in header.columns])))
 
     @contextmanager
-    def open_staged(self, header: BatchHeader) -> Iterator[LocalRows]:
+    def open_staged(self, header: BatchHeader, part: range) -> Iterator[LocalRows]:
         context = self.context
         with context.source.read(context.stream) as session:
-            statements = _parts(open_batch.staged_batch(context, session, header).rows(), header.size)
+            statements = _parts(open_batch.staged_batch(context, session, header).rows(), part)
         reads = SourceReads(context.source, context.stream, statements, at_once=len(statements))
         with context.local.open() as database:
             fields = event_fields([travel for _, travel in header.columns])
@@ -155,13 +155,14 @@ class DatabaseSite(Site):
         )
 
 
-def _parts(query: str, size: int) -> list[Statement]:
-    """Return statements over the rows of a batch, each over some of its ordinals."""
-    readers = max(1, min(8, size // ROWS_PER_READER))
-    step = -(-size // readers)
+def _parts(query: str, part: range) -> list[Statement]:
+    """Return statements over the rows of a batch in `part`, each over some of their ordinals."""
+    readers = max(1, min(8, len(part) // ROWS_PER_READER))
+    step = max(1, -(-len(part) // readers))
+    pieces = [part[first : first + step] for first in range(0, max(1, len(part)), step)]
     return [
-        Statement(f"SELECT * FROM (\n{query}\n) AS q WHERE q.ordinal >= {i * step} AND q.ordinal < {(i + 1) * step}")
-        for i in range(readers)
+        Statement(f"SELECT * FROM (\n{query}\n) AS q WHERE q.ordinal >= {one.start} AND q.ordinal < {one.stop}")
+        for one in pieces
     ]
 
 

@@ -10,6 +10,7 @@ from sqlalchemy.engine import Connection
 from qbcd.catalog.source import Source
 from qbcd.errors import StateConflict
 from qbcd.local.database import LocalProvider
+from qbcd.local.errors import explained_errors
 from qbcd.model import StreamPlan
 from qbcd.sites.context import StreamContext
 from qbcd.sites.engine_choice import EngineChoice
@@ -65,11 +66,11 @@ class LakeContext(StreamContext):
     @contextmanager
     def engine_for(self, choice: EngineChoice, rows: int) -> Iterator[Engine]:
         """The engine for about that many rows to fetch or to rewrite."""
-        why_spark = choice.why_spark(rows) or choice.why_spark(rows, self._stored_bytes())
+        why_spark = choice.why_spark(rows, self._stored_bytes() if choice.engine == "auto" else 0)
         if not why_spark:
             from qbcd.sites.lake.engines.local.engine import LocalEngine
 
-            with self.local.open() as database:
+            with explained_errors(self.stream), self.local.open() as database:
                 yield LocalEngine(database)
             return
         from qbcd.sites.lake.engines.spark.engine import SparkEngine  # its modules take time to import

@@ -102,11 +102,11 @@ class LakeSite(Site):
         return rows.select(*(name for name, _ in event_fields(travels)))
 
     @contextmanager
-    def open_staged(self, header: BatchHeader) -> Iterator[LocalRows]:
+    def open_staged(self, header: BatchHeader, part: range) -> Iterator[LocalRows]:
         travels = [travel for _, travel in header.columns]
         with self.context.local.open() as database:
-            engine, part = LocalEngine(database), FileSet.of_location(header.location)
-            rows = self.context.files.read(engine, batch_fields(travels), part)
+            files = FileSet.of_location(header.location)
+            rows = self.context.files.read(LocalEngine(database), batch_fields(travels), files)
             yield LocalRows(database, of_columns(rows, columns_of(event_fields(travels))))
 
     def collect(self, plan: StreamPlan, leased: LeasedStream, settings: Settings) -> None:

@@ -410,8 +410,13 @@ def test_double_quotes_are_text_on_mariadb(maria: tuple[Place, dict[str, str]], 
 def test_no_java(postgres: tuple[Place, dict[str, str]], cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", "/no/such/home")
     desk_of(postgres, cli).refused(
-        Mistake("check", 2, "JAVA_HOME is /no/such/home, but", "install Java 17 or later", stream="")
+        Mistake(
+            "check", 2, "JAVA_HOME is /no/such/home, but", "install Java 17 or later", {"engine": "spark"}, stream=""
+        )
     )
+    desk = desk_of(postgres, cli)
+    found = desk.meet(Mistake("check", 0, "", ""))
+    assert "only polls beyond `local_rows` need it: JAVA_HOME is /no/such/home" in found.out
 
 
 def test_a_state_database_that_is_locked(

@@ -38,7 +38,8 @@ def place(server: EmbeddedPostgres, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def opened(place: Place, session: SparkSession | None = None, **more: Any) -> qbcd.Project:
-    written = config(place.admin, {"name": "id_rcs", "table": "public.orders", "strategy": "id_rcs"}, **more)
+    table = {"name": "id_rcs", "table": "public.orders", "strategy": "id_rcs", "engine": "spark"}
+    written = config(place.admin, table, **more)
     return qbcd.Project.from_dict(written, spark=session, base_dir=place.folder)
 
 
@@ -96,7 +97,7 @@ except qbcd.QbcdError as error:
 @pytest.mark.parametrize("home", ["", "/no/such/home"])
 def test_no_java(place: Place, home: str) -> None:
     """In a process of its own: mds prepares without Java, id_rcs is refused."""
-    tables = [{"name": s, "table": "public.orders", "strategy": s} for s in STRATEGIES]
+    tables = [{"name": s, "table": "public.orders", "strategy": s, "engine": "spark"} for s in STRATEGIES]
     (place.folder / "qbcd.yaml").write_text(yaml.safe_dump(config(place.admin, *tables)))
     variables = {**os.environ, "PATH": str(place.folder), "PYTHONPATH": os.pathsep.join(sys.path)}
     variables.pop("JAVA_HOME", None)

@@ -241,7 +241,7 @@ def test_a_restriction_that_only_looks_odd_is_taken(place: Place, where: str) ->
             "type: jsonl",
             "type: kafka",
             ConfigError,
-            '7: sinks.changes.type: there is no sink type "kafka" (there are jsonl, parquet, console)',
+            '7: sinks.changes.type: there is no sink type "kafka" (there are jsonl, parquet, console, database)',
         ),
     ],
 )

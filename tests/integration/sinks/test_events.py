@@ -5,22 +5,23 @@ Pinned reads.
 
 from __future__ import annotations
 
-import base64
-import datetime as dt
 import json
 import math
+import os
+import random
 import re
 import struct
 import subprocess
 import sys
 from collections.abc import Sequence
-from decimal import Decimal
-from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from qbcd.errors import QbcdError, Refused, SourceError
+from qbcd.local.arrow import lines_of as lines_of_local
+from qbcd.local.database import LocalDatabase
 from qbcd.model import BatchHeader, Travel
 from qbcd.model.wire import EVENT_FIELDS as FIELDS
 from qbcd.spark.events import event_lines, events
@@ -28,43 +29,12 @@ from qbcd.spark.jdbc import JdbcFailure, explained, jdbc_failure, read_query
 from qbcd.spark.provider import SparkProvider
 from qbcd.spark.session import adopt_session, create_session, has_class
 from tests.support import connect, sql
+from tests.support.event_cases import DOUBLES, FLOATS, GOLDEN, KINDS, UNTYPED, cases, golden, named, side_by_side
+from tests.support.local_batches import local_rows
 from tests.support.staged_rows import header_of, staged_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-ODD_NAMES = [
-    "k.1",
-    'quo"te',
-    "back`tick",
-    "back\\slash",
-    "new\nline",
-    "line\u2028sep",
-    "ключ",
-    "a",
-    "A",
-    " ",
-    "$x{}",
-    "'",
-]
-TEXTS = [
-    "",
-    "null",
-    "é😀",
-    "\u2028\u2029\u0085",
-    "\x01\x08\x0b\x0c\x1f\x7f",
-    '"\\/\b\f\n\r\t',
-    "\\",
-    "\\u0041",
-    "x" * 300_000,
-    "{}",
-    "a,b",
-    "\ufeff",
-    "\U0010ffff",
-    " lead and trail ",
-]
-DOUBLES = [0.0, -0.0, 0.1, 1e22, 1e23, 5e-324, 1.7976931348623157e308, -2.5, 2.0**53, 9007199254740993.0, 4.35, 1e-7]
-FLOATS = [0.1, 16777216.0, 3.4028234663852886e38, 1.401298464324817e-45, -1.1, 1e10, 0.3, 33554434.0]
 
 
 def lines_of(spark: SparkSession, header: BatchHeader, rows: Sequence[Sequence[Any]]) -> list[str]:
@@ -97,7 +67,7 @@ def test_every_op_has_its_shape(spark: SparkSession) -> None:
     rows = [
         ("d", "restriction_exit", None, 0, None, 1, "a", 1, None, None, None),
         ("u", None, None, 1, "1,2", 2, "b", 2, 2, "B", None),
-        ("c", "key_change", 9, 2, None, None, None, None, 3, None, 3),
+        ("c", "key_change", "9", 2, None, None, None, None, 3, None, 3),
         ("r", None, None, 3, None, None, None, None, 4, "r", 4),
     ]
     source = {
@@ -117,7 +87,7 @@ def test_every_op_has_its_shape(spark: SparkSession) -> None:
     expected = [
         event("d", 1, {"id": 1, "name": "a", "n": 1}, None, 0, reason="restriction_exit"),
         event("u", 2, {"id": 2, "name": "b", "n": 2}, {"id": 2, "name": "B", "n": None}, 1, changed=["name", "n"]),
-        event("c", 3, None, {"id": 3, "name": None, "n": 3}, 2, reason="key_change", pair_id=9),
+        event("c", 3, None, {"id": 3, "name": None, "n": 3}, 2, reason="key_change", pair_id="9"),
         event("r", 4, None, {"id": 4, "name": "r", "n": 4}, 3),
     ]
     found = parsed(spark, header, rows)
@@ -135,18 +105,7 @@ def test_composite_key_follows_the_plan(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("arrays", [False, True])
 def test_names_and_texts_are_escaped(spark: SparkSession, arrays: bool) -> None:
-    kinds = [Travel("int64"), *[Travel("text") for _ in ODD_NAMES[1:]]]
-    columns = list(zip(ODD_NAMES, kinds, strict=True))
-    if arrays:
-        columns.insert(3, ('arr"\\', Travel("array", element=Travel("text"))))
-        columns.append(("tail\n", Travel("array", element=Travel("text"))))
-    header = header_of(columns)
-    rows, images = [], []
-    for i, text in enumerate(TEXTS):
-        fragment = json.dumps([text, None], ensure_ascii=False)
-        wire = [i if t.kind == "int64" else text if t.kind == "text" else fragment for _, t in columns]
-        rows.append(("c", None, None, i, None, *([None] * len(columns)), *wire))
-        images.append({n: i if t.kind == "int64" else text if t.kind == "text" else [text, None] for n, t in columns})
+    (header, rows), images = named(arrays=arrays)
     lines = lines_of(spark, header, rows)
     assert [json.loads(line)["after"] for line in lines] == images
     assert [list(json.loads(line)["after"]) for line in lines] == [list(image) for image in images]
@@ -172,92 +131,6 @@ def test_floats_come_back_and_are_short(spark: SparkSession) -> None:
 def test_values_without_a_json_number_are_strings(spark: SparkSession, kind: Any) -> None:
     values = [math.nan, math.inf, -math.inf, None]
     assert inserted(spark, Travel(kind), values) == ["NaN", "Infinity", "-Infinity", None]
-
-
-# Kind, wire values, values in JSON, values in the typed column; None if a value has no representation there.
-KINDS: list[tuple[Travel, list[Any], list[Any], list[Any]]] = [
-    (Travel("boolean"), [True, False, None], [True, False, None], [True, False, None]),
-    (Travel("int16"), [-32768, 32767], [-32768, 32767], [-32768, 32767]),
-    (Travel("int64"), [-(2**63), 2**63 - 1], [-(2**63), 2**63 - 1], [-(2**63), 2**63 - 1]),
-    (Travel("uint64"), [Decimal(0), Decimal(2**64 - 1)], [0, 2**64 - 1], [Decimal(0), Decimal(2**64 - 1)]),
-    (
-        Travel("decimal", 38, 10),
-        ["9999999999999999999999999999.0000000001", "1.0000000000"],
-        ["9999999999999999999999999999.0000000001", "1.0000000000"],
-        [Decimal("9999999999999999999999999999.0000000001"), Decimal(1)],
-    ),
-    (
-        Travel("binary"),
-        [bytearray(range(256)), bytearray()],
-        [base64.b64encode(bytes(range(256))).decode(), ""],
-        [bytearray(range(256)), bytearray()],
-    ),
-    (
-        Travel("date"),
-        ["2020-02-29", "0001-01-01", "9999-12-31"],
-        ["2020-02-29", "0001-01-01", "9999-12-31"],
-        [dt.date(2020, 2, 29), dt.date(1, 1, 1), dt.date(9999, 12, 31)],
-    ),
-    (
-        Travel("timestamp"),
-        ["2021-03-28T02:30:00.123456", "1582-10-10T00:00:00.000001"],
-        ["2021-03-28T02:30:00.123456", "1582-10-10T00:00:00.000001"],
-        [dt.datetime(2021, 3, 28, 2, 30, 0, 123456), dt.datetime(1582, 10, 10, 0, 0, 0, 1)],
-    ),
-    (Travel("time"), ["24:00:00.000000"], ["24:00:00.000000"], ["24:00:00.000000"]),
-    (Travel("float64"), [-0.0, 5e-324, 1e22], [-0.0, 5e-324, 1e22], [-0.0, 5e-324, 1e22]),
-    (
-        Travel("array", element=Travel("decimal", 30, 20)),
-        ['["1234567890.12345678901234567890", null]', "[]", None],
-        [["1234567890.12345678901234567890", None], [], None],
-        [[Decimal("1234567890.12345678901234567890"), None], [], None],
-    ),
-    (
-        Travel("array", element=Travel("int64")),
-        ["[9223372036854775807,-1]"],
-        [[9223372036854775807, -1]],
-        [[9223372036854775807, -1]],
-    ),
-    (Travel("array", element=Travel("boolean")), ["[true,false,null]"], [[True, False, None]], [[True, False, None]]),
-    (
-        Travel("array", element=Travel("float64")),
-        ['[0.1,1e-7,"Infinity",1.7976931348623157e308]'],
-        [[0.1, 1e-7, "Infinity", 1.7976931348623157e308]],
-        [[0.1, 1e-7, math.inf, 1.7976931348623157e308]],
-    ),
-    (
-        Travel("array", element=Travel("float32")),
-        ["[0.1,16777216]"],
-        [[0.1, 16777216]],
-        [[struct.unpack("f", struct.pack("f", 0.1))[0], 16777216.0]],
-    ),
-    (
-        Travel("array", element=Travel("text")),
-        ['["null",null,"a\\"\\n","[]","true","007"]'],
-        [["null", None, 'a"\n', "[]", "true", "007"]],
-        [["null", None, 'a"\n', "[]", "true", "007"]],
-    ),
-    (Travel("array", element=Travel("date")), ['["2020-02-29"]'], [["2020-02-29"]], [[dt.date(2020, 2, 29)]]),
-    (
-        Travel("array", element=Travel("binary")),
-        ['["AP8=",""]'],
-        [["AP8=", ""]],
-        [[bytearray(b"\x00\xff"), bytearray()]],
-    ),
-]
-# Values that only JSON can represent, as text.
-UNTYPED: list[tuple[Travel, list[Any], list[Any]]] = [
-    (Travel("date"), ["infinity", "0044-03-15 BC"], ["infinity", "0044-03-15 BC"]),
-    (Travel("timestamptz"), ["infinity", "2021-03-28T02:30:00.123456Z"], ["infinity", "2021-03-28T02:30:00.123456Z"]),
-    (Travel("array", element=Travel("decimal", 4, 2)), ['"{{1.50},{2.00}}"', '["NaN"]'], ["{{1.50},{2.00}}", ["NaN"]]),
-]
-
-
-def side_by_side(kinds: Sequence[Travel], values: Sequence[Sequence[Any]]) -> tuple[BatchHeader, list[list[Any]]]:
-    """Return a batch with a column per kind and its values in rows, NULL after the last one."""
-    header = header_of([("k", Travel("int64")), *[(f"v{i}", kind) for i, kind in enumerate(kinds)]])
-    images = [[i, *row] for i, row in enumerate(zip_longest(*values))]
-    return header, [["c", None, None, i, None, *[None] * len(image), *image] for i, image in enumerate(images)]
 
 
 def test_json_of_each_kind(spark: SparkSession) -> None:
@@ -308,6 +181,46 @@ def test_a_value_that_does_not_fit_never_becomes_null(spark: SparkSession, kind:
     lenient.conf.set("spark.sql.ansi.enabled", ansi)
     with pytest.raises(Exception, match=r"column v: not a value of type"):
         typed(lenient, kind, [value])
+
+
+@pytest.mark.campaign
+def test_golden_lines_are_those_of_spark(spark: SparkSession) -> None:
+    """The local engine is compared with this file; `QBCD_UPDATE_GOLDEN=1` writes it."""
+    found = {name: lines_of(spark, header, rows) for name, (header, rows) in cases().items()}
+    if os.environ.get("QBCD_UPDATE_GOLDEN"):
+        GOLDEN.write_text(json.dumps(found, indent=1) + "\n")
+    assert found == golden()
+
+
+def drawn_floats(kind: str) -> list[float]:
+    draw, form = random.Random(kind), "d" if kind == "float64" else "f"
+    size = struct.calcsize(form)
+    bits = [struct.unpack(form, draw.randbytes(size))[0] for _ in range(20_000)]
+    short = [struct.pack(form, float(f"{draw.randint(1, 9999)}e{draw.randint(-30, 30)}")) for _ in range(20_000)]
+    least = [struct.unpack(form, i.to_bytes(size, "little"))[0] for i in range(1, 500)]
+    measured = [struct.pack(form, draw.uniform(-1e6, 1e6)) for _ in range(20_000)]
+    return [*bits, *(struct.unpack(form, value)[0] for value in (*short, *measured)), *least]
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_floats_are_equal_in_both_engines(spark: SparkSession, kind: Any, tmp_path: Path) -> None:
+    """Java below 19 writes more digits than necessary for some; the values are equal."""
+    header = header_of([("k", Travel("int64")), ("v", Travel(kind))])
+    rows = [("c", None, None, i, None, None, None, i, value) for i, value in enumerate(drawn_floats(kind))]
+    database = LocalDatabase(1 << 28, tmp_path)
+    pieces = lines_of_local(local_rows(database, header, rows), header, range(len(rows)))
+    local = [line for piece in pieces for line in piece]
+    database.close()
+    of_spark = lines_of(spark, header, rows)
+    assert spark._jvm is not None
+    if int(str(spark._jvm.System.getProperty("java.specification.version"))) >= 19:
+        assert local == of_spark
+    form = "d" if kind == "float64" else "f"
+    for mine, theirs in zip(local, of_spark, strict=True):
+        if mine != theirs:
+            values = [json.loads(line)["after"]["v"] for line in (mine, theirs)]
+            assert struct.pack(form, values[0]) == struct.pack(form, values[1])
 
 
 def test_wide_tables_are_written(spark: SparkSession) -> None:

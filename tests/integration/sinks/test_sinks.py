@@ -34,7 +34,7 @@ from qbcd.sinks.files import locked, remove, write_json
 from qbcd.sinks.jsonl import JsonlSink
 from qbcd.sinks.parquet import ParquetSink
 from qbcd.spark.paths import to_read
-from tests.support.local_rows import local_rows
+from tests.support.local_batches import local_rows
 from tests.support.staged_rows import header_of, staged_rows
 
 if TYPE_CHECKING:
@@ -50,7 +50,13 @@ class Engine:
     is_local = True
 
 
-@pytest.fixture(autouse=True, params=["local", "spark"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests that read rows with both engines, others once."""
+    engines = ["local", "spark"] if "spark" in metafunc.fixturenames else ["local"]
+    metafunc.parametrize("engine", engines, indirect=True)
+
+
+@pytest.fixture(autouse=True)
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """Deliver the batches of :func:`sink_batch` by each engine."""
     Engine.database = LocalDatabase(1 << 28, tmp_path / "spill")
@@ -62,7 +68,7 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 def sink_batch(spark: SparkSession, header: BatchHeader, wire: list[list[Any]]) -> SinkBatch:
     """Return a batch of staged rows for the engine of the test."""
     staged = no_rows if Engine.is_local else lambda: staged_rows(spark, header, wire)
-    return SinkBatch(header, staged, lambda: local_rows(Engine.database, header, wire), is_local=Engine.is_local)
+    return SinkBatch(header, staged, lambda part: local_rows(Engine.database, header, wire), is_local=Engine.is_local)
 
 
 @pytest.fixture(autouse=True)
@@ -554,15 +560,17 @@ def test_console_does_not_obey_the_data(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("kind", sorted(SINKS))
 def test_registry_makes_each_sink(kind: str, tmp_path: Path) -> None:
-    sink = make_sink("out", kind, {} if kind == "console" else {"path": str(tmp_path)})
+    path = str(tmp_path)
+    options = {"console": {}, "database": {"url": f"sqlite:///{path}/target.db"}}.get(kind, {"path": path})
+    sink = make_sink("out", kind, options)
     assert isinstance(sink, Sink)
     assert sink.name == "out"
-    assert sink.typed == (kind == "parquet")
+    assert sink.typed == (kind in ("parquet", "database"))
     sink.check()
 
 
 def test_registry_refuses_what_it_does_not_know(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"no sink type kafka \(one of console, jsonl, parquet"):
+    with pytest.raises(ConfigError, match=r"no sink type kafka \(one of console, database, jsonl, parquet"):
         make_sink("out", "kafka", {})
     with pytest.raises(ConfigError, match=r"sink type jsonl has no setting \"color\" \(there are path"):
         make_sink("out", "jsonl", {"path": tmp_path, "color": "red"})
@@ -581,7 +589,7 @@ def test_sinks_of_other_packages_are_found(tmp_path: Path, monkeypatch: pytest.M
         "    def write(self, batch): pass\n    def check(self): pass\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert sink_types() == ["bad", "console", "jsonl", "null", "parquet"]
+    assert sink_types() == ["bad", "console", "database", "jsonl", "null", "parquet"]
     assert make_sink("out", "null", {}).name == "out"
     with pytest.raises(ConfigError, match="is not a Sink class"):
         make_sink("out", "bad", {})

@@ -45,7 +45,7 @@ def test_column_names_for_values_are_refused(
 ) -> None:
     place.sql("CREATE TABLE t (id integer PRIMARY KEY, v text, n integer DEFAULT 0)")
     place.insert("t", [(1, "one", 0), (2, "two", 0)])
-    table = {"name": "s", "table": place.table("t"), "strategy": strategy, "baseline": "events"}
+    table = {"name": "s", "table": place.table("t"), "strategy": strategy, "baseline": "events", "engine": "spark"}
     data = config(place.url, table)
     monkeypatch.setitem(CONNECTORS, "mariadb", Unquoted)
     with opened(data, workspace, spark) as project:
@@ -72,7 +72,7 @@ def test_one_check_per_source(
         check(read, *where)
 
     monkeypatch.setattr(reads, "check_canary", counted)
-    with Scene(database, workspace, "id_rcs", spark) as scene:
+    with Scene(database, workspace, "id_rcs", spark, engine="spark") as scene:
         scene.begin()
         scene.change()
         scene.poll()

@@ -104,7 +104,7 @@ def test_sinks_get_small_batches_there_and_users_in_their_own(
         return frame
 
     monkeypatch.setattr(DatabaseSite, "staged", watched)
-    table = {"name": "s", "table": place.table("t"), "strategy": "mds", "baseline": "events"}
+    table = {"name": "s", "table": place.table("t"), "strategy": "mds", "baseline": "events", "engine": "spark"}
     with qbcd.Project.from_dict(config(place.url, table), base_dir=workspace, spark=spark) as project:
         project.stream("s").prepare()
         assert compiled == [False]

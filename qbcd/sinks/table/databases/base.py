@@ -1,0 +1,232 @@
+"""A database that table sinks write to: its types, its bulk load, its transactions.
+
+This is the small part that differs. Everything else, layouts and statements included, is shared.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlalchemy import Boolean, TableClause, column, table
+from sqlalchemy.engine import Dialect
+from sqlalchemy.sql.base import Executable
+from sqlalchemy.sql.elements import quoted_name
+
+from qbcd.connectors.facts import quoted
+from qbcd.errors import DeliveryError
+from qbcd.model import Travel
+from qbcd.sinks.table.layout import TargetColumn
+
+Columns = Sequence[tuple[str, Travel]]
+_NUMERIC = re.compile(r"(?:numeric|decimal)(?:\((\d+)(?:,\s*(\d+))?\))?")
+
+
+@dataclass(frozen=True)
+class ExistingTable:
+    """A table that the target has.
+
+    Attributes:
+        types: Type of each column, as the database names it, in lower case.
+        optional: The columns that an INSERT may leave out.
+        keys: Column names of the primary key, then of each unique constraint or index.
+        has_rows: It has a row.
+    """
+
+    types: dict[str, str]
+    optional: frozenset[str]
+    keys: tuple[frozenset[str], ...]
+    has_rows: bool
+
+
+class Misfit(Exception):
+    """A value that a column of the target cannot hold; the text says which value."""
+
+
+class TargetSession(ABC):
+    """A session on a target."""
+
+    @abstractmethod
+    def run(self, statement: Executable) -> int:
+        """Execute a statement; return the number of rows that it changed."""
+
+    @abstractmethod
+    def run_ddl(self, sql: str) -> None:
+        """Execute a statement's text."""
+
+    @abstractmethod
+    def rows(self, statement: Executable) -> list[Any]:
+        """Return the rows of a query."""
+
+    @abstractmethod
+    def transaction(self, *, ddl: bool = False) -> AbstractContextManager[None]:
+        """A transaction for the block, in which an exception undoes everything; `ddl` lets one create at a time."""
+
+    @abstractmethod
+    def load(self, made: TableClause, columns: Columns, pieces: Iterable[Sequence[pa.Array]]) -> None:
+        """Insert rows in bulk, piece by piece.
+
+        Raises:
+            DeliveryError: The table cannot hold a value; the error names the column.
+        """
+
+    @abstractmethod
+    def is_duplicate(self, error: Exception) -> bool:
+        """Return True if a unique constraint has rejected a row."""
+
+    @abstractmethod
+    def describe(self, made: TableClause) -> ExistingTable | None:
+        """Return the table that the target has, or None."""
+
+
+class TargetDatabase(ABC):
+    """A kind of database, at one place.
+
+    Attributes:
+        label: Its place, for messages.
+        longest_name: Most characters of a table's or column's name.
+        joins_in_delete: A DELETE can join another table.
+        schema: The schema of target tables, None for the database's default.
+        dialect: SQLAlchemy's, for statements.
+        sql_name: The dialect by its name in sqlglot, for identifiers.
+        table_suffix: What follows the columns of CREATE TABLE.
+    """
+
+    label: str
+    dialect: Dialect
+    sql_name: str
+    table_suffix: str = ""
+    longest_name: int
+    joins_in_delete: bool = True
+    schema: str | None = None
+
+    @abstractmethod
+    def open(self, stream: str) -> AbstractContextManager[TargetSession]:
+        """Open a session for the block.
+
+        Raises:
+            DeliveryError: The target cannot be reached, or refuses; the message has no secret.
+        """
+
+    @abstractmethod
+    def type_of(self, travel: Travel, *, key_parts: int = 0) -> str:
+        """Return the type of a column.
+
+        Args:
+            travel: The form of its values.
+            key_parts: The number of columns in the table's key if this is one of them, else 0.
+        """
+
+    @abstractmethod
+    def holds(self, travel: Travel, existing: str) -> bool:
+        """Return True if a column of type `existing` holds every value exactly."""
+
+    def convert(self, travel: Travel, values: pa.Array) -> pa.Array:
+        """Return values in the form that `TargetSession.load` takes.
+
+        Raises:
+            Misfit: The target cannot hold one of them.
+        """
+        return values
+
+    def instant(self, ms: int) -> datetime | str:
+        """Return milliseconds since 1970 UTC as a value of a column for ``timestamptz``."""
+        return datetime.fromtimestamp(ms / 1000, timezone.utc).replace(microsecond=ms % 1000 * 1000)
+
+    def table(self, name: str, columns: Columns, *, temporary: bool = False) -> TableClause:
+        """Return a table for SQLAlchemy Core; a temporary one belongs to its session."""
+        # always in quotes: reserved words differ, and some databases fold letters
+        made: list[Any] = [
+            column(quoted_name(n, True), Boolean() if travel.kind == "boolean" else None) for n, travel in columns
+        ]
+        schema = None if temporary or self.schema is None else quoted_name(self.schema, True)
+        return table(quoted_name(name, True), *made, schema=schema)
+
+    def create(self, made: TableClause, columns: Sequence[TargetColumn], *, temporary: bool = False) -> str:
+        """Return CREATE TABLE, with a primary key if columns are in it."""
+        key = [one.name for one in columns if one.in_key]
+        parts = [
+            f"{self.quoted(one.name)} {self.type_of(one.travel, key_parts=len(key) if one.in_key else 0)}"
+            f"{' NOT NULL' if one.required else ''}"
+            for one in columns
+        ]
+        parts += [f"PRIMARY KEY ({', '.join(map(self.quoted, key))})"] if key else []
+        kind = "TEMPORARY TABLE" if temporary else "TABLE"
+        return f"CREATE {kind} {self.named(made)} ({', '.join(parts)}){self.table_suffix}"
+
+    def add_column(self, made: TableClause, one: TargetColumn) -> str:
+        """Return ALTER TABLE that adds a column, NULL in the rows that are there."""
+        return f"ALTER TABLE {self.named(made)} ADD COLUMN {self.quoted(one.name)} {self.type_of(one.travel)}"
+
+    def named(self, made: TableClause) -> str:
+        """Return a table's name as SQL."""
+        return ".".join(self.quoted(part) for part in (made.schema, made.name) if part)
+
+    def quoted(self, name: str) -> str:
+        """Return an identifier as SQL."""
+        return quoted(name, self.sql_name)
+
+    def converted(self, columns: Columns, piece: Sequence[pa.Array]) -> list[pa.Array]:
+        """Return the arrays of one piece, converted.
+
+        Raises:
+            DeliveryError: The target cannot hold a value.
+        """
+        made = []
+        for (name, travel), values in zip(columns, piece, strict=True):
+            try:
+                made.append(self.convert(travel, values))
+            except Misfit as error:
+                raise DeliveryError(
+                    f"column {name} of the target cannot hold {error}",
+                    remedy=f"correct the value at the source, or exclude column {name}; or types: "
+                    f"{{{name}: text}}, then qbcd reset and prepare",
+                ) from error
+        return made
+
+
+def refuse_not_finite(values: pa.Array, *, infinity: bool) -> None:
+    """Refuse NaN, and infinity too if `infinity` is not possible.
+
+    Raises:
+        Misfit: There is one.
+    """
+    if pc.any(pc.is_nan(values)).as_py():
+        raise Misfit("NaN")
+    if not infinity and pc.any(pc.is_inf(values)).as_py():
+        raise Misfit("Infinity")
+
+
+def refuse_nul(values: pa.Array) -> None:
+    """Refuse text with NUL characters.
+
+    Raises:
+        Misfit: There is one.
+    """
+    if pc.any(pc.match_substring(values, "\0")).as_py():
+        raise Misfit("text with NUL characters")
+
+
+def decimal_holds(travel: Travel, existing: str, unlimited: str = "") -> bool:
+    """Return True if ``numeric(p,s)`` holds all values of a decimal or an unsigned integer.
+
+    Args:
+        travel: The form of the values.
+        existing: The type.
+        unlimited: The name of a type without limits, if the database has one.
+    """
+    precision, scale = (20, 0) if travel.kind == "uint64" else (travel.precision, travel.scale)
+    if existing == unlimited:
+        return True
+    found = _NUMERIC.fullmatch(existing)
+    if not found or not found[1]:
+        return False
+    there, places = int(found[1]), int(found[2] or 0)
+    return places >= scale and there - places >= precision - scale

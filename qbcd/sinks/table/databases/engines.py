@@ -1,0 +1,118 @@
+"""Sessions by SQLAlchemy's engines: PostgreSQL, MariaDB and MySQL, SQLite."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+from sqlalchemy import TableClause, inspect, select
+from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.sql.base import Executable
+
+from qbcd.sinks.table.databases.base import Columns, ExistingTable, TargetDatabase, TargetSession
+
+ROWS_AT_ONCE = 20_000  # of one call of the driver
+
+
+class EngineSession(TargetSession):
+    """A session on a target, by SQLAlchemy."""
+
+    def __init__(self, connection: Connection, database: EngineDatabase) -> None:
+        self.connection, self.database = connection, database
+
+    def run(self, statement: Executable) -> int:
+        return int(self.connection.execute(statement).rowcount)
+
+    def run_ddl(self, sql: str) -> None:
+        self.connection.exec_driver_sql(sql, execution_options={"no_parameters": True})
+
+    def rows(self, statement: Executable) -> list[Any]:
+        return list(self.connection.execute(statement).fetchall())
+
+    @contextmanager
+    def transaction(self, *, ddl: bool = False) -> Iterator[None]:
+        try:
+            self.database.begin(self.connection, ddl=ddl)
+            yield
+        except BaseException:
+            self.connection.rollback()
+            raise
+        self.connection.commit()
+
+    def load(self, made: TableClause, columns: Columns, pieces: Iterable[Sequence[pa.Array]]) -> None:
+        names = ", ".join(self.database.quoted(name) for name, _ in columns)
+        marks = ", ".join([self.database.mark] * len(columns))
+        into = f"INSERT INTO {self.database.named(made)} ({names})"
+        sql = f"{into.replace('%', '%%') if self.database.mark == '%s' else into} VALUES ({marks})"
+        for piece in pieces:
+            arrays = self.database.converted(columns, piece)
+            for start in range(0, len(arrays[0]), ROWS_AT_ONCE):
+                values = [array.slice(start, ROWS_AT_ONCE).to_pylist() for array in arrays]
+                self.connection.exec_driver_sql(sql, list(zip(*values, strict=True)))
+
+    def is_duplicate(self, error: Exception) -> bool:
+        return isinstance(error, IntegrityError)
+
+    def describe(self, made: TableClause) -> ExistingTable | None:
+        found = self.database.types(self.connection, made)
+        if not found:
+            return None
+        seen = inspect(self.connection)
+        keys: list[list[Any]] = [seen.get_pk_constraint(made.name, made.schema)["constrained_columns"]]
+        keys += [list(one["column_names"]) for one in seen.get_unique_constraints(made.name, made.schema)]
+        keys += [list(one["column_names"]) for one in seen.get_indexes(made.name, made.schema) if one["unique"]]
+        return ExistingTable(
+            types={name: kind for name, kind, _ in found},
+            optional=frozenset(name for name, _, is_optional in found if is_optional),
+            keys=tuple(dict.fromkeys(frozenset(str(name) for name in key) for key in keys if key)),
+            has_rows=bool(self.rows(select(1).select_from(made).limit(1))),
+        )
+
+
+class EngineDatabase(TargetDatabase):
+    """A database that SQLAlchemy reaches.
+
+    Attributes:
+        mark: The driver's placeholder of a value.
+        session: The class of its sessions.
+    """
+
+    mark = "%s"
+    session: Callable[[Connection, Any], EngineSession] = EngineSession
+
+    @abstractmethod
+    def engine(self, stream: str) -> Engine:
+        """Return an engine without a pool."""
+
+    @abstractmethod
+    def explain(self, error: Exception, stream: str) -> Exception:
+        """Return a `DeliveryError` for an error of the driver."""
+
+    def prepare(self, connection: Connection) -> None:
+        """Set up a new session."""
+
+    def begin(self, connection: Connection, *, ddl: bool) -> None:
+        """Begin a transaction in which the session will write."""
+
+    @abstractmethod
+    def types(self, connection: Connection, made: TableClause) -> list[tuple[str, str, bool]]:
+        """Return name and type of a table's columns, and True for those that an INSERT may leave out.
+
+        Empty if there is no such table.
+        """
+
+    @contextmanager
+    def open(self, stream: str) -> Iterator[TargetSession]:
+        engine = self.engine(stream)
+        try:
+            with engine.connect() as connection:
+                self.prepare(connection)
+                yield self.session(connection, self)
+        except SQLAlchemyError as error:
+            raise self.explain(error, stream) from error
+        finally:
+            engine.dispose()

@@ -1,0 +1,100 @@
+"""MariaDB and MySQL as targets: rows come by INSERTs of many rows, since servers seldom allow LOCAL INFILE."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+import pyarrow as pa
+from sqlalchemy import TableClause
+from sqlalchemy.engine import URL, Connection
+
+from qbcd.model import Travel
+from qbcd.sinks.table.databases.base import decimal_holds, refuse_not_finite
+from qbcd.sinks.table.databases.servers import ServerTarget
+from qbcd.sinks.table.flat_rows import event_texts
+
+KEY_BYTES = 3072  # of an index of InnoDB
+LONGEST_SCALE = 30
+COLLATIONS = {"mariadb": "utf8mb4_nopad_bin", "mysql": "utf8mb4_0900_bin"}  # blanks at the end count
+_TYPES = {
+    "boolean": "tinyint(1)",
+    "int16": "smallint",
+    "int32": "int",
+    "int64": "bigint",
+    "uint64": "bigint unsigned",
+    "float32": "float",
+    "float64": "double",
+    "binary": "longblob",
+    "date": "date",
+    "timestamp": "datetime(6)",
+    "timestamptz": "datetime(6)",
+}
+_WIDER = {
+    "boolean": ("tinyint", "smallint", "int", "bigint"),
+    "int16": ("int", "bigint", "mediumint"),
+    "int32": ("bigint",),
+    "float32": ("double",),
+}
+_COLUMNS = """
+SELECT column_name, column_type, is_nullable = 'YES' OR column_default IS NOT NULL OR extra <> '', collation_name
+FROM information_schema.columns
+WHERE table_schema = coalesce(%s, database()) AND table_name = %s ORDER BY ordinal_position
+"""
+
+
+class FamilyTarget(ServerTarget):
+    """A database of MariaDB or MySQL; `schema` is another database on the server."""
+
+    sql_name = "mysql"
+    longest_name = 64
+
+    def __init__(self, url: URL, schema: str | None) -> None:
+        super().__init__(url, schema)
+        self._collation = COLLATIONS[url.get_backend_name()]
+        self.table_suffix = (
+            f" ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = {self._collation} ROW_FORMAT = DYNAMIC"
+        )
+
+    def types(self, connection: Connection, made: TableClause) -> list[tuple[str, str, bool]]:
+        rows = connection.exec_driver_sql(_COLUMNS, (made.schema, made.name)).fetchall()
+        return [(row[0], _with_collation(str(row[1]).lower(), row[3]), bool(row[2])) for row in rows]
+
+    def type_of(self, travel: Travel, *, key_parts: int = 0) -> str:
+        if travel.kind == "decimal" and travel.scale <= LONGEST_SCALE:
+            return f"decimal({travel.precision},{travel.scale})"
+        if key_parts and travel.kind == "binary":
+            return f"varbinary({KEY_BYTES // key_parts - 16})"
+        if kind := _TYPES.get(travel.kind):
+            return kind
+        return f"varchar({(KEY_BYTES // key_parts - 16) // 4})" if key_parts else "longtext"
+
+    def holds(self, travel: Travel, existing: str) -> bool:
+        kind, _, collation = existing.partition(" collate ")
+        if self.type_of(travel) == "longtext":
+            return bool(re.fullmatch(r"longtext|varchar\(\d+\)", kind)) and collation == self._collation
+        if travel.kind in ("decimal", "uint64") and decimal_holds(travel, kind):
+            return True
+        kind = re.sub(r"^(tinyint|smallint|mediumint|int|bigint)\(\d+\)", r"\1", kind)
+        mine = re.sub(r"\(1\)$", "", self.type_of(travel))
+        if travel.kind == "binary":
+            return bool(re.fullmatch(r"longblob|varbinary\(\d+\)", kind))
+        return kind in (mine, *_WIDER.get(travel.kind, ()))
+
+    def convert(self, travel: Travel, values: pa.Array) -> pa.Array:
+        if travel.kind in ("float32", "float64"):
+            refuse_not_finite(values, infinity=False)
+        if self.type_of(travel) == "longtext" and travel.kind not in ("text", "time"):
+            return event_texts(values, travel)
+        if travel.kind == "timestamptz":
+            return values.cast(pa.timestamp("us"))  # UTC
+        return values
+
+    def instant(self, ms: int) -> datetime:
+        found = super().instant(ms)
+        assert isinstance(found, datetime)
+        return found.replace(tzinfo=None)
+
+
+def _with_collation(kind: str, collation: str | None) -> str:
+    return f"{kind} collate {collation}" if collation else kind

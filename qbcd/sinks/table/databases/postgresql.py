@@ -1,0 +1,182 @@
+"""PostgreSQL as a target: rows come by COPY."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import psycopg2
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlalchemy import TableClause
+from sqlalchemy.engine import URL, Connection
+from sqlalchemy.exc import DBAPIError
+
+from qbcd.model import Travel
+from qbcd.sinks.table.databases.base import Columns, Misfit, decimal_holds, refuse_nul
+from qbcd.sinks.table.databases.engines import EngineSession
+from qbcd.sinks.table.databases.servers import ServerTarget
+from qbcd.sinks.table.flat_rows import json_values
+
+ROWS_AT_ONCE = 20_000  # whose text is in memory
+_TYPES = {
+    "boolean": "boolean",
+    "int16": "smallint",
+    "int32": "integer",
+    "int64": "bigint",
+    "uint64": "numeric(20,0)",
+    "float32": "real",
+    "float64": "double precision",
+    "text": "text",
+    "time": "text",
+    "binary": "bytea",
+    "date": "date",
+    "timestamp": "timestamp without time zone",
+    "timestamptz": "timestamp with time zone",
+}
+_WIDER = {
+    "int16": ("integer", "bigint", "numeric"),
+    "int32": ("bigint", "numeric"),
+    "int64": ("numeric",),
+    "float32": ("double precision",),
+    "text": ("character varying",),
+    "time": ("character varying",),
+}
+_COLUMNS = """
+SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod),
+       NOT a.attnotnull OR a.atthasdef OR a.attidentity <> ''
+FROM pg_catalog.pg_attribute a
+JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %(schema)s AND c.relname = %(name)s AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attnum
+"""
+
+
+class PostgresTargetSession(EngineSession):
+    """A session of psycopg2."""
+
+    def load(self, made: TableClause, columns: Columns, pieces: Iterable[Sequence[pa.Array]]) -> None:
+        names = ", ".join(self.database.quoted(name) for name, _ in columns)
+        driver = self.connection.connection.driver_connection
+        assert driver is not None
+        converted = (self.database.converted(columns, piece) for piece in pieces)
+        text = CopyText(converted)
+        try:
+            with driver.cursor() as cursor:
+                cursor.copy_expert(f"COPY {self.database.named(made)} ({names}) FROM STDIN", text)
+        except psycopg2.Error as error:
+            if text.failed is not None:  # the driver reports only its text
+                raise text.failed from error
+            raise DBAPIError.instance(None, None, error, psycopg2.Error, dialect=self.database.dialect) from error
+        if made.schema is None:
+            self.run_ddl(f"ANALYZE {self.database.named(made)}")  # no one else does it for a temporary table
+
+
+class PostgresTarget(ServerTarget):
+    """A database of PostgreSQL; target tables are in `schema`, `public` by default."""
+
+    sql_name = "postgres"
+    longest_name = 63
+    session = PostgresTargetSession
+
+    def __init__(self, url: URL, schema: str | None) -> None:
+        super().__init__(url, schema or "public")
+
+    def types(self, connection: Connection, made: TableClause) -> list[tuple[str, str, bool]]:
+        rows = connection.exec_driver_sql(_COLUMNS, {"schema": made.schema, "name": made.name}).fetchall()
+        return [(row[0], row[1], row[2]) for row in rows]
+
+    def type_of(self, travel: Travel, *, key_parts: int = 0) -> str:
+        if travel.element is not None:
+            return f"{self.type_of(travel.element)}[]"
+        if travel.kind == "decimal":
+            return f"numeric({travel.precision},{travel.scale})"
+        return _TYPES[travel.kind]
+
+    def holds(self, travel: Travel, existing: str) -> bool:
+        plain = re.sub(r"\(6\)", "", existing) if travel.kind.startswith("timestamp") else existing
+        if travel.kind in ("decimal", "uint64"):
+            return decimal_holds(travel, plain, unlimited="numeric")
+        return plain in (self.type_of(travel), *_WIDER.get(travel.kind, ()))
+
+    def convert(self, travel: Travel, values: pa.Array) -> pa.Array:
+        """Return values as texts of PostgreSQL."""
+        if travel.element is not None:
+            return _arrays(travel.element, values)
+        if travel.kind == "binary":
+            return pa.array([None if v is None else "\\x" + v.hex() for v in values.to_pylist()], pa.large_string())
+        if travel.kind in ("text", "time"):
+            refuse_nul(values)
+        return pc.cast(values, pa.large_string())
+
+
+def _arrays(element: Travel, values: pa.Array) -> pa.Array:
+    """Return array literals."""
+    found = []
+    for items in json_values(values, Travel("array", element=element)):
+        found.append(None if items is None else "{" + ",".join(_item(one, element) for one in items) + "}")
+    return pa.array(found, pa.large_string())
+
+
+def _item(value: object, element: Travel) -> str:
+    if value is None:
+        return "NULL"
+    text = str(value)
+    if "\0" in text:
+        raise Misfit("text with NUL characters")
+    if element.kind == "binary":
+        raise Misfit("an array of bytes")
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+class CopyText(io.RawIOBase):
+    """Rows as the text of COPY, which a driver reads piece by piece.
+
+    Attributes:
+        failed: The error that ended the rows.
+    """
+
+    def __init__(self, pieces: Iterable[Sequence[pa.Array]]) -> None:
+        super().__init__()
+        self.failed: Exception | None = None
+        self._parts, self._rest = _copy_parts(pieces), memoryview(b"")
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return at most `size` bytes; empty at the end."""
+        if not self._rest:
+            try:
+                self._rest = next(self._parts, memoryview(b""))
+            except Exception as error:
+                self.failed = error
+                raise
+        found, self._rest = bytes(self._rest[:size]), self._rest[size:]
+        return found
+
+
+def _copy_parts(pieces: Iterable[Sequence[pa.Array]]) -> Iterator[memoryview]:
+    for piece in pieces:
+        for start in range(0, len(piece[0]), ROWS_AT_ONCE):
+            columns = [_escaped(array.slice(start, ROWS_AT_ONCE)) for array in piece]
+            lines = pc.binary_join_element_wise(*columns, pa.scalar("\t", pa.large_string()))
+            ended = pc.binary_join_element_wise(
+                lines, pa.scalar("\n", pa.large_string()), pa.scalar("", pa.large_string())
+            )
+            yield _content(ended)
+
+
+def _escaped(texts: pa.Array) -> pa.Array:
+    for character, spelled in (("\\", "\\\\"), ("\t", "\\t"), ("\n", "\\n"), ("\r", "\\r")):
+        texts = pc.replace_substring(texts, character, spelled)
+    return pc.fill_null(texts, "\\N")
+
+
+def _content(texts: pa.Array) -> memoryview:
+    """Return the characters of all texts of a whole array, one after another."""
+    _, offsets, characters = texts.buffers()
+    return memoryview(characters)[: memoryview(offsets).cast("q")[len(texts)]]

@@ -1,0 +1,334 @@
+"""The frame of sinks that apply batches to a table of a database.
+
+    batch -> Arrow events -> flat rows -> staging table -> ONE transaction: accept the number, apply as a set -> done
+
+Rows that are all new, and those of a log, go into the table without staging, in the same transaction as the number.
+
+The record of the last batch is in the target (:data:`RECORD_TABLE`) and changes in the same transaction as the rows, by
+compare. A process may be killed at any point: the temporary staging table goes with its session, and a table that was
+created or widened is found again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from sqlalchemy import TableClause, and_, delete, insert, select, update
+
+from qbcd import hooks
+from qbcd.errors import DeliveryError
+from qbcd.model import BatchHeader
+from qbcd.sinks.table.apply import Application, all_are_new, statements
+from qbcd.sinks.table.databases.base import TargetDatabase, TargetSession
+from qbcd.sinks.table.flat_rows import Flat, flat_rows
+from qbcd.sinks.table.layout import LONG, TEXT, Layout, TargetColumn, layout_of
+from qbcd.sinks.table.matching import check_keys, missing_columns
+from qbcd.sinks.table.options import TableOptions
+from qbcd.sinks.table.record import TableOwner, TableRecord, Verdict, next_boundary, verdict
+from qbcd.wording import counted
+
+RECORD_TABLE = "qbcd_sink"
+STAGE_TABLE = "qbcd_stage"
+RECORD_COLUMNS = (
+    *(TargetColumn(name, TEXT, in_key=True, required=True) for name in ("project", "stream", "sink")),
+    TargetColumn("target", TEXT, required=True),
+    TargetColumn("epoch", LONG, required=True),
+    TargetColumn("batch_seq", LONG, required=True),
+    TargetColumn("fingerprint", TEXT, required=True),
+    TargetColumn("boundary", LONG, required=True),
+)
+
+
+@dataclass(frozen=True)
+class TargetWrite:
+    """A batch and the table that it goes to.
+
+    Attributes:
+        owner: Whose record decides which batch is next.
+        sink: The sink's name, for messages.
+    """
+
+    database: TargetDatabase
+    options: TableOptions
+    header: BatchHeader
+    owner: TableOwner
+
+    @property
+    def sink(self) -> str:
+        """The sink's name."""
+        return self.owner.sink
+
+    @property
+    def name(self) -> str:
+        """Name of the target table.
+
+        Raises:
+            DeliveryError: It is too long for the database.
+        """
+        name = self.options.table_of(self.header)
+        if len(name.encode()) > self.database.longest_name:
+            raise DeliveryError(
+                f"sink {self.sink}: the table name {name} is longer than {self.database.longest_name} bytes",
+                remedy="write a shorter `table` of the sink",
+                stream=self.header.stream,
+            )
+        return name
+
+    def target(self, layout: Layout) -> TableClause:
+        """Return the target table."""
+        return self.database.table(self.name, [(one.name, one.travel) for one in layout.columns])
+
+
+def apply_batch(write: TargetWrite, events: Callable[[], Iterable[pa.RecordBatch]]) -> None:
+    """Apply a batch to its table, once: nothing happens if the table has it.
+
+    Args:
+        write: The batch and its table.
+        events: Returns its typed events in pieces; it may be called twice, and only if the batch is applied.
+
+    Raises:
+        DeliveryError: The target refused, or the batch is not the next one; the target is unchanged.
+    """
+    layout = layout_of(write.options, write.header)
+    target = write.target(layout)
+    with write.database.open(write.header.stream) as session:
+        judged = _prepare(session, write, layout, target)
+        if judged == "done":
+            return
+
+        def rows() -> _Counted:
+            return _Counted(flat_rows(iter(events()), layout, write.options, write.header), write)
+
+        if _can_insert(write):
+            try:
+                _insert(session, write, layout, target, rows())
+                return
+            except Exception as error:
+                if write.options.mode == "log" or not session.is_duplicate(error):
+                    raise
+        _merge(session, write, layout, target, rows())
+
+
+def _can_insert(write: TargetWrite) -> bool:
+    """Return True if the rows are new to the table, so that they need no staging table.
+
+    If a row is there after all, the database says so by the key, and the batch is merged.
+    """
+    new = write.options.deletes == "hard" and all_are_new(tuple(write.header.counts.items()))
+    return write.options.mode == "log" or (write.options.mode == "mirror" and new)
+
+
+def _insert(session: TargetSession, write: TargetWrite, layout: Layout, target: TableClause, rows: _Counted) -> None:
+    """Insert the rows of a log, or the new rows of a mirror, as they are."""
+    log = write.options.mode == "log"
+    columns = layout.staged if log else layout.staged[1:]
+    hooks.reach("mid_publish")
+    with session.transaction():
+        found, judged = _accept(session, write)
+        if judged == "done":
+            return
+        if judged == "replace" and not log:
+            session.run(delete(target))
+        session.load(target, columns, rows if log else (piece[1:] for piece in rows))
+        rows.check()
+        _advance(session, write, found, next_boundary(found, write.header))
+
+
+def _merge(session: TargetSession, write: TargetWrite, layout: Layout, target: TableClause, rows: _Counted) -> None:
+    """Stage the rows, and apply them as a set."""
+    stage = _stage(session, write, layout, rows)
+    hooks.reach("mid_publish")
+    with session.transaction():
+        found, judged = _accept(session, write)
+        if judged == "done":
+            return
+        boundary = next_boundary(found, write.header)
+        one = Application(
+            layout,
+            write.options,
+            target,
+            stage,
+            replace=judged == "replace",
+            boundary=write.database.instant(boundary),
+            seq=write.header.seq,
+            joins_in_delete=write.database.joins_in_delete,
+        )
+        for statement in statements(one):
+            session.run(statement)
+        _advance(session, write, found, boundary)
+
+
+def prove_writable(database: TargetDatabase) -> None:
+    """Prove that the target is there and takes a table for the time of a session.
+
+    Raises:
+        DeliveryError: It is not, or does not.
+    """
+    made = database.table(STAGE_TABLE, [("one", LONG)], temporary=True)
+    with database.open("") as session, session.transaction():
+        session.run_ddl(database.create(made, [TargetColumn("one", LONG)], temporary=True))
+
+
+# -- before the transaction --------------------------------------------------------------------------------------------
+def _prepare(session: TargetSession, write: TargetWrite, layout: Layout, target: TableClause) -> Verdict:
+    """Create or widen the target's tables, unless the batch is applied already.
+
+    DDL ends a transaction on MariaDB and MySQL, so that it has one of its own.
+    """
+    database, record = write.database, _record_table(write.database)
+    with session.transaction(ddl=True):
+        if session.describe(record) is None:
+            session.run_ddl(database.create(record, RECORD_COLUMNS))
+        found = _read_record(session, write)
+        judged = verdict(found, write.header, write.sink)
+        if judged == "done":
+            return judged
+        existing = session.describe(target)
+        if existing is None:
+            if found is not None and judged == "next":
+                raise DeliveryError(
+                    f"table {write.name} is missing, and it had batch {found.epoch}/{found.seq}",
+                    remedy=f"restore it, or qbcd reset {write.header.stream} and prepare it again",
+                    stream=write.header.stream,
+                )
+            session.run_ddl(database.create(target, layout.columns))
+            return judged
+        if found is None and existing.has_rows:
+            raise DeliveryError(
+                f"table {write.name} has rows that this sink did not write",
+                remedy="empty it, or name another one with `table` of the sink",
+                stream=write.header.stream,
+            )
+        added = missing_columns(existing, layout, database, write.name, write.header)
+        check_keys(existing, layout, write.options, write.name, write.header)
+        for one in added:
+            session.run_ddl(database.add_column(target, one))
+    return judged
+
+
+def _stage(session: TargetSession, write: TargetWrite, layout: Layout, rows: _Counted) -> TableClause:
+    """Load the batch into a temporary table of the session."""
+    made = write.database.table(STAGE_TABLE, layout.staged, temporary=True)
+    columns = [TargetColumn(name, travel) for name, travel in layout.staged]
+    with session.transaction():
+        session.run_ddl(write.database.create(made, columns, temporary=True))
+        session.load(made, layout.staged, rows)
+        rows.check()
+    return made
+
+
+class _Counted:
+    """The rows of a batch, piece by piece, and the number of their events."""
+
+    def __init__(self, rows: Iterator[Flat], write: TargetWrite) -> None:
+        self._rows, self._write, self.found = rows, write, 0
+
+    def __iter__(self) -> Iterator[Sequence[pa.Array]]:
+        for arrays, count in self._rows:
+            self.found += count
+            yield arrays
+
+    def check(self) -> None:
+        """Refuse a batch of which events are missing."""
+        header = self._write.header
+        if self.found != header.size:
+            raise DeliveryError(
+                f"{counted(self.found, 'event')} of batch {header.number} arrived, not all {header.size:,}",
+                remedy="the batch stays pending",
+                stream=header.stream,
+            )
+
+
+# -- in the transaction ------------------------------------------------------------------------------------------------
+def _accept(session: TargetSession, write: TargetWrite) -> tuple[TableRecord | None, Verdict]:
+    """Lock the record, and return it with what the batch is for the table."""
+    found = _read_record(session, write, lock=True)
+    return found, verdict(found, write.header, write.sink)
+
+
+def _record_table(database: TargetDatabase) -> TableClause:
+    return database.table(RECORD_TABLE, [(one.name, one.travel) for one in RECORD_COLUMNS])
+
+
+def _read_record(session: TargetSession, write: TargetWrite, *, lock: bool = False) -> TableRecord | None:
+    """Return the record of the sink and stream.
+
+    Raises:
+        DeliveryError: Another sink or stream writes to the table.
+    """
+    record = _record_table(write.database)
+    c, name = record.c, write.name
+    if lock:
+        _lock(session, record, write)
+    query = select(c.project, c.stream, c.sink, c.target, c.epoch, c.batch_seq, c.fingerprint, c.boundary)
+    rows = session.rows(query.where(_mine(record, write.owner)))
+    others = session.rows(query.where(c.target == name, ~_mine(record, write.owner)))
+    if others:
+        other = others[0]
+        raise DeliveryError(
+            f"table {write.name} belongs to sink {other[2]} of stream {other[1]}"
+            + ("" if other[0] == write.owner.project else " of another project"),
+            remedy="write another `table` of the sink, such as '{stream}'; or, if nobody writes it any more, drop the "
+            f"table and its row in {RECORD_TABLE}",
+            stream=write.header.stream,
+        )
+    if not rows or not rows[0][6]:
+        return None
+    if rows[0][3] != name:
+        raise DeliveryError(
+            f"the stream was in table {rows[0][3]} so far, not {name}",
+            remedy=f"write the old name as `table` of the sink; or qbcd reset {write.header.stream}, delete its row in "
+            f"{RECORD_TABLE} and prepare it again",
+            stream=write.header.stream,
+        )
+    _, _, _, _, epoch, seq, fingerprint, boundary = rows[0]
+    return TableRecord(int(epoch), int(seq), fingerprint, int(boundary))
+
+
+def _lock(session: TargetSession, record: TableClause, write: TargetWrite) -> None:
+    """Lock the record by a write to it, which every database understands; insert it before a first batch.
+
+    A second writer waits for the first one, or fails.
+    """
+    if session.run(update(record).where(_mine(record, write.owner)).values(boundary=record.c.boundary)):
+        return
+    owner = write.owner
+    session.run(
+        insert(record).values(
+            project=owner.project,
+            stream=owner.stream,
+            sink=owner.sink,
+            target=write.name,
+            epoch=0,
+            batch_seq=0,
+            fingerprint="",
+            boundary=0,
+        )
+    )
+
+
+def _advance(session: TargetSession, write: TargetWrite, found: TableRecord | None, boundary: int) -> None:
+    """Set the record to the batch, if it is still what was read."""
+    record, header = _record_table(write.database), write.header
+    before = found or TableRecord(0, 0, "")
+    unchanged = and_(
+        record.c.epoch == before.epoch, record.c.batch_seq == before.seq, record.c.fingerprint == before.fingerprint
+    )
+    changed = session.run(
+        update(record)
+        .where(_mine(record, write.owner), unchanged)
+        .values(epoch=header.epoch, batch_seq=header.seq, fingerprint=header.fingerprint, boundary=boundary)
+    )
+    if changed != 1:
+        raise DeliveryError(
+            f"another process has written batch {header.number} meanwhile",
+            remedy="the batch stays pending",
+            stream=header.stream,
+        )
+
+
+def _mine(record: TableClause, owner: TableOwner) -> Any:
+    return and_(record.c.project == owner.project, record.c.stream == owner.stream, record.c.sink == owner.sink)

@@ -1,0 +1,70 @@
+"""Sink `database`: applies batches to tables of a database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy.engine import URL
+
+from qbcd.config.urls import BadUrl, parse_url
+from qbcd.errors import ConfigError, DeliveryError
+from qbcd.sinks.base import Sink, SinkBatch
+from qbcd.sinks.table.options import TableOptions
+from qbcd.sinks.table.record import TableOwner
+
+if TYPE_CHECKING:
+    from qbcd.sinks.table.databases import TargetDatabase
+
+
+class DatabaseSink(Sink):
+    """Applies batches to a table per stream.
+
+    Args:
+        name: The sink's name.
+        url: SQLAlchemy URL of the target, with the password.
+        schema: Schema of the target tables; None for the database's default.
+        options: Options of :class:`TableOptions`.
+    """
+
+    typed = True
+
+    def __init__(self, name: str, url: str | URL, schema: str | None = None, **options: Any) -> None:
+        super().__init__(name)
+        try:
+            self._url, self._schema = parse_url(url), schema
+        except BadUrl as error:
+            raise ConfigError(str(error), remedy=error.remedy) from None
+        self.options = TableOptions(**options)
+        self.shows_all_rows = self.options.mode != "log"
+
+    @cached_property
+    def database(self) -> TargetDatabase:
+        """The target; its drivers and Arrow are imported when it is used."""
+        from qbcd.sinks.table.databases import target_at
+
+        return target_at(self._url, self._schema)
+
+    def write(self, batch: SinkBatch) -> None:
+        from qbcd.sinks.table.frame import TargetWrite, apply_batch
+
+        owner = TableOwner(self.project_id, batch.header.stream, self.name)
+        with self._named():
+            apply_batch(TargetWrite(self.database, self.options, batch.header, owner), batch.arrow)
+
+    def check(self) -> None:
+        from qbcd.sinks.table.frame import prove_writable
+
+        with self._named():
+            prove_writable(self.database)
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Let errors of the block begin with the sink's name."""
+        try:
+            yield
+        except DeliveryError as error:
+            error.what = f"sink {self.name}: {error.what}"
+            raise

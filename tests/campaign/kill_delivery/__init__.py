@@ -1,0 +1,1 @@
+"""Pollers that are killed with Java in the middle of a delivery."""

@@ -1,0 +1,26 @@
+"""The cases of a strategy: seeds that share the kills, on PostgreSQL and MariaDB in turn."""
+
+from __future__ import annotations
+
+import faulthandler
+from pathlib import Path
+
+import pytest
+
+from tests.campaign.kill_delivery.history import KilledDeliveries
+from tests.campaign.kill_delivery.tables import VARIANTS
+from tests.conftest import may_have
+from tests.support.places import new_place, server_of
+
+SEEDS = range(12)
+
+
+def killed(strategy: str, seed: int, request: pytest.FixtureRequest, folder: Path) -> None:
+    """Kill the deliveries of a seed; its variant and its database are the next ones in turn."""
+    faulthandler.cancel_dump_traceback_later()  # a case takes minutes; pollers have a limit of their own
+    kinds = [kind for kind in ("postgresql", "mariadb") if may_have(kind)]
+    kind = kinds[seed % len(kinds)]
+    variants = VARIANTS[strategy]
+    variant = variants[seed // len(kinds) % len(variants)]
+    with new_place(server_of(request, kind), kind) as place:
+        KilledDeliveries(place, folder, strategy, variant, seed).run()

@@ -1,0 +1,43 @@
+"""The engine is drawn again for each piece of work, within polls too: replay equals the source."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from qbcd.sites.engine_choice import EngineChoice
+from tests.integration.sites.test_property import run
+from tests.support.places import Place, over
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def drawn_engines(monkeypatch: pytest.MonkeyPatch, seed: int) -> Counter[str]:
+    """Draw the engine of each piece of work; return the number of draws by engine.
+
+    Deliveries are local: Java below 19 has other last digits for some floats.
+    """
+    rng, drawn = Random(f"engines {seed}"), Counter[str]()
+
+    def why_spark(self: EngineChoice, rows: int, size: int | None = None) -> str:
+        engine = "local" if size is None else rng.choice(["local", "spark"])
+        drawn[engine] += size is not None
+        return "" if engine == "local" else "drawn"
+
+    monkeypatch.setattr(EngineChoice, "why_spark", why_spark)
+    return drawn
+
+
+@over("seed", [1, *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(1000, 1150))], elsewhere=[1])
+def test_engines_may_alternate_at_any_time(
+    seed: int, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = drawn_engines(monkeypatch, seed)
+    ops, _ = run(seed, place, workspace, spark, rounds=2 if seed == 1 else 4, count=2)
+    assert ops["u"] + ops["d"] > 0, ops
+    assert min(drawn["local"], drawn["spark"]) > 0, drawn

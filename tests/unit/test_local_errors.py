@@ -1,0 +1,40 @@
+"""Errors of DuckDB as one message: the remedy fits the cause, and no value is shown."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from qbcd.errors import LocalFailed
+from qbcd.local.database import LocalDatabase
+from qbcd.local.errors import explained_errors
+
+LONG = "SELECT string_agg(repeat(md5(CAST(i AS VARCHAR)), 10000), '') FROM range(1000) AS r(i)"
+MANY = "CREATE TABLE t AS SELECT md5(CAST(i AS VARCHAR)) || md5(CAST(-i AS VARCHAR)) AS x FROM range(1000000) AS r(i)"
+
+
+@pytest.mark.parametrize(
+    "statement, spills, what, remedy",
+    [
+        (LONG, True, "DuckDB ran out of memory: ", "raise `local_memory`, or set `engine: spark`"),
+        (MANY, False, "DuckDB failed: .*spill", "space of the workdir"),
+        ("SELECT CAST('secret' AS INT)", True, "DuckDB failed: ConversionException$", "-v shows more"),
+    ],
+    ids=["memory", "folder", "value"],
+)
+def test_errors_in_words(statement: str, spills: bool, what: str, remedy: str, tmp_path: Path) -> None:
+    folder = tmp_path / "spill"
+    if not spills:
+        folder.write_text("no folder")
+    database = LocalDatabase(30_000_000, folder)
+    with pytest.raises(LocalFailed) as failure, explained_errors("orders"):
+        database.connection.execute(statement)
+    assert isinstance(failure.value.__cause__, duckdb.Error)
+    database.close()
+    assert failure.value.stream == "orders"
+    assert remedy in failure.value.remedy
+    assert "secret" not in str(failure.value)
+    assert re.match(what, failure.value.what)
