@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 
@@ -28,6 +27,7 @@ from qbcd.sites.lake.engines.local.rows import (
     without,
     without_keys,
 )
+from qbcd.sites.lake.engines.local.spelling import spelled
 from qbcd.sites.lake.replica.schema import IDENTITY, UNTRAVELLED
 from qbcd.sql.render import literal
 
@@ -266,11 +266,11 @@ def last_batches(database: LocalDatabase, batches: Query) -> dict[int, int]:
 
 
 def listed(database: LocalDatabase, changes: Query, key: int, most: int) -> list[tuple[str, str]]:
-    """Return (op, texts of the first `key` columns) of at most `most` changes."""
+    """Return (op, texts of the first `key` columns) of at most `most` changes, in Spark's spelling."""
     keys = {f"k{i}": f"COALESCE(a_{i}, b_{i})" for i in range(key)}
-    # DuckDB's texts of binaries and floats are not those of Spark
-    rows = fetched(database, selected(changes, {"op": "op", **keys}, most=most))
-    return [(row[0], ", ".join(map(_text, row[1:]))) for row in rows]
+    found = database.connection.execute(selected(changes, {"op": "op", **keys}, most=most).sql)
+    kinds = [str(kind) for _, kind, *_ in found.description[1:]]
+    return [(op, ", ".join(map(spelled, values, kinds))) for op, *values in found.fetchall()]
 
 
 def differing_ranges(database: LocalDatabase, replica: Query, fingerprints: Query) -> set[int]:
@@ -392,10 +392,3 @@ def _of_rows(rows: Query) -> dict[str, str]:
 def _null(value: str) -> str:
     """Return SQL for NULL with the type of `value`."""
     return f"CASE WHEN FALSE THEN {value} END"
-
-
-def _text(value: Any) -> str:
-    """Return a key's value in Spark's spelling."""
-    if isinstance(value, bytes):
-        return value.decode(errors="replace")
-    return str(value).lower() if isinstance(value, bool) else str(value)
