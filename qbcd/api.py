@@ -31,6 +31,7 @@ from qbcd.model import BatchHeader, StreamPlan
 from qbcd.orphans import ForeignStream, LeftStream, foreign_stream, left_streams
 from qbcd.planning import plan_of
 from qbcd.project import Assembly
+from qbcd.resend import resend
 from qbcd.run import Verification, prepare_stream, reset_stream, verify_stream
 from qbcd.sinks import SinkBatch
 from qbcd.sinks.table.sink import DatabaseSink
@@ -235,6 +236,28 @@ class StreamHandle:
             ConfigError: The sink's next batch is another one, or its delivery has not failed.
         """
         return skip_batch(self._assembly.open_stream(self.name), sink, batch)
+
+    def resend(self, sink: str, where: str = "") -> int | None:
+        """Send the rows of the replica to one sink, as events of op r between two batches.
+
+        The captured table is not read. A mirror or history then has exactly these rows.
+
+        Args:
+            sink: A sink of the stream.
+            where: Condition of the rows, in the SQL of the place where the replica is; not for mirrors and histories.
+
+        Returns:
+            The number of rows; None if a poll that has the stream does it, or has done it.
+
+        Raises:
+            ConfigError: There is no such sink, or it cannot have these rows.
+            Refused: The replica has no rows.
+            DeliveryError: The sink failed; the next poll tries again.
+        """
+        stream = self._assembly.open_stream(self.name)
+        with one_message(stream):
+            report = resend(stream, sink, where)
+        return None if report is None else report.resent.get(sink)
 
     def plan(self) -> StreamPlan:
         """Return the stream as resolved against the source's present catalog."""

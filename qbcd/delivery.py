@@ -6,8 +6,9 @@ A sink that is down delays only its own deliveries. See docs/design/protocol.md#
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qbcd import hooks
@@ -17,7 +18,6 @@ from qbcd.errors import (
     LeaseHeld,
     LocalFailed,
     QbcdError,
-    Refused,
     StateConflict,
     Undeliverable,
     UnsupportedType,
@@ -42,49 +42,60 @@ log = logging.getLogger("qbcd")
 def enroll(stream: Stream, row: StreamRow) -> None:
     """Let new sinks begin with the next batch; call it under the lease, before staging.
 
-    See docs/design/protocol.md#rule-22.
+    A sink that begins with the rows of the replica gets them by a resend; with `baseline: events` the baseline brings
+    them.
 
-    Raises:
-        Refused: The sink shows all rows, and the stream was prepared before.
+    See docs/design/protocol.md#rule-22.
     """
     known = stream.project.acknowledged(stream.name)
     for name in stream.settings.sinks:
         if name not in known:
-            _refuse_partial(stream, row, name)
+            if starts_from_replica(stream, name) and (row.prepared or not stream.settings.baseline_events):
+                stream.project.request_resend(stream.name, name)  # first, so that a kill in between is harmless
             stream.project.enroll(stream.name, name, row.epoch, row.last_batch_seq)
 
 
-def _refuse_partial(stream: Stream, row: StreamRow, name: str) -> None:
-    """Refuse a new sink that would show only the rows that change from now on."""
-    if row.prepared and name in stream.sinks and stream.sinks[name].shows_all_rows:
-        raise Refused(
-            f"sink {name} shows all rows, and is new in a stream that is prepared: it would lack the present rows",
-            stream=stream.name,
-            remedy=f"qbcd reset {stream.name}, then prepare it again: the baseline fills the sink",
-        )
+def starts_from_replica(stream: Stream, name: str) -> bool:
+    """Return True if a new sink of this name gets the rows of the replica first."""
+    return name in stream.sinks and stream.sinks[name].starts_from == "replica"
 
 
 def deliver(stream: Stream, held: LeasedStream, report: Report) -> None:
     """Deliver sealed batches, oldest first, to each sink that lacks them.
 
-    A failure ends the deliveries of its sink only, and goes into `report`.
+    A failure ends the deliveries of its sink only, and goes into `report`. A sink that is to get the rows of the
+    replica first has to wait (`qbcd.resend`).
     """
-    acks = stream.project.acknowledged(stream.name)
-    for name, sink in stream.sinks.items():
-        acknowledged = acks[name]
-        # numbers continue over epochs, so equal last numbers mean that no batch waits
-        waiting = acknowledged.seq < held.row.last_batch_seq
-        for header in waiting_batches(stream.site, name, acknowledged, held.row) if waiting else ():
-            stream.site.context.progress(f"delivering {counted(header.size, 'event')} to {name}")
-            try:
-                _publish(stream, held, sink, name, header)
-                report.delivered += 1
-            except DeliveryError as error:
-                stream.site.context.refuse_overtaken(held, error)
-                error.stream = error.stream or stream.name
-                stream.project.delivery_failed(stream.name, name, error.what)
-                report.failures[name] = error
-                break
+    acks, resends = stream.project.acknowledged(stream.name), stream.project.resends(stream.name)
+    for name in stream.sinks:
+        if name not in resends:
+            deliver_to(stream, held, name, acks[name], report)
+
+
+def deliver_to(stream: Stream, held: LeasedStream, name: str, acknowledged: Acknowledged, report: Report) -> None:
+    """Deliver the batches that one sink lacks; a failure goes into `report`."""
+    # numbers continue over epochs, so equal last numbers mean that no batch waits
+    waiting = acknowledged.seq < held.row.last_batch_seq
+    for header in waiting_batches(stream.site, name, acknowledged, held.row) if waiting else ():
+        stream.site.context.progress(f"delivering {counted(header.size, 'event')} to {name}")
+        try:
+            _publish(stream, held, stream.sinks[name], name, header)
+            report.delivered += 1
+        except DeliveryError as error:
+            note_failure(stream, held, name, error, report)
+            break
+
+
+def note_failure(stream: Stream, held: LeasedStream, sink: str, error: DeliveryError, report: Report) -> None:
+    """Record a failed delivery, unless another poller has taken the stream over.
+
+    Raises:
+        LeaseLost: It has.
+    """
+    stream.site.context.refuse_overtaken(held, error)
+    error.stream = error.stream or stream.name
+    stream.project.delivery_failed(stream.name, sink, error.what)
+    report.failures[sink] = error
 
 
 def waiting_batches(site: Site, sink: str, done: Acknowledged, row: StreamRow) -> list[BatchHeader]:
@@ -111,19 +122,55 @@ def waiting_batches(site: Site, sink: str, done: Acknowledged, row: StreamRow) -
 
 def _publish(stream: Stream, held: LeasedStream, sink: Sink, name: str, header: BatchHeader) -> None:
     """Write and acknowledge one batch; after a crash between the two it is written again."""
+    passed = f"qbcd skip {stream.name} {name} --batch {header.number} passes over it; its events are then missing in "
+    write_batch(stream, held, sink, BatchOnItsWay(header, lambda: open_batch(stream, header), f"{passed}{name}"))
+    stream.project.acknowledge(stream.name, name, header)
+    hooks.reach("after_acknowledge")
+
+
+@dataclass(frozen=True)
+class BatchOnItsWay:
+    """A batch for one sink.
+
+    Attributes:
+        open: Opens its rows, for one attempt.
+        unfit: The remedy for a value that does not fit its type.
+    """
+
+    header: BatchHeader
+    open: Callable[[], AbstractContextManager[SinkBatch]]
+    unfit: str
+
+
+def write_batch(stream: Stream, held: LeasedStream, sink: Sink, one: BatchOnItsWay) -> None:
+    """Write a batch to a sink.
+
+    Raises:
+        DeliveryError: The sink failed, or the rows cannot be read.
+    """
+    header = one.header
     if not (sink.concurrent and stream.settings.engine.is_local(header.size)):
         stream.site.context.spark.await_turn()
     held.keeper.check()
     hooks.reach("before_publish")
+
+    def write() -> None:
+        with one.open() as batch:
+            explained(lambda: sink.write(batch), lambda error: stream.source.explain(error, stream.name))
+
+    with _as_delivery_errors(stream, sink.name, one), stream.site.context.spark.for_rows(header.size):
+        stream.narrowing(write)
+    hooks.reach("after_publish")
+    held.keeper.check()
+
+
+@contextmanager
+def _as_delivery_errors(stream: Stream, name: str, one: BatchOnItsWay) -> Iterator[None]:
     try:
-        with stream.site.context.spark.for_rows(header.size):
-            stream.narrowing(lambda: _write(stream, sink, header))
+        yield
     except UnsupportedType as error:
-        raise Undeliverable(
-            f"sink {name}: batch {header.number} cannot be read: {error.what}",
-            remedy=f"qbcd skip {stream.name} {name} --batch {header.number} passes over it; its events are then "
-            f"missing in {name}",
-        ) from error
+        what = f"sink {name}: batch {one.header.number} cannot be read: {error.what}"
+        raise Undeliverable(what, remedy=one.unfit) from error
     except LocalFailed as error:
         raise DeliveryError(f"sink {name}: {error.what}", remedy=f"{error.remedy}; the batch stays pending") from error
     except QbcdError as error:
@@ -140,10 +187,6 @@ def _publish(stream: Stream, held: LeasedStream, sink: Sink, name: str, header: 
             raise failed from error
         message = stream.source.masking.foreign(_first_line(error))
         raise DeliveryError(f"sink {name}: {message}", remedy="the batch stays pending") from error
-    hooks.reach("after_publish")
-    held.keeper.check()
-    stream.project.acknowledge(stream.name, name, header)
-    hooks.reach("after_acknowledge")
 
 
 def _out_of_memory(stream: Stream, sink: str, error: Exception) -> DeliveryError | None:
@@ -157,23 +200,29 @@ def _out_of_memory(stream: Stream, sink: str, error: Exception) -> DeliveryError
     return DeliveryError(f"sink {sink}: {failed.what}", remedy=f"{failed.remedy}; the batch stays pending")
 
 
-def _write(stream: Stream, sink: Sink, header: BatchHeader) -> None:
-    with open_batch(stream, header) as batch:
-        explained(lambda: sink.write(batch), lambda error: stream.source.explain(error, stream.name))
+def open_batch(stream: Stream, header: BatchHeader) -> AbstractContextManager[SinkBatch]:
+    """Return a batch whose rows can be read within the block."""
+    site = stream.site
+    return sink_batch(stream, header, lambda: site.staged(header), lambda part: site.open_staged(header, part))
 
 
 @contextmanager
-def open_batch(stream: Stream, header: BatchHeader) -> Iterator[SinkBatch]:
-    """A batch whose rows can be read within the block."""
+def sink_batch(
+    stream: Stream,
+    header: BatchHeader,
+    make: Callable[[], DataFrame],
+    open_local: Callable[[range], AbstractContextManager[LocalRows]],
+) -> Iterator[SinkBatch]:
+    """A batch for sinks, with its staged rows as a DataFrame or in a local database."""
     context, why_spark = stream.site.context, stream.settings.engine.why_spark(header.size)
     with ExitStack() as opened:
 
         def local(part: range) -> LocalRows:
-            return opened.enter_context(stream.site.open_staged(header, part))
+            return opened.enter_context(open_local(part))
 
         def staged() -> DataFrame:
             context.why_spark = context.why_spark or why_spark
-            return stream.site.staged(header)
+            return make()
 
         yield SinkBatch(header, staged, local, is_local=not why_spark)
 

@@ -142,7 +142,9 @@ class Assembly:
             if name not in self._sinks:
                 config = self.config.sinks[name]
                 with self._placed("sinks", name):
-                    self._sinks[name] = make_sink(name, config.type, config.options, masked=self.masking.foreign)
+                    made = make_sink(name, config.type, config.options, masked=self.masking.foreign)
+                made.starts_from = config.starts_from or made.starts_from
+                self._sinks[name] = made
             self._sinks[name].project_id = self.state.project_id
             return self._sinks[name]
 

@@ -18,11 +18,12 @@ from typing import Any
 
 from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.drift import check_requested
-from qbcd.delivery import deliver, enroll, pending, removed_sinks
+from qbcd.delivery import deliver, enroll, pending, removed_sinks, starts_from_replica
 from qbcd.error_messages import one_message
 from qbcd.errors import QbcdError, Refused, RowsTooWide, SchemaChanged, SinkConflict, SourceSilent
 from qbcd.model import StreamPlan
 from qbcd.planning import option_place, plan_of, refuse_sinks
+from qbcd.resend import refuse_unfilled, refuse_without_rows, resend_waiting
 from qbcd.sites import (
     Detection,
     Differences,
@@ -51,7 +52,9 @@ def run_stream(stream: Stream, report: Report) -> None:
     """
     with _noting_spark(stream, report), stream.source.pooled(stream.name), stream.site.context.hold() as held:
         check_requested(stream.name, stream.settings.requested, _prepared(held.row))
+        refuse_unfilled(stream, held.row)
         enroll(stream, held.row)
+        postponed = resend_waiting(stream, held, report)
         deliver(stream, held, report)
         plan, warnings = plan_of(stream, held.row)
         report.warnings += warnings
@@ -59,6 +62,8 @@ def run_stream(stream: Stream, report: Report) -> None:
             report.add(found)
             if found.header:
                 deliver(stream, held, report)
+        if postponed:
+            resend_waiting(stream, held, report)
         report.warnings += removed_sinks(stream)
         if not any(isinstance(failure, SinkConflict) for failure in report.failures.values()):
             _tidy(stream, plan, held, report)  # a restored, older state must not delete a newer one's files
@@ -131,9 +136,13 @@ def prepare_stream(stream: Stream) -> Report:
     with _noting_spark(stream, report), stream.site.context.hold(register=True) as held:
         if held.row.prepared:
             raise Refused("another process has just prepared it", stream=stream.name, remedy="qbcd status")
+        for name in stream.sinks if not stream.settings.baseline_events else ():
+            if starts_from_replica(stream, name):
+                refuse_without_rows(stream, plan, name)
         enroll(stream, held.row)
         found = stream.narrowing(lambda: stream.site.prepare(plan, stream.settings, held))
         report.add(found)
+        resend_waiting(stream, held, report)
         deliver(stream, held, report)
     return report
 

@@ -75,6 +75,7 @@ class Report:
         cost: The cost of all detections.
         warnings: Warnings and remarks, without the stream's name.
         delivered: Number of deliveries; a batch counts once per sink.
+        resent: By sink, the rows of the replica that it got.
         failures: By sink, the error that ended its deliveries.
         lifted: Refusals that the user lifted, and why all rows were compared; the history stores them.
     """
@@ -84,6 +85,7 @@ class Report:
     cost: Cost = field(default_factory=Cost)
     warnings: list[str] = field(default_factory=list)
     delivered: int = 0
+    resent: dict[str, int] = field(default_factory=dict)
     failures: dict[str, DeliveryError] = field(default_factory=dict)
     lifted: list[str] = field(default_factory=list)
 

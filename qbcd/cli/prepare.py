@@ -1,4 +1,4 @@
-"""Commands that begin or end a stream or a sink: ``prepare``, ``retire``, ``skip`` and ``reset``."""
+"""Commands that begin or end a stream or a sink: ``prepare``, ``retire``, ``skip``, ``resend``, ``reset``."""
 
 from __future__ import annotations
 
@@ -26,6 +26,10 @@ DryRun = Annotated[bool, switch("--dry-run", help="Print the DDL for a DBA, run 
 SinkName = Annotated[str, typer.Argument(metavar="SINK", help="The sink's name, or python.")]
 SkippedBatch = Annotated[
     str, typer.Option("--batch", metavar="EPOCH/N", help="The batch, as the sink's error names it.", show_default=False)
+]
+ResentSink = Annotated[str, typer.Argument(metavar="SINK", help="The sink's name.")]
+Where = Annotated[
+    str, typer.Option("--where", metavar="SQL", help="Only rows for which this holds.", show_default=False)
 ]
 Yes = Annotated[bool, switch("-y", "--yes", help="Do not ask.")]
 Discard = Annotated[bool, switch("--discard", help="Drop batches that are not delivered.")]
@@ -155,6 +159,24 @@ def skip(output: Output, stream: StreamName, sink: SinkName, batch: SkippedBatch
         return 0
     events = formatting.counted(header.size, "event")
     output.show(f"[bold]{escape(stream)}[/]: batch {header.number} is skipped; {events} are missing in {escape(sink)}")
+    return 0
+
+
+def resend(output: Output, stream: StreamName, sink: ResentSink, where: Where = "") -> int:
+    """Send the rows of the replica to a sink that is new or was lost; the source table is not read."""
+    with output.project() as project:
+        handle = project.stream(stream)
+        with output.working(f"{stream}: resending") as now:
+            show_progress(project, now)
+            rows = handle.resend(sink, where)
+    if output.as_json:
+        output.data({"stream": stream, "sink": sink, "rows": rows})
+        return 0
+    if rows is None:
+        output.show(f"[bold]{escape(stream)}[/]: the poll that has the stream now, or the next one, sends the rows")
+        return 0
+    counted = formatting.counted(rows, "row")
+    output.show(f"[bold]{escape(stream)}[/]: {counted} of the replica sent to {escape(sink)}")
     return 0
 
 

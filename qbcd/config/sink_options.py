@@ -21,6 +21,8 @@ from qbcd.config.urls import is_memory_database, parse_url
 
 BUILT_SINKS = ("jsonl", "parquet", "console", "database")
 _OTHER = "other"
+Initial = Literal["replica", "next"]
+_NOT_OPTIONS = ("type", "initial")  # of a sink's class
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,11 @@ class SinkConfig(Section):
     type: str
 
     @property
+    def starts_from(self) -> Initial | None:
+        """The beginning of a sink that is new in a prepared stream; None for the default of its type."""
+        return None
+
+    @property
     def begins_with_all_rows(self) -> bool:
         """The sink shows all rows of a stream, so that it needs those of the baseline."""
         return False
@@ -58,10 +65,25 @@ class SinkConfig(Section):
     @property
     def options(self) -> dict[str, Any]:
         """The options with their values, defaults filled in."""
-        return {name: getattr(self, name) for name in type(self).model_fields if name != "type"}
+        return {name: getattr(self, name) for name in type(self).model_fields if name not in _NOT_OPTIONS}
 
 
-class JsonlSinkConfig(SinkConfig):
+class BuiltSinkConfig(SinkConfig):
+    """A sink of qbcd's own.
+
+    Attributes:
+        initial: The beginning of a sink that is new in a prepared stream.
+    """
+
+    initial: Initial | None = None
+
+    @property
+    def starts_from(self) -> Initial | None:
+        """See :attr:`SinkConfig.starts_from`."""
+        return self.initial
+
+
+class JsonlSinkConfig(BuiltSinkConfig):
     """A file of JSON lines per batch under `path`."""
 
     type: Literal["jsonl"]
@@ -69,7 +91,7 @@ class JsonlSinkConfig(SinkConfig):
     lock_timeout: Wait = timedelta(seconds=60)
 
 
-class ParquetSinkConfig(SinkConfig):
+class ParquetSinkConfig(BuiltSinkConfig):
     """A folder of Parquet files per batch under `path`."""
 
     type: Literal["parquet"]
@@ -77,14 +99,14 @@ class ParquetSinkConfig(SinkConfig):
     lock_timeout: Wait = timedelta(seconds=60)
 
 
-class ConsoleSinkConfig(SinkConfig):
+class ConsoleSinkConfig(BuiltSinkConfig):
     """A table per batch on the terminal, of at most `limit` rows."""
 
     type: Literal["console"]
     limit: Whole = Field(default=20, ge=1, le=100_000)
 
 
-class DatabaseSinkConfig(SinkConfig, Login):
+class DatabaseSinkConfig(BuiltSinkConfig, Login):
     """A table per stream in a database: a mirror, a history, or a log.
 
     Attributes:
@@ -118,6 +140,9 @@ class DatabaseSinkConfig(SinkConfig, Login):
             raise wrong("`deletes` is for mode mirror", "remove it", at="deletes")
         if self.envelope != "qbcd" and self.mode != "log":
             raise wrong("`envelope` is for mode log", "remove it, or write mode: log", at="envelope")
+        if self.initial == "next" and self.mode != "log":
+            what = f"a sink of mode {self.mode} shows all rows, and would lack those of today"
+            raise wrong(what, "remove `initial`: the sink is then filled from the replica", at="initial")
         if self.columns_like != "qbcd" and self.mode != "scd2":
             raise wrong("`columns_like` is for mode scd2", "remove it", at="columns_like")
         return self

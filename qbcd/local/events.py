@@ -95,7 +95,7 @@ def _with_header(rows: Query, header: BatchHeader) -> Query:
         "local_with_header",
         columns,
         {"staged": rows},
-        prefix=f"{header.stream}:{header.epoch}:{header.seq}:",
+        prefix=header.event_prefix,
         source=f"{{{','.join(source)}}}",
         ts_ms=header.ts_ms,
         fields=list(source_of(header).values()),

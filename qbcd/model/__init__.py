@@ -3,11 +3,13 @@
 Nothing here opens a connection, reads a clock or imports Spark.
 """
 
-from qbcd.model.batches import BatchHeader, Consistency, Cost, digest_of
+from qbcd.model.batches import PART, WHOLE, BatchHeader, Consistency, Cost, ResentRows, digest_of
 from qbcd.model.columns import Column, Comparison, ServerIdentity, Table, Travel, TravelKind, names, travel_from_json
 from qbcd.model.plans import KeyRange, NamedKey, RowSelection, Statement, StreamPlan
 
 __all__ = [
+    "PART",
+    "WHOLE",
     "BatchHeader",
     "Column",
     "Comparison",
@@ -15,6 +17,7 @@ __all__ = [
     "Cost",
     "KeyRange",
     "NamedKey",
+    "ResentRows",
     "RowSelection",
     "ServerIdentity",
     "Statement",

@@ -12,6 +12,7 @@ from qbcd.model.columns import Travel
 from qbcd.wording import batch_number
 
 Consistency = Literal["snapshot", "statement", "range"]
+WHOLE, PART = "resend-", "part-"  # first letters of `ResentRows.label`
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,52 @@ class BatchHeader:
     def size(self) -> int:
         """Number of events."""
         return sum(self.counts.values())
+
+    @property
+    def event_prefix(self) -> str:
+        """Begin of the batch's event ids; the ordinal follows."""
+        return f"{self.stream}:{self.epoch}:{self.seq}:"
+
+    @property
+    def folder(self) -> str:
+        """Name of the folder that has the batch's files."""
+        return self.stream
+
+    @property
+    def is_whole_state(self) -> bool:
+        """The rows are all rows of the stream, so that they replace what a table has."""
+        return False
+
+
+@dataclass(frozen=True)
+class ResentRows(BatchHeader):
+    """The rows of a replica as events of op r, for one sink, after batch `seq`. It is never stored.
+
+    Attributes:
+        label: Name of the resend: ``resend-2``, or ``part-2`` if it has only some rows.
+    """
+
+    label: str = field(default="", kw_only=True)
+
+    @property
+    def number(self) -> str:
+        """Its name in messages: ``1795706452/17.resend-2``."""
+        return f"{super().number}.{self.label}"
+
+    @property
+    def event_prefix(self) -> str:
+        """See :attr:`BatchHeader.event_prefix`; no batch has it."""
+        return f"{self.stream}:{self.epoch}:{self.seq}.{self.label}:"
+
+    @property
+    def folder(self) -> str:
+        """A folder of its own, next to that of the stream's batches."""
+        return f"{self.stream}.{self.label}"
+
+    @property
+    def is_whole_state(self) -> bool:
+        """See :attr:`BatchHeader.is_whole_state`."""
+        return self.label.startswith(WHOLE)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from qbcd.errors import DeliveryError, SinkConflict
 from qbcd.model import BatchHeader
@@ -137,6 +137,9 @@ class Sink(ABC):
         name: The sink's name in the configuration, for messages.
         shows_all_rows: The sink keeps the state of a stream, not only its changes: it finds rows by their key, and
             needs those of the baseline.
+        takes_resends: It can have rows of a replica as events between two batches (`qbcd.model.ResentRows`).
+        starts_from: A sink that is new in a prepared stream gets the rows of the replica first, or only the batches
+            from then on. The configuration sets it (`initial`).
         project_id: The id of the project that delivers; empty outside of a project.
     """
 
@@ -144,6 +147,8 @@ class Sink(ABC):
     concurrent: bool = False
     project_id: str = ""
     shows_all_rows: bool = False
+    takes_resends: bool = False
+    starts_from: Literal["replica", "next"] = "next"
 
     def __init__(self, name: str) -> None:
         self.name = name

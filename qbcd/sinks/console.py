@@ -31,6 +31,7 @@ class ConsoleSink(Sink):
         console: Where to print; default: standard output at the time of the print.
     """
 
+    takes_resends = True
     concurrent = True
 
     def __init__(self, name: str, limit: int = 20, console: Console | None = None) -> None:

@@ -25,6 +25,7 @@ class FolderSink(Sink):
     """
 
     attempts: ClassVar[str]
+    takes_resends = True
     concurrent = True  # each stream has a folder of its own, under a lock
 
     def __init__(self, name: str, path: Path, lock_timeout: timedelta = LOCK_TIMEOUT) -> None:
@@ -70,7 +71,7 @@ class FolderSink(Sink):
     def write(self, batch: SinkBatch) -> None:
         """See :meth:`Sink.write`."""
         header = batch.header
-        target, root = self.target_of(header), self.path / header.stream
+        target, root = self.target_of(header), self.path / header.folder
         with delivery(self.name, header.stream, root):
             make_folder(root)
             with locked(root, self.lock_timeout):

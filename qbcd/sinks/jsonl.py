@@ -31,7 +31,7 @@ class JsonlSink(FolderSink):
 
     def target_of(self, header: BatchHeader) -> Path:
         """See :meth:`FolderSink.target_of`."""
-        return self.path / header.stream / f"{header.epoch}-{header.seq:012d}.jsonl"
+        return self.path / header.folder / f"{header.epoch}-{header.seq:012d}.jsonl"
 
     def note_of(self, target: Path) -> Path:
         """See :meth:`FolderSink.note_of`."""

@@ -39,7 +39,7 @@ class ParquetSink(FolderSink):
 
     def target_of(self, header: BatchHeader) -> Path:
         """See :meth:`FolderSink.target_of`."""
-        return self.path / header.stream / f"epoch={header.epoch}" / f"batch_seq={header.seq}"
+        return self.path / header.folder / f"epoch={header.epoch}" / f"batch_seq={header.seq}"
 
     def note_of(self, target: Path) -> Path:
         """See :meth:`FolderSink.note_of`."""
@@ -75,7 +75,7 @@ class ParquetSink(FolderSink):
             attempt: Folder of the attempt.
             note: The note, with the files that were counted, of which some may have been removed since.
         """
-        root, target = self.path / header.stream, self.target_of(header)
+        root, target = self.path / header.folder, self.target_of(header)
         with locked(root, self.lock_timeout):
             if self.is_complete(header, target):
                 return

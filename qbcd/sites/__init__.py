@@ -17,7 +17,15 @@ from qbcd.sites.lake.replica.files import Files
 from qbcd.sites.lake.site import LakeSite
 from qbcd.sites.query_variant import with_variant
 from qbcd.sites.refusals import check_key, not_prepared
-from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, Settings, UnseenDeletes
+from qbcd.sites.values import (
+    Detection,
+    Differences,
+    ExplainedStatement,
+    LeasedStream,
+    ReplicaRows,
+    Settings,
+    UnseenDeletes,
+)
 
 __all__ = [
     "DatabaseContext",
@@ -29,6 +37,7 @@ __all__ = [
     "LakeContext",
     "LakeSite",
     "LeasedStream",
+    "ReplicaRows",
     "Settings",
     "Site",
     "StreamContext",

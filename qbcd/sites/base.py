@@ -16,7 +16,7 @@ from qbcd.connectors.catalog import SupportsIndexes
 from qbcd.local.arrow import LocalRows
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.sites.context import StreamContext
-from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, Settings
+from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, ReplicaRows, Settings
 from qbcd.state import StreamRow
 from qbcd.strategies import Estimate, Strategy
 
@@ -115,6 +115,29 @@ class Site(ABC):
     @abstractmethod
     def forget(self, leased: LeasedStream) -> None:
         """Remove replica and batches; the counters of the stream's row survive."""
+
+    # -- the replica -------------------------------------------------------------------------------------------------
+    def seal(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> None:  # noqa: B027 -- mostly nothing
+        """Make the open batch, if there is one, the next batch: the replica has its changes already."""
+
+    @abstractmethod
+    def open_replica(
+        self, plan: StreamPlan, settings: Settings, leased: LeasedStream, restriction: str
+    ) -> AbstractContextManager[ReplicaRows]:
+        """Open the rows of the replica as events of op r; the captured table is not read.
+
+        Call it under the lease: nobody else changes the replica then. Ordinals follow the key, or are those of a file
+        that is written for the block.
+
+        Args:
+            plan: The stream's; its replica keeps whole rows.
+            settings: The engine is chosen by them.
+            leased: The lease.
+            restriction: Condition on the columns, in the SQL of the replica's place; empty for all rows.
+
+        Raises:
+            ConfigError: The restriction cannot be evaluated.
+        """
 
     # -- explain and verify ------------------------------------------------------------------------------------------
     @abstractmethod

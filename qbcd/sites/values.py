@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from qbcd.model import BatchHeader, Cost, Statement
 from qbcd.model.checkpoint import Checkpoint
 from qbcd.ranges import partition
 from qbcd.sites.engine_choice import EngineChoice
 from qbcd.state import LeaseKeeper, Refusal, StreamRow
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from qbcd.local.arrow import LocalRows
 
 LISTED = 1000  # differences that a comparison of replica and source lists at most
 
@@ -134,6 +140,21 @@ class Differences(list[Difference]):
         self.truncated = len(self) > LISTED
         self.unseen = unseen
         del self[LISTED:]
+
+
+@dataclass(frozen=True)
+class ReplicaRows:
+    """The rows of a replica as staged events of op r.
+
+    Attributes:
+        count: Their number.
+        staged: Returns them as a DataFrame of Spark.
+        open_local: Opens them in a local database, at least those whose ordinals are in the range.
+    """
+
+    count: int
+    staged: Callable[[], DataFrame]
+    open_local: Callable[[range], AbstractContextManager[LocalRows]]
 
 
 @dataclass(frozen=True)

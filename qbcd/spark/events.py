@@ -90,7 +90,7 @@ def _event(header: BatchHeader, image: Callable[[Sequence[Field]], str]) -> list
     places = [[name for name, _ in header.columns].index(name) for name in header.key]
     keyed = bool(places) or header.one_row
     old, new = image([before[i] for i in places]), image([after[i] for i in places])
-    prefix = text(f"{header.stream}:{header.epoch}:{header.seq}:")
+    prefix = text(header.event_prefix)
     values = {
         "op": "op",
         "key": when(("op = 'd'", old), otherwise=new) if keyed else _NO_KEY,

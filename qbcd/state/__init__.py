@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qbcd.state.lease import LeaseKeeper, LeaseLost, Owner, acquire, holder, release, renew
-from qbcd.state.project import Acknowledged, DeliveryFailure, ProjectState, Refusal, Run, Skipped
+from qbcd.state.project import Acknowledged, DeliveryFailure, ProjectState, Refusal, Resend, Run, Skipped
 from qbcd.state.rows import Pin, Segment, StoredRange, StreamRow, Visits, batch_from_json, batch_to_json
 from qbcd.state.store import StreamStore
 from qbcd.state.tables import SiteTables
@@ -20,6 +20,7 @@ __all__ = [
     "Pin",
     "ProjectState",
     "Refusal",
+    "Resend",
     "Run",
     "Segment",
     "Signs",

@@ -9,13 +9,13 @@ from __future__ import annotations
 import errno
 import os
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from sqlalchemy import Column, Integer, MetaData, create_engine, event, insert, inspect, select, table
+from sqlalchemy import Column, Integer, MetaData, Table, create_engine, event, insert, inspect, select, table
 from sqlalchemy.engine import URL, Connection, Engine, RowMapping, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
@@ -56,12 +56,17 @@ class StateDatabase:
         masking: Removes secrets from the server's messages; by default the password of `url`.
         timeout: Longest wait in seconds for a server's answer or a file's lock.
 
+    Attributes:
+        added: Required tables that states of older versions lack; they are created when such a state is opened.
+
     Raises:
         ConfigError: The URL names no usable database.
         StateMissing: The database does not exist and `create` is False.
         Refused: It is damaged, not qbcd's, or was written by a newer qbcd.
         SourceError: It cannot be reached.
     """
+
+    added: ClassVar[Sequence[Table]] = ()
 
     def __init__(
         self,
@@ -177,7 +182,10 @@ class StateDatabase:
             reached = upgrades.upgrade(conn, row["format_version"], self.name)
             if reached != row["format_version"]:
                 conn.execute(META.update().values(format_version=reached))
-            missing = sorted(self._required - present(conn, None))
+            there = present(conn, None)
+            if lacking := [one for one in self.added if one.name not in there]:
+                create_missing(conn, lacking)  # an older version made the state
+            missing = sorted(self._required - there - {one.name for one in lacking})
             if missing:
                 raise self._incomplete(missing[0])
             self.project_id = str(row["project_id"])

@@ -17,10 +17,10 @@ from sqlalchemy.exc import IntegrityError
 
 from qbcd.config.masking import Masking
 from qbcd.errors import StateConflict
-from qbcd.model import BatchHeader, Cost
+from qbcd.model import PART, WHOLE, BatchHeader, Cost
 from qbcd.state.bootstrap import create_missing, insert_once
 from qbcd.state.database import StateDatabase
-from qbcd.state.project_tables import ACK, DELIVERY_ERROR, HISTORY, METADATA, REFUSAL
+from qbcd.state.project_tables import ACK, ADDED, DELIVERY_ERROR, HISTORY, METADATA, REFUSAL, RESEND
 from qbcd.state.rows import StreamRow, dump
 from qbcd.state.store import StreamStore
 from qbcd.state.tables import seal, unseal
@@ -79,6 +79,27 @@ class Run:
     id: int = 0
 
 
+@dataclass(frozen=True)
+class Resend:
+    """A request to send the rows of the replica to a sink, which waits or is done.
+
+    Attributes:
+        number: Counts the requests for this sink, from 1.
+        restriction: Condition of the rows; empty for all.
+        at: Seconds of the state's clock.
+    """
+
+    sink: str
+    number: int
+    restriction: str = ""
+    at: float = 0.0
+
+    @property
+    def label(self) -> str:
+        """The name of the resend, in file names and event ids."""
+        return f"{PART if self.restriction else WHOLE}{self.number}"
+
+
 class Skipped(NamedTuple):
     """A batch that was passed over for a sink, which therefore lacks its events."""
 
@@ -99,6 +120,8 @@ class ProjectState(StateDatabase):
     Raises:
         QbcdError: As :class:`~qbcd.state.database.StateDatabase`.
     """
+
+    added = ADDED
 
     def __init__(
         self, url: str | URL, *, create: bool = True, masking: Masking | None = None, timeout: float | None = None
@@ -193,6 +216,60 @@ class ProjectState(StateDatabase):
         with self.write() as conn:
             conn.execute(delete(ACK).where((ACK.c.stream == stream) & (ACK.c.sink == sink)))
             conn.execute(delete(DELIVERY_ERROR).where(_failure_of(stream, sink)))
+            conn.execute(update(RESEND).where(_resend_of(stream, sink)).values(pending=False))
+
+    # -- resends -----------------------------------------------------------------------------------------------------
+    def request_resend(self, stream: str, sink: str, restriction: str = "") -> Resend:
+        """Record that `sink` is to get the rows of the replica; it replaces a request that still waits.
+
+        Its deliveries wait until :meth:`resent`.
+        """
+        with self.write() as conn:
+            here = _resend_of(stream, sink)
+            before = conn.execute(select(RESEND.c.number).where(here).with_for_update()).scalar() or 0
+            made = {"stream": stream, "sink": sink, "number": before + 1, "restriction": restriction}
+            conn.execute(delete(RESEND).where(here))
+            conn.execute(insert(RESEND).values(**seal(RESEND, made), pending=True, at=self.facts.clock))
+        return Resend(sink, int(before) + 1, restriction)
+
+    def resends(self, stream: str) -> dict[str, Resend]:
+        """Return the requests that wait, by sink.
+
+        Raises:
+            Refused: A row is damaged.
+        """
+        with self.read() as conn:
+            here = (RESEND.c.stream == stream) & RESEND.c.pending
+            rows = [unseal(RESEND, dict(row)) for row in conn.execute(select(RESEND).where(here)).mappings()]
+        return {row["sink"]: Resend(row["sink"], row["number"], row["restriction"], row["at"]) for row in rows}
+
+    def drop_resend(self, stream: str, one: Resend) -> None:
+        """Forget a request that cannot be carried out."""
+        with self.write() as conn:
+            here = _resend_of(stream, one.sink) & (RESEND.c.number == one.number)
+            conn.execute(update(RESEND).where(here).values(pending=False))
+
+    def resent(self, stream: str, one: Resend, last: Acknowledged) -> None:
+        """Record that a sink has the rows of the replica, which are those after batch `last`.
+
+        Its deliveries go on after that batch, in the same transaction.
+
+        Raises:
+            StateConflict: The sink acknowledged a later batch.
+        """
+        with self.write() as conn:
+            here = (ACK.c.stream == stream) & (ACK.c.sink == one.sink)
+            found = conn.execute(select(ACK).where(here).with_for_update()).mappings().first()
+            old = _acknowledged(unseal(ACK, dict(found))) if found else Acknowledged(0, 0, "")
+            if old[:2] > last[:2]:
+                raise _no_match(stream, one.sink, old, batch_number(last.epoch, last.seq))
+            if old[:2] < last[:2]:
+                values = {"epoch": last.epoch, "batch_seq": last.seq, "fingerprint": last.fingerprint}
+                sealed = seal(ACK, {"stream": stream, "sink": one.sink, **values, "at": self.facts.clock})
+                conn.execute(update(ACK).where(here).values(**sealed) if found else insert(ACK).values(**sealed))
+            done = _resend_of(stream, one.sink) & (RESEND.c.number == one.number)
+            conn.execute(update(RESEND).where(done).values(pending=False))
+            conn.execute(delete(DELIVERY_ERROR).where(_failure_of(stream, one.sink)))
 
     # -- failed deliveries -------------------------------------------------------------------------------------------
     def delivery_failed(self, stream: str, sink: str, message: str) -> int:
@@ -307,12 +384,12 @@ class ProjectState(StateDatabase):
         return conn.execute(delete(REFUSAL).where(same)).rowcount == 1
 
     def forget(self, stream: str) -> None:
-        """Delete acknowledgements, failures and refusals of a stream that begins again.
+        """Delete acknowledgements, failures, refusals and resends of a stream that begins again.
 
         Its history is kept.
         """
         with self.write() as conn:
-            for table in (ACK, DELIVERY_ERROR, REFUSAL):
+            for table in (ACK, DELIVERY_ERROR, REFUSAL, RESEND):
                 conn.execute(delete(table).where(table.c.stream == stream))
 
 
@@ -322,6 +399,10 @@ def _is_skip() -> Any:
 
 def _acknowledged(values: Mapping[str, Any]) -> Acknowledged:
     return Acknowledged(values["epoch"], values["batch_seq"], values["fingerprint"])
+
+
+def _resend_of(stream: str, sink: str) -> Any:
+    return (RESEND.c.stream == stream) & (RESEND.c.sink == sink)
 
 
 def _failure_of(stream: str, sink: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Integer, MetaData
+from sqlalchemy import Boolean, Column, Integer, MetaData
 
 from qbcd.state.dialects import COUNTER, KEY_TEXT
 from qbcd.state.tables import PREFIX, big, make_table, seconds, text
@@ -43,6 +43,18 @@ HISTORY = make_table(
     text("message"),
     unique=("stream", "id"),
 )
+RESEND = make_table(
+    METADATA,
+    PREFIX + "resend",
+    text("stream", key=True),
+    text("sink", key=True),
+    big("number"),
+    text("restriction"),
+    Column("pending", Boolean, nullable=False),
+    seconds("at"),
+    loose=("pending", "at"),
+)
+ADDED = (RESEND,)  # states of older versions lack these tables
 REFUSAL = make_table(
     METADATA,
     PREFIX + "refusal",

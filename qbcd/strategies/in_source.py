@@ -235,6 +235,17 @@ class InSource(Strategy):
         """
         return None
 
+    def replica_count(self, restriction: str) -> Statement:
+        """Return the query for (n), the rows of the replica for which a condition holds; empty for all."""
+        return self._of_replica("replica_count", restriction)
+
+    def replica_events(self, restriction: str) -> str:
+        """Return the query for the replica's rows as staged events of op r, in wire form, in the order of the key."""
+        return self._of_replica("replica_events", restriction).sql
+
+    def _of_replica(self, template: str, restriction: str) -> Statement:
+        return compile_sql(self._canonical(template, None), self.connector, replace(self.plan, where=restriction))
+
     def written_rows(self) -> Statement | None:
         """Return the statement that counts rows (n) that changed when their checksum was written.
 

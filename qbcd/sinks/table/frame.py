@@ -191,7 +191,7 @@ def _prepare(session: TargetSession, write: TargetWrite, layout: Layout, target:
             if found is not None and judged == "next":
                 raise DeliveryError(
                     f"table {write.name} is missing, and it had batch {found.epoch}/{found.seq}",
-                    remedy=f"restore it, or qbcd reset {write.header.stream} and prepare it again",
+                    remedy=f"restore it, or qbcd resend {write.header.stream} {write.sink} fills a new one",
                     stream=write.header.stream,
                 )
             session.run_ddl(database.create(target, layout.columns))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from qbcd.errors import DeliveryError, SinkConflict
-from qbcd.model import BatchHeader
+from qbcd.model import BatchHeader, ResentRows
 
 Verdict = Literal["done", "next", "replace"]
 
@@ -41,12 +41,17 @@ class TableRecord:
 def verdict(found: TableRecord | None, header: BatchHeader, sink: str) -> Verdict:
     """Return what a batch is for a table: in it already, the next one, or the first one of a new state.
 
+    Rows of a replica are the state after the batch with their number: they replace the rows of that batch or of an
+    earlier one, but never those of a later one.
+
     Raises:
         SinkConflict: The table has another batch with this number, or a later one.
         DeliveryError: Batches between the table's last one and this one are missing.
     """
     if found is None or header.epoch > found.epoch:
         return "replace"
+    if isinstance(header, ResentRows) and (header.epoch, header.seq) == (found.epoch, found.seq):
+        return "done" if header.fingerprint == found.fingerprint else "replace"
     last = f"{found.epoch}/{found.seq}"
     if header.epoch < found.epoch or header.seq < found.seq:
         raise _conflict(f"the table has batch {last} already, which is later than {header.number}", header)
@@ -54,11 +59,13 @@ def verdict(found: TableRecord | None, header: BatchHeader, sink: str) -> Verdic
         if header.fingerprint == found.fingerprint:
             return "done"
         raise _conflict(f"the table has another batch {header.number}", header)
+    if isinstance(header, ResentRows):
+        return "replace"
     if header.seq > found.seq + 1:
         raise DeliveryError(
             f"the table has batch {last}, and batch {header.number} is not the next one",
-            remedy=f"the batches between were skipped or lost: qbcd reset {header.stream}, then prepare it again; the "
-            "new baseline replaces the rows",
+            remedy=f"the batches between were skipped or lost: qbcd resend {header.stream} {sink} replaces the rows by "
+            f"those of the replica; without a replica, qbcd reset {header.stream} and prepare it again",
             stream=header.stream,
         )
     return "next"

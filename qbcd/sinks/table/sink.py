@@ -30,6 +30,7 @@ class DatabaseSink(Sink):
     """
 
     typed = True
+    takes_resends = True
 
     def __init__(self, name: str, url: str | URL, schema: str | None = None, **options: Any) -> None:
         super().__init__(name)
@@ -39,6 +40,7 @@ class DatabaseSink(Sink):
             raise ConfigError(str(error), remedy=error.remedy) from None
         self.options = TableOptions(**options)
         self.shows_all_rows = self.options.mode != "log"
+        self.starts_from = "replica" if self.shows_all_rows else "next"
 
     @cached_property
     def database(self) -> TargetDatabase:

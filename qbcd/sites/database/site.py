@@ -6,7 +6,7 @@ all modes (`qbcd.sites.database.commit`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from qbcd.catalog.drift import check_shape
 from qbcd.catalog.source import Session
 from qbcd.local.arrow import LocalRows
 from qbcd.local.source import SourceReads, fetch_rows
-from qbcd.model import BatchHeader, Statement, StreamPlan
+from qbcd.model import BatchHeader, Statement, StreamPlan, Travel
 from qbcd.model.checkpoint import Checkpoint
 from qbcd.sites.base import Site
 from qbcd.sites.checkpoint import next_search
@@ -34,6 +34,7 @@ from qbcd.sites.values import (
     Differences,
     ExplainedStatement,
     LeasedStream,
+    ReplicaRows,
     Settings,
     UnseenDeletes,
 )
@@ -93,24 +94,30 @@ class DatabaseSite(Site):
         return open_batch.open_events(Checkpoint(row.checkpoint))
 
     def staged(self, header: BatchHeader) -> DataFrame:
-        context = self.context
-        with context.source.read(context.stream) as session:
-            parts = _parts(open_batch.staged_batch(context, session, header).rows(), range(header.size))
+        with self.context.source.read(self.context.stream) as session:
+            parts = _parts(open_batch.staged_batch(self.context, session, header).rows(), range(header.size))
+        return self._frame(parts, [travel for _, travel in header.columns])
+
+    def _frame(self, parts: Sequence[Statement], travels: Sequence[Travel]) -> DataFrame:
+        """Return the rows of staged events that statements read."""
+        context, sql = self.context, [part.sql for part in parts]
         spark, pins = context.spark.get(), context.source.connector.sessions.pins()
-        sql = [part.sql for part in parts]
         rows = source_rows(spark, context.source, context.stream, sql, init=pins, at_once=len(parts))
         # A driver may read a value as a wider type than its wire type: a float as a double.
-        return rows.selectExpr(*casts(event_fields([travel for _, travel in header.columns])))
+        return rows.selectExpr(*casts(event_fields(travels)))
 
     @contextmanager
     def open_staged(self, header: BatchHeader, part: range) -> Iterator[LocalRows]:
-        context = self.context
-        with context.source.read(context.stream) as session:
-            statements = _parts(open_batch.staged_batch(context, session, header).rows(), part)
-        reads = SourceReads(context.source, context.stream, statements, at_once=len(statements))
-        with context.local.open() as database:
-            fields = event_fields([travel for _, travel in header.columns])
-            yield LocalRows(database, fetch_rows(database, reads, fields))
+        with self.context.source.read(self.context.stream) as session:
+            statements = _parts(open_batch.staged_batch(self.context, session, header).rows(), part)
+        with self._local_rows(statements, [travel for _, travel in header.columns]) as rows:
+            yield rows
+
+    @contextmanager
+    def _local_rows(self, statements: Sequence[Statement], travels: Sequence[Travel]) -> Iterator[LocalRows]:
+        reads = SourceReads(self.context.source, self.context.stream, statements, at_once=len(statements))
+        with self.context.local.open() as database:
+            yield LocalRows(database, fetch_rows(database, reads, event_fields(travels)))
 
     def collect(self, plan: StreamPlan, leased: LeasedStream, settings: Settings) -> None:
         context, source = self.context, self.context.source
@@ -127,6 +134,24 @@ class DatabaseSite(Site):
         own_tables.forget(self.context, leased)
         with self.context.source.write(self.context.stream) as session:
             leased.row = self.context.store.forget(session.connection, leased.row)
+
+    # -- the replica -------------------------------------------------------------------------------------------------
+    def seal(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> None:
+        open_batch.seal(self._poll(plan, settings, leased))
+
+    @contextmanager
+    def open_replica(
+        self, plan: StreamPlan, settings: Settings, leased: LeasedStream, restriction: str
+    ) -> Iterator[ReplicaRows]:
+        context, strategy = self.context, self.context.strategy(plan)
+        with context.source.read(context.stream) as session:
+            count = int(session.one(strategy.replica_count(restriction)).n)
+        query, travels = strategy.replica_events(restriction), [column.travel for column in plan.captured]
+        yield ReplicaRows(
+            count,
+            lambda: self._frame(_parts(query, range(count)), travels),
+            lambda part: self._local_rows(_parts(query, part), travels),
+        )
 
     # -- explain and verify ------------------------------------------------------------------------------------------
     def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[ExplainedStatement]:

@@ -7,7 +7,7 @@ One compare-and-set transaction commits them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.source import Session
 from qbcd.local.arrow import LocalRows
 from qbcd.local.query import columns_of
-from qbcd.model import BatchHeader, Cost, StreamPlan
+from qbcd.model import BatchHeader, Cost, StreamPlan, Travel
 from qbcd.model.checkpoint import Entry
 from qbcd.sites import checkpoint as checkpoints
 from qbcd.sites import eligibility
@@ -30,9 +30,10 @@ from qbcd.sites.lake.poll import LakePoll
 from qbcd.sites.lake.range_sizes import estimated
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.schema import batch_fields
+from qbcd.sites.lake.resend import staged_replica
 from qbcd.sites.lake.table_poll import poll_table
 from qbcd.sites.lake.window_poll import poll_window
-from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, Settings
+from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, ReplicaRows, Settings
 from qbcd.state import StreamRow
 from qbcd.strategies import IdRcs, LakeTs
 
@@ -95,19 +96,35 @@ class LakeSite(Site):
             yield Detection(None, Cost(), (change.describe(),))
 
     def staged(self, header: BatchHeader) -> DataFrame:
+        return self._frame(FileSet.of_location(header.location), [travel for _, travel in header.columns])
+
+    def _frame(self, part: FileSet, travels: Sequence[Travel]) -> DataFrame:
+        """Return the rows of a batch's files."""
         from qbcd.sites.lake.engines.spark.engine import SparkEngine
 
-        engine, travels = SparkEngine(self.context.spark), [travel for _, travel in header.columns]
-        rows: DataFrame = self.context.files.read(engine, batch_fields(travels), FileSet.of_location(header.location))
+        rows: DataFrame = self.context.files.read(SparkEngine(self.context.spark), batch_fields(travels), part)
         return rows.select(*(name for name, _ in event_fields(travels)))
 
     @contextmanager
     def open_staged(self, header: BatchHeader, part: range) -> Iterator[LocalRows]:
-        travels = [travel for _, travel in header.columns]
+        files = FileSet.of_location(header.location)
+        with self._local_rows(files, [travel for _, travel in header.columns]) as rows:
+            yield rows
+
+    @contextmanager
+    def _local_rows(self, part: FileSet, travels: Sequence[Travel]) -> Iterator[LocalRows]:
         with self.context.local.open() as database:
-            files = FileSet.of_location(header.location)
-            rows = self.context.files.read(LocalEngine(database), batch_fields(travels), files)
+            rows = self.context.files.read(LocalEngine(database), batch_fields(travels), part)
             yield LocalRows(database, of_columns(rows, columns_of(event_fields(travels))))
+
+    @contextmanager
+    def open_replica(
+        self, plan: StreamPlan, settings: Settings, leased: LeasedStream, restriction: str
+    ) -> Iterator[ReplicaRows]:
+        poll = self._poll(plan, settings, leased)
+        travels = [column.travel for column in plan.captured]
+        with staged_replica(poll, restriction) as (part, count):
+            yield ReplicaRows(count, lambda: self._frame(part, travels), lambda _: self._local_rows(part, travels))
 
     def collect(self, plan: StreamPlan, leased: LeasedStream, settings: Settings) -> None:
         compaction.collect(self._poll(plan, settings, leased))

@@ -1,0 +1,271 @@
+"""Resends: the rows of the replica as events of op r, between two batches, for one sink that is new or was lost.
+
+    request (state) -> lease -> seal the open batch -> rows of the replica -> the sink -> request done + acknowledged
+
+The captured table is not read, and other sinks get nothing. A request is stored first, and ends in the transaction that
+acknowledges the last batch. Until then the sink gets no batch. So a process may be killed at any point: the next poll
+resends again. Under the lease the replica is the state after the last batch, and deliveries go on after that one. See
+docs/design/protocol.md#rule-22.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from functools import partial
+
+import sqlglot
+from sqlglot import exp
+
+from qbcd import hooks
+from qbcd.catalog.capture_change import change_of
+from qbcd.delivery import (
+    PYTHON_SINK,
+    BatchOnItsWay,
+    deliver_to,
+    enroll,
+    note_failure,
+    sink_batch,
+    starts_from_replica,
+    write_batch,
+)
+from qbcd.errors import ConfigError, DeliveryError, LeaseHeld, QbcdError, Refused, SchemaChanged, StateConflict
+from qbcd.model import ResentRows, StreamPlan, digest_of
+from qbcd.planning import plan_of
+from qbcd.sites import LeasedStream, ReplicaRows, not_prepared
+from qbcd.sql import check_restriction
+from qbcd.state import Acknowledged, Resend, StreamRow
+from qbcd.stream import Report, Stream
+from qbcd.wording import counted
+
+PATIENCE_S = 60.0  # how long the command waits for a poll that has the lease
+NAP_S = 0.5
+_LACKS: Mapping[str, str] = {
+    "digests": "its replica keeps digests, and not the rows",
+    "keys": "its replica keeps keys, and not the rows",
+    "nothing": "it keeps no replica",
+}
+
+
+def refuse_unfilled(stream: Stream, row: StreamRow) -> None:
+    """Refuse new sinks that begin with the rows of the replica, if it has none.
+
+    Raises:
+        Refused: There is such a sink.
+    """
+    known = stream.project.acknowledged(stream.name)
+    for name in stream.sinks:
+        if row.prepared and name not in known and starts_from_replica(stream, name):
+            refuse_without_rows(stream, plan_of(stream, row)[0], name)
+
+
+def refuse_without_rows(stream: Stream, plan: StreamPlan, sink: str) -> None:
+    """Refuse a resend from a replica that has no rows.
+
+    Raises:
+        Refused: It has none.
+    """
+    lacks = _LACKS.get(getattr(stream.site.strategy(plan), "keeps", "nothing"))
+    if lacks:
+        raise Refused(
+            f"sink {sink} cannot be filled from the replica of strategy {plan.strategy}: {lacks}",
+            stream=stream.name,
+            remedy=f"qbcd reset {stream.name}, then prepare it with `baseline: events`: that fills all of its sinks; "
+            "or use a strategy whose replica has the rows",
+        )
+
+
+def resend_waiting(stream: Stream, held: LeasedStream, report: Report) -> bool:
+    """Carry out the requests of this stream; a failure goes into `report`, and the next poll tries again.
+
+    Returns:
+        True if a request has to wait until the poll has applied a change of the captured definition.
+    """
+    waiting = [one for name, one in stream.project.resends(stream.name).items() if name in stream.sinks]
+    if not waiting:
+        return False
+    plan, _ = plan_of(stream, held.row)
+    if change_of(held.row.checkpoint, plan):
+        return True
+    for one in waiting:
+        try:
+            _carry_out(stream, held, plan, one, report)
+        except DeliveryError as error:
+            note_failure(stream, held, one.sink, error, report)
+        except StateConflict:
+            raise
+        except (ConfigError, Refused) as error:
+            failed = DeliveryError(f"sink {one.sink}: {error.what}", remedy=error.remedy)
+            note_failure(stream, held, one.sink, failed, report)
+    return False
+
+
+def resend(stream: Stream, sink: str, restriction: str = "", patience: float = PATIENCE_S) -> Report | None:
+    """Send the rows of the replica to a sink now, or let the poll do it that has the lease.
+
+    Args:
+        stream: The stream.
+        sink: The sink.
+        restriction: Condition of the rows, in the SQL of the replica's place; empty for all.
+        patience: Seconds to wait for a poll that has the lease.
+
+    Returns:
+        The report, without `resent` if a poll has done it; None if a poll has the lease still, and will do it.
+
+    Raises:
+        ConfigError: The stream has no such sink, or the sink cannot have these rows.
+        Refused: The replica has no rows, or not those of the present definition.
+        DeliveryError: The sink failed; the next poll tries again.
+    """
+    _refuse_unfit(stream, sink, restriction)
+    until, one = time.monotonic() + patience, None
+    while True:
+        try:
+            return _resend_now(stream, sink, restriction, one)
+        except LeaseHeld:
+            one = one or stream.project.request_resend(stream.name, sink, restriction)
+            if time.monotonic() > until:
+                return None
+            stream.site.context.progress("waiting for the poll that has the stream")
+            stream.site.context.rest(NAP_S)
+        if stream.project.resends(stream.name).get(sink) != one:
+            return Report(stream.name)
+
+
+def _resend_now(stream: Stream, sink: str, restriction: str, one: Resend | None) -> Report:
+    """Resend under the lease; `one` is the request if it is stored already."""
+    report, context = Report(stream.name), stream.site.context
+    with context.spark.turn(), stream.source.pooled(stream.name), context.hold() as held:
+        if not held.row.prepared:
+            raise not_prepared(stream.name)
+        enroll(stream, held.row)
+        before = stream.project.resends(stream.name).get(sink)
+        if one is not None and (before is None or before.number != one.number):
+            return report  # a poll has done it
+        plan, _ = plan_of(stream, held.row)
+        one = one or stream.project.request_resend(stream.name, sink, restriction)
+        try:
+            _carry_out(stream, held, plan, one, report)
+        except DeliveryError as error:
+            note_failure(stream, held, sink, error, report)
+        except QbcdError:
+            if restriction:  # the request cannot be carried out, and would hold up the sink
+                stream.project.drop_resend(stream.name, one)
+            raise
+    for failure in report.failures.values():
+        raise failure
+    return report
+
+
+def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend, report: Report) -> None:
+    """Write the rows to the sink, and record that it has them."""
+    site, sink, name = stream.site, stream.sinks[one.sink], one.sink
+    refuse_without_rows(stream, plan, name)
+    site.seal(plan, stream.settings, held)
+    if not sink.shows_all_rows:  # its batches are not in the replica's rows: it gets them first
+        deliver_to(stream, held, name, stream.project.acknowledged(stream.name)[name], report)
+        if name in report.failures:
+            return
+    site.context.progress(f"sending the rows of the replica to {name}")
+    with stream.source.read(stream.name) as session:
+        ts_ms = stream.source.connector.catalog.clock_ms(session.connection)
+    with site.open_replica(plan, stream.settings, held, one.restriction) as rows:
+        header = _header(stream, held.row, plan, one, rows, ts_ms)
+        if rows.count or sink.shows_all_rows:
+            unfit = f"types: {{column: text}} for that column, then qbcd reset {stream.name} and prepare it again"
+            opened = partial(sink_batch, stream, header, rows.staged, rows.open_local)
+            write_batch(stream, held, sink, BatchOnItsWay(header, opened, unfit))
+    stream.project.resent(stream.name, one, _last_batch(stream, held.row))
+    hooks.reach("after_acknowledge")
+    report.resent[name] = rows.count
+    report.warnings.append(f"sink {name} got {counted(rows.count, 'row')} of the replica (resend {one.number})")
+
+
+def _header(stream: Stream, row: StreamRow, plan: StreamPlan, one: Resend, rows: ReplicaRows, ts_ms: int) -> ResentRows:
+    strategy = stream.site.strategy(plan)
+    by_range = getattr(strategy, "poll_mode", "") == "ranges"
+    identity = [stream.project.project_id, stream.name, row.epoch, row.last_batch_seq, one.label, one.restriction]
+    return ResentRows(
+        stream=stream.name,
+        epoch=row.epoch,
+        seq=row.last_batch_seq,
+        ts_ms=ts_ms,
+        counts={"r": rows.count} if rows.count else {},
+        sinks=(one.sink,),
+        fingerprint=digest_of(identity),
+        source=plan.source,
+        table=plan.table.name if plan.table.query else plan.table.label,
+        strategy=plan.strategy,
+        consistency="range" if by_range else strategy.consistency,
+        key=tuple(column.name for column in plan.key),
+        columns=tuple((column.name, column.travel) for column in plan.captured),
+        one_row=not plan.key and not plan.counted,
+        label=one.label,
+    )
+
+
+def _last_batch(stream: Stream, row: StreamRow) -> Acknowledged:
+    """Return the stream's last batch, as a sink acknowledges it; without a fingerprint if it exists no more."""
+    seq = row.last_batch_seq
+    prints = {(h.epoch, h.seq): h.fingerprint for h in stream.site.context.batches((row.epoch, seq - 1))}
+    return Acknowledged(row.epoch, seq, prints.get((row.epoch, seq), ""))
+
+
+# -- before a request --------------------------------------------------------------------------------------------------
+def _refuse_unfit(stream: Stream, sink: str, restriction: str) -> None:
+    """Refuse a request that could not be carried out; nothing is stored yet."""
+    if sink == PYTHON_SINK and sink not in stream.sinks:
+        raise ConfigError(
+            "the consumer in Python gets no resends",
+            stream=stream.name,
+            remedy=f"qbcd retire {stream.name} {PYTHON_SINK}; it then begins with the earliest batch that exists",
+        )
+    if sink not in stream.sinks:
+        there = ", ".join(stream.sinks)
+        remedy = f"its sinks: {there}" if there else "add it to the stream's `sinks`"
+        raise ConfigError(f"has no sink {sink!r}", stream=stream.name, remedy=remedy)
+    one = stream.sinks[sink]
+    if not one.takes_resends:
+        raise ConfigError(
+            f"sink {sink} takes batches only: its type does not know resends",
+            stream=stream.name,
+            remedy=f"qbcd reset {stream.name}, then prepare it with `baseline: events`",
+        )
+    if restriction and one.shows_all_rows:
+        raise ConfigError(
+            f"sink {sink} shows all rows of the stream, and with --where it would keep only some",
+            stream=stream.name,
+            remedy="resend without --where; it replaces all rows in one transaction",
+        )
+    row = stream.site.context.row()
+    if row is None or not row.prepared:
+        raise not_prepared(stream.name)
+    plan, _ = plan_of(stream, row)
+    refuse_without_rows(stream, plan, sink)
+    if change := change_of(row.checkpoint, plan):
+        raise SchemaChanged(
+            f"{change.describe()}: the replica has what was captured before",
+            stream=stream.name,
+            remedy=f"qbcd run {stream.name} --once applies the change; then resend",
+        )
+    if restriction:
+        _check_condition(stream, plan, restriction)
+
+
+def _check_condition(stream: Stream, plan: StreamPlan, restriction: str) -> None:
+    """Refuse a condition that is not about single rows of the stream."""
+    dialect = stream.source.connector.dialect if stream.site.context.kind == "database" else "duckdb"
+    check_restriction(restriction, dialect)
+    tree = sqlglot.parse_one(restriction, read=dialect)
+    if tree.find(exp.Query):
+        raise ConfigError(
+            "--where has a query", stream=stream.name, remedy="write a condition on the stream's columns alone"
+        )
+    known = {column.name.lower() for column in plan.captured}
+    for used in tree.find_all(exp.Column):
+        if used.name.lower() not in known:
+            raise ConfigError(
+                f"--where has the column {used.name}, which the stream does not capture",
+                stream=stream.name,
+                remedy=f"its columns: {', '.join(column.name for column in plan.captured)}",
+            )
