@@ -9,6 +9,7 @@ from qbcd.cli.plan import advise, explain
 from qbcd.cli.poll import run
 from qbcd.cli.prepare import prepare, resend, reset, retire, skip
 from qbcd.cli.project import check, init, schema
+from qbcd.cli.replay import replay
 from qbcd.cli.status import status
 
 __all__ = ["app"]
@@ -26,6 +27,7 @@ for function in (
     skip,
     resend,
     reset,
+    replay,
     schema,
     demo,
 ):

@@ -16,6 +16,7 @@ from urllib.parse import quote
 from pydantic import SecretStr
 
 from qbcd.config.document import Document, KeyPath, Problem, encodable, quoted
+from qbcd.errors import ConfigError
 
 _TOKEN = re.compile(r"\$\$\{|\$\{([^{}]*)\}|\$\{")
 _PLAIN = "$${"
@@ -81,6 +82,19 @@ def expand_text(text: str, base_dir: Path, *, in_url: bool) -> str:
         return quote(found, safe="") if start <= match.start() < end else found
 
     return _TOKEN.sub(value, text)
+
+
+def expand_argument(url: str, folder: Path) -> str:
+    """Return a URL of a command line with its placeholders replaced; relative files start from `folder`.
+
+    Raises:
+        ConfigError: A placeholder has no value.
+    """
+    try:
+        return expand_text(url, folder, in_url=True)
+    except _Unresolved as error:
+        what, remedy = error.args
+        raise ConfigError(what, remedy=remedy) from None
 
 
 def without_secrets(text: str) -> str:

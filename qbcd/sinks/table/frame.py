@@ -161,6 +161,19 @@ def _merge(session: TargetSession, write: TargetWrite, layout: Layout, target: T
         _advance(session, write, found, boundary)
 
 
+def last_record(write: TargetWrite) -> tuple[TableRecord | None, dict[str, str]]:
+    """Return the last batch that a table has, and the types of its columns by their names in lower case.
+
+    None, and no columns, if there is no such table.
+    """
+    database = write.database
+    with database.open(write.header.stream) as session, session.transaction(ddl=True):
+        known = session.describe(_record_table(database)) is not None
+        found = session.describe(database.table(write.name, []))
+        record = _read_record(session, write) if known else None
+    return record, {} if found is None else {name.lower(): kind for name, kind in found.types.items()}
+
+
 def prove_writable(database: TargetDatabase) -> None:
     """Prove that the target is there and takes a table for the time of a session.
 

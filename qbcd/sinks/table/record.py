@@ -50,8 +50,11 @@ def verdict(found: TableRecord | None, header: BatchHeader, sink: str) -> Verdic
     """
     if found is None or header.epoch > found.epoch:
         return "replace"
-    if isinstance(header, ResentRows) and (header.epoch, header.seq) == (found.epoch, found.seq):
-        return "done" if header.fingerprint == found.fingerprint else "replace"
+    resent: Verdict | None = None
+    if isinstance(header, ResentRows):
+        resent = "replace" if header.is_whole_state else "next"
+    if resent and (header.epoch, header.seq) == (found.epoch, found.seq):
+        return "done" if header.fingerprint == found.fingerprint else resent
     last = f"{found.epoch}/{found.seq}"
     if header.epoch < found.epoch or header.seq < found.seq:
         raise _conflict(f"the table has batch {last} already, which is later than {header.number}", header)
@@ -59,8 +62,8 @@ def verdict(found: TableRecord | None, header: BatchHeader, sink: str) -> Verdic
         if header.fingerprint == found.fingerprint:
             return "done"
         raise _conflict(f"the table has another batch {header.number}", header)
-    if isinstance(header, ResentRows):
-        return "replace"
+    if resent:
+        return resent
     if header.seq > found.seq + 1:
         raise DeliveryError(
             f"the table has batch {last}, and batch {header.number} is not the next one",

@@ -214,6 +214,12 @@ def refuse_nul(values: pa.Array) -> None:
         raise Misfit("text with NUL characters")
 
 
+def decimal_size(existing: str) -> tuple[int, int] | None:
+    """Return precision and scale of a type ``numeric(p,s)``; None for others."""
+    found = _NUMERIC.fullmatch(existing)
+    return (int(found[1]), int(found[2] or 0)) if found and found[1] else None
+
+
 def decimal_holds(travel: Travel, existing: str, unlimited: str = "") -> bool:
     """Return True if ``numeric(p,s)`` holds all values of a decimal or an unsigned integer.
 
@@ -225,8 +231,8 @@ def decimal_holds(travel: Travel, existing: str, unlimited: str = "") -> bool:
     precision, scale = (20, 0) if travel.kind == "uint64" else (travel.precision, travel.scale)
     if existing == unlimited:
         return True
-    found = _NUMERIC.fullmatch(existing)
-    if not found or not found[1]:
+    found = decimal_size(existing)
+    if found is None:
         return False
-    there, places = int(found[1]), int(found[2] or 0)
+    there, places = found
     return places >= scale and there - places >= precision - scale

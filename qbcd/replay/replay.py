@@ -1,0 +1,152 @@
+"""Apply a log of events to a table, each batch once and in order, by the frame of table sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from qbcd.errors import Refused
+from qbcd.model import Travel, TravelKind
+from qbcd.replay.log import LoggedBatch, batches_of, events_of, files_of
+from qbcd.replay.target import ReplayTarget
+from qbcd.sinks.table.databases import TargetDatabase, target_at
+from qbcd.sinks.table.databases.base import decimal_size
+from qbcd.sinks.table.frame import TargetWrite, apply_batch, last_record
+from qbcd.sinks.table.options import TableOptions
+from qbcd.sinks.table.record import TableOwner, TableRecord
+from qbcd.wording import batch_number
+
+PROJECT = "qbcd replay"  # in the record of the target, instead of a project's id
+# The forms that JSON text may have in a column of the target, the first that fits.
+_FORMS: dict[str, tuple[TravelKind, ...]] = {
+    "text": ("text", "date", "timestamp", "timestamptz", "time", "binary"),
+    "int64": ("int64", "int32", "int16", "uint64", "float64", "float32"),
+    "float64": ("float64", "float32"),
+}
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """The result of a replay: batches and events applied, and batches that the table had."""
+
+    stream: str
+    batches: int
+    events: int
+    present: int
+
+
+def replay(named: Sequence[Path], target: ReplayTarget, options: TableOptions, *, from_empty: bool = False) -> Replayed:
+    """Apply the events of files to a table.
+
+    All files are checked first. A batch that the table has is passed over, so that the replay can be repeated, and
+    continued with later files.
+
+    Args:
+        named: Files, or folders with them; the order does not matter.
+        target: The table.
+        options: Mode, envelope and names of columns.
+        from_empty: The source had no rows before the first event.
+
+    Raises:
+        ConfigError: A file does not exist, or the target is not known.
+        Refused: A file is cut off or foreign, or batches are missing.
+        DeliveryError: The target refused; batches before are applied.
+    """
+    batches = batches_of(files_of(named))
+    database = target_at(target.url, target.schema)
+    plain = target.table.replace("{", "{{").replace("}", "}}")
+    options = replace(options, table=plain)
+    owner = TableOwner(PROJECT, batches[0].seen.stream, target.label)
+    write = TargetWrite(database, options, batches[0].header(_bare(batches)), owner)
+    record, types = last_record(write)
+    left = _after(batches, record)
+    if options.mode != "log" and not from_empty:
+        _refuse_without_baseline(left, record)
+    forms = _forms(batches, database, types)
+    for batch in left:
+        header = batch.header([(name, forms[name]) for name in _ordered(batch)])
+        apply_batch(replace(write, header=header), partial(events_of, batch, header))
+    return Replayed(owner.stream, len(left), sum(batch.seen.size for batch in left), len(batches) - len(left))
+
+
+def _refuse_without_baseline(left: Sequence[LoggedBatch], record: TableRecord | None) -> None:
+    """Refuse an epoch that begins without the rows that were there."""
+    epoch = None if record is None else record.epoch
+    for batch in left:
+        if batch.key.epoch != epoch and not batch.is_baseline:
+            raise Refused(
+                f"the log begins with batch {batch.number}, which is no baseline: rows from before are not in it",
+                where=str(batch.pieces[0].file.path),
+                remedy="name the files of the baseline or of a resend too; or --from-empty if the source had no rows",
+            )
+        epoch = batch.key.epoch
+
+
+def _bare(batches: Sequence[LoggedBatch]) -> list[tuple[str, Travel]]:
+    return [(name, Travel("text")) for name in _ordered(batches[0])]
+
+
+def _ordered(batch: LoggedBatch) -> list[str]:
+    """Return the batch's columns, those of its key first."""
+    key = batch.seen.key or ()
+    return [*key, *(name for name in batch.seen.kinds if name not in key)]
+
+
+def _after(batches: list[LoggedBatch], record: TableRecord | None) -> list[LoggedBatch]:
+    """Return the batches that the table lacks.
+
+    Raises:
+        Refused: The table has another batch of this number, or lacks batches before these.
+    """
+    if record is None:
+        return batches
+    same = [i for i, one in enumerate(batches) if one.key[:2] == (record.epoch, record.seq)]
+    for i in same:
+        if batches[i].fingerprint == record.fingerprint:
+            return batches[i + 1 :]
+    last, first = batch_number(record.epoch, record.seq), batches[0]
+    if same:
+        raise Refused(
+            f"the table has another batch {last}: it is of another log",
+            where=str(batches[same[0]].pieces[0].file.path),
+            remedy="replay into another table",
+        )
+    later = [one for one in batches if one.key[:2] > (record.epoch, record.seq)]
+    gap = first.key.epoch == record.epoch and first.key.seq > record.seq + 1
+    if gap and not first.is_baseline:
+        raise Refused(
+            f"the table has batch {last}, and the log begins with batch {first.number}",
+            where=str(first.pieces[0].file.path),
+            remedy="name the files of the batches between too",
+        )
+    return later
+
+
+def _forms(batches: Sequence[LoggedBatch], database: TargetDatabase, types: dict[str, str]) -> dict[str, Travel]:
+    """Return the form of each column: that of the files, and for JSON the one that the target's column can hold."""
+    kinds: dict[str, set[Any]] = {}
+    for batch in batches:
+        for name, found in batch.seen.kinds.items():
+            kinds.setdefault(name, set()).update(found)
+    made = {}
+    for name, found in kinds.items():
+        form = batches[0].pieces[0].file.form_of(found)
+        made[name] = _fitting(form, database, types.get(name.lower(), ""))
+    return made
+
+
+def _fitting(form: Travel | None, database: TargetDatabase, there: str) -> Travel:
+    plain = form or Travel("text")
+    if not there or database.holds(plain, there):
+        return plain
+    kinds = _FORMS.get(plain.kind, ()) if form else [kind for kinds in _FORMS.values() for kind in kinds]
+    precise = decimal_size(there)
+    candidates = [*map(_of_kind, kinds), *([Travel("decimal", *precise)] if precise else []), Travel("boolean")]
+    return next((one for one in candidates if database.holds(one, there)), plain)
+
+
+def _of_kind(kind: TravelKind) -> Travel:
+    return Travel(kind)
