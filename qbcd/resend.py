@@ -53,9 +53,10 @@ def refuse_unfilled(stream: Stream, row: StreamRow) -> None:
     Raises:
         Refused: There is such a sink.
     """
-    known = stream.project.acknowledged(stream.name)
-    for name in stream.sinks:
-        if row.prepared and name not in known and starts_from_replica(stream, name):
+    named = [name for name in stream.sinks if row.prepared and starts_from_replica(stream, name)]
+    known = stream.project.acknowledged(stream.name) if named else ()
+    for name in named:
+        if name not in known:
             refuse_without_rows(stream, plan_of(stream, row)[0], name)
 
 

@@ -125,6 +125,9 @@ def prepare_stream(stream: Stream) -> Report:
         refuse_prepared_elsewhere(stream.site.context)
     plan, report.warnings = plan_of(stream, None)
     refuse_sinks(stream, plan)
+    for name in stream.sinks if not stream.settings.baseline_events else ():
+        if starts_from_replica(stream, name):
+            refuse_without_rows(stream, plan, name)
     with stream.source.read(stream.name) as session:  # checked again under the baseline's lock
         check_key(session, stream.site.strategy(plan))
         if unreadable := unknown_encoding(stream.source, session, plan):
@@ -136,9 +139,6 @@ def prepare_stream(stream: Stream) -> Report:
     with _noting_spark(stream, report), stream.site.context.hold(register=True) as held:
         if held.row.prepared:
             raise Refused("another process has just prepared it", stream=stream.name, remedy="qbcd status")
-        for name in stream.sinks if not stream.settings.baseline_events else ():
-            if starts_from_replica(stream, name):
-                refuse_without_rows(stream, plan, name)
         enroll(stream, held.row)
         found = stream.narrowing(lambda: stream.site.prepare(plan, stream.settings, held))
         report.add(found)

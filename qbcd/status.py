@@ -63,6 +63,7 @@ class StreamStatus:
         events: Events per op in the history (the latest 1000 polls).
         pending: By sink, the number of batches that wait for it.
         failures: By sink, the failed delivery of its next batch.
+        resends: By sink, when it was requested that it gets the rows of the replica; its batches wait for that.
         skipped: Batches of the epoch that were passed over for a sink, which lacks their events.
         error: The error of this status or of the last poll, or an empty string.
         failed: The error that made this status incomplete.
@@ -87,6 +88,7 @@ class StreamStatus:
     events: Mapping[str, int] = field(default_factory=dict)
     pending: Mapping[str, int] = field(default_factory=dict)
     failures: Mapping[str, DeliveryFailure] = field(default_factory=dict)
+    resends: Mapping[str, float] = field(default_factory=dict)
     skipped: Sequence[Skipped] = ()
     error: str = ""
     failed: QbcdError | None = None
@@ -134,6 +136,7 @@ def stream_status(stream: Stream, now: float | None = None) -> StreamStatus:
         held = stream.site.context.batches()
         status.last_batch = held[-1] if held else None
         status.pending = pending(stream.site)
+        status.resends = {sink: one.at for sink, one in stream.project.resends(stream.name).items()}
         status.skipped = [one for one in stream.project.skipped(stream.name) if one.epoch == row.epoch]
         _add_progress(stream, row, status)
     except QbcdError as error:
@@ -308,6 +311,7 @@ def status_data(status: StreamStatus) -> dict[str, Any]:
         "batches": status.batches,
         "events": dict(status.events),
         "pending": dict(status.pending),
+        "resends": {sink: {"requested_at": at} for sink, at in status.resends.items()},
         "skipped": [
             {"sink": one.sink, "epoch": one.epoch, "batch_seq": one.seq, "events": one.events, "at": one.at}
             for one in status.skipped

@@ -17,6 +17,7 @@ from qbcd.check.folders import nearest_existing, prove_writable
 from qbcd.errors import MissingPrivilege, QbcdError, UnsafeKey
 from qbcd.model import Consistency, StreamPlan, Table
 from qbcd.planning import option_place, plan_of, probe_restriction, refuse_sinks
+from qbcd.resend import refuse_unfilled
 from qbcd.sinks.folder import FolderSink
 from qbcd.sites import (
     DatabaseContext,
@@ -75,6 +76,8 @@ def _stream_findings(stream: Stream, sites: Iterable[Site]) -> _Found:
     stream.site.context.prove_own()
     _refuse_edited_plan(stream, row, sites)
     plan, warnings = plan_of(stream, row)
+    if row:
+        refuse_unfilled(stream, row)
     table = plan.table
     yield stream.config.subject, "ok", f"{_described(table)}, {len(plan.captured)} columns captured"
     for warning in warnings:

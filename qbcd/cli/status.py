@@ -177,6 +177,8 @@ def _facts(one: StreamStatus) -> Iterator[tuple[str, str]]:
         yield "events", f"{formatting.events(one.events)} in the latest 1,000 polls"
         waiting = (f"{sink} {formatting.counted(n, 'batch', 'batches')}" for sink, n in one.pending.items() if n)
         yield "pending", ", ".join(waiting) or "nothing"
+    for sink, at in one.resends.items():
+        yield "resend", f"{sink} is to get the rows of the replica, requested {_ago(at)}"
     for lost in one.skipped:
         events = formatting.counted(lost.events, "event")
         yield "skipped", f"{batch_number(lost.epoch, lost.seq)} for {lost.sink}: {events}, {_moment(lost.at)}"

@@ -21,6 +21,7 @@ sources:
 sinks:
   changes: {{type: jsonl, path: events}}
   lake: {{type: parquet, path: lake}}
+  mirror: {{type: database, url: "duckdb:///mirror.duckdb", table: "{{table}}"}}
 defaults: {{every: 30s, sinks: [changes]}}
 tables:
   # id_rcs only reads: the source computes a checksum for each range of keys.
@@ -28,7 +29,8 @@ tables:
   - {{source: nyc, table: flights, strategy: id_rcs, sinks: [changes, lake]}}
   # mds keeps a replica in schema qbcd of the source and compares there. id
   # compares range by range. tlcs keeps a checksum of each row, not its values.
-  - {{source: nyc, table: planes, strategy: mds}}
+  # The sink mirror keeps a table in DuckDB equal to planes.
+  - {{source: nyc, table: planes, strategy: mds, sinks: [changes, mirror]}}
   - {{source: nyc, table: weather, strategy: id}}
   - {{source: nyc, table: airports, strategy: tlcs}}
   # tdi reads rows with a new timestamp; deleted rows have a flag. atdi reads
@@ -72,6 +74,7 @@ class Folder:
         self.path = path
         self.config = path / "qbcd.yaml"
         self.lake = path / "lake"
+        self.mirror = path / "mirror.duckdb"
 
     def claim(self) -> None:
         """Create the folder, or empty the one of an earlier demonstration.
@@ -89,6 +92,8 @@ class Folder:
                     )
                 for name in ("events", "lake", ".qbcd"):
                     shutil.rmtree(self.path / name, ignore_errors=True)
+                for left in self.path.glob(f"{self.mirror.name}*"):
+                    left.unlink()
         except OSError as error:
             raise ConfigError(
                 f"{self.path} cannot be used: {error.strerror}", remedy="choose another folder with --directory"

@@ -22,7 +22,7 @@ from rich.syntax import Syntax
 from qbcd.api import Project, assembly_of, open
 from qbcd.cli import formatting
 from qbcd.cli.output import show_progress
-from qbcd.demo import delays, flights, tables
+from qbcd.demo import delays, flights, mirror, tables
 from qbcd.demo.flights import TableChanges
 from qbcd.demo.folder import Folder
 from qbcd.demo.server import EmbeddedPostgres
@@ -93,6 +93,7 @@ class Demo:
                 self._sample(reports)
             with self._step("qbcd verify: replica and source, compared in full"):
                 good = self._verify(project) and good
+                good = self._compare_mirror(server) and good
             with self._step("qbcd run --once again, with nothing changed"):
                 good = self._poll_unchanged(project) and good
         return good
@@ -180,6 +181,16 @@ class Demo:
         self._summary["verified"] = good
         return good
 
+    def _compare_mirror(self, server: EmbeddedPostgres) -> bool:
+        with _connected(server) as conn:
+            rows, equal = mirror.compared(self.folder.mirror, conn)
+        verdict = "equal to the source" if equal else "[bold red]not equal to the source[/]"
+        self._show(
+            f"{escape(self.folder.mirror.name)}: {mirror.MIRRORED}, {formatting.counted(rows, 'row')}, {verdict}"
+        )
+        self._summary["mirror"] = {"rows": rows, "equal": equal}
+        return equal
+
     def _poll_unchanged(self, project: Project) -> bool:
         before = _spark_jobs(project)
         reports = self._poll(project)
@@ -198,6 +209,7 @@ class Demo:
             for path in files:
                 self._show(f"{escape(str(path))} [dim]{formatting.size(path.stat().st_size)}[/]")
             self._show(f"{escape(str(self.folder.lake))} [dim]the events of flights as Parquet[/]")
+            self._show(f"{escape(str(self.folder.mirror))} [dim]the mirror of {mirror.MIRRORED}[/]")
             self._summary |= {"files": [str(path) for path in files], "good": good, "seconds": seconds}
         verdict = "[bold green]everything matches[/]" if good else "[bold red]not everything matches[/]"
         cleanup = "" if self.keep else "; server and replicas are removed, these files remain"

@@ -169,13 +169,12 @@ def _kind(value: Any) -> Any:
 
 def _typed(values: list[Any], travel: Travel, kind: pa.DataType) -> pa.Array:
     """Return values of JSON in the type of their form."""
-    if travel.element is not None:
-        return pa.array([None if v is None else _plain(v, travel.element) for v in values], kind)
-    return (
-        pa.array(_plain(values, travel), pa.string()).cast(kind)
-        if travel.kind in _BY_TEXT
-        else pa.array(_plain(values, travel), kind)
-    )
+    element = travel.element
+    if element is not None:
+        lists = [None if value is None else _plain(value, element) for value in values]
+        return pa.array(lists, pa.list_(pa.string())).cast(kind) if element.kind in _BY_TEXT else pa.array(lists, kind)
+    plain = _plain(values, travel)
+    return pa.array(plain, pa.string()).cast(kind) if travel.kind in _BY_TEXT else pa.array(plain, kind)
 
 
 _BY_TEXT = ("date", "timestamp", "timestamptz")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from qbcd.errors import Refused
+from qbcd.errors import DeliveryError, Refused
 from qbcd.model import Travel, TravelKind
 from qbcd.replay.log import LoggedBatch, batches_of, events_of, files_of
 from qbcd.replay.target import ReplayTarget
@@ -61,15 +62,30 @@ def replay(named: Sequence[Path], target: ReplayTarget, options: TableOptions, *
     options = replace(options, table=plain)
     owner = TableOwner(PROJECT, batches[0].seen.stream, target.label)
     write = TargetWrite(database, options, batches[0].header(_bare(batches)), owner)
-    record, types = last_record(write)
+    with _named(target):
+        record, types = last_record(write)
     left = _after(batches, record)
     if options.mode != "log" and not from_empty:
         _refuse_without_baseline(left, record)
     forms = _forms(batches, database, types)
     for batch in left:
         header = batch.header([(name, forms[name]) for name in _ordered(batch)])
-        apply_batch(replace(write, header=header), partial(events_of, batch, header))
+        with _named(target):
+            apply_batch(replace(write, header=header), partial(events_of, batch, header))
     return Replayed(owner.stream, len(left), sum(batch.seen.size for batch in left), len(batches) - len(left))
+
+
+@contextmanager
+def _named(target: ReplayTarget) -> Iterator[None]:
+    """Let errors of the block name the table; they have no remedies of polls."""
+    try:
+        yield
+    except DeliveryError as error:
+        error.what, error.stream = f"{target.label}: {error.what}", ""
+        if "qbcd re" in error.remedy:
+            error.remedy = "correct it in the target, or replay into a new table; batches before are applied"
+        error.remedy = error.remedy.replace("the batch stays pending", "replay again: batches before are applied")
+        raise
 
 
 def _refuse_without_baseline(left: Sequence[LoggedBatch], record: TableRecord | None) -> None:
@@ -140,6 +156,8 @@ def _forms(batches: Sequence[LoggedBatch], database: TargetDatabase, types: dict
 
 def _fitting(form: Travel | None, database: TargetDatabase, there: str) -> Travel:
     plain = form or Travel("text")
+    if plain.element is not None and there.endswith("[]"):
+        return Travel("array", element=_fitting(plain.element, database, there.removesuffix("[]")))
     if not there or database.holds(plain, there):
         return plain
     kinds = _FORMS.get(plain.kind, ()) if form else [kind for kinds in _FORMS.values() for kind in kinds]

@@ -92,7 +92,7 @@ class Resend:
     sink: str
     number: int
     restriction: str = ""
-    at: float = 0.0
+    at: float = field(default=0.0, compare=False)
 
     @property
     def label(self) -> str:

@@ -98,6 +98,17 @@ def _comparable(value: Any) -> Any:
     return str(value) if isinstance(value, Decimal) else value
 
 
+def event_value(travel: Travel, value: Any) -> Any:
+    """Return a value as it is in the JSON of an event."""
+    if value is None or travel.kind in ("boolean", "int16", "int32", "int64", "float32", "float64"):
+        return value
+    if travel.kind == "uint64":
+        return int(value)
+    if travel.element is not None:
+        return [event_value(travel.element, one) for one in value]
+    return _text(travel, value)
+
+
 def _text(travel: Travel, value: Any) -> Any:
     """Return the text of events."""
     if value is None or isinstance(value, str):

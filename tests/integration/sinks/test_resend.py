@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +15,11 @@ import pytest
 from pyarrow import parquet
 
 import qbcd
-from qbcd.errors import ConfigError, DeliveryError, Refused
-from tests.support.places import Place, over
+from qbcd import hooks
+from qbcd.api import assembly_of
+from qbcd.errors import DeliveryError, QbcdError, Refused
+from tests.support import wait_until
+from tests.support.places import Place, new_place, over, place_of
 from tests.support.project import config, opened, poll
 
 LOG = {"log": {"type": "jsonl", "path": "out"}}
@@ -45,6 +51,12 @@ def rows_of(place: Place) -> list[tuple[Any, ...]]:
 def mirrored(folder: Path) -> list[tuple[Any, ...]]:
     with duckdb.connect(str(folder / "copy.duckdb")) as connection:
         return connection.execute("SELECT id, v FROM copied ORDER BY id").fetchall()
+
+
+def in_mirror(folder: Path, *statements: str) -> None:
+    with duckdb.connect(str(folder / "copy.duckdb")) as connection:
+        for statement in statements:
+            connection.execute(statement)
 
 
 def in_sqlite(path: Path, query: str) -> list[tuple[Any, ...]]:
@@ -84,3 +96,178 @@ def test_new_sinks_get_the_rows_and_then_the_changes(place: Place, strategy: str
     ]
 
 
+@pytest.mark.parametrize("strategy", ["mds", pytest.param("id_rcs", marks=pytest.mark.campaign)])
+def test_a_lost_mirror_is_filled_between_two_batches(strategy: str, database: str, workspace: Path) -> None:
+    """The mirror fails, another sink goes on; the batches that wait for the mirror are in the rows of the replica."""
+    place = place_of(database)
+    fill(place)
+    with opened(data(place, {**LOG, **MIRROR, **HISTORY}, STRATEGIES[strategy]), workspace) as project:
+        stream = project.stream("s")
+        stream.prepare()
+        (workspace / "copy.duckdb").unlink()
+        in_mirror(workspace, "CREATE TABLE copied (id int, v text)")
+        for value in ("a", "b"):
+            place.sql(f"UPDATE t SET v = '{value}' WHERE id = 1")
+            with pytest.raises(DeliveryError, match=r"has no primary key|no column|is missing"):
+                poll(project)
+        (workspace / "copy.duckdb").unlink()
+        assert stream.resend("copy") == 3
+        assert mirrored(workspace) == rows_of(place)
+        assert project.status("s")[0].pending == {}
+        place.sql("DELETE FROM t WHERE id = 3")
+        poll(project)
+        assert mirrored(workspace) == rows_of(place)
+        kept = in_sqlite(workspace / "history.db", "SELECT count(*), max(batch_seq) FROM kept")
+        assert stream.resend("history") == 2
+        assert in_sqlite(workspace / "history.db", "SELECT count(*), max(batch_seq) FROM kept") == kept
+        assert len(list((workspace / "out" / "s").glob("*.jsonl"))) == 4, "the other sink got batches alone"
+
+
+def test_after_a_skipped_batch_a_mirror_asks_for_a_resend(database: str, workspace: Path) -> None:
+    place = place_of(database)
+    fill(place)
+    with opened(data(place, MIRROR), workspace) as project:
+        stream = project.stream("s")
+        stream.prepare()
+        in_mirror(workspace, "ALTER TABLE copied ADD COLUMN w int DEFAULT 1", "ALTER TABLE copied ALTER w SET NOT NULL")
+        in_mirror(workspace, "ALTER TABLE copied ALTER w DROP DEFAULT")
+        place.sql("UPDATE t SET v = 'x' WHERE id = 1")
+        with pytest.raises(DeliveryError):
+            poll(project)
+        (header,) = [h for h in assembly_of(project).open_stream("s").site.context.batches() if h.seq == 2]
+        stream.skip("copy", header.number)
+        in_mirror(workspace, "ALTER TABLE copied DROP w")
+        place.sql("UPDATE t SET v = 'y' WHERE id = 2")
+        with pytest.raises(DeliveryError, match="is not the next one") as error:
+            poll(project)
+        assert "qbcd resend s copy" in error.value.remedy
+        assert stream.resend("copy") == 3
+        place.sql("UPDATE t SET v = 'z' WHERE id = 3")
+        poll(project)
+    assert mirrored(workspace) == rows_of(place)
+
+
+def test_some_rows_go_to_a_log_and_files(database: str, workspace: Path) -> None:
+    """In the SQL of the replica's place; a log gets the batches that wait first, and the same resend once."""
+    place = place_of(database)
+    fill(place)
+    with opened(data(place, {**LOG, **FEED}), workspace) as project:
+        stream = project.stream("s")
+        stream.prepare()
+        assert stream.resend("feed", where="length(v) = 3") == 2
+        assert stream.resend("log", where="v SIMILAR TO 't%'") == 2
+        place.sql("UPDATE t SET v = 'x' WHERE id = 1")
+        poll(project)
+    fed = in_sqlite(workspace / "feed.db", "SELECT id, qbcd_op, qbcd_event_id FROM fed ORDER BY rowid")
+    epoch = fed[0][2].split(":")[1]
+    assert fed == [(1, "r", f"s:{epoch}:0.part-1:0"), (2, "r", f"s:{epoch}:0.part-1:1"), (1, "u", f"s:{epoch}:1:0")]
+    (path,) = (workspace / "out" / "s.part-1").glob("*.jsonl")
+    events = [json.loads(line) for line in path.read_text().splitlines()]
+    assert [event["after"]["v"] for event in events] == ["two", "three"]
+
+
+@pytest.mark.parametrize(
+    ("sink", "where", "what"),
+    [
+        ("copy", "id > 1", "shows all rows of the stream"),
+        ("nothing", "", "has no sink 'nothing'"),
+        ("python", "", "the consumer in Python gets no resends"),
+        ("log", "id > 1; DROP TABLE t", "holds a semicolon"),
+        ("log", "id IN (SELECT id FROM public.t)", "--where has a query"),
+        ("log", "nr > 1", "--where has the column nr"),
+        ("log", "id > 'one'", "invalid input syntax"),
+    ],
+)
+def test_a_resend_that_cannot_be_is_refused_and_leaves_no_request(
+    sink: str, where: str, what: str, prepared: qbcd.Project
+) -> None:
+    with pytest.raises(QbcdError, match=what):
+        prepared.stream("s").resend(sink, where)
+    assert prepared.status("s")[0].resends == {}
+
+
+@pytest.fixture(scope="module")
+def prepared(server: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[qbcd.Project]:
+    """A stream with a mirror and files, for what changes nothing."""
+    with new_place(server, "postgresql") as place:
+        fill(place)
+        with opened(data(place, {**LOG, **MIRROR}), tmp_path_factory.mktemp("resend")) as project:
+            project.stream("s").prepare()
+            yield project
+
+
+@pytest.mark.parametrize(
+    ("strategy", "what"),
+    [
+        ({"type": "id_rcs", "replica": "digest"}, "its replica keeps digests"),
+        pytest.param("tlcs", "its replica keeps digests", marks=pytest.mark.campaign),
+        pytest.param(
+            {"type": "ts", "timestamp": "at", "replica": "none", "deletes": "ignore"},
+            "it keeps no replica",
+            marks=pytest.mark.campaign,
+        ),
+    ],
+)
+def test_without_rows_in_the_replica_a_mirror_is_refused(
+    strategy: Any, what: str, database: str, workspace: Path
+) -> None:
+    place = place_of(database)
+    place.sql("CREATE TABLE t (id int PRIMARY KEY, v varchar(20), at timestamptz NOT NULL DEFAULT now())")
+    with opened(data(place, LOG, strategy), workspace) as project:
+        project.stream("s").prepare()
+        with pytest.raises(Refused, match=what):
+            project.stream("s").resend("log")
+    with opened(data(place, {**LOG, **MIRROR}, strategy), workspace) as project:
+        (outcome,) = project.run(once=True).outcomes
+        assert what in str(outcome.error)
+        assert "qbcd reset s" in str(outcome.error)
+        assert any(what in finding.message for finding in project.check("s"))
+        assert "copy" not in assembly_of(project).state.acknowledged("s")
+
+
+def test_the_captured_table_is_not_read(server: Any, database: str, workspace: Path) -> None:
+    """The server's statement log has the replica, and never the table."""
+    place = place_of(database)
+    place.sql("CREATE TABLE secret_rows (id int PRIMARY KEY, v varchar(20)); INSERT INTO secret_rows VALUES (1, 'one')")
+    for strategy, read in (("mds", "replica_"), ("id_rcs", "pg_")):
+        folder = workspace / strategy
+        shown = data(place, LOG, strategy, table=place.table("secret_rows"), name=f"s_{strategy}")
+        with opened(shown, folder) as project:
+            project.stream(f"s_{strategy}").prepare()
+        place.sql(f"ALTER DATABASE {place.name} SET log_statement = 'all'")
+        began = (server.directory / "log").stat().st_size
+        with opened(shown, folder) as project:
+            assert project.stream(f"s_{strategy}").resend("log") == 1
+        with (server.directory / "log").open("rb") as log:
+            log.seek(began)
+            statements = log.read().decode()
+        place.sql(f"ALTER DATABASE {place.name} RESET log_statement")
+        assert read in statements
+        assert not re.search(r'"?public"?\s*\.\s*"?secret_rows', statements), "only the catalog is asked about it"
+
+
+def test_a_poll_that_has_the_stream_lets_the_resend_wait(database: str, workspace: Path) -> None:
+    """The request is stored while a poll is in its transaction; its batches wait for the rows, and nothing is lost."""
+    place = place_of(database)
+    fill(place)
+    with (
+        opened(data(place, {**LOG, **MIRROR}), workspace) as project,
+        opened(data(place, {**LOG, **MIRROR}), workspace) as other,
+    ):
+        project.stream("s").prepare()
+        (workspace / "copy.duckdb").unlink()
+        place.sql("INSERT INTO t VALUES (4, 'four')")
+        sending = threading.Thread(target=lambda: other.stream("s").resend("copy"))
+
+        def request() -> None:
+            hooks.register("before_commit", None)
+            sending.start()
+            wait_until(lambda: bool(assembly_of(project).state.resends("s")), what="the request")
+
+        hooks.register("before_commit", request)
+        poll(project)
+        sending.join(30)
+        assert mirrored(workspace) == rows_of(place)
+        place.sql("DELETE FROM t WHERE id = 1")
+        poll(project)
+        assert mirrored(workspace) == rows_of(place)

@@ -1,0 +1,247 @@
+"""`qbcd replay`: a log in files of every type, applied to a table once and in order; files that are refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import parquet
+
+from qbcd.errors import ConfigError, QbcdError, Refused
+from qbcd.model import ResentRows
+from qbcd.replay.replay import Replayed, replay
+from qbcd.replay.target import ReplayTarget, target_of
+from qbcd.sinks.table.options import TableOptions
+from qbcd.sinks.table.sink import DatabaseSink
+from tests.support.table_batches import EPOCH, DrawnTable, MadeBatch, State, pieces
+from tests.support.table_targets import TargetPlace, event_value, new_target
+
+FORMATS = ("jsonl", "parquet")
+CHOSEN = (("duckdb", "jsonl", 3), ("sqlite", "parquet", 3))
+REST = [
+    pytest.param(database, kind, seed, marks=pytest.mark.campaign)
+    for database in ("sqlite", "duckdb", "postgresql", "mariadb")
+    for kind in FORMATS
+    for seed in range(3, 20)
+    if (database, kind, seed) not in CHOSEN and (database, kind) != ("sqlite", "jsonl")  # it has no 32-bit floats
+]
+Writer = Callable[[Path, MadeBatch], Path]
+
+
+@pytest.fixture
+def file(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[TargetPlace]:
+    with new_target("sqlite", request, tmp_path) as place:
+        yield place
+
+
+def lines_of(batch: MadeBatch) -> list[str]:
+    forms = dict(batch.header.columns)
+    images = ("key", "before", "after")
+    return [
+        json.dumps(
+            {
+                name: {column: event_value(forms[column], one) for column, one in value.items()}
+                if name in images and value is not None
+                else value
+                for name, value in event.items()
+            }
+        )
+        for event in batch.made
+    ]
+
+
+def as_jsonl(folder: Path, batch: MadeBatch) -> Path:
+    header = batch.header
+    path = folder / header.folder / f"{header.epoch}-{header.seq:012d}.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in lines_of(batch)))
+    return path
+
+
+def as_parquet(folder: Path, batch: MadeBatch) -> Path:
+    header = batch.header
+    path = folder / header.folder / f"epoch={header.epoch}" / f"batch_seq={header.seq}" / "part-0.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    parquet.write_table(batch.arrow().read_all(), path)
+    (path.parent / "_SUCCESS").write_text(json.dumps({"events": len(batch.made)}))
+    return path
+
+
+WRITERS: dict[str, Writer] = {"jsonl": as_jsonl, "parquet": as_parquet}
+
+
+def written(folder: Path, kind: str, batches: Sequence[MadeBatch]) -> list[Path]:
+    return [WRITERS[kind](folder, batch) for batch in batches]
+
+
+def drawn(count: int, seed: int = 3) -> tuple[list[MadeBatch], list[State]]:
+    found = list(pieces(DrawnTable(seed), count))
+    return [batch for batch, _ in found], [rows for _, rows in found]
+
+
+def run(target: TargetPlace, *named: Path, mode: Any = "mirror", **options: Any) -> Replayed:
+    where = ReplayTarget(DatabaseSink("x", target.url)._url, None, "public_orders")
+    return replay(named, where, TableOptions(mode=mode), **options)
+
+
+def create(target: TargetPlace, batch: MadeBatch) -> None:
+    """Create the table with the types of a sink, so that JSON gets them."""
+    from qbcd.sinks.table.layout import layout_of
+
+    database = DatabaseSink("x", target.url).database
+    columns = layout_of(TableOptions(), batch.header).columns
+    with database.open("") as session, session.transaction(ddl=True):
+        made = database.table("public_orders", [(one.name, one.travel) for one in columns])
+        session.run_ddl(database.create(made, columns))
+
+
+@pytest.mark.parametrize(("database", "kind", "seed"), [*CHOSEN, *REST])
+def test_the_table_equals_the_source_after_each_part_of_a_log(
+    database: str, kind: str, seed: int, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """The log comes in two parts, the second one with the first; what is there already is passed over."""
+    batches, states = drawn(3, seed)
+    with new_target(database, request, tmp_path) as target:
+        if kind == "jsonl":
+            create(target, batches[0])
+        paths = written(tmp_path, kind, batches)
+        assert run(target, *reversed(paths[:2])).batches == 2
+        assert target.state() == target.of(states[1])
+        again = run(target, tmp_path / "orders")
+        assert (again.batches, again.present) == (1, 2)
+        assert target.state() == target.of(states[-1])
+        assert run(target, *paths[-1:]).batches == 0
+        assert target.sql("SELECT epoch, batch_seq FROM qbcd_sink") == [(EPOCH, 3)]
+
+
+def test_a_log_becomes_a_history_as_by_a_sink(file: TargetPlace, tmp_path: Path) -> None:
+    batches, _ = drawn(4)
+    run(file, *written(tmp_path, "parquet", batches), mode="scd2")
+    sink = DatabaseSink("copy", file.url, mode="scd2", table="kept")
+    for batch in batches:
+        sink.write(batch)
+    names = ("valid_from", "valid_to", "is_deleted", "batch_seq")
+    assert sorted(map(repr, file.rows(names=names))) == sorted(map(repr, file.rows(names=names, table="kept")))
+
+
+def relabelled(batch: MadeBatch, seq: int, label: str) -> MadeBatch:
+    """Return a baseline as the rows of a replica after batch `seq`."""
+    known = {name: getattr(batch.header, name) for name in type(batch.header).__dataclass_fields__}
+    header = ResentRows(**{**known, "seq": seq}, label=label)
+    made = [
+        {**one, "event_id": f"{header.event_prefix}{n}", "source": {**one["source"], "batch_seq": seq}}
+        for n, one in enumerate(batch.made)
+    ]
+    return MadeBatch(header, made)
+
+
+def test_rows_of_a_replica_replace_the_table_and_need_nothing_before(file: TargetPlace, tmp_path: Path) -> None:
+    """All rows stand for every batch before; a part of the rows replaces no others."""
+    batches, _ = drawn(3)
+    ((baseline, rows),) = pieces(DrawnTable(8, rows=5), 1)
+    written(tmp_path, "parquet", [*batches, relabelled(baseline, 9, "resend-2")])
+    assert run(file, tmp_path).batches == 4
+    assert file.state() == file.of(rows)
+    some = MadeBatch(replace(baseline.header, counts={"r": 2}), baseline.made[:2])
+    written(tmp_path, "parquet", [relabelled(some, 9, "part-3")])
+    assert run(file, tmp_path).batches == 1
+    assert file.state() == file.of(rows)
+
+
+def cut(path: Path, data: bytes) -> None:
+    path.write_bytes(data)
+
+
+LINE = b'{"op":"c"}\n'
+BROKEN: dict[str, tuple[str, Callable[[list[Path]], list[Path]], str]] = {
+    "a line that is cut off": ("jsonl", lambda p: (cut(p[2], p[2].read_bytes()[:-9]), p)[1], r"jsonl:\d+: .*cut off"),
+    "no JSON": ("jsonl", lambda p: (cut(p[1], b"PK\3\n"), p)[1], r"2\.jsonl:1: .*not JSON"),
+    "another JSON": ("jsonl", lambda p: (cut(p[1], p[1].read_bytes() + LINE), p)[1], r"2\.jsonl:\d+: .*fields are"),
+    "an event that is missing": (
+        "jsonl",
+        lambda p: (cut(p[0], b"\n".join(p[0].read_bytes().split(b"\n")[:3] + p[0].read_bytes().split(b"\n")[4:])), p)[
+            1
+        ],
+        r"1\.jsonl:4: event 4 follows event 2",
+    ),
+    "no whole Parquet file": (
+        "parquet",
+        lambda p: (cut(p[1], p[1].read_bytes()[:-9]), p)[1],
+        r"parquet: .*no complete",
+    ),
+    "a batch that is missing": ("parquet", lambda p: p[:2] + p[3:], "the batches between are missing"),
+    "no baseline": ("jsonl", lambda p: p[1:], "begins with batch .*/2, which is no baseline"),
+    "the same file twice": (
+        "jsonl",
+        lambda p: (cut(p[0].with_name("copy.jsonl"), p[0].read_bytes()), [*p, p[0].with_name("copy.jsonl")])[1],
+        "event 0 of batch .* follows event 11",
+    ),
+    "another kind of file": ("jsonl", lambda p: [p[0].parent.parent / "x.csv"], "x.csv does not exist"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_log_that_is_not_whole_is_refused_before_anything_is_applied(
+    name: str, file: TargetPlace, tmp_path: Path
+) -> None:
+    kind, breaks, what = BROKEN[name]
+    named = breaks(written(tmp_path, kind, drawn(4)[0]))
+    with pytest.raises(QbcdError, match=what) as error:
+        run(file, *named)
+    assert isinstance(error.value, (Refused, ConfigError))
+    assert file.sql("SELECT count(*) FROM sqlite_master WHERE name = 'public_orders'") == [(0,)]
+
+
+def test_fewer_events_than_its_sink_noted_are_refused(file: TargetPlace, tmp_path: Path) -> None:
+    """The file ends with a whole line, so only the note next to it shows that events are missing."""
+    (path,) = written(tmp_path, "jsonl", drawn(1)[0])
+    path.with_name(f".{path.name}.fingerprint").write_text('{"events": 12}')
+    run(file, path)
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
+    with pytest.raises(Refused, match=r"11 events of batch .* are there, and its sink wrote 12"):
+        run(file, path)
+
+
+def test_another_log_is_refused(file: TargetPlace, tmp_path: Path) -> None:
+    first, second = drawn(2)[0], drawn(2, seed=7)[0]
+    other = [MadeBatch(replace(one.header, ts_ms=5), [{**e, "ts_ms": 5} for e in one.made]) for one in second]
+    run(file, *written(tmp_path / "one", "parquet", first))
+    with pytest.raises(Refused, match=r"the table has another batch .*/2"):
+        run(file, *written(tmp_path / "two", "parquet", other))
+
+
+def test_a_value_that_does_not_fit_is_named_by_its_line(file: TargetPlace, tmp_path: Path) -> None:
+    target = target_of("duckdb:///typed.duckdb#public_orders", tmp_path)
+    database = DatabaseSink("x", target.url).database
+    with database.open("") as session, session.transaction(ddl=True):
+        session.run_ddl('CREATE TABLE public_orders (id bigint, part text, "Note %s" date, PRIMARY KEY (id, part))')
+    (path,) = written(tmp_path, "jsonl", drawn(1)[0])
+    with pytest.raises(Refused, match=r"jsonl:\d+: the value of column Note %s is not of type date32"):
+        replay([path], target, TableOptions())
+
+
+@pytest.mark.parametrize(
+    ("to", "what"),
+    [
+        ("postgresql://u:secret@db/x#t", "--to has a password"),
+        ("postgresql://u@db/x?password=secret#t", "a password is not allowed in the query part"),
+        ("postgresql://u:${env:QBCD_NOT_SET}@db/x#t", "QBCD_NOT_SET is not set"),
+        ("postgresql://u@db/x", "--to names no table"),
+        ("sqlite://#t", "cannot be in memory"),
+        ("secret#t", "not a database URL"),
+    ],
+)
+def test_a_target_that_is_not_clear_is_refused(to: str, what: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=what) as error:
+        target_of(to, tmp_path)
+    assert "secret" not in str(error.value)
+
+
+def test_the_password_of_a_target_comes_from_its_file(tmp_path: Path) -> None:
+    (tmp_path / "pw").write_text("a#b/c@d\n")
+    found = target_of("postgresql://u:${file:pw}@db:5432/x#sales.or%20ders", tmp_path)
+    assert (found.url.password, found.schema, found.table) == ("a#b/c@d", "sales", "or ders")
