@@ -28,7 +28,9 @@ COMMANDS = (
     "verify",
     "retire",
     "skip",
+    "resend",
     "reset",
+    "replay",
     "schema",
     "demo",
 )

@@ -17,7 +17,7 @@ from sqlalchemy import MetaData
 import qbcd
 from qbcd import hooks
 from qbcd.delivery import PYTHON_SINK
-from qbcd.model import BatchHeader, Column, ServerIdentity, StreamPlan, Table, Travel
+from qbcd.model import BatchHeader, Column, ResentRows, ServerIdentity, StreamPlan, Table, Travel
 from qbcd.model.checkpoint import ENTRIES
 from qbcd.ranges.schedule import Pass
 from qbcd.sinks.jsonl import JsonlSink
@@ -30,7 +30,7 @@ from qbcd.sites.checkpoint import checkpoint_of
 from qbcd.sites.lake.fetch import leaf_checksums
 from qbcd.sites.lake.notes import LeafNote, RecentNote
 from qbcd.sites.lake.replica import files, schema
-from qbcd.state import rows, upgrades
+from qbcd.state import Resend, batch_to_json, rows, upgrades
 from qbcd.state.project_tables import METADATA
 from qbcd.state.tables import SiteTables
 from qbcd.strategies import in_source, outbox, tdi
@@ -55,6 +55,7 @@ OF_PROJECT = {
     "qbcd_ack": "stream* sink* epoch batch_seq fingerprint at seal",
     "qbcd_delivery_error": "stream* sink* at message attempts",
     "qbcd_history": "id* stream started_at finished_at outcome epoch batch_seq counts cost message",
+    "qbcd_resend": "stream* sink* number restriction pending at seal",
     "qbcd_refusal": "stream* kind version amount message at",
 }
 # The record of a sink in its target.
@@ -278,6 +279,17 @@ def strings(*nodes: ast.AST) -> Iterator[str]:
             yield node.value
         elif isinstance(node, ast.IfExp):
             yield from strings(node.body, node.orelse)
+
+
+def test_words_of_resends() -> None:
+    known = {field.name: getattr(HEADER, field.name) for field in fields(HEADER)}
+    found = {number.label: ResentRows(**known, label=number.label) for number in (Resend("x", 2), Resend("x", 3, "a"))}
+    assert [(one.folder, one.event_prefix) for one in found.values()] == [
+        ("s.resend-2", "s:1700000000:12.resend-2:"),
+        ("s.part-3", "s:1700000000:12.part-3:"),
+    ]
+    assert (HEADER.folder, HEADER.event_prefix) == ("s", "s:1700000000:12:")
+    assert batch_to_json(HEADER).keys() == {field.name for field in fields(BatchHeader)}
 
 
 def test_words_of_target_tables() -> None:

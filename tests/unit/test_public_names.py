@@ -25,6 +25,7 @@ STREAM = [
     "plan",
     "poll",
     "prepare",
+    "resend",
     "reset",
     "retire",
     "skip",
