@@ -138,7 +138,9 @@ def _is_newest(place: Place, table: str) -> str:
 def _lines(key: str, kind: str, found: dict[str, list[Found]]) -> list[tuple[str, ...]]:
     medians = {way: Found(*map(statistics.median, zip(*polls, strict=True))) for way, polls in found.items()}
     of_all = medians.pop(ALL)
-    lines = [(key, kind, "none", f"{of_all.clock:.3f} s", f"{of_all.processor:.2f} s", f"{of_all.size:,.0f}")]
+    lines: list[tuple[str, ...]] = [
+        (key, kind, "none", f"{of_all.clock:.3f} s", f"{of_all.processor:.2f} s", f"{of_all.size:,.0f}")
+    ]
     for way, figures in medians.items():
         ratios = (f"{one / other:.2f} x" for one, other in zip(figures, of_all, strict=True))
         lines.append((key, kind, f"`{way}`", *ratios))
