@@ -149,7 +149,7 @@ def write_batch(stream: Stream, held: LeasedStream, sink: Sink, one: BatchOnItsW
         DeliveryError: The sink failed, or the rows cannot be read.
     """
     header = one.header
-    if not (sink.concurrent and stream.settings.engine.is_local(header.size)):
+    if not sink.concurrent or stream.site.context.why_spark_for(stream.settings.engine, header.size):
         stream.site.context.spark.await_turn()
     held.keeper.check()
     hooks.reach("before_publish")
@@ -214,7 +214,8 @@ def sink_batch(
     open_local: Callable[[range], AbstractContextManager[LocalRows]],
 ) -> Iterator[SinkBatch]:
     """A batch for sinks, with its staged rows as a DataFrame or in a local database."""
-    context, why_spark = stream.site.context, stream.settings.engine.why_spark(header.size)
+    context = stream.site.context
+    why_spark = context.why_spark_for(stream.settings.engine, header.size)
     with ExitStack() as opened:
 
         def local(part: range) -> LocalRows:

@@ -170,16 +170,21 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
     site.context.progress(f"sending the rows of the replica to {name}")
     with stream.source.read(stream.name) as session:
         ts_ms = stream.source.connector.catalog.clock_ms(session.connection)
-    with site.open_replica(plan, stream.settings, held, one.restriction) as rows:
-        header = _header(stream, held.row, plan, one, rows, ts_ms)
-        if rows.count or sink.shows_all_rows:
-            unfit = f"types: {{column: text}} for that column, then qbcd reset {stream.name} and prepare it again"
-            opened = partial(sink_batch, stream, header, rows.staged, rows.open_local)
-            write_batch(stream, held, sink, BatchOnItsWay(header, opened, unfit))
+
+    def send() -> int:
+        with site.open_replica(plan, stream.settings, held, one.restriction) as rows:
+            header = _header(stream, held.row, plan, one, rows, ts_ms)
+            if rows.count or sink.shows_all_rows:
+                opened = partial(sink_batch, stream, header, rows.staged, rows.open_local)
+                write_batch(stream, held, sink, BatchOnItsWay(header, opened, unfit))
+        return rows.count
+
+    unfit = f"types: {{column: text}} for that column, then qbcd reset {stream.name} and prepare it again"
+    count = stream.narrowing(send)
     stream.project.resent(stream.name, one, _last_batch(stream, held.row))
     hooks.reach("after_acknowledge")
-    report.resent[name] = rows.count
-    report.warnings.append(f"sink {name} got {counted(rows.count, 'row')} of the replica (resend {one.number})")
+    report.resent[name] = count
+    report.warnings.append(f"sink {name} got {counted(count, 'row')} of the replica (resend {one.number})")
 
 
 def _header(stream: Stream, row: StreamRow, plan: StreamPlan, one: Resend, rows: ReplicaRows, ts_ms: int) -> ResentRows:

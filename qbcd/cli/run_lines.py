@@ -213,6 +213,7 @@ def _report_data(output: Output, report: Report) -> dict[str, Any]:
         "batch_seq": header.seq if header else None,
         "counts": report.counts,
         "delivered": report.delivered,
+        **({"resent": dict(report.resent)} if report.resent else {}),
         "failures": {sink: output.masked(str(error)) for sink, error in report.failures.items()},
         "warnings": [output.masked(warning) for warning in report.warnings],
         "cost": asdict(report.cost),

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from qbcd.errors import ConfigError, NotBuilt, Refused, SourceError
-from qbcd.state import Owner, ProjectState, Segment, acquire, dialects
+from qbcd.errors import ConfigError, NotBuilt, Refused, SourceError, StateConflict
+from qbcd.state import Acknowledged, Owner, ProjectState, Segment, acquire, dialects
 from tests.support.project_suite import ProjectSuite
 from tests.support.state_place import PROJECT, STREAM, header
 from tests.support.state_suite import parts
@@ -196,3 +196,18 @@ def test_a_password_is_never_shown(tmp_path: Path) -> None:
     assert "postgresql+psycopg2://me:***@127.0.0.1:1/state failed" in str(caught.value)
     assert "hunter2" not in str(caught.value) + repr(caught.value)
     assert time.monotonic() - began < 12
+
+
+def test_a_state_without_the_tables_of_later_versions_gets_them(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/state.db"
+    with ProjectState(url) as state, state.write() as conn:
+        conn.exec_driver_sql("DROP TABLE qbcd_resend")
+    with ProjectState(url, create=False) as state:
+        assert state.resends("s") == {}
+        first, second = state.request_resend("s", "copy"), state.request_resend("s", "copy", "id > 1")
+        assert (first.label, second.label) == ("resend-1", "part-2")
+        assert state.resends("s") == {"copy": second}
+        state.resent("s", second, Acknowledged(7, 3, ""))
+        assert (state.resends("s"), state.acknowledged("s")) == ({}, {"copy": Acknowledged(7, 3, "")})
+        with pytest.raises(StateConflict, match="the sink has batch 7/3"):
+            state.resent("s", second, Acknowledged(7, 2, ""))

@@ -152,34 +152,33 @@ def test_rows_of_a_replica_replace_the_table_and_need_nothing_before(file: Targe
     assert file.state() == file.of(rows)
 
 
-def cut(path: Path, data: bytes) -> None:
-    path.write_bytes(data)
+def cut(paths: list[Path], place: int, data: bytes) -> list[Path]:
+    """Write other content into one of the files; return all."""
+    paths[place].write_bytes(data)
+    return paths
+
+
+def without_a_line(paths: list[Path]) -> list[Path]:
+    lines = paths[0].read_bytes().split(b"\n")
+    return cut(paths, 0, b"\n".join([*lines[:3], *lines[4:]]))
+
+
+def with_a_copy(paths: list[Path]) -> list[Path]:
+    copy = paths[0].with_name("copy.jsonl")
+    copy.write_bytes(paths[0].read_bytes())
+    return [*paths, copy]
 
 
 LINE = b'{"op":"c"}\n'
 BROKEN: dict[str, tuple[str, Callable[[list[Path]], list[Path]], str]] = {
-    "a line that is cut off": ("jsonl", lambda p: (cut(p[2], p[2].read_bytes()[:-9]), p)[1], r"jsonl:\d+: .*cut off"),
-    "no JSON": ("jsonl", lambda p: (cut(p[1], b"PK\3\n"), p)[1], r"2\.jsonl:1: .*not JSON"),
-    "another JSON": ("jsonl", lambda p: (cut(p[1], p[1].read_bytes() + LINE), p)[1], r"2\.jsonl:\d+: .*fields are"),
-    "an event that is missing": (
-        "jsonl",
-        lambda p: (cut(p[0], b"\n".join(p[0].read_bytes().split(b"\n")[:3] + p[0].read_bytes().split(b"\n")[4:])), p)[
-            1
-        ],
-        r"1\.jsonl:4: event 4 follows event 2",
-    ),
-    "no whole Parquet file": (
-        "parquet",
-        lambda p: (cut(p[1], p[1].read_bytes()[:-9]), p)[1],
-        r"parquet: .*no complete",
-    ),
+    "a line that is cut off": ("jsonl", lambda p: cut(p, 2, p[2].read_bytes()[:-9]), r"jsonl:\d+: .*cut off"),
+    "no JSON": ("jsonl", lambda p: cut(p, 1, b"PK\3\n"), r"2\.jsonl:1: .*not JSON"),
+    "another JSON": ("jsonl", lambda p: cut(p, 1, p[1].read_bytes() + LINE), r"2\.jsonl:\d+: .*fields are"),
+    "an event that is missing": ("jsonl", without_a_line, r"1\.jsonl:4: event 4 follows event 2"),
+    "no whole Parquet file": ("parquet", lambda p: cut(p, 1, p[1].read_bytes()[:-9]), r"parquet: .*no complete"),
     "a batch that is missing": ("parquet", lambda p: p[:2] + p[3:], "the batches between are missing"),
     "no baseline": ("jsonl", lambda p: p[1:], "begins with batch .*/2, which is no baseline"),
-    "the same file twice": (
-        "jsonl",
-        lambda p: (cut(p[0].with_name("copy.jsonl"), p[0].read_bytes()), [*p, p[0].with_name("copy.jsonl")])[1],
-        "event 0 of batch .* follows event 11",
-    ),
+    "the same file twice": ("jsonl", with_a_copy, "event 0 of batch .* follows event 11"),
     "another kind of file": ("jsonl", lambda p: [p[0].parent.parent / "x.csv"], "x.csv does not exist"),
 }
 
