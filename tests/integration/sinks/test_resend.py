@@ -67,7 +67,7 @@ def in_sqlite(path: Path, query: str) -> list[tuple[Any, ...]]:
         connection.close()
 
 
-@over("strategy", list(STRATEGIES), elsewhere=["mds", "id_rcs"])
+@over("strategy", ["mds", "id_rcs", pytest.param("id", marks=pytest.mark.campaign)], elsewhere=["mds"])
 def test_new_sinks_get_the_rows_and_then_the_changes(place: Place, strategy: str, workspace: Path) -> None:
     """A mirror, a history and files that are added later; the first sink gets its batches alone."""
     fill(place)
