@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from functools import partial
 
 import sqlglot
+from sqlalchemy.exc import DBAPIError
 from sqlglot import exp
 
 from qbcd import hooks
@@ -29,7 +30,16 @@ from qbcd.delivery import (
     starts_from_replica,
     write_batch,
 )
-from qbcd.errors import ConfigError, DeliveryError, LeaseHeld, QbcdError, Refused, SchemaChanged, StateConflict
+from qbcd.errors import (
+    ConfigError,
+    DeliveryError,
+    LeaseHeld,
+    QbcdError,
+    Refused,
+    SchemaChanged,
+    SourceSilent,
+    StateConflict,
+)
 from qbcd.model import ResentRows, StreamPlan, digest_of
 from qbcd.planning import plan_of
 from qbcd.sites import LeasedStream, ReplicaRows, not_prepared
@@ -93,10 +103,15 @@ def resend_waiting(stream: Stream, held: LeasedStream, report: Report) -> bool:
             _carry_out(stream, held, plan, one, report)
         except DeliveryError as error:
             note_failure(stream, held, one.sink, error, report)
-        except StateConflict:
+        except (StateConflict, SourceSilent):
             raise
-        except (ConfigError, Refused) as error:
-            failed = DeliveryError(f"sink {one.sink}: {error.what}", remedy=error.remedy)
+        except (QbcdError, DBAPIError) as error:
+            found = error if isinstance(error, QbcdError) else stream.source.explain(error, stream.name)
+            if not (one.restriction or isinstance(found, (ConfigError, Refused))):
+                raise
+            failed = DeliveryError(
+                f"sink {one.sink}: {found.what}", remedy=f"qbcd resend {stream.name} {one.sink} again"
+            )
             note_failure(stream, held, one.sink, failed, report)
     return False
 

@@ -166,6 +166,25 @@ def test_some_rows_go_to_a_log_and_files(database: str, workspace: Path) -> None
     assert [event["after"]["v"] for event in events] == ["two", "three"]
 
 
+def test_a_request_that_fails_holds_up_its_sink_alone(database: str, workspace: Path) -> None:
+    """Its batches wait until the rows have come; the other sink goes on."""
+    place = place_of(database)
+    fill(place)
+    with opened(data(place, {**LOG, **FEED}), workspace) as project:
+        stream, state = project.stream("s"), assembly_of(project).state
+        stream.prepare()
+        state.request_resend("s", "log", "id > 'one'")
+        place.sql("UPDATE t SET v = 'x' WHERE id = 1")
+        with pytest.raises(DeliveryError, match="invalid input syntax") as error:
+            poll(project)
+        assert "qbcd resend s log" in error.value.remedy
+        assert not (workspace / "out").exists()
+        assert in_sqlite(workspace / "feed.db", "SELECT qbcd_op FROM fed") == [("u",)]
+        assert stream.resend("log") == 3
+        assert len(list((workspace / "out" / "s").glob("*.jsonl"))) == 1
+        assert state.resends("s") == {}
+
+
 @pytest.mark.parametrize(
     ("sink", "where", "what"),
     [
