@@ -78,7 +78,7 @@ def refuse_sinks(stream: Stream, plan: StreamPlan) -> None:
             remedy="name the key's columns, or write mode: log for the sink",
         )
     loose = [column.name for column in plan.key if column.comparison != "typed"]
-    if loose and getattr(stream.site.strategy(plan), "keeps", "rows") != "rows":
+    if loose and not stream.site.strategy(plan).gives_old_values:
         raise Refused(
             f"sink {named[0]} finds rows by their key, and the key column {loose[0]} can change its spelling: an "
             "update then has no old key, since the replica keeps no values",

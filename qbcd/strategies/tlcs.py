@@ -1,11 +1,14 @@
-"""TLCS, tuple-level checksum (Carnes & Hanson 3.3): one digest a row instead of a copy.
+"""TLCS, tuple-level checksum (Carnes & Hanson 3.3): digests show which rows changed.
 
 Variant (b), the default, keeps key and digest in a table of qbcd's own; variant (a) keeps the digest in a column of the
 captured table itself, and with the keys too: a row that is deleted and inserted again has lost its column. Stored is
 the digest that was last *reported*: staging and write-back are one transaction, so a
 row that changes in between differs from its digest at the next poll (docs/design/protocol.md#rule-12). Keys decide
 inserts and deletes, never a missing digest. Variant (d) does not report deletes and saves the search for deleted keys.
-Variant (c) keeps key and digest in the lake, on the replica and the ranges of ID/RCS.
+With ``checksums: remote`` key and digest are in the lake, on the replica and the ranges of ID/RCS.
+
+Old values are those of a copy (W in the paper's N + delta*W): with ``replica: source`` it is a table next to the
+digests, of which a poll reads only the rows whose digest differs. Without a copy events have no old values.
 """
 
 from __future__ import annotations
@@ -21,10 +24,12 @@ from qbcd.config.strategy_base import StrategyClass, StrategyUse
 from qbcd.connectors.base import Connector, Index
 from qbcd.errors import ConfigError
 from qbcd.model import KeyRange, Statement, StreamPlan
-from qbcd.strategies.base import Estimate, ReplicaContent
+from qbcd.strategies import costs
+from qbcd.strategies.base import Estimate, ReplicaContent, table_name
 from qbcd.strategies.by_ranges import ByRanges, RangeOptions
 from qbcd.strategies.id_rcs import SEES_BY_DIGEST, IdRcs
-from qbcd.strategies.in_source import OutboxSlice, WriteRight
+from qbcd.strategies.in_source import OutboxSlice, OwnTable, WriteRight
+from qbcd.strategies.watermarked import DELTA
 
 TYPES = ("int8", "bigint")
 KEPT = "kept"  # in a plan and a checkpoint, for a column: what the replica keeps; only keys if an early version made it
@@ -37,14 +42,16 @@ class TlcsOptions(RangeOptions):
         checksums: Their place: a table of qbcd's own, a column of the captured table, or the lake.
         checksum_column: That column.
         deletes: True if keys are compared as well, to find deleted rows.
+        replica: The place of a copy for old values: none, or a table next to the digests.
     """
 
-    meaning = ("checksums", "checksum_column", "deletes")
+    meaning = ("checksums", "checksum_column", "deletes", "replica")
 
     type: Literal["tlcs"] = "tlcs"
     checksums: Literal["table", "column", "remote"] = "table"
     checksum_column: Filled | None = None
     deletes: Switch = True
+    replica: Literal["none", "source"] = "none"
 
     @model_validator(mode="after")
     def _column_named(self) -> TlcsOptions:
@@ -59,6 +66,23 @@ class TlcsOptions(RangeOptions):
             raise wrong(what, "write `checksums: column`, or remove it", at="checksum_column")
         return self
 
+    @model_validator(mode="after")
+    def _copy_next_to_digests(self) -> TlcsOptions:
+        if self.replica == "none":
+            return self
+        if self.checksums == "remote":
+            what = f"`replica: {self.replica}` goes with digests in the source, and `checksums: remote` keeps none there"
+            raise wrong(what, "write `checksums: table`, or use strategy id_rcs, which keeps rows", at="replica")
+        if not self.deletes:
+            what = f"`replica: {self.replica}` has the keys of all rows, so deleted rows are found anyway"
+            raise wrong(what, "remove `deletes: false`, or the replica", at="deletes")
+        return self
+
+    @classmethod
+    def frozen_value(cls, name: str, value: Any) -> Any:
+        """Freeze no replica as None, as in streams prepared before there was a choice."""
+        return None if (name, value) == ("replica", "none") else super().frozen_value(name, value)
+
     @property
     def options(self) -> dict[str, Any]:
         """All options; in the lake wing there is no pace."""
@@ -67,8 +91,13 @@ class TlcsOptions(RangeOptions):
 
     @property
     def without_old_values(self) -> str:
-        """The reason; a replica of digests never has old values."""
-        return "keys and checksums are all that it keeps"
+        """The reason, unless there is a copy."""
+        return "keys and checksums are all that it keeps" if self.replica == "none" else ""
+
+    @property
+    def old_values_remedy(self) -> str:
+        """A copy next to the digests, or another strategy."""
+        return super().old_values_remedy if self.checksums == "remote" else "`replica: source`"
 
     @property
     def compares_digests(self) -> bool:
@@ -120,17 +149,16 @@ class Tlcs(ByRanges):
         self.column = str(plan.option("checksum_column") or "") if plan.option("checksums") == "column" else ""
         kept: ReplicaContent = "digests" if plan.option(KEPT) == "digests" else "keys"
         self.keeps: ReplicaContent = "digests" if not self.column else kept if self.deletes else "nothing"
+        self.copy = (schema, table_name("copy", plan.stream)) if plan.option("replica") == "source" else None
         changes = "every insert, update and delete" if self.deletes else "every insert and update"
-        self.sees = f"{changes}, without old values, as the net change between two polls of a range"
-        self.misses = "old values and the names of changed columns; states between two polls of a range" + (
-            "" if self.deletes else "; deletes"
-        )
-        if self.column:
-            self.needs = f"SELECT on the table and UPDATE of its column {self.column}, a bigint that may be NULL" + (
-                "; a schema of qbcd's own in the source, with room for key and digest of each row"
-                if self.deletes
-                else ""
-            )
+        values = "with" if self.copy else "without"
+        self.sees = f"{changes}, {values} old values, as the net change between two polls of a range"
+        self.misses = "" if self.copy else "old values and the names of changed columns; "
+        self.misses += "states between two polls of a range" + ("" if self.deletes else "; deletes")
+        room = f"key and digest of each row{', and a copy of the captured rows' if self.copy else ''}"
+        own = f"; a schema of qbcd's own in the source, with room for {room}" if self.deletes or not self.column else ""
+        writes = f" and UPDATE of its column {self.column}, a bigint that may be NULL" if self.column else ""
+        self.needs = f"SELECT on the table{writes}{own}"
 
     def freeze_options(self, remembered: Mapping[str, Any] | None) -> StreamPlan:
         """Return the plan with the part of a row that the replica of a stream with a checksum column keeps."""
@@ -173,12 +201,47 @@ class Tlcs(ByRanges):
 
     def change_problem(self, *, columns: bool, where: bool) -> str:
         """Return the problem of other columns: digests are not comparable, and there are no values."""
-        problem = "checksums of other columns cannot be compared, and checksums in the source are all that is kept"
-        return problem if columns else ""
+        if not columns:
+            return ""
+        if self.copy:
+            return "checksums of other columns cannot be compared, and they decide which rows are compared with the copy"
+        return "checksums of other columns cannot be compared, and checksums in the source are all that is kept"
+
+    @property
+    def gives_old_values(self) -> bool:
+        """True with a copy next to the digests."""
+        return self.copy is not None
 
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """Estimate N + delta*W = 1.001 N (paper, 3.3; docs/paper.md#c15), and the table of digests."""
-        return self._scan_and_copy("N + W, W the pages of key and digest" if self.keeps != "nothing" else "N")
+        """Estimate N + delta*W (paper, 3.3; docs/paper.md#c15), plus D for the table of digests.
+
+        W is the copy, of which changed rows are read; without one it is left out.
+        """
+        formula, times, table = "N", 1, self.plan.table
+        pages = costs.tlcs(table.pages, self._pages_of(self.plan.captured) if self.copy else 0, DELTA)
+        if self.keeps != "nothing":
+            formula, pages = f"{formula} + D", pages + self._copied_pages
+            times = 1 if self.connector.full_join else 2
+        if self.copy:
+            formula += " + delta*W"
+        if times > 1:
+            formula, pages = f"{times} ({formula})", times * pages
+        what = ", D the pages of key and digest" if self.keeps != "nothing" else ""
+        what += ", W the pages of the copy" if self.copy else ""
+        rows = (2 * times if self.keeps != "nothing" else 1) * table.rows if table.rows >= 0 else -1
+        return Estimate(round(pages), rows, formula + what, "nothing")
+
+    def tables(self) -> list[OwnTable]:
+        """Return the stream's own tables; a copy is the last."""
+        if self.copy is None:
+            return super().tables()
+        columns = tuple((c.name, self.connector.ddl.column_type(c)) for c in self.plan.captured)
+        return [*super().tables(), OwnTable(self.copy, columns, self._key_names)]
+
+    @property
+    def replicas(self) -> tuple[tuple[str, str], ...]:
+        """The digests, and the copy."""
+        return super().replicas if self.copy is None else (*super().replicas, self.copy)
 
     def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:
         """Write rows with a changed digest, a new key or a deleted key into the outbox.
@@ -187,18 +250,31 @@ class Tlcs(ByRanges):
         """
         return self._part("changes", part, within, checksum="" if self.keeps == "digests" else self.column)
 
-    def apply(self, part: OutboxSlice, within: KeyRange | None = None) -> list[Statement]:
-        """Store digests and keys as reported now.
+    def complete(self, part: OutboxSlice, within: KeyRange | None = None) -> list[Statement]:
+        """Read old values of changed and deleted rows from the copy, by key: the delta*W of the paper."""
+        return [] if self.copy is None else [self._of_copy("outbox_old_values", part, within)]
 
-        Variant (a) writes them into the table, even if the row has changed since.
+    def _of_copy(self, template: str, part: OutboxSlice, within: KeyRange | None = None) -> Statement:
+        """Return a statement about the copy, which keeps whole rows."""
+        return self._part(template, part, within, replica=self.copy, keeps="rows", kept=self._images)
+
+    def apply(self, part: OutboxSlice, within: KeyRange | None = None) -> list[Statement]:
+        """Store digests, keys and copied rows as reported now.
+
+        Variant (a) writes digests into the table, even if the row has changed since.
         """
-        if not self.column:
-            return super().apply(part, within)
-        return [*super().apply(part, within), self._part("checksum_write_back", part, within)]
+        found = super().apply(part, within)
+        if self.copy:
+            found += [self._of_copy("replica_delete", part, within), self._of_copy("replica_insert", part)]
+        return [*found, self._part("checksum_write_back", part, within)] if self.column else found
 
     def baseline(self, part: OutboxSlice, *, events: bool) -> list[Statement]:
-        """Fill the table of digests, or the column."""
+        """Fill the table of digests, or the column, and the copy."""
         found = super().baseline(part, events=events)
+        if self.copy:
+            # both tables come from one read: a row that is written between two reads would differ from its digest
+            staged = [*super().baseline(part, events=True), self._of_copy("replica_insert", part)]
+            found = staged if events else [*staged, self._compiled("outbox_forget", {"epoch": part.epoch, "batch_seq": part.seq})]
         if not self.column:
             return found
         if events:

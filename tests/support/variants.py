@@ -27,6 +27,7 @@ SERVICES: Mapping[str, Service] = {
     "number": Service("bigint NOT NULL", "bigint NOT NULL", "{number}"),
     "sum_of_row": Service("bigint", "bigint", "NULL"),
     "sum_of_row_2": Service("bigint", "bigint", "NULL"),
+    "sum_of_row_3": Service("bigint", "bigint", "NULL"),
 }
 FLAGGED: Mapping[str, Service] = {
     "updated": SERVICES["updated"],
@@ -240,6 +241,7 @@ VARIANTS = (
     Variant("id-pages", {"type": "id", "pages_per_range": 1, "pace": {"per_second": 1000}}),
     Variant("id-in-turn", {"type": "id", "rows_per_range": 8, "per_poll": 6}, polls=8),
     Variant("tlcs", {"type": "tlcs", "rows_per_range": 4}, partial(summed, deletes=True, in_row=False), old=False),
+    Variant("tlcs-source", {"type": "tlcs", "replica": "source", "rows_per_range": 4}),
     Variant(
         "tlcs-no-deletes", {"type": "tlcs", "deletes": False}, partial(summed, deletes=False, in_row=False), old=False
     ),
@@ -262,6 +264,11 @@ VARIANTS = (
         {"type": "tlcs", "checksum_column": "sum_of_row_2", "deletes": False, **_IN_ROW},
         partial(summed, deletes=False, in_row=True),
         old=False,
+        alone=True,
+    ),
+    Variant(
+        "tlcs-in-row-source",
+        {"type": "tlcs", "checksum_column": "sum_of_row_3", "replica": "source", **_IN_ROW},
         alone=True,
     ),
     Variant("ts", _ts(), stamped),
