@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 
+DELTA = 0.01  # the share of a table that changes between two polls, as in the paper
 POINTER_BYTES = 4  # of a tuple in an index entry, and of a counter in a row of the range table, as in the paper
 
 

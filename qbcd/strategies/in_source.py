@@ -356,4 +356,4 @@ def sql_name(connector: Connector, table: tuple[str, str]) -> str:
 
 def own_tables(schema: str, stream: str) -> list[tuple[str, str]]:
     """Return all tables that a stream can have in `schema`."""
-    return [(schema, table_name(kind, stream)) for kind in ("replica", "outbox", "purge", "copy")]
+    return [(schema, table_name(kind, stream)) for kind in ("replica", "outbox", "purge", "copy", "queue")]

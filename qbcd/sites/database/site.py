@@ -78,6 +78,9 @@ class DatabaseSite(Site):
     def remarks(self, session: Session, plan: StreamPlan) -> list[str]:
         return self._mode(plan).remarks(session)
 
+    def writes_source(self, plan: StreamPlan) -> bool:
+        return True
+
     def has_tables(self, plan: StreamPlan) -> bool:
         return own_tables.exist(self.context, plan)
 
