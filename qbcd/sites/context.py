@@ -65,6 +65,7 @@ class StreamContext(ABC):
         folder: The stream's own files, if it has any; need not exist yet.
         progress: Receives one line about each long step.
         why_spark: The reason why the last work on rows was Spark's.
+        connections: Most connections that read from the source at once.
         stopping: Returns True once the job is to stop; called between the steps of a long poll.
     """
 
@@ -88,6 +89,7 @@ class StreamContext(ABC):
         self.progress: Callable[[str], None] = lambda what: None
         self.why_spark = ""
         self.stopping: Callable[[], bool] = lambda: False
+        self.connections = 2
 
     def rest(self, seconds: float) -> None:
         """Sleep; return early once the job is to stop."""

@@ -98,7 +98,9 @@ class DatabaseSite(Site):
     def staged(self, header: BatchHeader) -> DataFrame:
         context = self.context
         with context.source.read(context.stream) as session:
-            parts = _parts(open_batch.staged_batch(context, session, header).rows(), range(header.size))
+            parts = _parts(
+                open_batch.staged_batch(context, session, header).rows(), range(header.size), context.connections
+            )
         spark, pins = context.spark.get(), context.source.connector.sessions.pins()
         sql = [part.sql for part in parts]
         rows = source_rows(spark, context.source, context.stream, sql, init=pins, at_once=len(parts))
@@ -109,7 +111,7 @@ class DatabaseSite(Site):
     def open_staged(self, header: BatchHeader, part: range) -> Iterator[LocalRows]:
         context = self.context
         with context.source.read(context.stream) as session:
-            statements = _parts(open_batch.staged_batch(context, session, header).rows(), part)
+            statements = _parts(open_batch.staged_batch(context, session, header).rows(), part, context.connections)
         reads = SourceReads(context.source, context.stream, statements, at_once=len(statements))
         with context.local.open() as database:
             fields = event_fields([travel for _, travel in header.columns])
@@ -158,9 +160,9 @@ class DatabaseSite(Site):
         )
 
 
-def _parts(query: str, part: range) -> list[Statement]:
-    """Return statements over the rows of a batch in `part`, each over some of their ordinals."""
-    readers = max(1, min(8, len(part) // ROWS_PER_READER))
+def _parts(query: str, part: range, connections: int) -> list[Statement]:
+    """Return statements over the rows of a batch in `part`, each over other ordinals, at most one a connection."""
+    readers = max(1, min(connections, len(part) // ROWS_PER_READER))
     step = max(1, -(-len(part) // readers))
     pieces = [part[first : first + step] for first in range(0, max(1, len(part)), step)]
     return [

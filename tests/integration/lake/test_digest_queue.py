@@ -112,7 +112,7 @@ def test_only_changed_rows_travel_and_have_old_values(change: str, place: Place,
     seen.project.close()
 
 
-@over("at_point", ["after_snapshot"])
+@over("at_point", ["after_snapshot"], elsewhere=[])
 def test_a_row_that_changes_while_it_travels(at_point: str, place: Place, workspace: Path) -> None:
     """The stored digest is that of the version that travelled, so the next version and the return of it are found."""
     seen = Queued(place, workspace).prepare()
@@ -126,7 +126,11 @@ def test_a_row_that_changes_while_it_travels(at_point: str, place: Place, worksp
     seen.project.close()
 
 
-@over("back", [pytest.param(True, id="reverted"), pytest.param(False, id="kept", marks=pytest.mark.campaign)])
+@over(
+    "back",
+    [pytest.param(True, id="reverted"), pytest.param(False, id="kept", marks=pytest.mark.campaign)],
+    elsewhere=[],
+)
 def test_a_poll_that_stops_between_the_two_commits(back: bool, place: Place, workspace: Path) -> None:
     """The next poll finishes the digests from the queue, and compares no row that did not change."""
     seen = Queued(place, workspace).prepare()
@@ -141,7 +145,7 @@ def test_a_poll_that_stops_between_the_two_commits(back: bool, place: Place, wor
     seen.project.close()
 
 
-@over("kind", [pytest.param("", id="state")])
+@over("kind", [pytest.param("", id="state")], elsewhere=[])
 def test_a_restored_state_compares_all_rows(kind: str, place: Place, workspace: Path) -> None:
     """The digests are ahead of the replica: a row that has its digest again would otherwise be missed."""
     seen = Queued(place, workspace).prepare()
@@ -202,6 +206,7 @@ def test_tables_of_another_project_are_refused(place: Place, workspace: Path) ->
     seen.project.close()
 
 
+@pytest.mark.campaign
 def test_a_large_table_travels_in_steps(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each step has its own transaction; the queue of a baseline holds one step at a time."""
     monkeypatch.setattr("qbcd.sites.lake.digest_queue.STEP_ROWS", 80)

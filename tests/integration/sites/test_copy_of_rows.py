@@ -12,7 +12,7 @@ from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
 
 
-@over("checksums", ["table", pytest.param("column", marks=pytest.mark.campaign)])
+@over("checksums", ["table", pytest.param("column", marks=pytest.mark.campaign)], elsewhere=["table"])
 def test_old_values_and_pairs(checksums: str, place: Place, workspace: Path) -> None:
     place.sql("CREATE TABLE t (id integer PRIMARY KEY, v varchar(20), chk bigint)")
     place.insert("t", [(i, f"v{i}", None) for i in range(6)])
