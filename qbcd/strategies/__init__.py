@@ -24,7 +24,7 @@ from qbcd.strategies.tdi import Tdi
 from qbcd.strategies.tlcs_lake import LakeTlcs, QueuedTlcs
 from qbcd.strategies.tlcs_source import Tlcs
 from qbcd.strategies.ts import LakeTs, Ts
-from qbcd.strategies.vbd_whole import VbdChecksum, VbdCompare
+from qbcd.strategies.vbd_whole import VbdChecksum, VbdCompare, VbdDigest
 from qbcd.strategies.watermarked import Watermarked
 
 
@@ -61,6 +61,7 @@ __all__ = [
     "VbdChecksum",
     "VbdCompare",
     "VbdDelta",
+    "VbdDigest",
     "Watermarked",
     "strategy_class",
     "why_not_delta",

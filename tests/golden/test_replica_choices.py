@@ -6,11 +6,12 @@ After an intended change: ``QBCD_UPDATE_GOLDEN=1 python -m pytest tests/golden``
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from qbcd.model import Statement
-from qbcd.strategies import Id, Mds, OutboxSlice, QueuedTlcs, Tlcs
+from qbcd.strategies import Id, Mds, OutboxSlice, QueuedTlcs, Tlcs, VbdDigest
 from tests.golden.plans import CONNECTORS, HERE, optioned, ranges_of
 from tests.golden.test_statements import UPDATE
 
@@ -39,6 +40,12 @@ def statements(which: str) -> Iterator[tuple[str, Statement]]:
     yield "mds without updates: changes", mds.differences(part)
     for statement in mds.apply(part):
         yield "mds without updates: apply", statement
+    text = f"SELECT * FROM {connector.quote(mds.plan.table.schema)}.{connector.quote(mds.plan.table.name)} AS q"
+    table = replace(mds.plan.table, schema="", name=mds.plan.stream, kind="query", query=text, bases=(mds.plan.table,))
+    digest = VbdDigest(connector, replace(mds.plan, strategy="vbd", table=table), "qbcd")
+    for i, statement in enumerate(digest.baseline(OutboxSlice(5, 1), events=False), 1):
+        yield f"vbd, compare by digests: baseline {i}", statement
+    yield "vbd, compare by digests: changes", digest.differences(part)
     yield (
         "id without updates: changes of a range",
         Id(connector, optioned(which, "simple", "id", events=NO_UPDATES), "qbcd").differences(part, ranges[1]),

@@ -292,6 +292,7 @@ def test_no_key_is_another_plan_than_the_primary_key() -> None:
         ("tlcs", {"checksums": "remote"}, "LakeTlcs", "spark"),
         ("vbd", {"variant": None}, "VbdCompare", "database"),
         ("vbd", {"variant": "compare"}, "VbdCompare", "database"),
+        ("vbd", {"variant": "compare", "replica": "digest"}, "VbdDigest", "database"),
         ("vbd", {"variant": "checksum"}, "VbdChecksum", "spark"),
         ("vbd", {"variant": "delta"}, "VbdDelta", "database"),
     ],
