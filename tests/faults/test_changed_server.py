@@ -61,7 +61,7 @@ def test_without_old_values_it_is_refused(place: Place, workspace: Path, spark: 
         other.drop()
 
 
-@over("replica", [pytest.param("digest", id="query"), pytest.param("lake", marks=pytest.mark.campaign)], elsewhere=[])
+@pytest.mark.parametrize("replica", ["digest", pytest.param("lake", marks=pytest.mark.campaign)])
 def test_digests_prove_nothing_there(replica: str, place: Place, workspace: Path) -> None:
     """Digests of a query's rows are refused; a lake replica has values, and all digests are stored again."""
     name = place.table("t")
