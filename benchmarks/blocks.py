@@ -50,7 +50,8 @@ NARROW = ["customer", "quantity", "amount", "placed_at"]  # about 30 % of the ro
 STREAMS: dict[str, tuple[Any, str, str]] = {
     "mds": ("mds", "MDS", ""),
     "ts": ({"type": "ts", **TIMESTAMP}, "TS, no index", ""),
-    "tlcs": ({"type": "tlcs"}, "TLCS (b)", ""),
+    "tlcs": ({"type": "tlcs"}, "TLCS (b), no copy", ""),
+    "tlcs_source": ({"type": "tlcs", "replica": "source"}, "TLCS (b), copy in the source", ""),
     "id": ({"type": "id"}, "ID, a whole pass", ""),
     "ts_indexed": ({"type": "ts", **TIMESTAMP}, "TS, index", "index"),
     "tdi": ({"type": "tdi", **FLAG}, "TDI", "index"),
@@ -61,7 +62,7 @@ STREAMS: dict[str, tuple[Any, str, str]] = {
 
 @dataclass
 class Sizes:
-    """Pages before the poll: table, replica, their keys' indexes, the timestamp's index."""
+    """Pages before the poll: table, replica, their keys' indexes, the timestamp's index, a copy and its key's index."""
 
     table: float
     replica: float
@@ -69,6 +70,8 @@ class Sizes:
     replica_key: float
     index: float
     height: float
+    copy: float
+    copy_key: float
 
 
 def measure(place: Place, folder: Path, options: Options) -> Table:
@@ -146,7 +149,7 @@ def _sizes(place: Place, strategy: InSource, index: str) -> Sizes:
     def pages(name: str) -> float:
         return float(place.one(f"SELECT pg_relation_size('{name}') / {PAGE}"))
 
-    replica = ".".join(strategy.replica)
+    replica, copy = ".".join(strategy.replica), ".".join(_copy(strategy))
     height = place.one(f"SELECT level + 1 FROM bt_metap('public.{index}')") if index else 0
     return Sizes(
         pages("public.orders"),
@@ -155,6 +158,8 @@ def _sizes(place: Place, strategy: InSource, index: str) -> Sizes:
         pages(f"{replica}_pkey"),
         pages(f"public.{index}") if index else 0.0,
         float(height),
+        pages(copy) if copy else 0.0,
+        pages(f"{copy}_pkey") if copy else 0.0,
     )
 
 
@@ -163,7 +168,7 @@ def _line(strategy: InSource, sizes: Sizes, statements: list[Explained], rows: i
     formula, pages, indexes = _formula(strategy, sizes, rows, pattern)
     finding = [s for s in statements if _finds(s, strategy)]
     found = sum((s.below for s in finding), Blocks())
-    own = {outbox_name(strategy.plan.stream), strategy.replica[1]}
+    own = {outbox_name(strategy.plan.stream), strategy.replica[1], *_copy(strategy)[1:]}
     applying = sum((s.blocks for s in statements if s not in finding and s.relations & own), Blocks())
     applying += sum((s.blocks for s in finding), Blocks()) - found
     rest = sum((s.blocks for s in statements if not s.relations & own), Blocks())
@@ -179,8 +184,16 @@ def _line(strategy: InSource, sizes: Sizes, statements: list[Explained], rows: i
 
 
 def _finds(one: Explained, strategy: InSource) -> bool:
-    """Return True if a statement finds changes: it writes the outbox and reads the table."""
-    return one.plan["Node Type"] == "ModifyTable" and {"orders", outbox_name(strategy.plan.stream)} <= one.relations
+    """Return True if a statement finds changes: it writes the outbox and reads the table, or a copy for old values."""
+    if one.plan["Node Type"] != "ModifyTable" or outbox_name(strategy.plan.stream) not in one.relations:
+        return False
+    from_copy = one.plan["Operation"] == "Update" and not one.relations.isdisjoint(_copy(strategy)[1:])
+    return "orders" in one.relations or from_copy
+
+
+def _copy(strategy: InSource) -> tuple[str, ...]:
+    """Return the table of a copy next to the digests, or nothing."""
+    return next(iter(strategy.replicas[1:]), ())
 
 
 def _formula(strategy: InSource, sizes: Sizes, rows: int, pattern: str) -> tuple[str, float, float]:
@@ -202,7 +215,12 @@ def _formula(strategy: InSource, sizes: Sizes, rows: int, pattern: str) -> tuple
     formulas: dict[str, Callable[[], tuple[str, float, float]]] = {
         "mds": lambda: ("N + M", costs.mds(s, m), 0.0),
         "ts": lambda: ("S + delta M", costs.ts(s, m, share(m)), looked_up),
-        "tlcs": lambda: ("N + delta W", costs.tlcs(s, m, share(m)), both + m * (1 - share(m))),
+        "tlcs": lambda: ("N + D", costs.tlcs(s, 0, 0) + m, both),
+        "tlcs_source": lambda: (
+            "N + D + delta W",
+            costs.tlcs(s, sizes.copy, share(sizes.copy)) + m,
+            both + share(sizes.copy_key) * sizes.copy_key,
+        ),
         "id": lambda: ("N + M + ranges", costs.incremental(s, m, 1), both),
         "ts_indexed": lambda: ("delta (S + M + I) + K", by_index, looked_up),
         "tdi": lambda: ("delta (S + M + I) + K", by_index, looked_up),

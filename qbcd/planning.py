@@ -77,8 +77,15 @@ def refuse_sinks(stream: Stream, plan: StreamPlan) -> None:
             where=stream.config.place("key"),
             remedy="name the key's columns, or write mode: log for the sink",
         )
+    if plan.option("events") and plan.columns:
+        raise Refused(
+            f"sink {named[0]} shows the rows of the table, and this stream does not look for updates",
+            stream=stream.name,
+            where=stream.config.place("strategy"),
+            remedy="remove `events`, capture the key alone with `columns: []`, or write mode: log for the sink",
+        )
     loose = [column.name for column in plan.key if column.comparison != "typed"]
-    if loose and getattr(stream.site.strategy(plan), "keeps", "rows") != "rows":
+    if loose and not stream.site.strategy(plan).gives_old_values:
         raise Refused(
             f"sink {named[0]} finds rows by their key, and the key column {loose[0]} can change its spelling: an "
             "update then has no old key, since the replica keeps no values",

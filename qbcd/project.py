@@ -190,6 +190,7 @@ class Assembly:
         site = self._site(config)
         site.context.progress = lambda what: self._report(name, what)
         site.context.stopping = self.stopping
+        site.context.connections = self.config.sources[config.source].connections
         stream = Stream(config, self.source(config.source), site, self.state, sinks, settings, guessed)
         return self._with_consumer(stream, python)
 

@@ -91,6 +91,8 @@ def _stream_findings(stream: Stream, sites: Iterable[Site]) -> _Found:
         if isinstance(context := stream.site.context, DatabaseContext):
             own = context.own_names(plan)
             stream.source.connector.catalog.check_in_source(session.connection, plan.table, stream=stream.name, own=own)
+        elif stream.site.writes_source(plan):
+            stream.source.connector.catalog.check_accepts_writes(session.connection, stream=stream.name)
         yield "privileges", "ok", _privileges(stream, session, plan, row)
         if unreadable := unknown_encoding(stream.source, session, plan):
             if row is None or not row.prepared:
@@ -181,7 +183,7 @@ def _privileges(stream: Stream, session: Session, plan: StreamPlan, row: StreamR
     """
     conn, schema = session.connection, stream.source.schema
     rights = rights_of(stream.source.connector, conn, plan.table, [c.name for c in plan.captured], schema)
-    if stream.site.context.kind != "database":
+    if not stream.site.writes_source(plan):
         return f"role {rights.role} may SELECT; the source is only read"
     if row is not None or stream.site.has_tables(plan):
         return f"role {rights.role} may SELECT; qbcd's tables are in schema {schema}"

@@ -11,6 +11,7 @@ from qbcd.config.fields import DURATION_SCHEMA, Filled, Interval, Rate, Ratio, S
 
 ONLY = "only"
 SYSTEM_VERSION = "xmin"
+EVENT_NAMES = ("insert", "update", "delete")
 
 _OFFSET = re.compile(r"[+-](?:0[0-9]|1[0-3]):[0-5][0-9]|\+14:00")
 _NAMED_ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*")
@@ -58,6 +59,17 @@ def _scalar(value: Any) -> bool | int | str:
     if isinstance(value, int) and -_WIDEST <= value < _WIDEST:
         return value
     raise wrong("the value of a flag must be a boolean, a whole number or text", "write true, 1 or 'Y'")
+
+
+def _event_names(value: Any) -> tuple[str, ...]:
+    names = (value,) if isinstance(value, str) else value
+    if not isinstance(names, (list, tuple)) or not names:
+        raise wrong("expected a list of kinds of changes", "write [insert, delete], or remove it for all changes")
+    for i, name in enumerate(names):
+        if name not in EVENT_NAMES:
+            remedy = f"it is one of {', '.join(EVENT_NAMES)}"
+            raise wrong("there is no kind of change <value>", remedy, at=i, value=name, choices=EVENT_NAMES)
+    return distinct(tuple(names))
 
 
 class Sweep(Section):
@@ -115,6 +127,11 @@ Columns = Annotated[
     AfterValidator(distinct),
     AfterValidator(_one_meaning),
     WithJsonSchema({"anyOf": [_NAME_SCHEMA, {"type": "array", "items": _NAME_SCHEMA, "minItems": 1}]}),
+]
+EventNames = Annotated[
+    tuple[str, ...],
+    PlainValidator(_event_names),
+    WithJsonSchema({"type": "array", "items": {"enum": list(EVENT_NAMES)}, "minItems": 1}),
 ]
 FixedZone = Annotated[
     str, PlainValidator(_zone), WithJsonSchema({"type": "string", "pattern": rf"^(UTC|{_OFFSET.pattern})$"})

@@ -38,6 +38,7 @@ class Entry:
     RECENT: Final = "recent"
     DENSITY: Final = "density"
     UNSELECTIVE: Final = "spread"
+    DIGESTS: Final = "digests"
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ ENTRIES: tuple[EntrySpec, ...] = (
     EntrySpec(Entry.LEAVES, "lake", "use of leaf checksums, and their file"),
     EntrySpec(Entry.RECENT, "lake", "the source's transaction id at the last poll, to find rows written since"),
     EntrySpec(Entry.DENSITY, "lake", "share of rows that had changed in the last dirty ranges"),
+    EntrySpec(Entry.DIGESTS, "lake", "the commit that the digests in the source show, for a queue of changed rows"),
     EntrySpec(Entry.UNSELECTIVE, "lake", "polls in a row that read most rows of page ranges for few changes"),
 )
 

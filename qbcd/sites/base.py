@@ -54,6 +54,10 @@ class Site(ABC):
         """Return True if the source has all tables of qbcd's own that the stream needs."""
         return True
 
+    def writes_source(self, plan: StreamPlan) -> bool:
+        """Return True if the stream needs tables of qbcd's own in the source."""
+        return False
+
     def refuse_unfit(  # noqa: B027 -- by default every table that `resolve` accepts is fit
         self, session: Session, plan: StreamPlan, place: Callable[[str], str]
     ) -> None:

@@ -66,6 +66,7 @@ class StreamContext(ABC):
         folder: The stream's own files, if it has any; need not exist yet.
         progress: Receives one line about each long step.
         why_spark: The reason why the last work on rows was Spark's.
+        connections: Most connections that read from the source at once.
         needs_spark: The reason why ``engine: auto`` takes Spark for all further work; empty if it may be local.
         stopping: Returns True once the job is to stop; called between the steps of a long poll.
     """
@@ -91,6 +92,7 @@ class StreamContext(ABC):
         self.why_spark = ""
         self.needs_spark = ""
         self.stopping: Callable[[], bool] = lambda: False
+        self.connections = 2
 
     def why_spark_for(self, choice: EngineChoice, rows: int, size: int = 0) -> str:
         """Return the reason why Spark does work on that many rows and bytes of the replica; empty if it does not."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from qbcd.sql.compile import compile_sql
+from qbcd.sql.key_limits import excluded_ranges
 from qbcd.sql.render import render
 from qbcd.sql.restriction import check_operators, check_restriction, restriction_probe, restriction_remedy
 from qbcd.sql.steadiness import check_chance, check_steady, restriction_remarks
@@ -13,6 +14,7 @@ __all__ = [
     "check_restriction",
     "check_steady",
     "compile_sql",
+    "excluded_ranges",
     "render",
     "restriction_probe",
     "restriction_remarks",

@@ -21,9 +21,10 @@ from qbcd.strategies.incremental.vbd_delta import VbdDelta, why_not_delta
 from qbcd.strategies.mds import Mds
 from qbcd.strategies.partitions.base import Query
 from qbcd.strategies.tdi import Tdi
-from qbcd.strategies.tlcs import LakeTlcs, Tlcs
+from qbcd.strategies.tlcs_lake import LakeTlcs, QueuedTlcs
+from qbcd.strategies.tlcs_source import Tlcs
 from qbcd.strategies.ts import LakeTs, Ts
-from qbcd.strategies.vbd_whole import VbdChecksum, VbdCompare
+from qbcd.strategies.vbd_whole import VbdChecksum, VbdCompare, VbdDigest
 from qbcd.strategies.watermarked import Watermarked
 
 
@@ -52,6 +53,7 @@ __all__ = [
     "Mds",
     "OutboxSlice",
     "Query",
+    "QueuedTlcs",
     "Strategy",
     "Tdi",
     "Tlcs",
@@ -59,6 +61,7 @@ __all__ = [
     "VbdChecksum",
     "VbdCompare",
     "VbdDelta",
+    "VbdDigest",
     "Watermarked",
     "strategy_class",
     "why_not_delta",

@@ -14,7 +14,7 @@ from qbcd.connectors.base import Index
 from qbcd.strategies import costs
 from qbcd.strategies.base import Estimate
 from qbcd.strategies.tdi import FlagOptions, Tdi
-from qbcd.strategies.watermarked import DELTA, HEIGHT
+from qbcd.strategies.watermarked import HEIGHT
 
 
 class AtdiOptions(FlagOptions):
@@ -45,8 +45,8 @@ class Atdi(Tdi):
         table = self.plan.table
         read = sum(c.width for c in (*self.plan.captured, *self.timestamps)) + 8
         index = round(table.pages * min(1.0, read / table.row_width)) if table.row_width and read else table.pages
-        pages = costs.atdi(index, self._copied_pages, DELTA, HEIGHT)
-        return self._estimated("I*delta + delta*W + K", pages, DELTA * table.rows)
+        pages = costs.atdi(index, self._copied_pages, costs.DELTA, HEIGHT)
+        return self._estimated("I*delta + delta*W + K", pages, costs.DELTA * table.rows)
 
     def has_index(self, indexes: Sequence[Index]) -> bool:
         """Return True if one of `indexes` covers all columns that a poll reads."""

@@ -63,6 +63,11 @@ class Strategy(ABC):
         """The name that users see: the strategy's, with its variant if it has one."""
         return self.name
 
+    @property
+    def gives_old_values(self) -> bool:
+        """True if events have the old values of a row."""
+        return getattr(self, "keeps", "rows") == "rows"
+
     def check(self, place: Callable[[str], str] | None = None) -> None:
         """Check that the connector can carry out this plan, before anything is created.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 
+DELTA = 0.01  # the share of a table that changes between two polls, as in the paper
 POINTER_BYTES = 4  # of a tuple in an index entry, and of a counter in a row of the range table, as in the paper
 
 
@@ -57,12 +58,12 @@ def atdi(index: float, copy: float, delta: float, height: float) -> float:
     return index * delta + copy * delta + height
 
 
-def tlcs(n: float, digests: float, delta: float) -> float:
-    """Return N + delta*W: a scan for digests, and the written digests (3.3; docs/paper.md#c15).
+def tlcs(n: float, w: float, delta: float) -> float:
+    """Return N + delta*W: a scan for digests, and the changed rows of the copy (3.3; docs/paper.md#c15).
 
-    For the cost advisor.
+    W is the copy, 0 without one. A table of digests next to the captured table is read in addition.
     """
-    return n + delta * digests
+    return n + delta * w
 
 
 def incremental(n: float, m: float, ranges: float) -> float:

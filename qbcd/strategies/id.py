@@ -14,11 +14,14 @@ from qbcd.connectors.base import Index
 from qbcd.model import KeyRange, Statement
 from qbcd.strategies.base import Estimate
 from qbcd.strategies.by_ranges import ByRanges, RangeOptions
+from qbcd.strategies.event_choice import EventChoice, EventOptions
 from qbcd.strategies.in_source import OutboxSlice
 
 
-class IdOptions(RangeOptions):
+class IdOptions(RangeOptions, EventOptions):
     """Options of the strategy that compares table and source replica range by range."""
+
+    meaning = ("events",)
 
     type: Literal["id"] = "id"
 
@@ -28,7 +31,7 @@ class IdOptions(RangeOptions):
         return Id
 
 
-class Id(ByRanges):
+class Id(EventChoice, ByRanges):
     """Statements of ID for one stream."""
 
     name = "id"

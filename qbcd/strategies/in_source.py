@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from qbcd.connectors.base import Connector, Index
 from qbcd.errors import Refused
-from qbcd.model import KeyRange, Statement, StreamPlan, Table
+from qbcd.model import Column, KeyRange, Statement, StreamPlan, Table
 from qbcd.sql import compile_sql, render
 from qbcd.strategies import costs
 from qbcd.strategies.base import Estimate, Image, ReplicaContent, Strategy, images, prefixed, table_name
@@ -185,6 +185,11 @@ class InSource(Strategy):
             own += [(prefixed(p, column.name, limit), type_of(column)) for p in ("b_", "a_")]
         return own
 
+    @property
+    def replicas(self) -> tuple[tuple[str, str], ...]:
+        """The tables that `apply` updates, in its order: for each, a DELETE and an INSERT."""
+        return () if self.keeps == "nothing" else (self.replica,)
+
     # -- a poll ------------------------------------------------------------------------------------------------------
     @abstractmethod
     def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:
@@ -199,6 +204,10 @@ class InSource(Strategy):
             return [] if self.keeps == "nothing" else [self._compiled("baseline_replica")]
         found = [self._compiled("baseline_outbox", {"epoch": part.epoch, "batch_seq": part.seq})]
         return found if self.keeps == "nothing" else [*found, self._part("replica_insert", part)]
+
+    def complete(self, part: OutboxSlice, within: KeyRange | None = None) -> list[Statement]:
+        """Return statements that add to the changes in the outbox the values that the search did not read."""
+        return []
 
     def apply(self, part: OutboxSlice, within: KeyRange | None = None) -> list[Statement]:
         """Update the replica to the state of `part`: delete old images, insert new ones.
@@ -340,8 +349,12 @@ class InSource(Strategy):
     @property
     def _copied_pages(self) -> int:
         """Estimated pages of the replica."""
-        table, kept = self.plan.table, self.plan.captured if self.keeps == "rows" else self.plan.key
-        width = sum(c.width for c in kept) + (8 if self.keeps == "digests" else 0)
+        kept = self.plan.captured if self.keeps == "rows" else self.plan.key
+        return self._pages_of(kept, 8 if self.keeps == "digests" else 0)
+
+    def _pages_of(self, columns: Sequence[Column], more: int = 0) -> int:
+        """Estimated pages of a table with the table's rows, of `columns` and `more` bytes."""
+        table, width = self.plan.table, sum(c.width for c in columns) + more
         return round(table.pages * min(1.0, width / table.row_width)) if table.row_width and width else table.pages
 
     def _scan_and_copy(self, formula: str) -> Estimate:
@@ -359,4 +372,4 @@ def sql_name(connector: Connector, table: tuple[str, str]) -> str:
 
 def own_tables(schema: str, stream: str) -> list[tuple[str, str]]:
     """Return all tables that a stream can have in `schema`."""
-    return [(schema, table_name(kind, stream)) for kind in ("replica", "outbox", "purge")]
+    return [(schema, table_name(kind, stream)) for kind in ("replica", "outbox", "purge", "copy", "queue")]

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from qbcd.config.strategy_base import StrategyClass, StrategyConfig
+from qbcd.config.strategy_base import StrategyClass
 from qbcd.connectors.base import Index
 from qbcd.model import Consistency, KeyRange, Statement
 from qbcd.strategies.base import Estimate
-from qbcd.strategies.in_source import InSource, OutboxSlice, PollMode
+from qbcd.strategies.event_choice import EventChoice, EventOptions
+from qbcd.strategies.in_source import OutboxSlice, PollMode
 
 
-class MdsOptions(StrategyConfig):
-    """Options of the strategy that compares with a replica inside the source database: none."""
+class MdsOptions(EventOptions):
+    """Options of the strategy that compares with a replica inside the source database."""
 
     type: Literal["mds"] = "mds"
 
@@ -27,7 +28,7 @@ class MdsOptions(StrategyConfig):
         return Mds
 
 
-class Mds(InSource):
+class Mds(EventChoice):
     """Statements of MDS for one stream."""
 
     name = "mds"

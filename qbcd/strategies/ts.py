@@ -52,7 +52,7 @@ class TsOptions(WatermarkOptions):
     example = "write {type: ts, timestamp: updated_at}"
 
     type: Literal["ts"] = "ts"
-    replica: Literal["source", "spark", "keys", "none"] = "source"
+    replica: Literal["source", "lake", "spark", "keys", "none"] = "source"
     deletes: Deletes | None = None
     counter: Literal["table"] | None = None
     rows_per_range: Count | None = None
@@ -62,7 +62,7 @@ class TsOptions(WatermarkOptions):
         if self.deletes is not None and self.replica == "none":
             what = "without a replica there is nothing to find deleted rows by"
             raise wrong(what, "write `replica: keys`, or remove `deletes`", at="deletes")
-        if self.deletes is not None and self.deletes.every is None and self.replica == "spark":
+        if self.deletes is not None and self.deletes.every is None and self._place == "spark":
             what = "`deletes: only` goes with a replica in the source"
             raise wrong(what, "write how often: {every: 1h}, or remove `replica`", at="deletes")
         return self
@@ -76,8 +76,12 @@ class TsOptions(WatermarkOptions):
 
     @property
     def options(self) -> dict[str, Any]:
-        """All options; `deletes` is an interval, ``only``, or None."""
-        return {**super().options, "deletes": self.deletes and (self.deletes.every or ONLY)}
+        """All options; `deletes` is an interval, ``only``, or None; `lake` is stored as ``spark``, its older name."""
+        return {**super().options, "replica": self._place, "deletes": self.deletes and (self.deletes.every or ONLY)}
+
+    @property
+    def _place(self) -> str:
+        return "spark" if self.replica == "lake" else self.replica
 
     @property
     def without_old_values(self) -> str:
@@ -156,7 +160,7 @@ class Ts(Watermarked):
 
 
 class LakeTs(IdRcs):
-    """Statements of TS with ``replica: spark``.
+    """Statements of TS with ``replica: lake`` (in a plan and a checkpoint: ``spark``).
 
     Attributes:
         watermarked: TS over the same plan, for the timestamp and its safe high watermark.

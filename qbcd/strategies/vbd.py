@@ -13,7 +13,7 @@ from qbcd.config.fields import Count, Interval, TableName, split_table, wrong
 from qbcd.config.strategy_base import StrategyClass, StrategyConfig, StrategyUse
 from qbcd.config.strategy_values import Columns, Deletes, FixedZone
 from qbcd.strategies.incremental.vbd_delta import VbdDelta
-from qbcd.strategies.vbd_whole import VbdChecksum, VbdCompare
+from qbcd.strategies.vbd_whole import VbdChecksum, VbdCompare, VbdDigest
 
 
 class VbdOptions(StrategyConfig):
@@ -21,6 +21,7 @@ class VbdOptions(StrategyConfig):
 
     Attributes:
         variant: The way to compare the result; ``auto`` chooses by the source at prepare.
+        replica: The stored part of a row of the result, for variant compare: its values, or key and digest.
         buckets: Ranges of the key or of its hash, for variant checksum; None for the hash.
         rows_per_range: Rows of a range when ranges are built, for variant checksum.
         timestamps: Timestamp columns of tables that the query reads, by table name, for variant delta.
@@ -31,10 +32,11 @@ class VbdOptions(StrategyConfig):
     """
 
     reads_query = True
-    meaning = ("variant", "buckets", "timestamps", "zone")
+    meaning = ("variant", "replica", "buckets", "timestamps", "zone")
 
     type: Literal["vbd"] = "vbd"
     variant: Literal["auto", "compare", "checksum", "delta"] = "auto"
+    replica: Literal["rows", "digest"] = "rows"
     buckets: Literal["key", "hash"] | None = None
     rows_per_range: Count | None = None
     timestamps: dict[TableName, Columns] = Field(default_factory=dict)
@@ -48,6 +50,8 @@ class VbdOptions(StrategyConfig):
         for name in ("buckets", "rows_per_range"):
             if getattr(self, name) is not None and self.variant in ("compare", "delta"):
                 raise wrong(f"`{name}` goes with variant checksum only", "remove it", at=name)
+        if self.replica == "digest" and self.variant != "compare":
+            raise wrong("`replica: digest` goes with variant compare only", "write `variant: compare`", at="replica")
         given = self.model_fields_set & {"timestamps", "zone", "margin", "lag", "deletes"}
         if given and self.variant in ("compare", "checksum"):
             raise wrong(f"`{min(given)}` goes with variant delta only", "remove it", at=min(given))
@@ -62,7 +66,9 @@ class VbdOptions(StrategyConfig):
 
     @classmethod
     def frozen_value(cls, name: str, value: Any) -> Any:
-        """Freeze `timestamps` as lists, other options as they are."""
+        """Freeze `timestamps` as lists, and a replica of rows as None, as before there was a choice."""
+        if (name, value) == ("replica", "rows"):
+            return None
         return [[table, list(columns)] for table, columns in value] if name == "timestamps" else value
 
     @property
@@ -74,6 +80,16 @@ class VbdOptions(StrategyConfig):
             "timestamps": tuple(sorted((_plain(table), columns) for table, columns in self.timestamps.items())),
             "deletes": self.deletes.every if self.deletes else None,
         }
+
+    @property
+    def without_old_values(self) -> str:
+        """The reason if the replica has digests only."""
+        return "keys and digests are all that it keeps" if self.replica == "digest" else ""
+
+    @property
+    def old_values_remedy(self) -> str:
+        """A replica of rows."""
+        return "`replica: rows`"
 
     @property
     def is_its_own_audit(self) -> bool:
@@ -93,6 +109,8 @@ class VbdOptions(StrategyConfig):
     @classmethod
     def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
         """Return the variant's class; that of `compare` until the source has decided."""
+        if options.get("replica") == "digest":
+            return VbdDigest
         variants: dict[str, StrategyClass] = {"checksum": VbdChecksum, "delta": VbdDelta}
         return variants.get(options.get("variant") or "", VbdCompare)
 

@@ -7,10 +7,11 @@ compute the whole result in the source at each poll.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from qbcd.connectors.base import Index
-from qbcd.strategies.base import Estimate
+from qbcd.strategies.base import Estimate, ReplicaContent
 from qbcd.strategies.id_rcs import IdRcs
 from qbcd.strategies.in_source import Columns
 from qbcd.strategies.incremental.delta_query import ONE
@@ -44,6 +45,37 @@ class VbdCompare(Mds):
         """
         formula = "B + M, variant compare: B pages of the query's tables, each read once; M pages of the copy, unknown"
         return Estimate(self.plan.table.pages, -1, formula, "nothing")
+
+
+class VbdDigest(VbdCompare):
+    """Statements of variant compare with digests of the result's rows in place of a copy (the paper's third)."""
+
+    keeps: ReplicaContent = "digests"
+    needs = "SELECT on what the query reads; a key; a schema of qbcd's own in the source, with room for key and digest"
+    sees = "every insert, update and delete, without old values, as the net change between two polls"
+    misses = f"old values and the names of changed columns; {VbdCompare.misses}"
+
+    def check(self, place: Callable[[str], str] | None = None) -> None:
+        """Check that the result has a key.
+
+        Raises:
+            ConfigError: It is one row at most, whose copy takes no room.
+        """
+        super().check(place)
+        if not self.plan.key:
+            raise self._wrong("replica", place, "a result of one row has no key for a digest", "write `replica: rows`")
+
+    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
+        """Estimate B + D: the pages of the query's tables, each read once, and the digests."""
+        formula = "B + D, variant compare: B pages of the query's tables, each read once; D of key and digest, unknown"
+        return Estimate(self.plan.table.pages, -1, formula, "nothing")
+
+    def change_problem(self, *, columns: bool, where: bool) -> str:
+        """Return the problem of other columns: their digests cannot be compared."""
+        return "digests of other columns cannot be compared, and there are no values" if columns else ""
+
+    def _context(self) -> dict[str, Any]:
+        return {**super()._context(), "fresh": True}
 
 
 class VbdChecksum(IdRcs):

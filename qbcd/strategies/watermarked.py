@@ -30,7 +30,6 @@ from qbcd.strategies.in_source import OutboxSlice, PollMode
 from qbcd.watermark import Window, seen_as
 
 SYSTEM = "xmin"
-DELTA = 0.01  # the share of a table that changes between two polls, as in the paper
 HEIGHT = 3  # of an index, as in the paper
 BY_INDEX = "(S + N + I)*delta + K"
 MarkKind = Literal["zoned", "zoneless", "counter", "system"]
@@ -211,9 +210,11 @@ class Watermarked(ByRanges):
         """
         pages, rows = self.plan.table.pages, self.plan.table.rows
         if self.poll_mode != "ranges" and serves(self, indexes):
-            return self._estimated(BY_INDEX, costs.tdi(pages, pages, pages / 10, DELTA, HEIGHT), DELTA * rows)
+            return self._estimated(
+                BY_INDEX, costs.tdi(pages, pages, pages / 10, costs.DELTA, HEIGHT), costs.DELTA * rows
+            )
         better = "" if self.system or self.poll_mode == "ranges" else f"; with an index on the timestamp {BY_INDEX}"
-        return self._estimated(f"S + delta*N{better}", costs.ts(pages, pages, DELTA), rows)
+        return self._estimated(f"S + delta*N{better}", costs.ts(pages, pages, costs.DELTA), rows)
 
     # -- a poll ------------------------------------------------------------------------------------------------------
     def rows_read(self, changed: int) -> int:

@@ -31,6 +31,7 @@ KEPT: dict[str, tuple[str, ...]] = {
         "postgresql-ts-after_horizon-1-True",
     ),
     "tests/faults/test_kill_in_lake.py::test_kill": (
+        "postgresql-after_commit-tlcs_lake-True",
         "postgresql-after_commit-id_rcs_no_key-True",
         "postgresql-after_stage-id_rcs_hash-False",
     ),

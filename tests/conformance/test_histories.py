@@ -180,7 +180,18 @@ def run(place: Place, folder: Path, spark: SparkSession, seed: int, rounds: int,
 BOTH = ("all", "some")
 BY_KEY = ("id_rcs-digest", "tlcs-remote")  # run by default in `test_narrow`, which fetches their rows by key
 # The other variants of the campaign: each has a twin in `make test` that does the same and more.
-TWINNED = ("vbd-checksum", "id-rows", "ts-swept", "ts-spark", "ts-number-nothing", "tdi", "tlcs-remote-no-deletes")
+TWINNED = (
+    "id-keys",
+    "tlcs-in-row-source",
+    "tlcs-in-row-lake",
+    "vbd-checksum",
+    "id-rows",
+    "ts-swept",
+    "ts-spark",
+    "ts-number-nothing",
+    "tdi",
+    "tlcs-remote-no-deletes",
+)
 TWINS = [variant for variant in VARIANTS if variant.name in ("mds", "id_rcs")]
 
 

@@ -12,7 +12,9 @@ import pytest
 
 from qbcd import hooks
 from qbcd.errors import Refused, SourceChanged
+from tests.support.oracle import batches
 from tests.support.places import over
+from tests.support.project import config, opened, poll
 from tests.support.stamped_scene import StampedScene
 
 if TYPE_CHECKING:
@@ -55,6 +57,36 @@ def test_without_old_values_it_is_refused(place: Place, workspace: Path, spark: 
             with pytest.raises(SourceChanged, match=r"keeps no old values.*consumers must reload"):
                 moved.poll(accept_source=True)
             assert moved.fingerprint() == before
+    finally:
+        other.drop()
+
+
+@pytest.mark.parametrize("replica", ["digest", pytest.param("lake", marks=pytest.mark.campaign)])
+def test_digests_prove_nothing_there(replica: str, place: Place, workspace: Path) -> None:
+    """Digests of a query's rows are refused; a lake replica has values, and all digests are stored again."""
+    name = place.table("t")
+    query = {"query": f"SELECT id, v FROM {name}", "key": ["id"]}
+    digests = {**query, "strategy": {"type": "vbd", "variant": "compare", "replica": "digest"}}
+    stream = digests if replica == "digest" else {"table": "t", "strategy": {"type": "tlcs", "replica": "lake"}}
+    place.sql("CREATE TABLE t (id integer PRIMARY KEY, v integer); INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)")
+    with opened(config(place.url, {"name": "s", "baseline": "silent", **stream}), workspace) as project:
+        project.stream("s").prepare()
+    other = place.copy_to(f"{place.name}_b")
+    try:
+        other.sql("UPDATE t SET v = -2 WHERE id = 2")
+        with opened(config(other.url, {"name": "s", "baseline": "silent", **stream}), workspace) as project:
+            with pytest.raises(SourceChanged):
+                poll(project, "s")
+            if replica == "digest":
+                with pytest.raises(SourceChanged, match="keeps no old values"):
+                    poll(project, "s", accept_source=True)
+                return
+            poll(project, "s", accept_source=True)
+            other.sql("UPDATE t SET v = -3 WHERE id = 3")
+            poll(project, "s")
+            assert project.stream("s").verify() == []
+        events = [[(e["op"], e["key"]["id"]) for e in batch] for _, batch in batches(workspace / "out/changes", "s")]
+        assert events == [[("u", 2)], [("u", 3)]]
     finally:
         other.drop()
 

@@ -2,7 +2,8 @@
 
 The variants are hash buckets, digests only, no key, and a key of several columns and types. All of them are also killed
 while ranges are split and while batches are compacted (docs/design/protocol.md#rule-11, #rule-23). TLCS with checksums
-in the lake replica is the variant with digests only under another name, and is killed around its commits.
+in the lake replica is the variant with digests only under another name, and is killed around its commits. TLCS with a
+queue in the source has two commits, of the lake and of the digests, and is killed between them.
 """
 
 from __future__ import annotations
@@ -23,16 +24,18 @@ from tests.support.stamped_scene import scene_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-REMOTE = "tlcs_remote"
-OTHERS = tuple(way for way in WAYS if way not in ("id_rcs", REMOTE))
+REMOTE, QUEUED = "tlcs_remote", "tlcs_lake"
+OTHERS = tuple(way for way in WAYS if way not in ("id_rcs", REMOTE, QUEUED))
 CASES = [(point, way, reverted) for point in POINTS for way in OTHERS for reverted in (False, True)]
 CASES += [("before_commit", REMOTE, False), ("after_commit", REMOTE, True)]
+CASES += [(p, QUEUED, r) for p in POINTS if p != "after_checksums" for r in (False, True)]
 CHOSEN = [
     ("after_stage", "id_rcs_hash", False),
     ("after_commit", "id_rcs_no_key", True),
     ("after_commit", "id_rcs_mixed", True),
+    ("after_commit", QUEUED, True),
 ]
-COMMITS = [(way, point) for way in WAYS for point in AROUND_THE_COMMIT]
+COMMITS = [(way, point) for way in WAYS if way != QUEUED for point in AROUND_THE_COMMIT]
 MORE = 40  # rows: ranges outgrow their size
 
 

@@ -14,8 +14,7 @@ from unittest.mock import patch
 import pytest
 
 from qbcd.errors import Refused
-from qbcd.strategies import Strategy
-from qbcd.strategies.tlcs import Tlcs
+from qbcd.strategies import Strategy, Tlcs
 from tests.support import wait_until
 from tests.support.places import Place, over
 from tests.support.scene import STREAM, Scene

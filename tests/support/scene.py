@@ -45,6 +45,7 @@ WAYS: Mapping[str, dict[str, Any]] = {
     "id_rcs_no_key": {"strategy": _SMALL, "key": "none"},
     "id_rcs_mixed": {"strategy": {**_SMALL, "buckets": "key"}},  # over the table of a `MixedScene`
     "tlcs_remote": {"strategy": {"type": "tlcs", "checksums": "remote", "rows_per_range": 4}},
+    "tlcs_lake": {"strategy": {"type": "tlcs", "replica": "lake", "rows_per_range": 4}},
 }
 
 Seen = dict[tuple[int, int], list[dict[str, Any]]]  # (epoch, batch_seq) -> events

@@ -27,6 +27,8 @@ SERVICES: Mapping[str, Service] = {
     "number": Service("bigint NOT NULL", "bigint NOT NULL", "{number}"),
     "sum_of_row": Service("bigint", "bigint", "NULL"),
     "sum_of_row_2": Service("bigint", "bigint", "NULL"),
+    "sum_of_row_3": Service("bigint", "bigint", "NULL"),
+    "sum_of_row_4": Service("bigint", "bigint", "NULL"),
 }
 FLAGGED: Mapping[str, Service] = {
     "updated": SERVICES["updated"],
@@ -137,6 +139,13 @@ def deletes_only(known: Known, content: Content) -> Iterable[Change]:
     return found
 
 
+def without_updates(known: Known, content: Content) -> Iterable[Change]:
+    """Yield new rows and missing keys; a known row that changed is none."""
+    live = content.live()
+    yield from (Change(key, None, row.record) for key, row in live.items() if key not in known.rows)
+    yield from (Change(key, known.rows[key]) for key in known.rows.keys() - live.keys())
+
+
 def summed(known: Known, content: Content, *, deletes: bool, in_row: bool) -> Iterable[Change]:
     """Yield the changes that row checksums show.
 
@@ -228,18 +237,25 @@ def _flag(strategy: str, **options: Any) -> dict[str, Any]:
 _SWEPT: dict[str, Any] = {"deletes": {"every": "1ms"}}
 _BORN: Callable[[Row], int] = lambda row: row.born  # noqa: E731
 _IN_ROW = {"checksums": "column", "rows_per_range": 7}
+_DIGESTS = partial(summed, deletes=True, in_row=False)
+_NO_UPDATES = {"events": ["insert", "delete"]}
 VARIANTS = (
     Variant("mds", {"type": "mds"}),
+    Variant("mds-keys", {"type": "mds", **_NO_UPDATES}, without_updates, old=False),
     Variant("id_rcs", {"type": "id_rcs", "rows_per_range": 5}),
     Variant("id_rcs-by-hash", {"type": "id_rcs", "rows_per_range": 5, "buckets": "hash"}),
     Variant("id_rcs-digest", {"type": "id_rcs", "rows_per_range": 5, "replica": "digest"}, old=False),
     Variant("vbd-compare", {"type": "vbd", "variant": "compare"}),
+    Variant("vbd-digest", {"type": "vbd", "variant": "compare", "replica": "digest"}, _DIGESTS, old=False),
     Variant("vbd-checksum", {"type": "vbd", "variant": "checksum", "rows_per_range": 5}),
     Variant("vbd-delta", {"type": "vbd", "variant": "delta"}, kinds=("postgresql",)),
     Variant("id-rows", {"type": "id", "rows_per_range": 4}),
     Variant("id-pages", {"type": "id", "pages_per_range": 1, "pace": {"per_second": 1000}}),
+    Variant("id-keys", {"type": "id", "rows_per_range": 4, **_NO_UPDATES}, without_updates, old=False),
     Variant("id-in-turn", {"type": "id", "rows_per_range": 8, "per_poll": 6}, polls=8),
     Variant("tlcs", {"type": "tlcs", "rows_per_range": 4}, partial(summed, deletes=True, in_row=False), old=False),
+    Variant("tlcs-source", {"type": "tlcs", "replica": "source", "rows_per_range": 4}),
+    Variant("tlcs-lake", {"type": "tlcs", "replica": "lake", "rows_per_range": 4}),
     Variant(
         "tlcs-no-deletes", {"type": "tlcs", "deletes": False}, partial(summed, deletes=False, in_row=False), old=False
     ),
@@ -262,6 +278,16 @@ VARIANTS = (
         {"type": "tlcs", "checksum_column": "sum_of_row_2", "deletes": False, **_IN_ROW},
         partial(summed, deletes=False, in_row=True),
         old=False,
+        alone=True,
+    ),
+    Variant(
+        "tlcs-in-row-source",
+        {"type": "tlcs", "checksum_column": "sum_of_row_3", "replica": "source", **_IN_ROW},
+        alone=True,
+    ),
+    Variant(
+        "tlcs-in-row-lake",
+        {"type": "tlcs", "checksum_column": "sum_of_row_4", "replica": "spark", "checksums": "column"},
         alone=True,
     ),
     Variant("ts", _ts(), stamped),

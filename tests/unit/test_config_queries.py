@@ -29,7 +29,7 @@ def test_a_query_is_fixed_with_its_variant(tmp_path: Path) -> None:
     assert (stream.name, stream.table_schema, stream.table_name, stream.subject) == ("q", "", "q", "query")
     asked = requested(stream)
     assert asked["query"] == "SELECT id FROM public.o"
-    assert asked["options"] == {"variant": None, "buckets": None, "timestamps": [], "zone": None}
+    assert asked["options"] == {"variant": None, "replica": None, "buckets": None, "timestamps": [], "zone": None}
     assert (
         requested(loaded(tmp_path, strategy={"type": "vbd", "variant": "checksum"}))["options"]["variant"] == "checksum"
     )
@@ -60,6 +60,10 @@ def test_timestamps_name_tables_as_table_does(tmp_path: Path) -> None:
         ({"strategy": "id_rcs"}, "tables[0].query: strategy id_rcs reads a table; a query is captured by strategy vbd"),
         ({"query": None, "table": "o"}, "tables[0].strategy: strategy vbd captures the result of a query"),
         ({"strategy": {"type": "vbd", "variant": "fast"}}, "tables[0].strategy.variant: "),
+        (
+            {"strategy": {"type": "vbd", "replica": "digest"}},
+            "tables[0].strategy.replica: `replica: digest` goes with variant compare only (write `variant: compare`)",
+        ),
         (
             {"strategy": {"type": "vbd", "variant": "compare", "buckets": "key"}},
             "tables[0].strategy.buckets: `buckets` goes with variant checksum only",

@@ -121,6 +121,8 @@ STRATEGIES: list[Any] = [
     {"type": "id_rcs", "rows_per_range": 500, "buckets": "hash"},
     {"type": "tlcs", "checksums": "remote", "rows_per_range": 100},
     {"type": "id_rcs", "replica": "digest"},
+    {"type": "tlcs", "replica": "lake"},
+    {"type": "mds", "events": ["insert", "delete"]},
     {"type": "id", "pace": {"target": "50ms", "nice_ratio": 9}},
     {"type": "id", "rows_per_range": 500, "pace": {"per_second": 0.5}, "per_poll": 10, "max_staleness": "1h"},
     {"type": "id", "pages_per_range": 50, "pace": {"target": "100ms"}},

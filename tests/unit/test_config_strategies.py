@@ -29,6 +29,8 @@ RANGES: dict[str, Any] = {
     "per_poll": None,
     "max_staleness": None,
 }
+RANGES_ID: dict[str, Any] = {**RANGES, "events": None}
+DIGESTS: dict[str, Any] = {"checksums": "table", "checksum_column": None, "deletes": True, "replica": "none"}
 RCS: dict[str, Any] = {
     **{name: value for name, value in RANGES.items() if name != "pages_per_range"},
     "rows_per_range": None,
@@ -38,6 +40,7 @@ RCS: dict[str, Any] = {
     "consistency": None,
 }
 MARKS: dict[str, Any] = {"timestamp": ("changed",), "zone": None, "margin": timedelta(seconds=1), "lag": None}
+STAMPS: dict[str, Any] = {**MARKS, "replica": "source", "deletes": None, "counter": None, "rows_per_range": None}
 FLAGS: dict[str, Any] = {
     **MARKS,
     "delete_flag": "gone",
@@ -63,7 +66,7 @@ def stream(strategy: Any, **keys: Any) -> StreamConfig:
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
-        (TS, {**MARKS, "replica": "source", "deletes": None, "counter": None, "rows_per_range": None}),
+        (TS, STAMPS),
         (
             "{type: ts, timestamp: [a, b], zone: +02:00, margin: 2s, lag: 5m, replica: keys, deletes: only}",
             {
@@ -107,7 +110,13 @@ def stream(strategy: Any, **keys: Any) -> StreamConfig:
             {**FLAGS, "deleted_value": 1, "purge": True, "retention": timedelta(days=7), "create_index": True},
         ),
         (TDI.replace("tdi", "atdi"), FLAGS),
-        ("tlcs", {**RANGES, "checksums": "table", "checksum_column": None, "deletes": True}),
+        ("tlcs", {**RANGES, **DIGESTS}),
+        ("{type: tlcs, replica: source}", {**RANGES, **DIGESTS, "replica": "source"}),
+        ("{type: tlcs, replica: spark}", {**RANGES, **DIGESTS, "target": None, "replica": "lake"}),
+        ("{type: ts, timestamp: changed, replica: lake, zone: UTC}", {**STAMPS, "zone": "UTC", "replica": "spark"}),
+        ("mds", {"events": None}),
+        ("{type: mds, events: [delete, insert]}", {"events": ("insert", "delete")}),
+        ("{type: id, events: [delete, update, insert]}", RANGES_ID),
         (
             "{type: tlcs, checksums: column, checksum_column: chk, deletes: false, rows_per_range: 10}",
             {
@@ -117,9 +126,10 @@ def stream(strategy: Any, **keys: Any) -> StreamConfig:
                 "checksums": "column",
                 "checksum_column": "chk",
                 "deletes": False,
+                "replica": "none",
             },
         ),
-        ("id", RANGES),
+        ("id", RANGES_ID),
         (
             "{type: id, pages_per_range: 5, pace: {per_second: 20}, per_poll: 3, max_staleness: 1h}",
             {
@@ -130,14 +140,15 @@ def stream(strategy: Any, **keys: Any) -> StreamConfig:
                 "nice_ratio": 0.0,
                 "per_poll": 3,
                 "max_staleness": timedelta(hours=1),
+                "events": None,
             },
         ),
-        ("{type: id, pace: {target: 2s}}", {**RANGES, "target": timedelta(seconds=2)}),
+        ("{type: id, pace: {target: 2s}}", {**RANGES_ID, "target": timedelta(seconds=2)}),
         (
             "{type: id, pace: {target: 50ms, nice_ratio: 9}}",
-            {**RANGES, "target": timedelta(milliseconds=50), "nice_ratio": 9.0},
+            {**RANGES_ID, "target": timedelta(milliseconds=50), "nice_ratio": 9.0},
         ),
-        ("{type: id, pace: {}}", RANGES),
+        ("{type: id, pace: {}}", RANGES_ID),
         ("id_rcs", RCS),
         ("{type: id_rcs, buckets: hash}", {**RCS, "buckets": "hash"}),
         (
@@ -151,10 +162,7 @@ def stream(strategy: Any, **keys: Any) -> StreamConfig:
                 "consistency": "range",
             },
         ),
-        (
-            "{type: tlcs, checksums: remote}",
-            {**RANGES, "target": None, "checksums": "remote", "checksum_column": None, "deletes": True},
-        ),
+        ("{type: tlcs, checksums: remote}", {**RANGES, **DIGESTS, "target": None, "checksums": "remote"}),
     ],
 )
 def test_options_are_plain_values_with_defaults_filled_in(
@@ -188,6 +196,10 @@ CHANGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"type": "atdi", "timestamp": "a", "delete_flag": "f"}, {"deleted_value": "Y"}),
     ({"type": "tlcs"}, {"checksums": "column", "checksum_column": "c"}),
     ({"type": "tlcs"}, {"deletes": False}),
+    ({"type": "tlcs"}, {"replica": "source"}),
+    ({"type": "tlcs", "replica": "source"}, {"replica": "lake"}),
+    ({"type": "mds"}, {"events": ["insert", "delete"]}),
+    ({"type": "id", "events": ["insert", "delete"]}, {"events": ["insert", "update", "delete"]}),
     ({"type": "id_rcs"}, {"buckets": "hash"}),
     ({"type": "id_rcs"}, {"replica": "digest"}),
 ]
@@ -205,6 +217,9 @@ def test_options_that_decide_what_is_captured_are_fixed_at_prepare(
 
 
 FREE: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"type": "ts", "timestamp": "a", "replica": "spark"}, {"replica": "lake"}),
+    ({"type": "tlcs", "replica": "lake"}, {"replica": "spark"}),
+    ({"type": "mds"}, {"events": ["insert", "delete", "update"]}),
     ({"type": "ts", "timestamp": "a"}, {"margin": "2s", "lag": "1m", "deletes": {"every": "1h"}}),
     ({"type": "tdi", "timestamp": "a", "delete_flag": "f"}, {"purge": True, "retention": "1d", "create_index": True}),
     ({"type": "tlcs"}, {"rows_per_range": 5, "pace": {"per_second": 1}, "per_poll": 2, "max_staleness": "1h"}),
@@ -219,7 +234,7 @@ def test_other_options_may_change_at_any_time(written: dict[str, Any], change: d
     check_requested("t", requested(stream({**written, **change})), remembered)
 
 
-@pytest.mark.parametrize("name", ["mds", "id_rcs"])
+@pytest.mark.parametrize("name", ["mds", "id", "id_rcs"])
 def test_streams_prepared_before_there_were_such_options_go_on(name: str) -> None:
     before = {
         "source": "shop",
@@ -270,12 +285,14 @@ def test_no_key_is_another_plan_than_the_primary_key() -> None:
         ("id_rcs", {}, "IdRcs", "spark"),
         ("ts", {"replica": "keys"}, "Ts", "database"),
         ("ts", {"replica": "spark"}, "LakeTs", "spark"),
+        ("tlcs", {"checksums": "table", "replica": "lake"}, "QueuedTlcs", "spark"),
         ("tdi", {}, "Tdi", "database"),
         ("atdi", {}, "Atdi", "database"),
         ("tlcs", {"checksums": "column"}, "Tlcs", "database"),
         ("tlcs", {"checksums": "remote"}, "LakeTlcs", "spark"),
         ("vbd", {"variant": None}, "VbdCompare", "database"),
         ("vbd", {"variant": "compare"}, "VbdCompare", "database"),
+        ("vbd", {"variant": "compare", "replica": "digest"}, "VbdDigest", "database"),
         ("vbd", {"variant": "checksum"}, "VbdChecksum", "spark"),
         ("vbd", {"variant": "delta"}, "VbdDelta", "database"),
     ],

@@ -36,8 +36,8 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         ("{type: id, per_pol: 5}", 'strategy.per_pol: unknown key "per_pol" (did you mean "per_poll"?)'),
         (
             "{type: id, delete_flag: f}",
-            'strategy.delete_flag: unknown key "delete_flag" (known keys: type, pace, per_poll, max_staleness, '
-            "pages_per_range, rows_per_range)",
+            'strategy.delete_flag: unknown key "delete_flag" (known keys: type, events, pace, per_poll, '
+            "max_staleness, pages_per_range, rows_per_range)",
         ),
         (
             "{type: id, pace: {per_sceond: 5}}",
@@ -117,7 +117,40 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (
             "{type: ts, timestamp: t, replica: all}",
-            "strategy.replica: this value is not known here (expected 'source', 'spark', 'keys' or 'none')",
+            "strategy.replica: this value is not known here (expected 'source', 'lake', 'spark', 'keys' or 'none')",
+        ),
+        (
+            "{type: tlcs, replica: keys}",
+            "strategy.replica: this value is not known here (expected 'none', 'source', 'lake' or 'spark')",
+        ),
+        (
+            "{type: tlcs, replica: lake, checksums: remote}",
+            "strategy.replica: `replica: lake` goes with digests in the source, and `checksums: remote` keeps none "
+            "there (write `checksums: table`, or use strategy id_rcs, which keeps rows)",
+        ),
+        (
+            "{type: tlcs, replica: source, deletes: false}",
+            "strategy.deletes: `replica: source` has the keys of all rows, so deleted rows are found anyway "
+            "(remove `deletes: false`, or the replica)",
+        ),
+        (
+            "{type: tlcs, replica: lake, per_poll: 3}",
+            "strategy.per_poll: this is for ranges that are visited in the source, and `replica: lake` has the lake's "
+            "(remove it)",
+        ),
+        (
+            "{type: mds, events: [insert]}",
+            "strategy.events: a replica of keys finds inserts and deletes together, and delete is missing "
+            "(write [insert, delete], or remove `events` for all changes)",
+        ),
+        (
+            "{type: id, events: [insert, deletes]}",
+            'strategy.events[1]: there is no kind of change "deletes" (did you mean "delete"?)',
+        ),
+        (
+            "{type: mds, events: 7}",
+            "strategy.events: expected a list of kinds of changes "
+            "(write [insert, delete], or remove it for all changes)",
         ),
         ("{type: ts, timestamp: t, counter: row}", "strategy.counter: this value is not known here (expected 'table')"),
         (
@@ -297,8 +330,8 @@ def test_pairing_needs_old_values_where_it_is_inherited(tmp_path: Path) -> None:
     what = str(failure(tmp_path, text)).replace(f"{tmp_path}/", "")
     assert what == (
         "qbcd.yaml:13: tables[0].key_change: a change of key cannot be paired by strategy tlcs: deleted rows have no "
-        "values (keys and checksums are all that it keeps) (write `key_change: off` for this table, or use another "
-        "strategy)"
+        "values (keys and checksums are all that it keeps) (write `key_change: off` for this table, or `replica: "
+        "source`)"
     )
     assert not load(tmp_path, text.replace("baseline: events", "key_change: off")).streams[0].key_change
 

@@ -33,7 +33,7 @@ from qbcd.sites.lake.replica import files, schema
 from qbcd.state import Resend, batch_to_json, rows, upgrades
 from qbcd.state.project_tables import METADATA
 from qbcd.state.tables import SiteTables
-from qbcd.strategies import in_source, outbox, tdi
+from qbcd.strategies import in_source, outbox, tdi, tlcs_lake
 from qbcd.strategies.base import images, prefixed, suffixed, table_name
 from qbcd.strategies.incremental import lineage
 from qbcd.strategies.incremental.delta_query import ONE
@@ -96,6 +96,7 @@ OF_SOME_CHECKPOINTS = {
     "density",
     "spread",
     "settled",
+    "digests",
 }
 KINDS = {"fetch", "batch", "segment", "passing", "leaves"}
 
@@ -151,6 +152,8 @@ def test_names_of_own_tables() -> None:
         "replica_orders_1c168adb",
         "outbox_orders_1c168adb",
         "purge_orders_1c168adb",
+        "copy_orders_1c168adb",
+        "queue_orders_1c168adb",
     ]
     assert [name for _, name in lineage.lineage_tables("qbcd", "orders")[:3]] == [
         "affected_orders_1c168adb",
@@ -167,6 +170,7 @@ def test_columns_of_own_tables() -> None:
     assert prefixed("b_", "n" * 62, 63) == "b_" + "n" * 52 + "_88dba6d9"
     assert suffixed("n" * 62, "_x", 63) == "n" * 52 + "_88dba6d9_x"
     assert (tdi.MARK, ONE, outbox.OPEN) == ("qbcd_mark", "qbcd_one", 0)
+    assert [name for name, _ in tlcs_lake.POSITION] == ["project", "applied", "queued"]
     assert lineage.OWN_COLUMNS == ("qbcd_digest", "qbcd_there")
 
 

@@ -17,7 +17,7 @@ from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.drift import check_server, check_shape
 from qbcd.catalog.source import Session
 from qbcd.catalog.views import check_views
-from qbcd.errors import UnsafeKey
+from qbcd.errors import StateConflict, UnsafeKey
 from qbcd.model import BatchHeader, KeyRange, ServerIdentity, Statement, StreamPlan
 from qbcd.model.checkpoint import Entry
 from qbcd.sites.checkpoint import checkpoint_of, new_header
@@ -137,6 +137,8 @@ def run_step(poll: DatabasePoll, request: StepRequest) -> StepResult:
         adopted = sum(session.run(statement) for statement in request.adopt)
         found = _find(session, request.find, part) if relevant else 0
         hooks.reach("after_fetch")
+        for statement in poll.strategy.complete(part, request.within) if found else ():
+            session.run(statement)
         for make in request.after_find if found else ():
             session.run(make(part))
         counts = _apply(poll, session, request, part) if found else {}
@@ -212,6 +214,7 @@ def _apply(poll: DatabasePoll, session: Session, request: StepRequest, part: Out
     Raises:
         GuardTripped: They delete too many rows.
         UnsafeKey: The replica's rows show that the key is not unique.
+        StateConflict: The copy does not have the rows of the digests next to it.
     """
     strategy = poll.strategy
     counts = {r.op.strip(): int(r.events) for r in session.rows(strategy.counts(part))}
@@ -229,6 +232,13 @@ def _apply(poll: DatabasePoll, session: Session, request: StepRequest, part: Out
             stream=poll.plan.stream,
             remedy="choose a key that is unique",
         )
+    for i, table in enumerate(strategy.replicas[1:], 1):
+        if applied[2 * i : 2 * i + 2] != expected:
+            raise StateConflict(
+                f"table {'.'.join(table)} does not have the rows whose digests are kept: it was changed by hand",
+                stream=poll.plan.stream,
+                remedy=f"qbcd reset {poll.plan.stream}, then prepare it again; consumers must reload",
+            )
     hooks.reach("after_stage")
     return counts
 
@@ -282,7 +292,7 @@ def header_of(poll: DatabasePoll, session: Session, epoch: int, counts: Counts) 
     """Return the header of events that were just found; its time is that of the source's clock."""
     now, strategy = poll.context.source.connector.catalog.clock_ms(session.connection), poll.strategy
     header = new_header(poll, epoch=epoch, ts_ms=now, counts=dict(counts), consistency=strategy.consistency)
-    return replace(header, before=strategy.keeps == "rows")
+    return replace(header, before=strategy.gives_old_values)
 
 
 def _next_checkpoint(

@@ -25,8 +25,10 @@ def apply_statements(
     """Return the statements that count the found changes and apply them to the replica."""
     statements = strategy.apply(part, within)
     titles = [] if strategy.keeps == "nothing" else ["delete old images from the replica", "insert new images"]
+    titles += ["delete old rows from the copy", "insert new rows"] * (len(strategy.replicas) - 1)
     titles += ["write the checksums back"] if len(statements) > len(titles) else []
     return [
+        *(ExplainedStatement("read their old values from the copy", place, s) for s in strategy.complete(part, within)),
         ExplainedStatement("count them for the guards", place, strategy.counts(part)),
         *(ExplainedStatement(title, place, statement) for title, statement in zip(titles, statements, strict=True)),
     ]

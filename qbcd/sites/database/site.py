@@ -79,6 +79,9 @@ class DatabaseSite(Site):
     def remarks(self, session: Session, plan: StreamPlan) -> list[str]:
         return self._mode(plan).remarks(session)
 
+    def writes_source(self, plan: StreamPlan) -> bool:
+        return True
+
     def has_tables(self, plan: StreamPlan) -> bool:
         return own_tables.exist(self.context, plan)
 
@@ -95,7 +98,11 @@ class DatabaseSite(Site):
 
     def staged(self, header: BatchHeader) -> DataFrame:
         with self.context.source.read(self.context.stream) as session:
-            parts = _parts(open_batch.staged_batch(self.context, session, header).rows(), range(header.size))
+            parts = _parts(
+                open_batch.staged_batch(self.context, session, header).rows(),
+                range(header.size),
+                self.context.connections,
+            )
         return self._frame(parts, [travel for _, travel in header.columns])
 
     def _frame(self, parts: Sequence[Statement], travels: Sequence[Travel]) -> DataFrame:
@@ -109,7 +116,9 @@ class DatabaseSite(Site):
     @contextmanager
     def open_staged(self, header: BatchHeader, part: range) -> Iterator[LocalRows]:
         with self.context.source.read(self.context.stream) as session:
-            statements = _parts(open_batch.staged_batch(self.context, session, header).rows(), part)
+            statements = _parts(
+                open_batch.staged_batch(self.context, session, header).rows(), part, self.context.connections
+            )
         with self._local_rows(statements, [travel for _, travel in header.columns]) as rows:
             yield rows
 
@@ -180,9 +189,9 @@ class DatabaseSite(Site):
         )
 
 
-def _parts(query: str, part: range) -> list[Statement]:
-    """Return statements over the rows of a batch in `part`, each over some of their ordinals."""
-    readers = max(1, min(8, len(part) // ROWS_PER_READER))
+def _parts(query: str, part: range, connections: int) -> list[Statement]:
+    """Return statements over the rows of a batch in `part`, each over other ordinals, at most one a connection."""
+    readers = max(1, min(connections, len(part) // ROWS_PER_READER))
     step = max(1, -(-len(part) // readers))
     pieces = [part[first : first + step] for first in range(0, max(1, len(part)), step)]
     return [

@@ -11,15 +11,17 @@ from qbcd import hooks
 from qbcd.model import BatchHeader, Cost
 from qbcd.sites.checkpoint import new_epoch
 from qbcd.sites.lake.commit import WrittenBatch, new_batch
+from qbcd.sites.lake.digest_queue import fetch_for_replica
 from qbcd.sites.lake.due_ranges import DueRanges
 from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.notes import RecentNote
 from qbcd.sites.lake.poll import LakePoll, TablePoll, checkpoint_entries
+from qbcd.sites.lake.queue_poll import begin_digests, settle_digests
 from qbcd.sites.lake.range_sizes import build_ranges, estimated, with_counts
 from qbcd.sites.lake.replica.replica import NewSegment, travels_of
 from qbcd.sites.lake.replica.schema import batch_fields
 from qbcd.sites.lake.snapshot import snapshot_of
-from qbcd.sites.lake.stage import check_values, fetch_rows, segment_for, staged_rows
+from qbcd.sites.lake.stage import check_values, segment_for, staged_rows
 from qbcd.sites.lake.window_poll import first_watermark
 from qbcd.sites.refusals import check_key
 from qbcd.sites.values import Detection
@@ -39,7 +41,10 @@ def _baseline(poll: LakePoll, work: ExitStack) -> Detection:
     """Take the baseline; the engine works until `work` ends."""
     started, context, leased, strategy = time.monotonic(), poll.context, poll.leased, poll.strategy
     epoch = new_epoch(leased.row)
-    watermark = first_watermark(context, strategy)  # before the rows (docs/design/protocol.md#rule-6)
+    first = {
+        **first_watermark(context, strategy),
+        **begin_digests(poll),
+    }  # before the rows (docs/design/protocol.md#rule-6)
     with context.reading() as conn:
         now = context.store.now(conn)
     one_state = strategy.partitioning.one_state
@@ -48,7 +53,7 @@ def _baseline(poll: LakePoll, work: ExitStack) -> Detection:
         of_table = poll.at(snapshot, DueRanges.every(()))
         bare = build_ranges(of_table, leased.row.next_range_id, estimated(poll.plan))
         of_table = work.enter_context(of_table.on_engine(sum(r.rows for r in bare)))
-        fetched = fetch_rows(of_table, bare)
+        fetched = fetch_for_replica(of_table, bare)
     stage = staged_rows(of_table, fetched)
     check_values(of_table, stage)
     read = with_counts(context.stream, bare, of_table.engine.sums(stage, strategy.summed))
@@ -57,11 +62,7 @@ def _baseline(poll: LakePoll, work: ExitStack) -> Detection:
     header = _first_batch(of_table, stage, counted, epoch) if poll.settings.baseline_events and rows else None
     hooks.reach("after_stage")
     segment = segment_for(of_table, fetched, stage)
-    checkpoint = {
-        **checkpoint_entries(poll, snapshot, rows),
-        **RecentNote().as_entry(snapshot.system_mark),
-        **watermark,
-    }
+    checkpoint = {**checkpoint_entries(poll, snapshot, rows), **RecentNote().as_entry(snapshot.system_mark), **first}
     hooks.reach("before_commit")
     with context.writing() as conn:
         folded = header.seq if header else leased.row.last_batch_seq
@@ -71,6 +72,7 @@ def _baseline(poll: LakePoll, work: ExitStack) -> Detection:
     leased.row = row
     context.files.discard(fetched, unless=segment == fetched)
     hooks.reach("after_commit")
+    settle_digests(poll)
     return Detection(header, Cost(rows, rows, fetched.size, len(bare), len(bare), time.monotonic() - started))
 
 

@@ -19,7 +19,7 @@ from qbcd.sites.lake.replica.files import Files, FileSet
 from qbcd.sites.lake.replica.replica import Replica
 from qbcd.spark.provider import SparkProvider
 from qbcd.state import ProjectState
-from qbcd.strategies import IdRcs, strategy_class
+from qbcd.strategies import IdRcs, QueuedTlcs, strategy_class
 
 
 class LakeContext(StreamContext):
@@ -86,6 +86,8 @@ class LakeContext(StreamContext):
         """Return the strategy of `plan`."""
         made = strategy_class(plan.strategy, dict(plan.options))
         assert issubclass(made, IdRcs)
+        if issubclass(made, QueuedTlcs):
+            return made(self.source.connector, plan, self.source.schema)
         return made(self.source.connector, plan)
 
     def prove_place(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from qbcd import hooks
 from qbcd.ranges import partition
 from qbcd.sites.guards import check_pass, counted_now
@@ -15,6 +17,8 @@ from qbcd.sites.lake.replica.schema import row_fields
 from qbcd.sites.lake.stage import range_frame, replica_rows, write_stage
 from qbcd.state import StoredRange
 from qbcd.wording import counted
+
+FEW_EMPTY = 2  # asking for one empty range costs less than asking which are excluded
 
 
 class EveryRow(PlanPath):
@@ -78,7 +82,7 @@ class RangeChecksums(PlanPath):
         return True
 
     def narrow(self, poll: TablePoll, plan: FetchPlan) -> FetchPlan | None:
-        known = poll.due.due
+        known = without_excluded(poll, poll.due.due)
         poll.context.progress(f"checksums of {counted(len(known), 'range')}")
         texts: dict[int, str] | None = {} if leaf_checksums.are_asked_of_all(poll) else None
         now = checksums(poll, known, texts)
@@ -88,6 +92,19 @@ class RangeChecksums(PlanPath):
         _check_lost(poll, old, dirty, scanned)
         found = leaf_checksums.range_leaves(now, texts) if texts else {}
         return FetchPlan(tuple(dirty), (), (), tuple(old), scanned, found)
+
+
+def without_excluded(poll: TablePoll, due: Sequence[StoredRange]) -> Sequence[StoredRange]:
+    """Return the ranges of `due` that the restriction does not exclude, and those with rows of the replica.
+
+    Excluded ranges are those of a restriction that was changed, or rows that left it for good: they are not asked for.
+    """
+    empty = [r for r in due if not r.rows]
+    if len(empty) < FEW_EMPTY:
+        return due
+    query = poll.strategy.partitioning.excluded(empty)
+    ids = {int(row.range_id) for row in poll.snapshot.session.rows(query)} if query else set()
+    return [r for r in due if r.range_id not in ids] if len(ids) < len(due) else due
 
 
 def _check_lost(poll: TablePoll, old: list[StoredRange], dirty: list[StoredRange], scanned: int) -> None:

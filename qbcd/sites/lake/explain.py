@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from qbcd.model import Consistency, KeyRange, Statement, StreamPlan
 from qbcd.model.checkpoint import Checkpoint
+from qbcd.sites.lake import digest_queue
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.due_ranges import due_ranges
 from qbcd.sites.lake.fetch import recent_writes, whole_table
@@ -17,7 +18,7 @@ from qbcd.sites.lake.range_sizes import estimated
 from qbcd.sites.values import ExplainedStatement, Settings
 from qbcd.sites.watermark import next_window
 from qbcd.state import StreamRow
-from qbcd.strategies import IdRcs, LakeTs
+from qbcd.strategies import IdRcs, LakeTs, QueuedTlcs
 from qbcd.strategies.partitions.base import Partitioning
 from qbcd.strategies.partitions.hash import HashPartitioning
 from qbcd.strategies.partitions.key import KeyPartitioning
@@ -58,6 +59,8 @@ def explain(
     steps.append(ExplainedStatement("settings of every session", place, pins))
     if isinstance(strategy, LakeTs):
         return [*steps, *_by_window(context, strategy, settings, row, known)]
+    if isinstance(strategy, QueuedTlcs):
+        return [*steps, *digest_queue.explain(context.source.name, strategy, known, typed=settings.typed)]
     return [*steps, *_by_checksums(context, strategy, settings, row, known)]
 
 

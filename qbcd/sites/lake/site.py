@@ -18,15 +18,16 @@ from qbcd.local.query import columns_of
 from qbcd.model import BatchHeader, Cost, StreamPlan, Travel
 from qbcd.model.checkpoint import Entry
 from qbcd.sites import checkpoint as checkpoints
-from qbcd.sites import eligibility
+from qbcd.sites import eligibility, write_rights
 from qbcd.sites.base import Site
 from qbcd.sites.event_schema import event_fields
-from qbcd.sites.lake import compaction, explain, verify
+from qbcd.sites.lake import compaction, digest_queue, explain, verify
 from qbcd.sites.lake.baseline import take_baseline
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.engines.local.engine import LocalEngine
 from qbcd.sites.lake.engines.local.rows import of_columns
 from qbcd.sites.lake.poll import LakePoll
+from qbcd.sites.lake.queue_poll import poll_queue
 from qbcd.sites.lake.range_sizes import estimated
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.schema import batch_fields
@@ -35,7 +36,7 @@ from qbcd.sites.lake.table_poll import poll_table
 from qbcd.sites.lake.window_poll import poll_window
 from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, ReplicaRows, Settings
 from qbcd.state import StreamRow
-from qbcd.strategies import IdRcs, LakeTs
+from qbcd.strategies import IdRcs, LakeTs, QueuedTlcs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -59,12 +60,23 @@ class LakeSite(Site):
         strategy = self.context.strategy(plan)
         if isinstance(strategy, LakeTs):
             eligibility.refuse_unsafe_watermark(self.context.source, session, strategy.watermarked, place)
+        elif isinstance(strategy, QueuedTlcs):
+            write_rights.refuse_missing_rights(self.context.source, session, strategy.finder, place)
+            if plan.table.kind in eligibility.STORED:
+                write_rights.refuse_unordered_key(self.context.source, session, strategy.finder, place)
 
     def remarks(self, session: Session, plan: StreamPlan) -> list[str]:
         strategy = self.context.strategy(plan)
         if not isinstance(strategy, LakeTs):
             return eligibility.why_not_incremental(strategy)
         return eligibility.watermark_remarks(self.context.source, session, strategy.watermarked)
+
+    def writes_source(self, plan: StreamPlan) -> bool:
+        return isinstance(self.context.strategy(plan), QueuedTlcs)
+
+    def has_tables(self, plan: StreamPlan) -> bool:
+        strategy = self.context.strategy(plan)
+        return not isinstance(strategy, QueuedTlcs) or digest_queue.exist(self.context, strategy)
 
     def create(self, plan: StreamPlan, settings: Settings) -> None:
         if not settings.engine.is_local(estimated(plan)):
@@ -75,6 +87,8 @@ class LakeSite(Site):
 
     def ddl(self, plan: StreamPlan) -> list[str]:
         strategy, source = self.context.strategy(plan), self.context.source
+        if isinstance(strategy, QueuedTlcs):
+            return digest_queue.ddl(self.context, plan, strategy)
         if not isinstance(strategy, LakeTs):
             return []
         with source.read(self.context.stream) as session:
@@ -88,6 +102,8 @@ class LakeSite(Site):
         change = change_of(leased.row.checkpoint, plan)
         if isinstance(poll.strategy, LakeTs):
             yield from poll_window(poll)
+        elif isinstance(poll.strategy, QueuedTlcs):
+            yield from poll_queue(poll)
         else:
             yield poll_table(poll)
             if began := checkpoints.due(poll):
@@ -130,6 +146,8 @@ class LakeSite(Site):
         compaction.collect(self._poll(plan, settings, leased))
 
     def forget(self, leased: LeasedStream) -> None:
+        if digest_queue.is_used(self.context, leased):
+            digest_queue.drop(self.context)
         with self.context.writing() as conn:
             leased.row = self.context.store.forget(conn, leased.row)
         self.context.files.sweep(set(), leased)

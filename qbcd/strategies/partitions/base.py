@@ -98,6 +98,13 @@ class Partitioning(ABC):
     def counted(self, found: Sequence[Any], rows_per_range: int) -> int:
         """Estimate the table's rows from the rows of `bounds` for ranges of `rows_per_range`."""
 
+    def excluded(self, ranges: Sequence[KeyRange]) -> Statement | None:
+        """Return the query for (range_id) of `ranges` in which the restriction allows no row.
+
+        None if it cannot exclude any, as with ranges that are not of the key.
+        """
+        return None
+
     @abstractmethod
     def joined(self, known: Sequence[Range], rows_per_range: int, small: float = SMALL) -> list[list[Range]]:
         """Group all ranges, in order; each group becomes one range, so that small ranges are merged.

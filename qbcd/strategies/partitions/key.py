@@ -12,6 +12,7 @@ from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.ranges import partition, row_selection
 from qbcd.ranges.leaves import are_some
 from qbcd.ranges.partition import SMALL
+from qbcd.sql import excluded_ranges
 from qbcd.strategies.partitions.base import FOLLOWED, SUMS, WHOLE, Partitioning, Range, Share
 
 
@@ -47,6 +48,10 @@ class KeyPartitioning(Partitioning):
     ) -> list[KeyRange]:
         """Return the ranges between the keys that the source chose."""
         return partition.build(self._keys(found), first_id=first_id, within=within)
+
+    def excluded(self, ranges: Sequence[KeyRange]) -> Statement | None:
+        """Return the query if the restriction limits the first column of the key."""
+        return excluded_ranges(self.connector, self.plan, ranges)
 
     def _keys(self, found: Sequence[Any]) -> list[tuple[str, ...]]:
         return [tuple(str(v) for v in row) for row in found]

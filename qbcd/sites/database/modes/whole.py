@@ -10,7 +10,7 @@ from qbcd.catalog.source import Session
 from qbcd.sites.database.explain import apply_statements, next_slice
 from qbcd.sites.database.modes.base import DatabaseMode
 from qbcd.sites.database.poll import DatabasePoll
-from qbcd.sites.database.poll_start import PollStart
+from qbcd.sites.database.poll_start import PollStart, server_changed
 from qbcd.sites.eligibility import why_not_incremental
 from qbcd.sites.values import Detection, ExplainedStatement
 from qbcd.state import StreamRow
@@ -18,7 +18,7 @@ from qbcd.strategies import InSource
 
 
 class WholeTableMode(DatabaseMode[InSource]):
-    """Each poll compares all rows, so another server or table makes no difference to it."""
+    """Each poll compares all rows, so another server or table makes no difference to it, unless it compares digests."""
 
     def remarks(self, session: Session) -> list[str]:
         """Return the remark that a query's timestamps are not used."""
@@ -26,6 +26,8 @@ class WholeTableMode(DatabaseMode[InSource]):
 
     def _start(self, poll: DatabasePoll) -> PollStart:
         leased = poll.leased
+        if self.strategy.keeps == "digests":
+            server_changed(poll)  # refuses: digests of another server cannot be compared
         change = change_of(leased.row.checkpoint, self.plan)
         return PollStart(change, False, False, leased.checkpoint.rows, time.monotonic())
 

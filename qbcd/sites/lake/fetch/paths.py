@@ -23,6 +23,7 @@ from qbcd.sites.lake.fetch.whole_ranges import WholeRanges
 from qbcd.sites.lake.fetch.whole_table import WholeTable
 from qbcd.sites.lake.fetch_plan import FetchPlan
 from qbcd.sites.lake.poll import TablePoll
+from qbcd.strategies import QueuedTlcs
 
 DETECT: tuple[PlanPath, ...] = (EveryRow(), RowDigests(), WholeTable(), RangeChecksums())
 NARROW: tuple[PlanPath, ...] = (LeafChecksums(), RecentWrites())
@@ -82,7 +83,8 @@ def replan(poll: TablePoll, plan: FetchPlan) -> tuple[TablePoll, FetchPlan] | No
 
 def fetch(poll: TablePoll, plan: FetchPlan) -> FetchedStep:
     """Fetch the rows of the plan; return the step that compares and commits them."""
-    for path in FETCH:
+    # rows of a queue come through a stage: their digests are stored in the source before the lake compares them
+    for path in FETCH[-1:] if isinstance(poll.strategy, QueuedTlcs) else FETCH:
         found = path.fetch(poll, plan) if _is_taken(path, poll, plan) else None
         if found is not None:
             return found

@@ -7,6 +7,7 @@ from qbcd.catalog.capture_change import plan_before
 from qbcd.errors import TornRead
 from qbcd.sites.checkpoint import AUDIT, NEW_COLUMN
 from qbcd.sites.lake.commit import RangeChanges, WrittenBatch, write_batch
+from qbcd.sites.lake.digest_queue import fetch_for_replica
 from qbcd.sites.lake.engines.base import By, Rows
 from qbcd.sites.lake.fetch.base import FetchedStep, RowsPath
 from qbcd.sites.lake.fetch_plan import FetchPlan, check_torn
@@ -15,7 +16,7 @@ from qbcd.sites.lake.range_sizes import with_counts
 from qbcd.sites.lake.replica.files import PASSING, FileSet
 from qbcd.sites.lake.replica.replica import NewSegment
 from qbcd.sites.lake.snapshot import Snapshot
-from qbcd.sites.lake.stage import check_values, fetch_rows, segment_for, staged_rows
+from qbcd.sites.lake.stage import check_values, segment_for, staged_rows
 from qbcd.state import StoredRange
 from qbcd.wording import counted
 
@@ -32,7 +33,7 @@ class WholeRanges(RowsPath):
     def fetch(self, poll: TablePoll, plan: FetchPlan) -> FetchedStep | None:
         checksum = poll.engine.row_checksum()
         kind = PASSING if plan.in_leaves and not plan.children else "fetch"
-        fetched = fetch_rows(poll, plan.asked, checksum, kind)
+        fetched = fetch_for_replica(poll, plan.asked, checksum, kind)
         if poll.snapshot.proves_checksums:
             try:
                 check_torn(poll.context.stream, plan, *checksum.read())

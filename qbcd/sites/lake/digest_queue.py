@@ -1,0 +1,373 @@
+"""Digests and queue in the source, for TLCS with a lake replica (Carnes & Hanson 3.3, variant c).
+
+The source keeps a digest of each row as the lake replica has it. A poll puts the rows whose digest differs into the
+queue, reads them from there, commits them in the lake, and only then advances the digests, from the same queue. So a
+digest always belongs to the very row that travelled: a row that changes meanwhile differs again at the next poll.
+
+The source's row `position` names the commit of the lake that the digests show. If it is not the stream's last one (a
+state that was restored, a poll that was stopped in between), the digests prove nothing: they are removed, and every row
+travels once more.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from sqlalchemy import inspect
+from sqlalchemy.schema import CreateSchema
+
+from qbcd.catalog.drift import check_shape
+from qbcd.catalog.source import Session
+from qbcd.catalog.views import check_views
+from qbcd.errors import MissingPrivilege, StateConflict
+from qbcd.model import KeyRange, StreamPlan
+from qbcd.model.checkpoint import Entry
+from qbcd.ranges import schedule
+from qbcd.sites.lake.context import LakeContext
+from qbcd.sites.lake.engines.base import RowChecksum
+from qbcd.sites.lake.poll import LakePoll, TablePoll
+from qbcd.sites.lake.replica.files import FileSet
+from qbcd.sites.lake.stage import fetch_rows, frame, stage_fields, write_stage
+from qbcd.sites.refusals import check_key
+from qbcd.sites.values import ExplainedStatement, LeasedStream
+from qbcd.sites.write_rights import grants
+from qbcd.state import StoredRange, StreamStore
+from qbcd.state.dialects import facts_of
+from qbcd.strategies import OutboxSlice, QueuedTlcs
+from qbcd.strategies.in_source import own_tables, sql_name
+from qbcd.strategies.outbox import OPEN
+
+STEP_ROWS = 200_000  # rows of the table that one transaction compares
+SLICE = OutboxSlice(0, OPEN)  # of the outbox: it holds nothing but the queue
+
+
+class DigestQueue:
+    """Digests, queue and position of one stream in the source.
+
+    Args:
+        poll: The poll, or the baseline.
+    """
+
+    def __init__(self, poll: LakePoll) -> None:
+        self.poll, self.context, self.strategy = poll, poll.context, queued(poll)
+        self._position = sql_name(self.context.source.connector, self.strategy.position)
+
+    # -- tables ------------------------------------------------------------------------------------------------------
+    def create(self) -> None:
+        """Create schema and tables if they are missing, and the row of the position.
+
+        Raises:
+            MissingPrivilege: The role may not.
+            StateConflict: The tables are another project's.
+        """
+        context, connector = self.context, self.context.source.connector
+        tables, project = self.strategy.tables(), context.project.project_id
+        with _explaining_rights(context), context.source.write(context.stream) as session:
+            conn = session.connection
+            if lock := facts_of(conn).ddl_lock_sql:
+                conn.exec_driver_sql(lock)
+            if not inspect(conn).has_schema(context.source.schema):
+                conn.execute(CreateSchema(context.source.schema, if_not_exists=True))
+            self._refuse_foreign(session)
+            present = connector.catalog.probe_tables(conn, [table.name for table in tables])
+            for table, found, statement in zip(tables, present, self.strategy.ddl(), strict=True):
+                if found and (tuple(c.name for c in found.columns), found.primary_key) != table.layout:
+                    session.run(f"DROP TABLE {sql_name(connector, table.name)}")  # of an unfinished prepare
+                    found = None
+                if not found:
+                    self.poll.leased.keeper.check()
+                    session.run(statement)
+        with context.source.write(context.stream) as session:
+            if not session.rows(f"SELECT project FROM {self._position}"):
+                session.run(f"INSERT INTO {self._position} (project, applied, queued) VALUES ('{project}', '', '')")
+            self._locked(session)
+
+    def _refuse_foreign(self, session: Session) -> None:
+        """Refuse if the source has tables of these names for another project.
+
+        Raises:
+            StateConflict: It has.
+        """
+        context, conn, store = self.context, session.connection, StreamStore(self.context.source.schema)
+        if store.exists(conn) and store.holds(conn, context.stream):
+            raise self._foreign(f"table {store.place} has a stream of this name")
+        if context.source.connector.catalog.probe_tables(conn, [self.strategy.position])[0]:
+            owners = {row.project for row in session.rows(f"SELECT project FROM {self._position}")}
+            if owners - {context.project.project_id}:
+                raise self._foreign(f"table {'.'.join(self.strategy.position)} names project {min(owners)}")
+
+    def _foreign(self, why: str) -> StateConflict:
+        return StateConflict(
+            f"the tables of its digests in schema {self.context.source.schema} are not this project's: {why}",
+            stream=self.context.stream,
+            remedy="give the source another `schema`, or drop them if no project polls them any more: "
+            + ", ".join(table.name[1] for table in self.strategy.tables()),
+        )
+
+    def _locked(self, session: Session) -> tuple[str, str]:
+        """Lock the position for this transaction; return the commits `applied` and `queued`.
+
+        Raises:
+            StateConflict: It is another project's.
+        """
+        session.run(f"UPDATE {self._position} SET project = project")
+        found = session.rows(f"SELECT project, applied, queued FROM {self._position}")
+        project = self.context.project.project_id
+        if len(found) != 1 or found[0].project != project:
+            named = ", ".join(row.project for row in found) or "no project"
+            raise self._foreign(f"table {'.'.join(self.strategy.position)} names {named}")
+        return found[0].applied, found[0].queued
+
+    def _move(self, session: Session, *, applied: str, queued: str) -> None:
+        session.run(f"UPDATE {self._position} SET applied = '{applied}', queued = '{queued}'")
+
+    # -- commits -----------------------------------------------------------------------------------------------------
+    def new_commit(self) -> str:
+        """Return the name of the commit that is to follow."""
+        row = self.poll.leased.row
+        return f"{row.epoch}.{row.version}.{uuid.uuid4().hex[:16]}"
+
+    @property
+    def committed(self) -> str:
+        """The name of the lake's last commit that digests show, or are to show."""
+        return str(self.poll.leased.checkpoint.get(Entry.DIGESTS, ""))
+
+    def is_current(self) -> bool:
+        """Return True if the digests show the lake's last commit; finish an advance that was interrupted."""
+        with self._writing() as session:
+            applied, queued = self._locked(session)
+        return applied == self.committed or (queued == self.committed and self.advance(self.committed))
+
+    def restart(self) -> None:
+        """Remove all digests: each row then travels, and its digest is stored again."""
+        connector = self.context.source.connector
+        with self._writing() as session:
+            self._locked(session)
+            session.run(f"DELETE FROM {sql_name(connector, self.strategy.finder.replica)}")
+            self._clear(session)
+            self._move(session, applied="", queued="")
+
+    def settle(self, commit: str) -> None:
+        """Store that the digests show `commit`, after `restart` and `fetch`."""
+        with self._writing() as session:
+            if self._locked(session) == ("", ""):
+                self._move(session, applied=commit, queued="")
+
+    def find(self, known: Sequence[StoredRange], commit: str) -> int:
+        """Put the rows that differ into the queue, for `commit`; return their number."""
+        found, finder = 0, self.strategy.finder
+        steps = list(_steps(known))
+        for i, within in enumerate(steps):
+            with self._writing(table=True) as session:
+                applied, _ = self._locked(session)
+                if applied != self.committed:
+                    raise self._overtaken()
+                if i == 0:
+                    self._clear(session)
+                    check_key(session, finder, None, self.poll.plan)
+                found += session.run(finder.differences(replace(SLICE, first=found), within))
+                last = i == len(steps) - 1
+                self._move(session, applied=applied, queued=commit if last and found else "")
+        return found
+
+    def advance(self, commit: str) -> bool:
+        """Store the digests of the queue, which `commit` has taken into the lake; return False if it is another's."""
+        with self._writing() as session:
+            if self._locked(session)[1] != commit:
+                return False
+            self._apply(session)
+            self._move(session, applied=commit, queued="")
+        return True
+
+    def fetch(self, poll: TablePoll, asked: Sequence[KeyRange], within: KeyRange | None) -> FileSet:
+        """Read all rows of `within`, whose digests were removed, and store these; `asked` are all ranges."""
+        with self._writing(table=True) as session:
+            self._locked(session)
+            self._clear(session)
+            session.run(self.strategy.finder.differences(SLICE, within))
+        found = self.read(poll, asked)
+        with self._writing() as session:
+            self._locked(session)
+            self._apply(session, within)
+        return found
+
+    def read(self, poll: TablePoll, asked: Sequence[KeyRange]) -> FileSet:
+        """Read the new and changed rows of the queue into a stage."""
+        statement = queued(poll).queued_rows(asked, SLICE, typed=poll.settings.typed)
+        rows = frame(self._without_snapshot(poll), [statement], stage_fields(poll))
+        return write_stage(poll, rows, stage_fields(poll))
+
+    def read_keys(self, poll: TablePoll, asked: Sequence[KeyRange]) -> FileSet:
+        """Read the keys of all rows of the queue, also of deleted ones."""
+        statement = queued(poll).queued_keys(asked, SLICE)
+        return write_stage(poll, frame(self._without_snapshot(poll), [statement], KEY_FIELDS), KEY_FIELDS)
+
+    # -- transactions ------------------------------------------------------------------------------------------------
+    @contextmanager
+    def _writing(self, *, table: bool = False) -> Iterator[Session]:
+        """A transaction on the source; with `table` one that reads the captured table, which DDL must not change."""
+        context, plan, connector = self.context, self.poll.plan, self.context.source.connector
+        self.poll.leased.keeper.check()
+        with context.source.write(context.stream) as session:
+            if table:
+                if lock := connector.sessions.lock_against_rewrite(plan.table):
+                    session.run(lock)
+                check_views(context.source, session, plan)
+                own = [context.source.schema, *(one.name[1] for one in self.strategy.tables())]
+                connector.catalog.check_in_source(session.connection, plan.table, stream=context.stream, own=own)
+                if checkpoint := self.poll.leased.row.checkpoint:
+                    check_shape(context.source, session, context.stream, checkpoint, plan)
+            yield session
+
+    def _clear(self, session: Session) -> None:
+        session.run(f"DELETE FROM {sql_name(self.context.source.connector, self.strategy.finder.outbox)}")
+
+    def _apply(self, session: Session, within: KeyRange | None = None) -> None:
+        """Store the digests of the queue, and empty it."""
+        finder = self.strategy.finder
+        counts = {r.op.strip(): int(r.events) for r in session.rows(finder.counts(SLICE))}
+        applied = [session.run(s) for s in finder.apply(SLICE, within)]
+        updates = counts.get("u", 0)
+        if applied[:2] != [counts.get("d", 0) + updates, counts.get("c", 0) + updates]:
+            raise StateConflict(
+                f"table {'.'.join(finder.replica)} does not have the digests that the queue was compared with: it was "
+                "changed by hand",
+                stream=self.context.stream,
+                remedy=f"qbcd reset {self.context.stream}, then prepare it again; consumers must reload",
+            )
+        self._clear(session)
+
+    @staticmethod
+    def _without_snapshot(poll: TablePoll) -> TablePoll:
+        """Return the poll as one that reads the present state: the queue is newer than the poll's snapshot."""
+        return replace(poll, snapshot=replace(poll.snapshot, name=None))
+
+    def _overtaken(self) -> StateConflict:
+        return StateConflict(
+            "another poller has changed the digests in the source meanwhile",
+            stream=self.context.stream,
+            remedy="poll again",
+        )
+
+
+KEY_FIELDS = [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint")]
+
+
+def queued(poll: LakePoll) -> QueuedTlcs:
+    """Return the strategy of a stream with a queue."""
+    assert isinstance(poll.strategy, QueuedTlcs)
+    return poll.strategy
+
+
+def fetch_for_replica(
+    poll: TablePoll, asked: Sequence[KeyRange], checksum: RowChecksum | None = None, kind: str = "fetch"
+) -> FileSet:
+    """Read all rows of `asked` into the stage, as `fetch_rows` does.
+
+    With a queue they travel through it, so that the digests in the source are those of the rows that the lake gets.
+    """
+    if not isinstance(poll.strategy, QueuedTlcs):
+        return fetch_rows(poll, asked, checksum, kind)
+    queue, steps = DigestQueue(poll), list(_steps(asked))
+    parts = [queue.fetch(poll, asked, within) for within in steps]
+    if len(parts) == 1:
+        return parts[0]
+    fields = stage_fields(poll)
+    rows = poll.engine.union([poll.context.files.read(poll.engine, fields, part) for part in parts])
+    try:
+        return poll.context.files.write(poll.engine, rows, fields, kind, poll.leased)
+    finally:
+        poll.context.files.discard(*parts)
+
+
+def _steps(asked: Sequence[KeyRange]) -> Iterator[KeyRange | None]:
+    """Yield all ranges `asked` as few ranges of about `STEP_ROWS` rows; None is the whole table."""
+    left = list(asked)
+    while left:
+        step = schedule.next_step(left, STEP_ROWS)
+        whole = len(step) == len(asked)
+        left = left[len(step) :]
+        yield None if whole else schedule.as_one(step)
+
+
+@contextmanager
+def _explaining_rights(context: LakeContext) -> Iterator[None]:
+    source = context.source
+    try:
+        yield
+    except MissingPrivilege as error:
+        raise MissingPrivilege(
+            f"no right to create tables in schema {source.schema} of source {source.name} ({error.what})",
+            stream=context.stream,
+            remedy=f"qbcd prepare {context.stream} --dry-run prints the DDL for a DBA; strategy id_rcs needs only "
+            "SELECT",
+        ) from error
+
+
+def ddl(context: LakeContext, plan: StreamPlan, strategy: QueuedTlcs) -> list[str]:
+    """Return the DDL of schema and tables, and the grants, for a DBA."""
+    connector, source = context.source.connector, context.source
+    with source.read(context.stream) as session:
+        conn = session.connection
+        role = connector.catalog.privileges(conn, plan.table, [c.name for c in plan.captured], source.schema).role
+        schema = str(CreateSchema(source.schema, if_not_exists=True).compile(dialect=conn.dialect)).strip()
+        return [
+            schema,
+            *strategy.ddl(),
+            *connector.ddl.grants(source.schema, role),
+            *grants(connector, conn, strategy.finder, (), role),
+        ]
+
+
+def exist(context: LakeContext, strategy: QueuedTlcs) -> bool:
+    """Return True if the source has the tables."""
+    with context.source.read(context.stream) as session:
+        names = [table.name for table in strategy.tables()]
+        return all(context.source.connector.catalog.probe_tables(session.connection, names))
+
+
+def explain(source: str, strategy: QueuedTlcs, known: Sequence[KeyRange], *, typed: bool) -> list[ExplainedStatement]:
+    """Return the statements of a poll that finds changed rows by the digests in the source."""
+    finder, place = strategy.finder, f"source {source}, in schema {strategy.position[0]}"
+    advance = [ExplainedStatement("store their digests, once the lake has them", place, s) for s in finder.apply(SLICE)]
+    return [
+        ExplainedStatement("rows that differ from their digest, into the queue", place, finder.differences(SLICE)),
+        ExplainedStatement(
+            "new and changed rows of the queue",
+            f"source {source}, read only",
+            strategy.queued_rows(known, SLICE, typed=typed),
+        ),
+        ExplainedStatement("keys of the queue", f"source {source}, read only", strategy.queued_keys(known, SLICE)),
+        *advance,
+    ]
+
+
+def is_used(context: LakeContext, leased: LeasedStream) -> bool:
+    """Return True if the stream has tables in the source of `context`, also if the configuration no longer names it."""
+    requested = leased.checkpoint.requested
+    options = requested.get("options", {})
+    return (
+        requested.get("source") == context.source.name
+        and options.get("replica") in ("lake", "spark")
+        and (requested.get("strategy") == "tlcs")
+    )
+
+
+def drop(context: LakeContext) -> None:
+    """Drop the tables of this project's stream; empty those that a DBA created."""
+    connector, source = context.source.connector, context.source
+    names = own_tables(source.schema, context.stream)
+    with source.read(context.stream) as session:
+        found = connector.catalog.probe_tables(session.connection, names)
+    existing = [sql_name(connector, name) for name, table in zip(names, found, strict=True) if table]
+    try:
+        with source.write(context.stream) as session:
+            for table in existing:
+                session.run(f"DROP TABLE IF EXISTS {table}")
+    except MissingPrivilege:  # a DBA owns the tables, so only their rows are deleted
+        with source.write(context.stream) as session:
+            for table in existing:
+                session.run(f"DELETE FROM {table}")
