@@ -158,8 +158,8 @@ class DatabaseSite(Site):
         query, travels = strategy.replica_events(restriction), [column.travel for column in plan.captured]
         yield ReplicaRows(
             count,
-            lambda: self._frame(_parts(query, range(count)), travels),
-            lambda part: self._local_rows(_parts(query, part), travels),
+            lambda: self._frame(_parts(query, range(count), self.context.connections), travels),
+            lambda part: self._local_rows(_parts(query, part, self.context.connections), travels),
         )
 
     # -- explain and verify ------------------------------------------------------------------------------------------
