@@ -85,6 +85,23 @@ def deliver(stream: Stream, held: LeasedStream, report: Report) -> None:
                 stream.project.delivery_failed(stream.name, name, error.what)
                 report.failures[name] = error
                 break
+        else:
+            _maintain(stream, held, name, report)
+
+
+def _maintain(stream: Stream, held: LeasedStream, name: str, report: Report) -> None:
+    """Let a sink that has every batch do what is due without one; a failure goes into `report`."""
+    sink = stream.sinks[name]
+    if not sink.maintained:
+        return
+    held.keeper.check()
+    done = (held.row.epoch, held.row.last_batch_seq)
+    try:
+        if sink.maintain(stream.name, done):
+            stream.project.delivery_recovered(stream.name, name)
+    except DeliveryError as error:
+        stream.project.delivery_failed(stream.name, name, error.what)
+        report.failures[name] = error
 
 
 def waiting_batches(site: Site, sink: str, done: Acknowledged, row: StreamRow) -> list[BatchHeader]:
