@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 
 from qbcd.config.masking import Masking, named_secrets
 
-_LONGEST = 300  # characters of the store's own text
+_LONGEST = 200  # characters of the store's own text
+_NOISE = re.compile(r"^When .*?(?=AWS Error)|\s*\(Request ID: \w*\)|; Details: .*")
 _ANY_REMEDY = "check `path` and `storage` of the sink"
 # Text of an error -> problem and remedy; {0} is the bucket or server, {1} the URL.
 _KNOWN = (
@@ -50,8 +51,9 @@ _KNOWN = (
 def explain(error: Exception, url: str, storage: Mapping[str, Any]) -> tuple[str, str]:
     """Return problem and remedy for an error of the store at `url`."""
     text = Masking(named_secrets(storage)).foreign(" ".join(str(error).split()))
+    short = _NOISE.sub("", text)[:_LONGEST]
     bucket = urlsplit(url).netloc
     for pattern, what, remedy in _KNOWN:
         if re.search(pattern, text):
-            return f"{what.format(bucket, url)} ({text[:_LONGEST]})", remedy
-    return f"{url}: {text[:_LONGEST]}", _ANY_REMEDY
+            return f"{what.format(bucket, url)} ({short})", remedy
+    return f"{url}: {short}", _ANY_REMEDY

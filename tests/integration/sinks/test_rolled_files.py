@@ -14,11 +14,13 @@ from typing import Any
 import pytest
 
 from qbcd import hooks
+from qbcd.api import assembly_of
 from qbcd.errors import DeliveryError, SinkConflict
 from qbcd.sinks.folder import FolderSink
 from qbcd.sinks.jsonl import JsonlSink
 from qbcd.sinks.parquet import ParquetSink
 from qbcd.sinks.stored.writer import Roll
+from tests.support import sql
 from tests.support.file_batches import (
     EPOCH,
     READERS,
@@ -31,6 +33,7 @@ from tests.support.file_batches import (
     bucket_store,
     expected,
 )
+from tests.support.project import config, opened
 
 SINKS: dict[str, type[FolderSink]] = {"jsonl": JsonlSink, "parquet": ParquetSink}
 HOUR = Roll(timedelta(hours=1), 1 << 30)
@@ -282,3 +285,34 @@ def test_held_files_that_somebody_changed_are_refused(tmp_path: Path) -> None:
     ):
         sink.maintain(STREAM, (EPOCH, 2))
     assert READERS["jsonl"](tmp_path) == []
+
+
+def test_a_poll_without_changes_closes_a_file_and_clears_its_failure(database: str, workspace: Path) -> None:
+    sql(database, "CREATE TABLE t (id int PRIMARY KEY, v text); INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+    table = {"name": STREAM, "table": "public.t", "strategy": "mds", "baseline": "events"}
+
+    def polled(every: str, *, prepare: bool = False) -> list[str]:
+        """Poll once and return the failures of sinks, as the state has them too."""
+        sinks = {"lake": {"type": "jsonl", "path": "out", "roll": {"every": every}}}
+        with opened(config(database, table, sinks=sinks), workspace) as project:
+            if prepare:
+                project.stream(STREAM).prepare()
+            (outcome,) = project.run(once=True).outcomes
+            assert outcome.error is None and outcome.report is not None
+            failures = [error.what for error in outcome.report.failures.values()]
+            recorded = assembly_of(project).state.delivery_failures(STREAM)
+            assert [failure.message for failure in recorded.values()] == failures
+            return failures
+
+    assert polled("1h", prepare=True) == []
+    sql(database, "UPDATE t SET v = 'c' WHERE id = 1")
+    assert polled("1h") == []
+    assert READERS["jsonl"](workspace / "out") == []
+    (held,) = (workspace / "out" / STREAM / ".pending").glob("*-000000000002-*")
+    whole = held.read_text()
+    held.write_text(whole[:-1])
+    (failure,) = polled("1ms")
+    assert "somebody changed them" in failure
+    held.write_text(whole)
+    assert polled("1ms") == []
+    assert [seq for _, seq, _ in READERS["jsonl"](workspace / "out")] == [1, 1, 2]
