@@ -57,7 +57,7 @@ def _seen(event_id: str) -> tuple[int, int, int]:
 
 
 def read_jsonl(folder: Path) -> Seen:
-    """Read all visible files, in the order of their names, as the documentation tells consumers to."""
+    """Read all visible files, in the order of their names, as consumers do."""
     found: Seen = []
     for path in sorted(folder.glob(f"{STREAM}/[!.]*.jsonl")):
         text = path.read_text("utf-8")

@@ -22,7 +22,7 @@ from qbcd.sinks.stores.base import Store, StoredFile, new_attempt
 from qbcd.sinks.stores.problems import explain
 
 LARGEST_COPY = 5 * 10**9  # bytes; S3 copies no larger object at once
-CONNECT_TIMEOUT, REQUEST_TIMEOUT, ATTEMPTS = 10, 60, 3  # seconds, seconds, number of requests
+CONNECT_TIMEOUT, REQUEST_TIMEOUT, ATTEMPTS = 10, 20, 3  # seconds, seconds without an answer, number of requests
 _WITHOUT_FOLDERS = ("s3", "gcs")
 
 
@@ -199,7 +199,9 @@ def _s3(bucket: str, storage: Mapping[str, Any]) -> fs.FileSystem:
 
 def _gs(bucket: str, storage: Mapping[str, Any]) -> fs.FileSystem:
     anonymous = {"anonymous": True} if storage.get("anonymous") else {}
-    return fs.GcsFileSystem(**anonymous, **_endpoint(storage), retry_time_limit=timedelta(seconds=REQUEST_TIMEOUT))
+    return fs.GcsFileSystem(
+        **anonymous, **_endpoint(storage), retry_time_limit=timedelta(seconds=REQUEST_TIMEOUT * ATTEMPTS)
+    )
 
 
 def _hdfs(server: str, storage: Mapping[str, Any]) -> fs.FileSystem:
