@@ -131,6 +131,33 @@ def test_a_roll_is_exact_at_each_step_where_its_process_dies(kind: str, place: s
         killed_and_restarted(kind, place, tmp_path / str(last), made, last)
 
 
+def test_a_folder_without_its_note_is_completed_not_left(tmp_path: Path) -> None:
+    """A process dies while a roll's Parquet files appear in a bucket; then one more batch is there."""
+    made, folder = batches(3), visible("bucket", tmp_path)
+
+    def half_written() -> bool:
+        return any(not (path.parent / "_SUCCESS").exists() for path in folder.glob(f"{STREAM}/epoch=*/*/*.parquet"))
+
+    life = Life()
+    sink = sink_at("parquet", "bucket", tmp_path, life, roll=HOUR)
+    for batch in made[:2]:
+        sink.write(batch)
+
+    def die() -> None:
+        if half_written():
+            raise Killed
+
+    life.before_step, sink.stored.clock = die, lambda: 1e11
+    with pytest.raises(Killed):
+        sink.maintain(STREAM, (EPOCH, 2))
+    assert READERS["parquet"](folder) == []
+    after = sink_at("parquet", "bucket", tmp_path, roll=HOUR)
+    after.stored.clock = lambda: 1e11
+    after.write(made[2])
+    assert READERS["parquet"](folder) == expected(made)
+    assert not half_written()
+
+
 @pytest.mark.parametrize("point", [p if p == "after_roll" else pytest.param(p, marks=campaign) for p in OF_ROLLING])
 @pytest.mark.parametrize("kind", ["jsonl", pytest.param("parquet", marks=campaign)])
 def test_a_killed_process_leaves_an_exact_roll(kind: str, point: str, tmp_path: Path) -> None:
