@@ -118,7 +118,7 @@ def killed_and_restarted(kind: str, place: str, folder: Path, made: list[FileBat
     ("kind", "place", "count"),
     [
         ("jsonl", "local", 2),
-        ("parquet", "bucket", 1),
+        ("jsonl", "bucket", 2),
         *(pytest.param(k, p, 7, marks=campaign) for k in SINKS for p in ("local", "bucket")),
     ],
 )
