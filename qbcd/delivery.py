@@ -84,6 +84,8 @@ def deliver_to(stream: Stream, held: LeasedStream, name: str, acknowledged: Ackn
         except DeliveryError as error:
             note_failure(stream, held, name, error, report)
             break
+    else:
+        _maintain(stream, held, name, report)
 
 
 def note_failure(stream: Stream, held: LeasedStream, sink: str, error: DeliveryError, report: Report) -> None:
@@ -96,6 +98,21 @@ def note_failure(stream: Stream, held: LeasedStream, sink: str, error: DeliveryE
     error.stream = error.stream or stream.name
     stream.project.delivery_failed(stream.name, sink, error.what)
     report.failures[sink] = error
+
+
+def _maintain(stream: Stream, held: LeasedStream, name: str, report: Report) -> None:
+    """Let a sink that has every batch do what is due without one; a failure goes into `report`."""
+    sink = stream.sinks[name]
+    if not sink.maintained:
+        return
+    held.keeper.check()
+    done = (held.row.epoch, held.row.last_batch_seq)
+    try:
+        if sink.maintain(stream.name, done):
+            stream.project.delivery_recovered(stream.name, name)
+    except DeliveryError as error:
+        stream.project.delivery_failed(stream.name, name, error.what)
+        report.failures[name] = error
 
 
 def waiting_batches(site: Site, sink: str, done: Acknowledged, row: StreamRow) -> list[BatchHeader]:

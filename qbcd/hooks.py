@@ -24,6 +24,10 @@ POINTS = (
     "mid_publish",
     "after_publish",
     "after_acknowledge",
+    "before_roll",
+    "mid_roll",
+    "after_roll",
+    "mid_expire",
 )
 
 _registered: dict[str, Callable[[], None]] = {}

@@ -51,7 +51,7 @@ def check_stream(stream: Stream, sites: Iterable[Site] = ()) -> list[Finding]:
         own = tried("workdir", lambda: prove_writable(folder), "", stream.name, folder=nearest_existing(folder))
         found += [own] if own.error else []
     for name, sink in stream.sinks.items():
-        place = nearest_existing(sink.path / stream.name) if isinstance(sink, FolderSink) else None
+        place = nearest_existing(sink.path / stream.name) if isinstance(sink, FolderSink) and not sink.url else None
         accept = partial(sink.check_stream, stream.name)
         found.append(tried(f"sink {name}", accept, "takes batches", stream.name, folder=place))
     return found

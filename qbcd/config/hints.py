@@ -16,12 +16,15 @@ _SINK = "{type: jsonl, path: out/changes}"
 
 # Keys of qbcd, with the names that other tools use; used only if the section has the key.
 _ALSO_CALLED = {
+    "access_key": ("access_key_id", "aws_access_key_id"),
     "columns": ("include", "fields"),
+    "endpoint": ("endpoint_url", "endpoint_override"),
     "every": ("interval", "schedule", "frequency", "poll"),
     "key": ("keys", "pk", "primary_key", "id"),
     "password": ("passwd", "pass", "pwd", "secret"),
     "path": ("folder", "directory", "dir", "file", "output", "location"),
     "query": ("sql", "select"),
+    "secret_key": ("secret_access_key", "aws_secret_access_key"),
     "sinks": ("outputs", "output", "targets", "target", "destinations", "destination", "sink"),
     "sources": ("databases", "database", "connections", "connection", "source"),
     "strategy": ("method", "mode", "type"),
@@ -50,6 +53,8 @@ _SHAPES = {
     "properties": "write properties: {socketTimeout: 30}",
     "guards": "write guards: {max_delete_fraction: 0.5}",
     "types": "write types: {amount: text}",
+    "roll": "write roll: {every: 1h, size: 128MB}",
+    "storage": "write storage: {region: eu-central-1}",
 }
 # Parts of an address, with the keys that other tools have for them.
 _PARTS = {

@@ -194,7 +194,10 @@ def _model_at(values: Any, loc: tuple[str | int, ...]) -> type[Section]:
     """
     tag = _tagged(loc)
     if tag is not None:
-        return SINK_OPTIONS[str(loc[tag])]
+        of_sink: type[Section] = SINK_OPTIONS[str(loc[tag])]
+        for key in loc[tag + 1 :]:
+            of_sink = of_sink.section(str(key))
+        return of_sink
     start = 2 if loc[:1] == ("defaults",) else 3
     if loc[:1] in (("defaults",), ("tables",)) and loc[start - 1 : start] == ("strategy",):
         for part in loc[:start]:

@@ -12,6 +12,7 @@ from qbcd.config.fields import NAME_PATTERN, NAME_RULE
 from qbcd.config.logins import Login
 from qbcd.config.models import ProjectConfig, TableConfig
 from qbcd.config.sink_rules import check_sink_needs
+from qbcd.config.storage import STORAGE_SECRETS
 from qbcd.config.strategy_registry import strategy_names
 from qbcd.config.strategy_rules import check_strategies
 from qbcd.config.urls import is_local, literal_password
@@ -25,6 +26,7 @@ def check_rules(config: ProjectConfig, document: Document) -> list[Problem]:
         *_names(config),
         *_databases(config, document),
         *_secrets(config, document),
+        *_storage_secrets(config, document),
         *_tables(config, document),
         *_shared_folders(config),
         *check_strategies(config),
@@ -79,6 +81,15 @@ def _secrets(config: ProjectConfig, document: Document) -> Iterator[Problem]:
         path = (section, name, "password")
         if written.get("password") is not None and path not in document.interpolated:
             yield Problem(path, "the password is written in the file", remedy)
+
+
+def _storage_secrets(config: ProjectConfig, document: Document) -> Iterator[Problem]:
+    """Report credentials of stores that are written in the file."""
+    for name, sink in config.sinks.items():
+        for key in sink.options.get("storage") or {}:
+            path = ("sinks", name, "storage", key)
+            if key in STORAGE_SECRETS and path not in document.interpolated:
+                yield Problem(path, "the credential is written in the file", "use ${env:NAME} or ${file:/path}")
 
 
 def _logins(config: ProjectConfig) -> Iterator[tuple[str, str, Login]]:

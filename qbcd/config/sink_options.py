@@ -15,8 +15,9 @@ from sqlalchemy.engine import URL
 
 from qbcd import plugins
 from qbcd.config.databases import DEFAULT_TARGET_TABLE, FILE_DATABASES, TARGET_DATABASES
-from qbcd.config.fields import Filled, LocalPath, Section, Wait, Whole, base_dir_of, local_path, pattern_problem, wrong
+from qbcd.config.fields import Filled, Interval, Section, Wait, Whole, base_dir_of, local_path, pattern_problem, wrong
 from qbcd.config.logins import Login
+from qbcd.config.storage import RollConfig, SinkPath, StorageConfig
 from qbcd.config.urls import is_memory_database, parse_url
 
 BUILT_SINKS = ("jsonl", "parquet", "console", "database")
@@ -83,20 +84,37 @@ class BuiltSinkConfig(SinkConfig):
         return self.initial
 
 
-class JsonlSinkConfig(BuiltSinkConfig):
+class FileSinkConfig(BuiltSinkConfig):
+    """Files under `path`: a local folder, or a URL of a store."""
+
+    path: SinkPath
+    lock_timeout: Wait = timedelta(seconds=60)
+    roll: RollConfig | None = None
+    keep: Interval | None = None
+    storage: StorageConfig = Field(default_factory=StorageConfig)
+
+    @model_validator(mode="after")
+    def _fits(self) -> FileSinkConfig:
+        path = str(self.path)
+        self.storage.check_fits(path.partition("://")[0] if "://" in path else "")
+        return self
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the sink's class."""
+        return {**super().options, "storage": self.storage.options}
+
+
+class JsonlSinkConfig(FileSinkConfig):
     """A file of JSON lines per batch under `path`."""
 
     type: Literal["jsonl"]
-    path: LocalPath
-    lock_timeout: Wait = timedelta(seconds=60)
 
 
-class ParquetSinkConfig(BuiltSinkConfig):
+class ParquetSinkConfig(FileSinkConfig):
     """A folder of Parquet files per batch under `path`."""
 
     type: Literal["parquet"]
-    path: LocalPath
-    lock_timeout: Wait = timedelta(seconds=60)
 
 
 class ConsoleSinkConfig(BuiltSinkConfig):

@@ -15,6 +15,7 @@ from typing import Any
 from qbcd import plugins
 from qbcd.config.document import did_you_mean, quoted
 from qbcd.config.masking import credentials_masked
+from qbcd.config.storage import is_url
 from qbcd.errors import ConfigError, NotBuilt, QbcdError
 from qbcd.sinks.base import Sink, SinkBatch
 from qbcd.sinks.console import ConsoleSink
@@ -65,12 +66,12 @@ def make_sink(
 
     Raises:
         ConfigError: The type is unknown, or does not accept the settings.
-        NotBuilt: The path is not on a local or mounted file system.
+        NotBuilt: The path is a URL, which sinks of this type do not take.
     """
     settings = dict(options)
-    if settings.get("path") is not None:
-        settings["path"] = local_path(settings["path"])
     made = sink_class(kind)
+    if settings.get("path") is not None and not (made.takes_urls and is_url(str(settings["path"]))):
+        settings["path"] = local_path(settings["path"])
     _check_names(made, kind, settings)
     try:
         return made(name, **settings)

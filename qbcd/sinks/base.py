@@ -141,6 +141,8 @@ class Sink(ABC):
         starts_from: A sink that is new in a prepared stream gets the rows of the replica first, or only the batches
             from then on. The configuration sets it (`initial`).
         project_id: The id of the project that delivers; empty outside of a project.
+        takes_urls: Its setting `path` may be a URL of an object store.
+        maintained: It has work apart from batches: :meth:`maintain` is called at each poll.
     """
 
     typed: bool = False
@@ -149,6 +151,8 @@ class Sink(ABC):
     shows_all_rows: bool = False
     takes_resends: bool = False
     starts_from: Literal["replica", "next"] = "next"
+    takes_urls: bool = False
+    maintained: bool = False
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -178,6 +182,18 @@ class Sink(ABC):
             DeliveryError: It cannot.
         """
         self.check()
+
+    def maintain(self, stream: str, delivered: tuple[int, int]) -> bool:
+        """Do what is due without a batch, such as closing a file; return True if anything was due.
+
+        Args:
+            stream: The stream.
+            delivered: Epoch and number of the last batch that is acknowledged.
+
+        Raises:
+            DeliveryError: It failed; the next poll tries again.
+        """
+        return False
 
     def incomplete(self, header: BatchHeader, place: str, found: int) -> DeliveryError:
         """Return the error for an attempt with `found` events, a number other than the batch's."""

@@ -1,44 +1,104 @@
-"""The base of sinks with one file or folder per batch, renamed when it is complete."""
+"""The base of sinks with one file or folder per batch, renamed when it is complete.
+
+Batches for a store (an object store, HDFS), and those of a sink that rolls, are written in this process, whatever the
+engine (`qbcd.sinks.stored`).
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from qbcd import hooks
 from qbcd.model import BatchHeader
 from qbcd.sinks.base import Sink, SinkBatch
-from qbcd.sinks.files import LOCK_TIMEOUT, check_folder, delivery, locked, make_folder, read_json, remove, sweep
+from qbcd.sinks.files import LOCK_TIMEOUT, delivery, locked, make_folder, read_json, remove, sweep
+from qbcd.sinks.stored.file_format import FileFormat, Number
+from qbcd.sinks.stored.held import FOLDER as HELD
+from qbcd.sinks.stored.writer import Roll, StoredFiles
+
+if TYPE_CHECKING:
+    from qbcd.sinks.stores.base import Store
 
 
 class FolderSink(Sink):
-    """A sink that writes batches under `path`, one folder for driver and all executors.
+    """A sink that writes batches under `path`, one folder for driver and all executors, or a URL of a store.
 
     A batch is complete if it has its name (:meth:`target_of`), a note with its fingerprint (:meth:`note_of`), and the
     content that the note describes (:meth:`measure`).
 
+    Args:
+        name: The sink's name.
+        path: A local folder, or a URL such as ``s3://bucket/prefix``.
+        lock_timeout: Limit of the wait for another process that writes the same stream in a local folder.
+        roll: Small batches become visible together; see :class:`Roll`.
+        keep: Age at which delivered files are removed; None keeps them.
+        storage: Options of the store, with credentials.
+
     Attributes:
         attempts: Pattern of the names of attempts in a stream's folder.
+        format: The same files in a store.
     """
 
     attempts: ClassVar[str]
     takes_resends = True
+    format: ClassVar[FileFormat]
     concurrent = True  # each stream has a folder of its own, under a lock
+    takes_urls = True
+    maintained = True
 
-    def __init__(self, name: str, path: Path, lock_timeout: timedelta = LOCK_TIMEOUT) -> None:
+    def __init__(
+        self,
+        name: str,
+        path: Path | str,
+        lock_timeout: timedelta = LOCK_TIMEOUT,
+        *,
+        roll: Roll | None = None,
+        keep: timedelta | None = None,
+        storage: Mapping[str, Any] | None = None,
+    ) -> None:
         super().__init__(name)
-        self.path, self.lock_timeout = path, lock_timeout
+        self.url = str(path) if "://" in str(path) else ""
+        self.path, self.lock_timeout = Path(path), lock_timeout
+        self.roll, self.keep, self._storage = roll, keep, storage or {}
+
+    @cached_property
+    def store(self) -> Store:
+        """The place of the files; nothing is connected before its first use."""
+        if not self.url:
+            from qbcd.sinks.stores.local import LocalStore
+
+            return LocalStore(self.path, self.lock_timeout)
+        from qbcd.sinks.stores.remote import RemoteStore
+
+        return RemoteStore(self.url, self._storage)
+
+    @cached_property
+    def stored(self) -> StoredFiles:
+        """The files in their store."""
+        return StoredFiles(self, self.store, self.format, roll=self.roll, keep=self.keep)
 
     def check(self) -> None:
         """See :meth:`Sink.check`."""
-        check_folder(self.name, self.path)
+        self.store.check(self.name, "")
 
     def check_stream(self, stream: str) -> None:
         """See :meth:`Sink.check_stream`."""
-        check_folder(self.name, self.path / stream)
+        self.store.check(self.name, stream)
+
+    def maintain(self, stream: str, delivered: tuple[int, int]) -> bool:
+        """See :meth:`Sink.maintain`."""
+        if self.url or self.roll or self.keep is not None or self._holds(stream):
+            return self.stored.maintain(stream, Number(*delivered))
+        return False
+
+    def _holds(self, stream: str) -> bool:
+        """Return True if a local folder has batches that were held before `roll` was removed."""
+        return (self.path / stream / HELD).is_dir()
 
     @abstractmethod
     def target_of(self, header: BatchHeader) -> Path:
@@ -71,6 +131,11 @@ class FolderSink(Sink):
     def write(self, batch: SinkBatch) -> None:
         """See :meth:`Sink.write`."""
         header = batch.header
+        if self.url or self.roll:
+            self.stored.write(batch)
+            return
+        if self._holds(header.stream):
+            self.stored.maintain(header.stream, Number.of(header))
         target, root = self.target_of(header), self.path / header.folder
         with delivery(self.name, header.stream, root):
             make_folder(root)

@@ -18,16 +18,17 @@ from qbcd.model import BatchHeader
 from qbcd.sinks.base import SinkBatch
 from qbcd.sinks.files import UNMARKED, locked, remove, write_json
 from qbcd.sinks.folder import FolderSink
+from qbcd.sinks.stored.json_files import LINES, JsonFiles
 from qbcd.spark.paths import to_write
 
 EVENTS_PER_PART = 100_000
-LINES = "lines"  # in an attempt, the whole file
 
 
 class JsonlSink(FolderSink):
     """A sink that writes one file of JSON lines per batch."""
 
     attempts = ".*.tmp"
+    format = JsonFiles()
 
     def target_of(self, header: BatchHeader) -> Path:
         """See :meth:`FolderSink.target_of`."""

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 from pyarrow import parquet
 
 from qbcd.durable import sync
@@ -23,12 +22,10 @@ from qbcd.model import BatchHeader
 from qbcd.sinks.base import SinkBatch
 from qbcd.sinks.files import UNMARKED, locked, make_folder, remove, sync_tree, write_json
 from qbcd.sinks.folder import FolderSink
+from qbcd.sinks.stored.file_format import EVENTS_PER_FILE
+from qbcd.sinks.stored.parquet_files import MARKER, ParquetFiles, row_groups
 from qbcd.spark.parquet_options import ROW_CHECKS
 from qbcd.spark.paths import to_write
-
-MARKER = "_SUCCESS"
-EVENTS_PER_FILE = 250_000
-ROW_GROUP = 32 << 20
 
 
 class ParquetSink(FolderSink):
@@ -36,6 +33,7 @@ class ParquetSink(FolderSink):
 
     typed = True
     attempts = "_tmp-*"
+    format = ParquetFiles()
 
     def target_of(self, header: BatchHeader) -> Path:
         """See :meth:`FolderSink.target_of`."""
@@ -105,7 +103,7 @@ def _write_files(batch: SinkBatch, attempt: Path) -> None:
     attempt.mkdir(mode=0o700)
     with batch.arrow() as reader, ExitStack() as opened:
         room = number = 0
-        for rows in _row_groups(reader):
+        for rows in row_groups(reader):
             while rows.num_rows:
                 if not room:
                     opened.close()
@@ -116,18 +114,6 @@ def _write_files(batch: SinkBatch, attempt: Path) -> None:
                 fits = rows.slice(0, room)
                 writer.write_table(fits)
                 rows, room = rows.slice(fits.num_rows), room - fits.num_rows
-
-
-def _row_groups(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
-    """Yield the rows in pieces of about :data:`ROW_GROUP` bytes, since a row group is in memory as a whole."""
-    waiting: list[pa.RecordBatch] = []
-    for piece in reader:
-        waiting.append(piece)
-        if sum(one.nbytes for one in waiting) >= ROW_GROUP:
-            yield pa.Table.from_batches(waiting)
-            waiting = []
-    if waiting:
-        yield pa.Table.from_batches(waiting)
 
 
 def _distinct_names(batch: SinkBatch, sink: str) -> None:

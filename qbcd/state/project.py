@@ -282,6 +282,11 @@ class ProjectState(StateDatabase):
             conn.execute(insert(DELIVERY_ERROR).values(**values, at=self.facts.clock))
         return int(before) + 1
 
+    def delivery_recovered(self, stream: str, sink: str) -> None:
+        """Clear the recorded failure of a sink that works again without a batch."""
+        with self.write() as conn:
+            conn.execute(delete(DELIVERY_ERROR).where(_failure_of(stream, sink)))
+
     def delivery_failures(self, stream: str) -> dict[str, DeliveryFailure]:
         """Return the last failure of each sink, by sink; its next success clears it."""
         table = DELIVERY_ERROR

@@ -22,7 +22,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "tables": ("tests/campaign/tables/", "tests/integration/sites/test_attached_partitions.py"),
     "lake": ("tests/integration/lake/", "tests/campaign/lake/"),
     "queries": ("tests/integration/queries/", "tests/campaign/queries/"),
-    "sinks": ("tests/integration/sinks/",),
+    "sinks": ("tests/integration/sinks/", "tests/campaign/sinks/"),
     "servers": ("tests/integration/", "tests/campaign/connectors/", "tests/packaging/", "tests/unit/", "tests/golden/"),
 }
 

@@ -28,7 +28,9 @@ STRATEGIES = ("mds", "id_rcs")
 HALF_WAY = [("before_commit", "mds"), ("after_commit", "id_rcs")]  # a baseline, outside of a campaign
 # Points that neither strategy reaches: both have no watermark, no open batch and nothing to purge.
 # `test_kill_in_source` has those.
-ELSEWHERE_REACHED = ("after_horizon", "before_seal", "after_seal", "before_purge", "after_purge")
+NOT_OF_THESE = ("after_horizon", "before_seal", "after_seal", "before_purge", "after_purge")
+OF_ROLLING = ("before_roll", "mid_roll", "after_roll", "mid_expire")  # `test_rolled_files`
+ELSEWHERE_REACHED = (*NOT_OF_THESE, *OF_ROLLING)
 POINTS = [point for point in hooks.POINTS if point not in ELSEWHERE_REACHED]
 SINKS = ("jsonl", "parquet")
 AROUND_THE_COMMIT = ("before_commit", "after_commit")

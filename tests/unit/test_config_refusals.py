@@ -221,7 +221,7 @@ def test_strategies_to_come_are_refused_as_such(tmp_path: Path, name: str) -> No
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("/srv/lake", "s3a://bucket/lake", "sinks.lake.path: paths with a scheme (scheme://) are not built yet"),
+        ("/srv/lake", "abfs://bucket/lake", "sinks.lake.path: paths with this scheme are not built yet"),
         ("version: 1", "version: 1\nworkdir: hdfs://x/y", "workdir: paths with a scheme (scheme://) are not built yet"),
     ],
 )

@@ -12,8 +12,10 @@ from qbcd.errors import SinkConflict
 from qbcd.model import BatchHeader
 from qbcd.sinks import SinkBatch
 from qbcd.sinks.folder import FolderSink
-from qbcd.sinks.jsonl import LINES, JsonlSink
-from qbcd.sinks.parquet import MARKER, ParquetSink
+from qbcd.sinks.jsonl import JsonlSink
+from qbcd.sinks.parquet import ParquetSink
+from qbcd.sinks.stored.json_files import LINES
+from qbcd.sinks.stored.parquet_files import MARKER
 
 HEADER = BatchHeader("s", 5, 7, 0, {"c": 2}, (), "print", "shop", "t", "mds", "snapshot", ("id",), (), location={})
 

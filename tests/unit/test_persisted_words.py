@@ -21,7 +21,10 @@ from qbcd.model import BatchHeader, Column, ResentRows, ServerIdentity, StreamPl
 from qbcd.model.checkpoint import ENTRIES
 from qbcd.ranges.schedule import Pass
 from qbcd.sinks.jsonl import JsonlSink
-from qbcd.sinks.parquet import MARKER, ParquetSink
+from qbcd.sinks.parquet import ParquetSink
+from qbcd.sinks.stored import held as held_files
+from qbcd.sinks.stored.parquet_files import MARKER
+from qbcd.sinks.stores.base import ATTEMPTS
 from qbcd.sinks.table.frame import RECORD_COLUMNS, RECORD_TABLE
 from qbcd.sinks.table.layout import FACTS
 from qbcd.sinks.table.options import HISTORY_COLUMNS, SOFT_DELETED
@@ -77,6 +80,10 @@ POINTS = (
     "mid_publish",
     "after_publish",
     "after_acknowledge",
+    "before_roll",
+    "mid_roll",
+    "after_roll",
+    "mid_expire",
 )
 OF_EVERY_CHECKPOINT = {"shape", "made", "requested", "server", "encoder", "rows"}
 # Keys that only some strategies write, or only for some time.
@@ -243,6 +250,8 @@ def test_files_of_sinks() -> None:
     assert str(JsonlSink("x", Path("out")).target_of(HEADER)) == "out/s/1700000000-000000000012.jsonl"
     assert str(ParquetSink("x", Path("out")).target_of(HEADER)) == "out/s/epoch=1700000000/batch_seq=12"
     assert (MARKER, PYTHON_SINK) == ("_SUCCESS", "python")
+    assert (held_files.FOLDER, held_files.PLAN, ATTEMPTS) == (".pending", "roll", ".attempts")
+    assert held_files.name_of(HEADER) == "s/.pending/1700000000-000000000012-1-f"
 
 
 def nodes(word: str) -> Iterator[ast.AST]:

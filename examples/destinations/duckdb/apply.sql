@@ -13,7 +13,7 @@ DELETE FROM orders WHERE EXISTS (FROM batch b JOIN qbcd_applied a ON a.stream = 
 DELETE FROM orders WHERE order_id IN (SELECT key.order_id FROM batch UNION ALL SELECT before.order_id FROM batch);
 INSERT INTO orders BY NAME
 SELECT after.* FROM batch
-QUALIFY row_number() OVER (PARTITION BY key.order_id ORDER BY batch_seq DESC, op = 'd') = 1 AND op <> 'd';
+QUALIFY row_number() OVER (PARTITION BY key.order_id ORDER BY source.batch_seq DESC, op = 'd') = 1 AND op <> 'd';
 
 INSERT OR REPLACE INTO qbcd_applied SELECT 'orders', epoch, max(batch_seq) FROM batch GROUP BY epoch;
 COMMIT;

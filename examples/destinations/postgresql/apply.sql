@@ -1,4 +1,4 @@
--- Apply one batch, a file of the jsonl sink: psql URL -v ON_ERROR_STOP=1 -f apply.sql < FILE
+-- Apply a file of the jsonl sink, one batch or several: psql URL -v ON_ERROR_STOP=1 -f apply.sql < FILE
 BEGIN;
 CREATE TEMP TABLE batch (
     event jsonb,
@@ -15,12 +15,15 @@ WHERE a.stream = 'orders' AND (batch.epoch, batch.batch_seq) <= (a.epoch, a.batc
 -- A new epoch starts again with all rows, as `baseline: events` delivers them.
 DELETE FROM orders WHERE EXISTS (SELECT FROM batch b JOIN qbcd_applied a ON a.stream = 'orders' AND b.epoch > a.epoch);
 
--- Delete first, then insert.
+-- Delete first, then insert the last state of each key: a file may have several batches.
 DELETE FROM orders WHERE order_id IN (
     SELECT (event->image->>'order_id')::bigint FROM batch, (VALUES ('key'), ('before')) AS images (image));
 INSERT INTO orders
-SELECT r.* FROM batch, jsonb_populate_record(NULL::orders, event->'after') AS r WHERE event->>'op' <> 'd';
+SELECT r.* FROM (
+    SELECT DISTINCT ON (event->'key') event FROM batch ORDER BY event->'key', batch_seq DESC, event->>'op' = 'd') AS last,
+    jsonb_populate_record(NULL::orders, event->'after') AS r
+WHERE event->>'op' <> 'd';
 
-INSERT INTO qbcd_applied SELECT DISTINCT 'orders', epoch, batch_seq FROM batch
+INSERT INTO qbcd_applied SELECT 'orders', epoch, max(batch_seq) FROM batch GROUP BY epoch
 ON CONFLICT (stream) DO UPDATE SET epoch = excluded.epoch, batch_seq = excluded.batch_seq;
 COMMIT;

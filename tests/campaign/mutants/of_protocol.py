@@ -16,6 +16,7 @@ SINK_TESTS, ACKNOWLEDGED = (
     "tests/integration/sinks/test_sinks.py::",
     "tests/integration/sinks/test_acknowledgements.py::",
 )
+ROLLED = "tests/integration/sinks/test_rolled_files.py::"
 
 STEPS = (
     Mutant(
@@ -157,6 +158,30 @@ DELIVERIES = (
         "query = select(table).where(mine, number <= tuple_(*through))",
         "query = select(table).where(mine)",
         (f"{STORE}TestOutbox::test_only_old_compacted_acknowledged_batches_expire_without_a_gap",),
+    ),
+    Mutant(
+        "roll-without-a-plan",
+        "A roll that was interrupted is repeated with the same batches.",
+        f"{SINKS}stored/writer.py",
+        "            holding.plan_roll(self.store, stream, last.number)\n",
+        "",
+        (f"{ROLLED}test_a_folder_without_its_note_is_completed_not_left",),
+    ),
+    Mutant(
+        "rolled-twice",
+        "A held batch that is visible already is not rolled again.",
+        f"{SINKS}stored/writer.py",
+        "if covering is not None and covering[0] == one.fingerprint:",
+        "if covering is not None and not one.fingerprint:",
+        (f"{ROLLED}test_a_roll_is_exact_at_each_step_where_its_process_dies",),
+    ),
+    Mutant(
+        "expires-undelivered",
+        "No file expires before its batches are acknowledged.",
+        f"{SINKS}stored/writer.py",
+        "if target.number <= delivered and target.modified <= before",
+        "if target.modified <= before",
+        (f"{ROLLED}test_expiry_keeps_the_newest_and_what_is_not_delivered",),
     ),
     Mutant(
         "file-not-flushed",

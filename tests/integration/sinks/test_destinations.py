@@ -58,3 +58,11 @@ def test_batches_are_applied_once_and_in_order(server: EmbeddedPostgres, databas
     assert load() == [ada, edgar, grace]
     write(folder, 1_000_000_001, 4, event("r", None, grace))
     assert load() == [grace]
+
+    # A file of several batches, named after the last: a key occurs in each.
+    rolled = [(5, event("c", None, ada)), (5, event("c", None, edgar)), (6, event("u", ada, paid))]
+    rolled += [(6, event("d", grace, None)), (7, event("d", edgar, None)), (8, event("c", None, edgar))]
+    made = [json.dumps(one | {"source": {"epoch": 1_000_000_001, "batch_seq": number}}) for number, one in rolled]
+    (folder / "1000000001-000000000008.jsonl").write_text("".join(f"{line}\n" for line in reversed(made)))
+    assert load() == load() == [paid, edgar]
+    assert sql(database, "SELECT batch_seq FROM qbcd_applied") == [(8,)]

@@ -1,0 +1,118 @@
+"""Parquet: ``<stream>/epoch=<epoch>/batch_seq=<n>/*.parquet``, and the note ``_SUCCESS`` in each folder.
+
+A folder without ``_SUCCESS`` is not a batch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from qbcd.sinks.base import SinkBatch
+from qbcd.sinks.stored.file_format import EVENTS_PER_FILE, FileFormat, Number, Target
+from qbcd.sinks.stores import Store, StoredFile
+from qbcd.sinks.stores.base import as_json
+
+MARKER = "_SUCCESS"
+ROW_GROUP = 32 << 20  # bytes
+_NAME = re.compile(r"epoch=([0-9]+)/batch_seq=([0-9]+)/([^/]+)")
+
+
+class ParquetFiles(FileFormat):
+    """See the module."""
+
+    def name_of(self, stream: str, number: Number) -> str:
+        return f"{stream}/epoch={number.epoch}/batch_seq={number.seq}"
+
+    def note_of(self, target: str) -> str:
+        return f"{target}/{MARKER}"
+
+    def fill(self, batch: SinkBatch, store: Store, attempt: str) -> int:
+        with batch.arrow() as reader, _Parts(store, attempt) as parts:
+            for rows in row_groups(reader):
+                parts.write(rows)
+        return parts.count
+
+    def merge(self, store: Store, held: Sequence[str], attempt: str) -> int:
+        with _Parts(store, attempt) as parts:
+            waiting: list[pa.Table] = []
+            for name in held:
+                with store.open_file(name) as file, parquet.ParquetFile(file) as read:
+                    for group in range(read.num_row_groups):
+                        rows = read.read_row_group(group)
+                        if waiting and waiting[0].schema != rows.schema:
+                            parts.write(pa.concat_tables(waiting))
+                            waiting = []
+                        waiting.append(rows)
+                        if sum(table.nbytes for table in waiting) >= ROW_GROUP:
+                            parts.write(pa.concat_tables(waiting))
+                            waiting = []
+            if waiting:
+                parts.write(pa.concat_tables(waiting))
+        return parts.count
+
+    def measure(self, files: Sequence[StoredFile]) -> Mapping[str, Any]:
+        return {"files": {file.name.rpartition("/")[2]: file.size for file in files}}
+
+    def publish(self, store: Store, attempt: str, target: str, note: Mapping[str, Any]) -> None:
+        store.publish_folder(attempt, target, (MARKER, as_json(note)))
+
+    def files_of(self, store: Store, target: str) -> list[StoredFile]:
+        return [file for file in store.files_in(target) if file.name.endswith(".parquet")]
+
+    def targets(self, store: Store, stream: str) -> list[Target]:
+        found: dict[Number, list[StoredFile]] = {}
+        for file in store.files_in(stream, deep=True):
+            if match := _NAME.fullmatch(file.name.removeprefix(f"{stream}/")):
+                found.setdefault(Number(int(match[1]), int(match[2])), []).append(file)
+        return [Target(number, tuple(found[number])) for number in sorted(found)]
+
+    def remove(self, store: Store, target: str, attempt: str) -> None:
+        store.retire_folder(target, MARKER, attempt)
+
+
+class _Parts(ExitStack):
+    """Parquet files of an attempt, each with at most :data:`EVENTS_PER_FILE` rows of one schema."""
+
+    def __init__(self, store: Store, attempt: str) -> None:
+        super().__init__()
+        self._store, self._attempt = store, attempt
+        self._schema: pa.Schema | None = None
+        self._writer: Any = None
+        self._number = self._room = self.count = 0
+
+    def write(self, rows: pa.Table) -> None:
+        """Append rows."""
+        self.count += rows.num_rows
+        while rows.num_rows:
+            if not self._room or rows.schema != self._schema:
+                self._begin(rows.schema)
+            fits = rows.slice(0, self._room)
+            self._writer.write_table(fits)
+            rows, self._room = rows.slice(fits.num_rows), self._room - fits.num_rows
+
+    def _begin(self, schema: pa.Schema) -> None:
+        self.close()
+        name = f"{self._attempt}/part-{self._number:05d}.snappy.parquet"
+        file = self.enter_context(self._store.new_file(name))
+        self._writer = self.enter_context(
+            parquet.ParquetWriter(file, schema, compression="snappy", write_page_checksum=True)
+        )
+        self._schema, self._room, self._number = schema, EVENTS_PER_FILE, self._number + 1
+
+
+def row_groups(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
+    """Yield the rows in pieces of about :data:`ROW_GROUP` bytes, since a row group is in memory as a whole."""
+    waiting: list[pa.RecordBatch] = []
+    for piece in reader:
+        waiting.append(piece)
+        if sum(one.nbytes for one in waiting) >= ROW_GROUP:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting)

@@ -1,0 +1,73 @@
+"""An S3 server of the package moto, in a process of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from pyarrow import fs
+
+from tests.support import wait_until
+
+SKIPPED = "moto's S3 server is not installed (pip install 'moto[server]')"
+
+
+def has_moto() -> bool:
+    """Return True if the server is installed."""
+    return importlib.util.find_spec("moto") is not None and importlib.util.find_spec("flask") is not None
+
+
+@dataclass(frozen=True)
+class S3Server:
+    """A running server.
+
+    Attributes:
+        endpoint: Its address, as in the option of a sink.
+    """
+
+    endpoint: str
+
+    @property
+    def storage(self) -> dict[str, str]:
+        """The options of a sink."""
+        keys = {"access_key": "AKIATESTTESTTEST", "secret_key": "s3cr/et+of+the+test"}
+        return {"endpoint": self.endpoint, "region": "us-east-1", **keys}
+
+    def client(self, **more: Any) -> fs.FileSystem:
+        """Return a client of the tests' own."""
+        named = {name: value for name, value in self.storage.items() if name != "endpoint"}
+        return fs.S3FileSystem(**named, endpoint_override=self.endpoint.partition("//")[2], scheme="http", **more)
+
+    def make_bucket(self, name: str) -> None:
+        """Create a bucket."""
+        self.client(allow_bucket_creation=True).create_dir(name)
+
+
+@contextmanager
+def s3_server() -> Iterator[S3Server]:
+    """Start a server for the block; without the package the test is skipped."""
+    if not has_moto():
+        pytest.skip(SKIPPED)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: _answers(port))
+        yield S3Server(f"http://127.0.0.1:{port}")
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as trial:
+        return trial.connect_ex(("127.0.0.1", port)) == 0
