@@ -144,6 +144,9 @@ def gathered(chunks: Sequence[Chunk], layout: DumpLayout, whole: bool) -> Chunk:
     """Return the rows of several chunks as one."""
     if len(chunks) == 1:
         return chunks[0]
+    chunks = [chunk for chunk in chunks if len(chunk)] or chunks[:1]
+    if len(chunks) == 1:
+        return chunks[0]
     if not chunks:
         empty = joined([], layout.schema if whole else layout.entry_schema(pointers=False))
         return layout.chunk(empty, digest=True) if whole else layout.entries(empty)
@@ -169,10 +172,7 @@ def differ(old: Chunk, new: Chunk) -> Marks:
     if not len(old):
         return np.empty(0, np.bool_)
     if not (old.whole and new.whole):
-        one, two = old.digested().content, new.digested().content
-        assert one is not None and two is not None
-        result: Marks = (one.high != two.high) | (one.low != two.low)
-        return result
+        return differ_in_digest(old, new)
     marks = _unequal(old.body.columns, new.body.columns)
     changed = np.flatnonzero(marks)
     names = old.layout.keys
@@ -184,6 +184,14 @@ def differ(old: Chunk, new: Chunk) -> Marks:
                 remedy="report it with the two files; no change was lost",
             )
     return marks
+
+
+def differ_in_digest(old: Chunk, new: Chunk) -> Marks:
+    """Return for each pair of rows if their digests differ."""
+    one, two = old.digested().content, new.digested().content
+    assert one is not None and two is not None
+    result: Marks = (one.high != two.high) | (one.low != two.low)
+    return result
 
 
 def _unequal(old: Sequence[pa.Array], new: Sequence[pa.Array]) -> Marks:

@@ -8,12 +8,34 @@ from dataclasses import replace
 import pyarrow as pa
 
 from qbcd.errors import ConfigError
-from qbcd.snapshots.base import LEAST_MEMORY, MIB, Options, ComparisonReport, Dump
+from qbcd.snapshots.base import LEAST_MEMORY, MIB, ComparisonReport, Dump, Options
+from qbcd.snapshots.forms import growing, shrinking, stagnant
 from qbcd.snapshots.hashed import keep_partitioned, ph, phc1, phc2
+from qbcd.snapshots.hybrid import hh
+from qbcd.snapshots.nested import nl
+from qbcd.snapshots.planner import choose
 from qbcd.snapshots.replica import DumpReplica, same_columns
+from qbcd.snapshots.sorting import sm, smc1, smc2
+from qbcd.snapshots.window import ordered, similar, window, window_plain
 from qbcd.snapshots.work import AssumptionFailed, Old, Work
 
-METHODS: dict[str, Callable[[Work], None]] = {"ph": ph, "phc1": phc1, "phc2": phc2}
+METHODS: dict[str, Callable[[Work], None]] = {
+    "nl": nl,
+    "sm": sm,
+    "smc1": smc1,
+    "smc2": smc2,
+    "ph": ph,
+    "phc1": phc1,
+    "phc2": phc2,
+    "hh": hh,
+    "window": window,
+    "window_plain": window_plain,
+    "growing": growing,
+    "stagnant": stagnant,
+    "shrinking": shrinking,
+    "similar": similar,
+    "ordered": ordered,
+}
 AUTO = "auto"
 
 
@@ -33,8 +55,7 @@ class Comparison:
         """Compare; ends the temporary files of the comparison when it is exhausted or closed."""
         method = self.options.method
         if method == AUTO:
-            whole = self.options.keep_rows or not isinstance(self.old, DumpReplica)
-            method = "ph" if whole and (not isinstance(self.old, DumpReplica) or self.old.whole) else "phc1"
+            method = choose(self.old, self.new, self.options).method
         while True:
             self.report = replace(ComparisonReport(), method=method, restarts=self.report.restarts)
             work = Work(self.old, self.new, self.options, self.report)
@@ -44,9 +65,26 @@ class Comparison:
                 return
             except AssumptionFailed as error:
                 self.report.restarts.append((method, str(error)))
-                method = "phc1"
+                method = self._general(method)
             finally:
                 work.close()
+
+    def _general(self, failed: str) -> str:
+        """Return the method that restarts after another one's assumption did not hold.
+
+        Raises:
+            ConfigError: A side can be read only once.
+        """
+        for side in (self.old, self.new):
+            if isinstance(side, Dump) and not side.repeatable:
+                raise ConfigError(
+                    f"method {failed} must restart ({self.report.restarts[-1][1]}), but {side.name} "
+                    "can be read only once",
+                    remedy="use method ph or phc1",
+                )
+        if failed == "ordered":
+            return "window"
+        return "ph" if failed in ("hh", "window") else "phc1"
 
 
 def differences(old: Old, new: Dump, options: Options | None = None) -> Comparison:

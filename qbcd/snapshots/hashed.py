@@ -17,8 +17,8 @@ from qbcd.snapshots.work import Work
 class KeptPartitions(Partitions):
     """Partitions whose files are the parts of the next replica."""
 
-    def __init__(self, work: Work, whole: bool, count: int, replica: ReplicaWriter) -> None:
-        super().__init__(work, whole, count, pointers=not whole)
+    def __init__(self, work: Work, whole: bool, count: int, replica: ReplicaWriter, pointers: bool = True) -> None:
+        super().__init__(work, whole, count, pointers=pointers and not whole)
         self._replica = replica
 
     def _path(self, part: int) -> Path:

@@ -24,6 +24,7 @@ class Partitions:
 
     def __init__(self, work: Work, whole: bool, count: int, pointers: bool = False) -> None:
         self._work, self.whole, self.count, self._pointers = work, whole, count, pointers
+        self.layout = work.layout
         self._waiting: list[list[Chunk]] = [[] for _ in range(count)]
         self._size = 0
         self._writers: dict[int, FileWriter] = {}
@@ -124,16 +125,59 @@ def old_sorted(work: Work, compressed: bool) -> Iterator[Chunk]:
 
 def aligned(old: Iterator[Chunk], new: Iterator[Chunk], work: Work, new_whole: bool) -> Iterator[tuple[Chunk, Chunk]]:
     """Cut two ascending streams into pairs of chunks, so that all rows of a key are in one pair."""
-    one, two = _Side(old), _Side(new)
-    while one.fill() | two.fill():
-        bounds = [side.last for side in (one, two) if not side.ended and side.waiting]
-        bound = min(bounds) if bounds else None
-        old_part, new_part = one.before(bound), two.before(bound)
-        if not old_part and not new_part:
-            (one if not one.ended and one.last == bound else two).more()
-            continue
+    for old_part, new_part in _cuts([_Side(old), _Side(new)]):
         old_whole = old_part[0].whole if old_part else work.old_whole
         yield gathered(old_part, work.layout, old_whole), gathered(new_part, work.layout, new_whole)
+
+
+def merged_runs(work: Work, chunks: Iterator[Chunk], whole: bool) -> Iterator[Chunk]:
+    """Sort rows of any number: sorted runs that fit into memory, in files, then one merge of all of them."""
+    parts: list[Chunk] = []
+    paths: list[Path] = []
+    size = 0
+    for chunk in chunks:
+        parts.append(chunk if whole else chunk.entries(pointers=True))
+        size += parts[-1].body.nbytes
+        if size > work.memory:
+            paths.append(_run(work, parts, whole))
+            parts, size = [], 0
+    rest = gathered(parts, work.layout, whole).sorted() if parts else None
+    if not paths:
+        yield from [rest] if rest is not None else []
+        return
+    if rest is not None:
+        paths.append(_run(work, [rest], whole))
+    read = work.layout.chunk if whole else work.layout.entries
+    sides = [_Side(iter(read(body) for body in read_file(path, work.meter))) for path in paths]
+    for found in _cuts(sides):
+        yield gathered([chunk for some in found for chunk in some], work.layout, whole).sorted()
+
+
+def _run(work: Work, parts: list[Chunk], whole: bool) -> Path:
+    """Write a sorted run, in batches of which one of each run fits into memory."""
+    chunk = gathered(parts, work.layout, whole).sorted()
+    path = work.temporary("run")
+    writer = FileWriter(path, chunk.body.schema, work.meter)
+    each = max(1, chunk.body.nbytes // len(chunk))
+    step = max(256, work.memory // each // max(8, partition_count(work.new.size, work.memory)))
+    for first in range(0, len(chunk), step):
+        writer.write(chunk.body.slice(first, step))
+    writer.close()
+    return path
+
+
+def _cuts(sides: list[_Side]) -> Iterator[list[list[Chunk]]]:
+    """Cut ascending streams at the same codes, so that all rows of a code are in one cut."""
+    while sum(side.fill() for side in sides):
+        open_sides = [side for side in sides if side.waiting and not side.ended]
+        bound = min((side.last for side in open_sides), default=None)
+        found = [side.before(bound) for side in sides]
+        if any(found):
+            yield found
+            continue
+        for side in open_sides:
+            if side.last == bound:
+                side.more()
 
 
 class _Side:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from qbcd.errors import ConfigError
-from qbcd.snapshots.base import Numbers, Options, ComparisonReport, Dump, event_schema, joined
+from qbcd.snapshots.base import ComparisonReport, Dump, Numbers, Options, event_schema, joined
 from qbcd.snapshots.chunks import Chunk, DumpLayout, gathered
 from qbcd.snapshots.events import events
 from qbcd.snapshots.meter import FileWriter, Meter, read_file, read_snapshot
@@ -45,6 +45,11 @@ class Work:
     def memory(self) -> int:
         """Bytes for the rows of one step; the rest of the budget is for their copies and for buffers."""
         return self.options.memory // 8
+
+    @property
+    def waiting(self) -> bool:
+        """Return True if changed rows still have to be fetched."""
+        return bool(self._fetches)
 
     @property
     def old_whole(self) -> bool:
@@ -126,11 +131,8 @@ class Work:
             if not some:
                 continue
             new = gathered([new for _, new in some], self.layout, whole=False)
-            old = (
-                gathered([old for old, _ in some if old is not None], self.layout, self.old_whole)
-                if op == "u"
-                else None
-            )
+            olds = [old for old, _ in some if old is not None]
+            old = gathered(olds, self.layout, olds[0].whole) if olds else None
             order = np.argsort(new.rows)
             width = max(64, self.new.size // max(1, self.report.rows))
             step = max(1024, self.memory // width)
@@ -173,6 +175,7 @@ class Work:
             "deletes": report.deletes / rows,
             "duplicates": report.duplicates / rows,
             "rows": report.rows,
+            "compared": float(report.method != "baseline"),
             "width": self.new.size / max(1, report.rows),
         }
 
