@@ -13,7 +13,7 @@ import pyarrow as pa
 
 Numbers = npt.NDArray[np.int64]
 MIB = 1 << 20
-LEAST_MEMORY = 16 * MIB
+LEAST_MEMORY = 64 * MIB
 
 
 class Dump(ABC):
