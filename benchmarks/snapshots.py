@@ -41,7 +41,15 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
     _add(table, "parse of the new file as CSV (Arrow)", floor, floor[1], "")
     _add(table, "DuckDB full join of both files", _timed(lambda: _joined(old, new)), floor[1], "")
     in_memory = CompareOptions("phc1", memory=max(MEMORY, 200 * options.rows), keep=folder / "kept")
-    sides = {"phc1": "entries", "phc2": "entries", "smc1": "entries", "smc2": "entries", "ph": "rows", "sm": "rows"}
+    sides = {
+        "phc1": "entries",
+        "phc2": "entries",
+        "smc1": "entries",
+        "smc2": "entries",
+        "ph": "rows",
+        "sm": "rows",
+        "hh": "rows",
+    }
     cases = {"phc1, all in memory, replica kept": ("entries", in_memory)}
     for method in METHODS:
         cases[f"{method}, 256 MiB"] = (sides.get(method, ""), CompareOptions(method, MEMORY, folder))
