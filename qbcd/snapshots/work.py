@@ -19,7 +19,8 @@ from qbcd.snapshots.pairing import Pairs
 from qbcd.snapshots.replica import DumpReplica, ReplicaWriter
 
 THREADS = 2
-_FIXED = 24 << 20  # bytes that threads, readers and allocators use in any case (measured: 20 MiB)
+_FIXED = 16 << 20  # bytes that threads, readers and allocators use in any case
+_COPIES = 18  # copies of the rows of a step at the same time, with those in buffers and in threads (measured: 15)
 LEAST_ROWS, MOST_ROWS = 16_384, 131_072
 Old = Dump | DumpReplica
 
@@ -45,7 +46,7 @@ class Work:
     @property
     def memory(self) -> int:
         """Bytes for the rows of one step; the rest of the budget is for their copies, threads and buffers."""
-        return max(self.options.memory // 16, (self.options.memory - _FIXED) // 8)
+        return max(self.options.memory // 32, (self.options.memory - _FIXED) // _COPIES)
 
     @property
     def waiting(self) -> bool:

@@ -90,7 +90,7 @@ def test_growing_stagnant_and_hybrid_blocks(tmp_path: Path) -> None:
     baseline(old, Options(keep=tmp_path / "rows", keep_rows=True))
     found = differences(DumpReplica(tmp_path / "rows"), new, Options("hh", memory=LEAST_MEMORY, block=BLOCK))
     list(found)
-    resident = 2 * (LEAST_MEMORY - 24 * MIB) / 8 / new.size
+    resident = 2 * (LEAST_MEMORY - 16 * MIB) / 18 / new.size
     assert found.report.blocks == pytest.approx((2 + 2 * (1 - 2 * resident)) * new.size / BLOCK, rel=0.1)
 
 
