@@ -23,6 +23,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "lake": ("tests/integration/lake/", "tests/campaign/lake/"),
     "queries": ("tests/integration/queries/", "tests/campaign/queries/"),
     "sinks": ("tests/integration/sinks/", "tests/campaign/sinks/"),
+    "snapshots": ("tests/unit/test_snapshots.py", "tests/campaign/snapshots/"),
     "servers": ("tests/integration/", "tests/campaign/connectors/", "tests/packaging/", "tests/unit/", "tests/golden/"),
 }
 
