@@ -54,36 +54,36 @@ def _conditions(connector: Connector, plan: StreamPlan) -> Iterator[str]:
     # rows of a composite key can have the first value of the upper bound
     until = "<=" if len(plan.key) == 1 else "<"
     parsed: Any = sqlglot.parse_one(plan.where, read=connector.dialect)
-    for comparison, number in _limits(parsed, plan.key[0].name, connector):
+    for comparison, number in _limits(parsed, plan.key[0].name):
         yield _BEYOND[comparison].format(until=until, n=number)
 
 
-def _limits(tree: Any, key: str, connector: Connector) -> Iterator[tuple[type[exp.Expression], int]]:
+def _limits(tree: Any, key: str) -> Iterator[tuple[type[exp.Expression], int]]:
     tree = tree.unnest()
     if isinstance(tree, exp.And):
-        yield from _limits(tree.left, key, connector)
-        yield from _limits(tree.right, key, connector)
-    elif isinstance(tree, exp.Between) and _is_key(tree.this, key, connector):
+        yield from _limits(tree.left, key)
+        yield from _limits(tree.right, key)
+    elif isinstance(tree, exp.Between) and _is_key(tree.this, key):
         for side, comparison in (("low", exp.GTE), ("high", exp.LTE)):
             number = _whole(tree.args[side])
             if number is not None and not tree.args.get("symmetric"):
                 yield comparison, number
     elif type(tree) in _BEYOND:
         left, right = tree.this, tree.expression
-        if _is_key(left, key, connector) and (number := _whole(right)) is not None:
+        if _is_key(left, key) and (number := _whole(right)) is not None:
             yield type(tree), number
-        elif _is_key(right, key, connector) and (number := _whole(left)) is not None:
+        elif _is_key(right, key) and (number := _whole(left)) is not None:
             yield _MIRRORED[type(tree)], number
 
 
-def _is_key(tree: exp.Expression, key: str, connector: Connector) -> bool:
-    """Return True if the expression is the key's column; an unquoted name is folded by the server."""
+def _is_key(tree: exp.Expression, key: str) -> bool:
+    """Return True if the expression is surely the key's column: servers fold unquoted names in different ways."""
     if not isinstance(tree, exp.Column):
         return False
     name = tree.this
     if isinstance(name, exp.Identifier) and name.quoted:
         return name.name == key
-    return tree.name.lower() == key.lower() and (connector.dialect == "mysql" or key == key.lower())
+    return tree.name.lower() == key == key.lower()
 
 
 def _whole(tree: exp.Expression) -> int | None:
