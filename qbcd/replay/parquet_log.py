@@ -14,7 +14,7 @@ from qbcd.local.arrow import EVENTS_PER_PIECE, event_schema
 from qbcd.model import BatchHeader, Travel, TravelKind
 from qbcd.model.wire import EVENT_FIELDS
 from qbcd.replay.log_file import OPS, BatchKey, LogFile, Seen, foreign, key_of
-from qbcd.sinks.parquet import MARKER
+from qbcd.sinks.stored.parquet_files import MARKER
 
 _FACTS = ["op", "source", "event_id", "ts_ms"]
 _KINDS: dict[str, TravelKind] = {

@@ -128,7 +128,7 @@ DICT: dict[str, Any] = {
 def test_a_dict_works_as_a_file(tmp_path: Path) -> None:
     config = config_from_dict(DICT, tmp_path)
     stream = config.stream("orders")
-    assert (stream.table_schema, stream.strategy, stream.options, stream.sinks) == ("", "mds", {}, ())
+    assert (stream.table_schema, stream.strategy, stream.options, stream.sinks) == ("", "mds", {"events": None}, ())
     assert config.workdir == tmp_path / ".qbcd"
     assert config.sources["shop"].sqlalchemy_url().password == CANARY
     with pytest.raises(ConfigError) as caught:
