@@ -49,6 +49,7 @@ def run_stream(stream: Stream, report: Report) -> None:
         Refused: The poll stopped; source and state are unchanged (earlier batches may have been delivered).
         SourceError: The source failed; the next poll continues from the last commit.
     """
+    stream.check_strategy()
     with _noting_spark(stream, report), stream.source.pooled(stream.name), stream.site.context.hold() as held:
         check_requested(stream.name, stream.settings.requested, _prepared(held.row))
         enroll(stream, held.row)
@@ -110,6 +111,7 @@ def _noting_spark(stream: Stream, report: Report) -> Iterator[None]:
 
 def prepare_stream(stream: Stream) -> Report:
     """Create the site's tables and files and store the baseline; skip a prepared stream."""
+    stream.check_strategy()
     report = Report(stream.name)
     row = stream.site.context.row()
     if row and row.prepared and row.project_id == stream.project.project_id:  # `create` refuses another project's
@@ -156,6 +158,7 @@ class Verification:
 
 def verify_stream(stream: Stream) -> Differences:
     """Compare replica and source in full, under the lease; change nothing."""
+    stream.check_strategy()
     with stream.site.context.hold() as held:
         check_requested(stream.name, stream.settings.requested, _prepared(held.row))
         plan, _ = plan_of(stream, held.row)

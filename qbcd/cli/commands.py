@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from qbcd.cli.advise import advise
 from qbcd.cli.app import app, command
 from qbcd.cli.demo import demo
 from qbcd.cli.inspect import changes, verify
-from qbcd.cli.plan import advise, explain
+from qbcd.cli.plan import explain
 from qbcd.cli.poll import run
 from qbcd.cli.prepare import prepare, reset, retire, skip
 from qbcd.cli.project import check, init, schema
@@ -13,6 +14,20 @@ from qbcd.cli.status import status
 
 __all__ = ["app"]
 
-for function in (init, check, explain, prepare, run, status, changes, verify, retire, skip, reset, schema, demo):
+for function in (
+    init,
+    check,
+    advise,
+    explain,
+    prepare,
+    run,
+    status,
+    changes,
+    verify,
+    retire,
+    skip,
+    reset,
+    schema,
+    demo,
+):
     command(function)
-command(advise, hidden=True)  # not built yet: whoever types it gets an error that says so
