@@ -206,11 +206,12 @@ class Assembly:
             name: The stream.
             per_hour: Rows written in an hour, if they were measured.
         """
-        return advise(self.config, self.open_stream(name), self.candidate, per_hour)
+        own = settled(self.config, name, self.state, self.candidate, choose=False)
+        return advise(self.config, self.candidate(own.config), self.candidate, per_hour)
 
     def written_rows(self, name: str) -> tuple[float, float] | None:
         """Return the rows written to a stream's tables so far, and the source's clock; None if it counts none."""
-        return written_rows(self.open_stream(name))
+        return written_rows(self.candidate(settled(self.config, name, self.state, self.candidate, choose=False).config))
 
     def by_source(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Return the streams of each source, in order."""

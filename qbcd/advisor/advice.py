@@ -79,6 +79,11 @@ def advise(config: ProjectConfig, stream: Stream, opened: OpenCandidate, per_hou
         opened: Returns the stream of a configuration with another strategy; nothing is created.
         per_hour: Rows written in an hour, if they were measured.
     """
+    with stream.source.pooled(stream.name):
+        return _advice(config, stream, opened, per_hour)
+
+
+def _advice(config: ProjectConfig, stream: Stream, opened: OpenCandidate, per_hour: Amount | None) -> Advice:
     written = config.strategy_of(stream.name)
     needs = needs_of(written)
     options = _options(config, stream, opened)

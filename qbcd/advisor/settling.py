@@ -40,7 +40,13 @@ class Settled:
 
 
 def settled(
-    config: ProjectConfig, name: str, project: ProjectState, opened: OpenCandidate, *, ask: bool = True
+    config: ProjectConfig,
+    name: str,
+    project: ProjectState,
+    opened: OpenCandidate,
+    *,
+    ask: bool = True,
+    choose: bool = True,
 ) -> Settled:
     """Return a stream with its strategy; if the user leaves that to qbcd, with the prepared or chosen one.
 
@@ -50,6 +56,7 @@ def settled(
         project: The project's state.
         opened: Returns the stream of a configuration with a strategy; nothing is created.
         ask: Ask the source; otherwise guess.
+        choose: Choose a strategy for a stream that is not prepared; otherwise guess.
     """
     needs = config.strategy_of(name)
     if not isinstance(needs, AutoOptions):
@@ -68,6 +75,8 @@ def settled(
         held = _row_in_source(stream.source, name, project)
         if held is not None:
             return _kept(config, name, able, held.checkpoint, IN_SOURCE)
+        if not choose:
+            return Settled(config.stream(name, able[guess].options))
         advice = advise(config, stream, opened)
     except QbcdError:
         return Settled(config.stream(name, able[guess].options), guessed=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -266,7 +266,8 @@ class ProjectConfig(Section):
         except ValidationError as error:
             raise ConfigError(f"{quoted(table)} is no table", remedy="write schema.table, or table") from error
         taken = {one.stream_name for one in self.tables}
-        name = next(n for n in (added.stream_name, *(f"{added.stream_name}_{i}" for i in count(2))) if n not in taken)
+        numbered = (f"{added.stream_name}_{number}" for number in count(2))
+        name = next(one for one in chain([added.stream_name], numbered) if one not in taken)
         return self.model_copy(update={"tables": [*self.tables, added.model_copy(update={"name": name})]})
 
     def _index(self, name: str) -> int:
