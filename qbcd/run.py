@@ -100,13 +100,15 @@ def _tidy(stream: Stream, plan: StreamPlan, held: LeasedStream, report: Report) 
 def _noting_spark(stream: Stream, report: Report) -> Iterator[None]:
     """Use Spark in turn with polls of other threads; record in the report's cost if site or sinks used it."""
     context = stream.site.context
-    before, context.why_spark = context.spark.uses, ""
+    before, context.why_spark, earlier = context.spark.uses, "", stream.source.sent(stream.name)
     try:
         with context.spark.turn():
             yield
     finally:
-        used = context.spark.uses > before
-        report.cost = replace(report.cost, spark=used, why_spark=context.why_spark if used else "")
+        used, sent = context.spark.uses > before, stream.source.sent(stream.name).since(earlier)
+        reason = context.why_spark if used else ""
+        counted_now = {"statements": sent.statements, "round_trips": sent.round_trips}
+        report.cost = replace(report.cost, spark=used, why_spark=reason, **counted_now)
 
 
 def prepare_stream(stream: Stream) -> Report:

@@ -326,6 +326,8 @@ def _actuals(facts: Facts) -> Iterator[str]:
         if actual is not None:
             plural = "rows shipped" if noun == "row shipped" else ""
             parts.append(f"{'read ' if name != 'rows_shipped' else ''}{actual.text(noun, plural)},")
+    if (trips := history.actual("round_trips")) is not None and trips.high:
+        parts.append(f"{trips.text('round trip')},")
     seconds = history.seconds or 0.0
     parts.append(f"{history.events:,.1f} events, {formatting.duration(seconds)} on average")
     yield from textwrap.wrap(" ".join(parts), WIDTH - 6)

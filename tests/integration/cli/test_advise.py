@@ -259,6 +259,8 @@ def test_the_paper_s_personnel(cli: Cli, database: str) -> None:
     assert cli("prepare", "pay").code == cli("run", "pay", "--once").code == 0
     actual = [line for line in cli("explain", "pay").out.splitlines() if "the last 1 poll: read 10,1" in line]
     assert actual, "actuals are next to the estimate"
+    cost = cli("status", "pay", "--json").data["streams"][0]["last_poll"]["cost"]
+    assert 10 < cost["statements"] < cost["round_trips"] < 60
     place_of(database).sql(
         "INSERT INTO personnel SELECT i, 8, i, repeat('x', 165) FROM generate_series(10001, 40000) AS i"
     )
