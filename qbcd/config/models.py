@@ -44,7 +44,7 @@ from qbcd.config.logins import Login, checked_url
 from qbcd.config.sink_options import AnySink
 from qbcd.config.strategy_base import StrategyConfig
 from qbcd.config.strategy_registry import AnyStrategy
-from qbcd.config.streams import Baseline, EngineName, GuardsConfig, KeyChange, StreamConfig
+from qbcd.config.streams import Baseline, EngineName, GuardsConfig, KeyChange, NewColumns, StreamConfig
 from qbcd.config.urls import is_memory_database, parse_url
 from qbcd.errors import ConfigError
 
@@ -145,6 +145,7 @@ class DefaultsConfig(Section):
     audit: Audit | None = None
     source: Filled | None = None
     engine: EngineName | None = None
+    new_columns: NewColumns | None = None
 
 
 class TableConfig(DefaultsConfig):
@@ -306,6 +307,7 @@ class ProjectConfig(Section):
             audit=interval(table.audit, self.defaults.audit, strategy),
             engine=self._inherit(table, "engine", "auto"),
             chosen=chosen is not None,
+            new_columns=self._inherit(table, "new_columns", "report"),
             index=index,
             document=self._document,
         )
