@@ -21,6 +21,7 @@ STALE = 1.5  # statistics are stale if the table has grown or shrunk by this fac
 DEAD = 0.2  # or if more than this share of its rows are dead
 COUNTED = 600.0  # seconds for which a server must have counted writes
 NUMBERED = 3  # more numbers given out than this many times the rows: the statistics may be stale
+ENTRY_OVERHEAD = 14  # bytes of an index entry, next to its values
 ROW_OVERHEAD = 28  # bytes of a stored row, next to its values
 WIDTHS = {
     "boolean": 1,
@@ -108,6 +109,15 @@ class Facts:
         """Return the pages of a copy of a share of the rows, of `width` bytes each."""
         per_page = max(1, self.page_bytes - 200)
         return lifted(lambda r, s, w: max(1.0, r * s * (w + ROW_OVERHEAD) / per_page), self.rows, share, width)
+
+    def key_index(self, key: Sequence[Column], table: Table) -> Amount:
+        """Return the pages of a replica's index on its key."""
+        return lifted(
+            lambda r, s, w: max(1.0, r * s * (w + ENTRY_OVERHEAD) / self.page_bytes),
+            self.rows,
+            self.share,
+            width_of(key, table),
+        )
 
     def copied(self, columns: Sequence[Column], table: Table, extra: int = 0) -> Amount:
         """Return M or W, R*N*width: the pages of a replica of some columns, and `extra` bytes a row."""

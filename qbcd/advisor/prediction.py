@@ -7,7 +7,7 @@ the formula says so (docs/internals/costs.md).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from qbcd.advisor.amounts import NONE, UNKNOWN, Amount, lifted
@@ -206,6 +206,7 @@ def _by_window(strategy: Watermarked, facts: Facts, *, in_source: bool) -> _Read
     lead, rest = strategy.index_columns()
     index = facts.index_pages(lead, rest if covering else ()) if indexed or covering else NONE
     height = lifted(costs.height, index) if index.high else NONE
+    keyed = facts.key_index(strategy.plan.key, strategy.plan.table)
     parts = [part for part in ("S" if table.high else "", name if copy.high else "", "I") if part]
     if indexed or covering:
         symbols += [(name, copy)] if copy.high else []
@@ -222,10 +223,12 @@ def _by_window(strategy: Watermarked, facts: Facts, *, in_source: bool) -> _Read
         symbols.append(("own", Amount.of(OWN_PAGES)))
 
     def pages(change: ChangeRate) -> Amount:
-        changed = _changed(facts, copy, change) + sweep + (OWN_PAGES if in_source else 0)
+        found = _changed(facts, keyed, change) if copy.high and (indexed or covering) else NONE
+        changed = _changed(facts, copy, change) + found + sweep + (OWN_PAGES if in_source else 0)
         if not (indexed or covering):
             return facts.pages + changed
-        return _changed(facts, table, change) + _changed(facts, index, change) + height + changed
+        newest = replace(change, clustered=Amount.of(1.0))  # changed rows are together in an index on the timestamp
+        return _changed(facts, table, change) + _changed(facts, index, newest) + height + changed
 
     return _Reads(formula, tuple(symbols), pages, pages(facts.change))
 

@@ -115,13 +115,13 @@ class SessionOptions:
 
 @dataclass
 class Sent:
-    """What a stream's sessions have sent to a source: statements, and all round trips."""
+    """The statements and round trips of a stream's sessions on a source."""
 
     statements: int = 0
     round_trips: int = 0
 
     def since(self, earlier: Sent) -> Sent:
-        """Return what was sent after `earlier`."""
+        """Return the statements and round trips after `earlier`."""
         return Sent(self.statements - earlier.statements, self.round_trips - earlier.round_trips)
 
 
@@ -204,7 +204,7 @@ class Source:
         return alike and (self._url, self.schema) != (other._url, other.schema)
 
     def sent(self, stream: str) -> Sent:
-        """Return what the stream's sessions have sent so far."""
+        """Return the statements and round trips of the stream's sessions so far."""
         with self._lock:
             return replace(self._sent.get(stream, Sent()))
 
