@@ -88,6 +88,8 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
         "asked for",
         "to apply",
         "rest",
+        "predicted",
+        "off by",
     )
     table = Table(heading, place.version())
     for pattern in PATTERNS:
@@ -111,14 +113,32 @@ def _pattern(place: Place, folder: Path, rows: int, pattern: str) -> Iterator[tu
             strategy = assembly_of(project).open_stream(name).site.strategy(project.stream(name).plan())
             assert isinstance(strategy, InSource)
             index = _before(place, strategy, first)
-            sizes = _sizes(place, strategy, index)
+            sizes, predicted = _sizes(place, strategy, index), _predicted(project, name, pattern)
             with listening(place.url) as statements:
                 [outcome] = project.run([name], once=True).outcomes
             if outcome.error or not outcome.report or outcome.report.counts != {"u": changed}:
                 raise outcome.error or AssertionError(f"{name}: {outcome.report}")
-            yield pattern, called, *_line(strategy, sizes, statements, rows, pattern)
+            yield (
+                pattern,
+                called,
+                *_line(strategy, sizes, statements, rows, pattern),
+                *_compared(statements, strategy, predicted),
+            )
             if index:
                 place.run(f"DROP INDEX public.{index}")
+
+
+def _predicted(project: Project, name: str, pattern: str) -> float:
+    """Return the pages that `qbcd explain` predicts, for changes that are as close together as the pattern's."""
+    pages = project.stream(name).predict()[0].pages
+    return pages.low if pattern == "clustered" else pages.high
+
+
+def _compared(statements: list[Explained], strategy: InSource, predicted: float) -> Iterator[str]:
+    """Yield the prediction, and its distance from the blocks that were read to find changes."""
+    read = sum((s.below for s in statements if _finds(s, strategy)), Blocks()).read
+    yield f"{predicted:,.0f}"
+    yield f"{100 * (predicted - read) / read:+.0f} %"
 
 
 def _config(url: str) -> dict[str, Any]:

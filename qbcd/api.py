@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -11,7 +12,18 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qbcd.check import Finding, check_left, check_machine, check_state_folder, check_stream, one_per_folder
+from qbcd.advisor import Advice, Amount, Prediction, predict_stream
+from qbcd.advisor.amounts import UNKNOWN
+from qbcd.advisor.facts import Facts
+from qbcd.check import (
+    Finding,
+    check_choices,
+    check_left,
+    check_machine,
+    check_state_folder,
+    check_stream,
+    one_per_folder,
+)
 from qbcd.config import ProjectConfig, StreamConfig, config_from_dict, load_config
 from qbcd.config.databases import DEFAULT_TARGET_TABLE
 from qbcd.delivery import (
@@ -280,6 +292,20 @@ class StreamHandle:
             plan, _ = plan_of(stream, stream.site.context.row())
             return stream.site.estimate(plan)
 
+    def predict(self) -> tuple[Prediction, Facts]:
+        """Predict the cost of a poll by the source's statistics and the stream's history, with the facts behind it."""
+        with self._assembly.read_only():
+            stream = self._assembly.open_stream(self.name)
+            row = stream.site.context.row()
+            plan, _ = plan_of(stream, row)
+            return predict_stream(stream, plan, row)
+
+    @property
+    def strategy(self) -> str:
+        """The strategy's name; of `auto`, the one that it has chosen or would choose now."""
+        with self._assembly.read_only():
+            return self._assembly.open_stream(self.name).config.strategy
+
     @property
     def engine(self) -> str:
         """The engine that does the stream's work, in words."""
@@ -413,7 +439,31 @@ class Project:
             names = parts.select_streams(streams)
             for of_stream in parts.in_rounds(names, lambda one: check_stream(one, parts.all_sites(one.name))):
                 found += of_stream
+            found += check_choices(parts, names)
             return one_per_folder([*found, *check_left(parts, state_is_new=parts.state_is_new)])
+
+    def advise(
+        self, streams: str | Iterable[str] = (), *, watch: float = 0.0, wait: Callable[[float], object] = time.sleep
+    ) -> list[Advice]:
+        """Return every strategy for each stream with its predicted cost, and the one that `auto` takes; change nothing.
+
+        Args:
+            streams: Names, or one name; none means all.
+            watch: Seconds between two readings of the server's write counters; 0 for none.
+            wait: Waits for a number of seconds.
+        """
+        parts = self._assembly
+        parts.refuse_closed()
+        with parts.read_only():
+            names = parts.select_streams(streams)
+            before = {name: parts.written_rows(name) for name in names} if watch else {}
+            if watch:
+                wait(watch)
+            found = []
+            for name in names:
+                per_hour = _per_hour(before.get(name), parts.written_rows(name)) if watch else None
+                found.append(parts.advise(name, per_hour))
+            return found
 
     def verify(self, streams: str | Iterable[str] = ()) -> list[Verification]:
         """Compare replica and source of each stream in full, as ``qbcd verify``.
@@ -480,6 +530,13 @@ def run_job(
         return run_once(work, events, stop) if options.once else run_always(work, events, stop)
     finally:
         parts.stopping = lambda: False  # a later poll is another job
+
+
+def _per_hour(before: tuple[float, float] | None, after: tuple[float, float] | None) -> Amount:
+    """Return the rows written in an hour, from two readings of a counter with their times."""
+    if before is None or after is None or after[1] <= before[1]:
+        return UNKNOWN
+    return Amount.of(max(0.0, after[0] - before[0]) / (after[1] - before[1]) * 3600)
 
 
 def _verified(handle: StreamHandle) -> Verification:

@@ -30,6 +30,7 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
         ConfigError: The configuration does not match the catalog.
         Refused: No poll can run the plan, or change the stream's state to it.
     """
+    stream.check_strategy()
     frozen = None
     if row and row.prepared:
         shape = row.checkpoint["shape"]

@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from qbcd.advisor import Advice, Amount, advise, settled, written_rows
 from qbcd.catalog.resolve import requested
 from qbcd.catalog.source import Round, SessionOptions, Source
 from qbcd.config import ProjectConfig, StreamConfig
@@ -167,8 +168,8 @@ class Assembly:
             ask: The source may be asked for a variant; otherwise it is a guess until :meth:`refresh`.
         """
         self.refuse_closed()
-        config = self.config.stream(name)
-        config, guessed = with_variant(config, self.source(config.source), self.state, ask=ask)
+        own = settled(self.config, name, self.state, self.candidate, ask=ask)
+        config, guessed = with_variant(own.config, self.source(own.config.source), self.state, ask=ask)
         sinks = {s: self.sink(s) for s in config.sinks}
         settings = Settings(
             sinks=tuple(sinks),
@@ -191,8 +192,30 @@ class Assembly:
         site.context.progress = lambda what: self._report(name, what)
         site.context.stopping = self.stopping
         site.context.connections = self.config.sources[config.source].connections
-        stream = Stream(config, self.source(config.source), site, self.state, sinks, settings, guessed)
+        guessed = guessed or own.guessed
+        stream = Stream(config, self.source(config.source), site, self.state, sinks, settings, guessed, own.refused)
         return self._with_consumer(stream, python)
+
+    def candidate(self, config: StreamConfig) -> Stream:
+        """Return a stream with a strategy to be judged, without sinks; it must not be prepared or polled."""
+        source = self.source(config.source)
+        config, guessed = with_variant(config, source, self.state)
+        settings = Settings(sinks=(), requested=requested(config), every=config.every, audit=config.audit)
+        return Stream(config, source, self._site(config), self.state, {}, settings, guessed)
+
+    def advise(self, name: str, per_hour: Amount | None = None) -> Advice:
+        """Return every strategy for a stream with its cost, and the choice of `strategy: auto`.
+
+        Args:
+            name: The stream.
+            per_hour: Rows written in an hour, if they were measured.
+        """
+        own = settled(self.config, name, self.state, self.candidate, choose=False)
+        return advise(self.config, self.candidate(own.config), self.candidate, per_hour)
+
+    def written_rows(self, name: str) -> tuple[float, float] | None:
+        """Return the rows written to a stream's tables so far, and the source's clock; None if it counts none."""
+        return written_rows(self.candidate(settled(self.config, name, self.state, self.candidate, choose=False).config))
 
     def by_source(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Return the streams of each source, in order."""

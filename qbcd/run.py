@@ -50,6 +50,7 @@ def run_stream(stream: Stream, report: Report) -> None:
         Refused: The poll stopped; source and state are unchanged (earlier batches may have been delivered).
         SourceError: The source failed; the next poll continues from the last commit.
     """
+    stream.check_strategy()
     with _noting_spark(stream, report), stream.source.pooled(stream.name), stream.site.context.hold() as held:
         check_requested(stream.name, stream.settings.requested, _prepared(held.row))
         refuse_unfilled(stream, held.row)
@@ -104,17 +105,20 @@ def _tidy(stream: Stream, plan: StreamPlan, held: LeasedStream, report: Report) 
 def _noting_spark(stream: Stream, report: Report) -> Iterator[None]:
     """Use Spark in turn with polls of other threads; record in the report's cost if site or sinks used it."""
     context = stream.site.context
-    before, context.why_spark = context.spark.uses, ""
+    before, context.why_spark, earlier = context.spark.uses, "", stream.source.sent(stream.name)
     try:
         with context.spark.turn():
             yield
     finally:
-        used = context.spark.uses > before
-        report.cost = replace(report.cost, spark=used, why_spark=context.why_spark if used else "")
+        used, sent = context.spark.uses > before, stream.source.sent(stream.name).since(earlier)
+        reason = context.why_spark if used else ""
+        counted_now = {"statements": sent.statements, "round_trips": sent.round_trips}
+        report.cost = replace(report.cost, spark=used, why_spark=reason, **counted_now)
 
 
 def prepare_stream(stream: Stream) -> Report:
     """Create the site's tables and files and store the baseline; skip a prepared stream."""
+    stream.check_strategy()
     report = Report(stream.name)
     row = stream.site.context.row()
     if row and row.prepared and row.project_id == stream.project.project_id:  # `create` refuses another project's
@@ -165,6 +169,7 @@ class Verification:
 
 def verify_stream(stream: Stream) -> Differences:
     """Compare replica and source in full, under the lease; change nothing."""
+    stream.check_strategy()
     with stream.site.context.hold() as held:
         check_requested(stream.name, stream.settings.requested, _prepared(held.row))
         plan, _ = plan_of(stream, held.row)

@@ -68,6 +68,7 @@ class StreamStatus:
         error: The error of this status or of the last poll, or an empty string.
         failed: The error that made this status incomplete.
         engine: The engine that does the stream's work, in words.
+        chosen: The strategy was chosen by ``strategy: auto``; of a stream that is not prepared, it may change.
     """
 
     stream: str
@@ -93,6 +94,7 @@ class StreamStatus:
     error: str = ""
     failed: QbcdError | None = None
     engine: str = ""
+    chosen: bool = False
 
     @property
     def state(self) -> State:
@@ -118,6 +120,7 @@ def stream_status(stream: Stream, now: float | None = None) -> StreamStatus:
     """
     engine = stream.settings.engine.describe()
     status = StreamStatus(stream.name, stream.config.strategy, stream.config.every, engine=engine)
+    status.chosen = stream.config.chosen
     runs = stream.project.runs(stream.name, HISTORY)
     status.last_poll = runs[0] if runs else None
     status.events = dict(sum((Counter(run.counts) for run in runs), Counter()))
@@ -285,6 +288,7 @@ def status_data(status: StreamStatus) -> dict[str, Any]:
     return {
         "stream": status.stream,
         "strategy": status.strategy,
+        "chosen_by_auto": status.chosen,
         "every_seconds": status.every.total_seconds(),
         "engine": status.engine,
         "prepared": status.prepared,

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from qbcd.catalog.source import Source
 from qbcd.config import StreamConfig
-from qbcd.errors import DeliveryError, LocalOutOfMemory, QbcdError, RowsTooWide
+from qbcd.errors import DeliveryError, LocalOutOfMemory, QbcdError, Refused, RowsTooWide
 from qbcd.model import BatchHeader, Cost
 from qbcd.sinks import Sink
 from qbcd.sites import Detection, Settings, Site
@@ -27,7 +27,8 @@ class Stream:
 
     Attributes:
         sinks: The configured sinks, in delivery order.
-        guessed: The source could not be reached to choose the variant (:func:`~qbcd.sites.with_variant`).
+        guessed: The source could not be reached to choose the variant (:func:`~qbcd.sites.with_variant`) or strategy.
+        refused: Why `strategy: auto` has no strategy for it; polls and `prepare` raise it.
     """
 
     config: StreamConfig
@@ -37,6 +38,16 @@ class Stream:
     sinks: Mapping[str, Sink]
     settings: Settings
     guessed: bool = False
+    refused: Refused | None = None
+
+    def check_strategy(self) -> None:
+        """Refuse a stream for which `strategy: auto` has no strategy.
+
+        Raises:
+            Refused: It has none.
+        """
+        if self.refused is not None:
+            raise self.refused
 
     @property
     def name(self) -> str:

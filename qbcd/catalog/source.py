@@ -10,7 +10,7 @@ import copy
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -114,6 +114,18 @@ class SessionOptions:
 
 
 @dataclass
+class Sent:
+    """The statements and round trips of a stream's sessions on a source."""
+
+    statements: int = 0
+    round_trips: int = 0
+
+    def since(self, earlier: Sent) -> Sent:
+        """Return the statements and round trips after `earlier`."""
+        return Sent(self.statements - earlier.statements, self.round_trips - earlier.round_trips)
+
+
+@dataclass
 class Round:
     """The connections of one round of polls of a source: after one has failed, no other is tried.
 
@@ -171,6 +183,7 @@ class Source:
         self._proven = False  # the sessions are not shared with other clients
         self._pooling: set[str] = set()
         self._narrowed: dict[str, int] = {}  # by stream, the place among the ways to fetch
+        self._sent: dict[str, Sent] = {}  # by stream
         self._lock = threading.Lock()
         self._thread = threading.local()
 
@@ -189,6 +202,11 @@ class Source:
         """Return True if the source may be on the same server, and its streams are in another place."""
         alike = self.connector.name == other.connector.name
         return alike and (self._url, self.schema) != (other._url, other.schema)
+
+    def sent(self, stream: str) -> Sent:
+        """Return the statements and round trips of the stream's sessions so far."""
+        with self._lock:
+            return replace(self._sent.get(stream, Sent()))
 
     @contextmanager
     def within(self, polls: Round) -> Iterator[None]:
@@ -383,11 +401,26 @@ class Source:
             another = partial(open_another, engine, limit, arguments)
             self._refuse_shared(connection, another, stream, read_only)
 
+        self._count(engine, stream)
         # before SQLAlchemy's own first statements, and before any pin
         event.listen(engine, "connect", prove, insert=True)
         if kept:
             self.connector.require(SupportsSessionPool).keep_sessions(engine)
         return engine
+
+    def _count(self, engine: Engine, stream: str) -> None:
+        """Count what the engine's sessions send."""
+
+        def add(statements: int) -> None:
+            with self._lock:
+                sent = self._sent.setdefault(stream, Sent())
+                sent.statements += statements
+                sent.round_trips += 1
+
+        event.listen(engine, "before_cursor_execute", lambda *_sent: add(1))
+        event.listen(engine, "connect", lambda *_opened: add(0))
+        for ending in ("commit", "rollback"):
+            event.listen(engine, ending, lambda _connection: add(0))
 
     def _refuse_shared(self, connection: Any, another: Callable[[], Any], stream: str, read_only: bool) -> None:
         """Refuse the source, at its first session, if a pooler lends its sessions to other clients.

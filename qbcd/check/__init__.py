@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from qbcd.check.choice import check_choices
 from qbcd.check.finding import Finding, distinct_errors, summary
 from qbcd.check.folders import check_state_folder, one_per_folder
 from qbcd.check.leftovers import check_left
@@ -10,6 +11,7 @@ from qbcd.check.stream import check_stream
 
 __all__ = [
     "Finding",
+    "check_choices",
     "check_left",
     "check_machine",
     "check_state_folder",

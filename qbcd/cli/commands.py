@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from qbcd.cli.advise import advise
 from qbcd.cli.app import app, command
 from qbcd.cli.demo import demo
 from qbcd.cli.inspect import changes, verify
-from qbcd.cli.plan import advise, explain
+from qbcd.cli.plan import explain
 from qbcd.cli.poll import run
 from qbcd.cli.prepare import prepare, resend, reset, retire, skip
 from qbcd.cli.project import check, init, schema
@@ -17,6 +18,7 @@ __all__ = ["app"]
 for function in (
     init,
     check,
+    advise,
     explain,
     prepare,
     run,
@@ -32,4 +34,3 @@ for function in (
     demo,
 ):
     command(function)
-command(advise, hidden=True)  # not built yet: whoever types it gets an error that says so

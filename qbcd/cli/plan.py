@@ -1,4 +1,4 @@
-"""Commands that describe future polls: ``advise`` and ``explain``."""
+"""Command ``explain``: the statements of a poll, and its predicted cost."""
 
 from __future__ import annotations
 
@@ -7,37 +7,28 @@ from typing import TYPE_CHECKING
 
 from rich.syntax import Syntax
 
-from qbcd.cli.app import StreamName, StreamNames
-from qbcd.cli.formatting import counted
+from qbcd.cli.advise import cost_lines
+from qbcd.cli.app import StreamName
 from qbcd.cli.output import Output
-from qbcd.errors import NotBuilt
 
 if TYPE_CHECKING:
     from qbcd.model import Statement
-    from qbcd.strategies import Estimate
-
-
-def advise(output: Output, streams: StreamNames = None) -> int:
-    """Compare the possible strategies (not built yet)."""
-    raise NotBuilt(
-        "qbcd advise is not built yet",
-        remedy="qbcd explain STREAM shows the statements and the cost of the configured strategy",
-    )
 
 
 def explain(output: Output, stream: StreamName) -> int:
     """Print the statements of a poll and its estimated cost; run none."""
     with output.project() as project:
         handle = project.stream(stream)
-        steps, estimate, strategy = handle.explain(), handle.estimate(), handle.config.strategy
-        engine = handle.engine
+        steps, estimate, strategy = handle.explain(), handle.estimate(), handle.strategy
+        engine, (cost, facts) = handle.engine, handle.predict()
+        shown = f"{strategy}, chosen by auto" if handle.config.strategy != strategy else strategy
     if output.as_json:
         listed = [
             {"title": s.title, "where": s.where, "sql": s.statement.sql, "params": dict(s.statement.params)}
             for s in steps
         ]
         found = {"stream": stream, "strategy": strategy, "steps": listed, "estimate": asdict(estimate)}
-        output.data({**found, "engine": engine})
+        output.data({**found, "prediction": cost.data(), "engine": engine})
         return 0
     for number, step in enumerate(steps, 1):
         # SQL comments, so that the whole output is SQL.
@@ -45,8 +36,9 @@ def explain(output: Output, stream: StreamName) -> int:
         output.comment(step.where)
         sql(output, step.statement)
         output.text("")
-    for line in _cost(strategy, estimate):
+    for line in cost_lines(shown, cost, facts):
         output.comment(line)
+    output.comment(f"ships if nothing changed: {estimate.shipped}")
     output.comment(f"engine: {engine}")
     return 0
 
@@ -61,12 +53,3 @@ def sql(output: Output, statement: Statement) -> None:
         output.show(Syntax(text, "sql", theme="ansi_dark", background_color="default", word_wrap=True))
     else:
         output.text(text)
-
-
-def _cost(strategy: str, estimate: Estimate) -> list[str]:
-    pages = counted(estimate.pages, "page") if estimate.pages >= 0 else "an unknown number of pages"
-    rows = counted(estimate.rows, "row") if estimate.rows >= 0 else "an unknown number of rows"
-    return [
-        f"estimate of {strategy} for an unchanged table: reads {pages} and {rows} ({estimate.formula})",
-        f"ships if nothing changed: {estimate.shipped}",
-    ]

@@ -148,7 +148,8 @@ def _of_spark(cost: Mapping[str, Any]) -> str:
 
 def _facts(one: StreamStatus) -> Iterator[tuple[str, str]]:
     poll, batch, watermark, visits = one.last_poll, one.last_batch, one.watermark, one.visits
-    yield "strategy", f"{one.strategy}, polled every {formatting.age(one.every.total_seconds())}"
+    chosen = f" (auto {'chose it at prepare' if one.prepared else 'would choose it'})" if one.chosen else ""
+    yield "strategy", f"{one.strategy}{chosen}, polled every {formatting.age(one.every.total_seconds())}"
     if one.engine:
         last = "" if poll is None or not poll.cost.get("spark") else f"; the last poll: {_of_spark(poll.cost)}"
         yield "engine", f"{one.engine}{last}"

@@ -9,7 +9,7 @@ from qbcd.config.databases import EXAMPLE_DATABASE, EXAMPLE_URL, USUAL_PORTS, co
 from qbcd.config.document import Document, KeyPath, Problem, did_you_mean, quoted
 from qbcd.config.fields import Section
 from qbcd.config.models import DefaultsConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
-from qbcd.config.strategy_registry import BUILT_STRATEGIES, options_class
+from qbcd.config.strategy_registry import BUILT_STRATEGIES, CHOSEN_STRATEGIES, options_class
 
 _TABLE = "{source: shop, table: public.orders, strategy: id_rcs}"
 _SINK = "{type: jsonl, path: out/changes}"
@@ -110,7 +110,11 @@ def _option_of_strategy(document: Document, path: KeyPath, key: str) -> str:
     general = defaults.get("strategy") if isinstance(defaults, dict) else None
     strategy = document.raw["tables"][path[1]].get("strategy") or general
     name = strategy.get("type") if isinstance(strategy, dict) else strategy
-    if not isinstance(name, str) or name not in BUILT_STRATEGIES or not _has(options_class(name), key):
+    if (
+        not isinstance(name, str)
+        or name not in BUILT_STRATEGIES | CHOSEN_STRATEGIES
+        or not _has(options_class(name), key)
+    ):
         return ""
     if isinstance(strategy, dict):
         return "it is an option of the strategy: write it within `strategy`"

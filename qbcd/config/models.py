@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from itertools import chain, count
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, PrivateAttr, SecretStr, ValidationInfo, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, SecretStr, ValidationError, ValidationInfo, model_validator
 from sqlalchemy.engine import URL
 
 from qbcd.config.audits import Audit, interval
+from qbcd.config.auto_strategy import AUTO
 from qbcd.config.document import Document, did_you_mean, quoted
 from qbcd.config.fields import (
     Count,
@@ -40,6 +42,7 @@ from qbcd.config.fields import (
 )
 from qbcd.config.logins import Login, checked_url
 from qbcd.config.sink_options import AnySink
+from qbcd.config.strategy_base import StrategyConfig
 from qbcd.config.strategy_registry import AnyStrategy
 from qbcd.config.streams import Baseline, EngineName, GuardsConfig, KeyChange, NewColumns, StreamConfig
 from qbcd.config.urls import is_memory_database, parse_url
@@ -230,22 +233,56 @@ class ProjectConfig(Section):
         """Every stream, in the order of the file."""
         return tuple(self._resolved(index) for index in range(len(self.tables)))
 
-    def stream(self, name: str) -> StreamConfig:
+    def stream(self, name: str, chosen: StrategyConfig | None = None) -> StreamConfig:
         """Return the stream called `name`.
+
+        Args:
+            name: The stream.
+            chosen: The strategy that was chosen for it, instead of the written one.
 
         Raises:
             ConfigError: There is no such stream; the remedy suggests a similar name.
         """
+        return self._resolved(self._index(name), chosen)
+
+    def strategy_of(self, name: str) -> StrategyConfig:
+        """Return the strategy of the stream called `name` as written; raise as :meth:`stream` does."""
+        index = self._index(name)
+        strategy = self.tables[index].strategy or self.defaults.strategy
+        if strategy is None:
+            raise ConfigError("`strategy` is missing", where=self.where("tables", index))
+        return strategy
+
+    def with_table(self, source: str, table: str) -> ProjectConfig:
+        """Return the configuration with one more stream of ``strategy: auto``, which is the last one.
+
+        Raises:
+            ConfigError: There is no such source.
+        """
+        if source not in self.sources:
+            known = f"there are {', '.join(self.sources)}"
+            raise ConfigError(f"there is no source {quoted(source)}", remedy=did_you_mean(source, self.sources, known))
+        try:
+            added = TableConfig.model_validate({"source": source, "table": table, "strategy": AUTO})
+        except ValidationError as error:
+            raise ConfigError(f"{quoted(table)} is no table", remedy="write schema.table, or table") from error
+        taken = {one.stream_name for one in self.tables}
+        numbered = (f"{added.stream_name}_{number}" for number in count(2))
+        name = next(one for one in chain([added.stream_name], numbered) if one not in taken)
+        return self.model_copy(update={"tables": [*self.tables, added.model_copy(update={"name": name})]})
+
+    def _index(self, name: str) -> int:
+        """Return the place of a stream in the file."""
         known = {table.stream_name: index for index, table in enumerate(self.tables)}
         if name not in known:
             remedy = did_you_mean(name, known, f"there are {', '.join(known)}")
             raise ConfigError(f"there is no stream {quoted(name)}", remedy=remedy, where=self._document.display)
-        return self._resolved(known[name])
+        return known[name]
 
-    def _resolved(self, index: int) -> StreamConfig:
+    def _resolved(self, index: int, chosen: StrategyConfig | None = None) -> StreamConfig:
         table = self.tables[index]
         schema, bare = split_table(table.table) if table.table is not None else ("", table.stream_name)
-        strategy = table.strategy or self.defaults.strategy
+        strategy = chosen or table.strategy or self.defaults.strategy
         if strategy is None:
             raise ConfigError("`strategy` is missing", where=self.where("tables", index))
         return StreamConfig(
@@ -269,6 +306,7 @@ class ProjectConfig(Section):
             key_change=self._inherit(table, "key_change", "off") == "pair",
             audit=interval(table.audit, self.defaults.audit, strategy),
             engine=self._inherit(table, "engine", "auto"),
+            chosen=chosen is not None,
             new_columns=self._inherit(table, "new_columns", "report"),
             index=index,
             document=self._document,

@@ -64,10 +64,12 @@ class StrategyConfig(Section):
     Attributes:
         meaning: The options that define what is captured; they are fixed at `prepare`, all others may change.
         reads_query: The strategy captures the result of a query; others capture a table.
+        chooses: These are needs, by which a strategy is chosen at `prepare`, for a table or a query.
     """
 
     meaning: ClassVar[tuple[str, ...]] = ()
     reads_query: ClassVar[bool] = False
+    chooses: ClassVar[bool] = False
 
     type: str
 

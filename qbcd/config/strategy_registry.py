@@ -32,12 +32,12 @@ BUILT_STRATEGIES = {
     "id": "qbcd.strategies.id:IdOptions",
     "vbd": "qbcd.strategies.vbd:VbdOptions",
 }
-PLANNED_STRATEGIES = ("auto",)
+CHOSEN_STRATEGIES = {"auto": "qbcd.config.auto_strategy:AutoOptions"}  # needs: the strategy is chosen at `prepare`
 
 
 def strategy_names() -> tuple[str, ...]:
-    """Return the names of strategies: built-in ones, then those of installed packages."""
-    return tuple(dict.fromkeys((*BUILT_STRATEGIES, *plugins.installed(plugins.STRATEGIES))))
+    """Return the names of strategies: built-in ones, `auto`, then those of installed packages."""
+    return tuple(dict.fromkeys((*BUILT_STRATEGIES, *CHOSEN_STRATEGIES, *plugins.installed(plugins.STRATEGIES))))
 
 
 @lru_cache(maxsize=256)
@@ -47,8 +47,9 @@ def options_class(name: str) -> type[StrategyConfig]:
     Raises:
         ConfigError: There is no such strategy, or its package is broken.
     """
-    if name in BUILT_STRATEGIES:
-        point = EntryPoint(name, BUILT_STRATEGIES[name], plugins.STRATEGIES)
+    own = BUILT_STRATEGIES | CHOSEN_STRATEGIES
+    if name in own:
+        point = EntryPoint(name, own[name], plugins.STRATEGIES)
     else:
         others = plugins.installed(plugins.STRATEGIES)
         if name not in others:
@@ -92,11 +93,8 @@ def _strategy(value: Any, info: ValidationInfo) -> StrategyConfig:
         raise wrong("a strategy is a name, or a mapping with `type` and options", "write `strategy: id_rcs`")
     name, at = spelled["type"], None if as_name else "type"
     known = tuple(BUILT_STRATEGIES) if name in BUILT_STRATEGIES else strategy_names()
-    if name in PLANNED_STRATEGIES:
-        raise wrong(f"strategy {name} is not built yet", _known(known), at=at, not_built=True)
     if name not in known:
-        choices = (*known, *PLANNED_STRATEGIES)
-        raise wrong("there is no strategy <value>", _known(known), at=at, value=name, choices=choices)
+        raise wrong("there is no strategy <value>", _known(known), at=at, value=name, choices=known)
     try:
         kind = options_class(name)
     except ConfigError as error:

@@ -43,6 +43,8 @@ def _use(config: ProjectConfig, index: int) -> StrategyUse:
 
 
 def _query(table: TableConfig, strategy: StrategyConfig, use: StrategyUse) -> Iterator[Problem]:
+    if strategy.chooses:
+        return
     if table.query is not None and not strategy.reads_query:
         what = f"strategy {strategy.type} reads a table; a query is captured by strategy vbd"
         yield use.table_problem("query", what, "write `strategy: vbd`, or make a view in the database and name it")

@@ -55,6 +55,7 @@ class StreamConfig:
         where: The restriction, verbatim, or an empty string.
         query: The SELECT that is captured instead of a table, verbatim, or an empty string.
         strategy: The strategy's name; `options` are its options.
+        chosen: The strategy was chosen for the needs of ``strategy: auto``.
         key_change: Mark a delete and an insert of equal content as a pair.
         audit: Interval of full comparisons; None for never, and if polls compare everything.
         engine: The engine that fetches, compares and delivers rows.
@@ -81,6 +82,7 @@ class StreamConfig:
     query: str = ""
     audit: timedelta | None = None
     engine: EngineName = "auto"
+    chosen: bool = False
     new_columns: NewColumns = "report"
     index: int = field(default=0, repr=False, compare=False)
     document: Document = field(default_factory=lambda: Document("", Path(), {}), repr=False, compare=False)

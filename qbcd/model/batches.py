@@ -116,6 +116,8 @@ class Cost:
         ranges: Ranges compared; `dirty` of them were dirty.
         spark: Spark was used, by detection or by a delivery; it is set at the end of a poll.
         why_spark: The reason, for a poll that could have been local.
+        statements: Statements in sessions of the control driver; those of JDBC readers and of bulk reads do not count.
+        round_trips: These statements, and the log-ins, commits and rollbacks of their sessions.
     """
 
     rows_scanned: int = 0
@@ -126,6 +128,8 @@ class Cost:
     seconds: float = 0.0
     spark: bool = False
     why_spark: str = ""
+    statements: int = 0
+    round_trips: int = 0
 
     def __add__(self, other: Cost) -> Cost:
         """Add two costs."""

@@ -16,10 +16,11 @@ import pytest
 import qbcd
 from qbcd.cli import main
 
-# In the order of `qbcd --help`; `advise` is hidden until it is built.
+# In the order of `qbcd --help`.
 COMMANDS = (
     "init",
     "check",
+    "advise",
     "explain",
     "prepare",
     "run",

@@ -11,7 +11,7 @@ from qbcd.config import InvalidConfig, config_from_dict, load_config
 from qbcd.errors import ConfigError, NotBuilt
 from tests.support.config_files import CANARY, GOOD, failure, load, message
 
-BUILT = "mds, id_rcs, ts, tdi, atdi, tlcs, id and vbd"
+BUILT = "mds, id_rcs, ts, tdi, atdi, tlcs, id, vbd and auto"
 
 
 @pytest.fixture(autouse=True)
@@ -135,7 +135,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             "    strategy: id_rcs\n",
             "",
             "qbcd.yaml:13: tables[0].strategy: `strategy` is missing "
-            "(write one of mds, id_rcs, ts, tdi, atdi, tlcs, id, vbd, here or under `defaults`)",
+            "(write one of mds, id_rcs, ts, tdi, atdi, tlcs, id, vbd, auto, here or under `defaults`)",
         ),
         (
             "name: customers",
@@ -210,12 +210,20 @@ def test_refusals_say_where_and_what_helps(tmp_path: Path, old: str, new: str, e
         assert text.startswith(expected)
 
 
-@pytest.mark.parametrize("name", ["auto"])
-def test_strategies_to_come_are_refused_as_such(tmp_path: Path, name: str) -> None:
-    for new in (name, f"{{type: {name}, timestamp: updated_at}}"):
-        error = failure(tmp_path, GOOD.replace("strategy: id_rcs", f"strategy: {new}"))
-        assert isinstance(error, NotBuilt)
-        assert f"strategy {name} is not built yet (this version has {BUILT})" in str(error)
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("zone: UTC", "`zone` goes with `timestamp`"),
+        ("delete_flag: gone", "`delete_flag` goes with `timestamp`"),
+        ("timestamp: at, deleted_value: 1", "`deleted_value` goes with `delete_flag`"),
+        ("timestamp: at, delete_flag: at", "the delete flag is a timestamp as well"),
+        ("need: {batch: range}", "expected 'snapshot'"),
+        ("need: {delets: true}", 'did you mean "deletes"?'),
+        ("longest_statement: soon", "longest_statement"),
+    ],
+)
+def test_needs_of_auto_are_checked(tmp_path: Path, options: str, expected: str) -> None:
+    assert expected in message(tmp_path, "strategy: id_rcs", f"strategy: {{type: auto, {options}}}")
 
 
 @pytest.mark.parametrize(

@@ -227,7 +227,7 @@ def changed(path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
         (("sinks", "changes", "path"), ...),
         (("sinks", "screen", "limits"), 5),
         (("defaults", "every"), "30 parsecs"),
-        (("tables", 0, "strategy"), "auto"),
+        (("tables", 0, "strategy"), {"type": "auto", "need": {"delets": True}}),
         (("tables", 0, "strategy"), {"type": "vbd", "variant": "other"}),
         (("tables", 0, "strategy"), "ts"),
         (("tables", 0, "strategy"), {"timestamp": "changed"}),

@@ -13,7 +13,20 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 PACKAGE = ["Batch", "Project", "QbcdError", "StreamHandle", "__version__", "open"]
-PROJECT = ["check", "close", "config", "from_dict", "left", "run", "status", "stream", "streams", "to_reset", "verify"]
+PROJECT = [
+    "advise",
+    "check",
+    "close",
+    "config",
+    "from_dict",
+    "left",
+    "run",
+    "status",
+    "stream",
+    "streams",
+    "to_reset",
+    "verify",
+]
 STREAM = [
     "config",
     "ddl",
@@ -24,11 +37,13 @@ STREAM = [
     "name",
     "plan",
     "poll",
+    "predict",
     "prepare",
     "resend",
     "reset",
     "retire",
     "skip",
+    "strategy",
     "verify",
     "waiting_for",
 ]

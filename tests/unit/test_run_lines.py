@@ -121,6 +121,8 @@ def test_json_log_lines_have_the_numbers_of_the_poll(capsys: pytest.CaptureFixtu
             "seconds": 0.5,
             "spark": False,
             "why_spark": "",
+            "statements": 0,
+            "round_trips": 0,
         },
     }
     wanted = ("error", "orders", "is down (start it)", "start it", "failed", 1)

@@ -212,7 +212,9 @@ MISTAKES = {
     "keys-with-commas": Mistake("[id]", "id, line", 14, "tables[0].key", "needs brackets", "[a, b]"),
     "types": Mistake(KEY, "    types: {a: int}\n", 14, "tables[0].types.a", "not known here", "expected 'text'"),
     "strategy": Mistake("id_rcs", "id_rsc", 15, "tables[0].strategy", 'no strategy "id_rsc"', '"id_rcs"'),
-    "auto": Mistake("id_rcs", "auto", 15, "tables[0].strategy", "not built yet", "this version has mds, id_rcs"),
+    "auto": Mistake(
+        "id_rcs", "{type: auto, zone: UTC}", 15, "tables[0].strategy.zone", "goes with `timestamp`", "remove"
+    ),
     "no-timestamp": Mistake("id_rcs", "ts", 15, "tables[0].strategy.timestamp", "is missing", "{type: ts, timestamp"),
     "option-of-table": Mistake(
         STRATEGY, f"{STRATEGY}    rows_per_range: 9\n", 16, "tables[0].rows_per_range", "unknown", "{type: id_rcs, rows"

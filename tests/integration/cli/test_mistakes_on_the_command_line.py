@@ -74,7 +74,7 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, wor
         ("init -c qbcd.yaml", 2, "qbcd.yaml exists and is not overwritten", "another"),
         ("init here -c mine.yaml", 2, "init accepts a folder or -c FILE, but not both", "remove one of them"),
         ("demo --directory .", 2, "contains files that no demonstration wrote", "directory"),
-        ("advise", 2, "qbcd advise is not built yet", "qbcd explain STREAM"),
+        ("advise --source shop", 2, "--source needs --table", "--source SOURCE --table SCHEMA.TABLE"),
         ("reset orders", 2, "reset was not confirmed", "--yes"),
         ("reset ordrs -y", 2, 'there is no stream "ordrs"', 'did you mean "orders"?'),
         ("retire orders changes -y", 2, "sink 'changes' is still configured", "remove it from the stream's `sinks`"),

@@ -15,7 +15,7 @@ import yaml
 import qbcd
 from qbcd.api import assembly_of
 from qbcd.demo.server import EmbeddedPostgres
-from qbcd.errors import ConfigError, NotBuilt, QbcdError, UnsafeKey, UnsupportedType
+from qbcd.errors import ConfigError, QbcdError, UnsafeKey, UnsupportedType
 from tests.support import sql
 from tests.support.project import config, opened
 from tests.support.refusals import STRATEGIES, Place, new_place
@@ -229,13 +229,6 @@ def test_a_restriction_that_only_looks_odd_is_taken(place: Place, where: str) ->
             "stratgy: mds",
             ConfigError,
             '19: tables[0].stratgy: unknown key "stratgy" (did you mean "strategy"?)',
-        ),
-        (
-            "strategy: mds",
-            "strategy: auto",
-            NotBuilt,
-            "19: tables[0].strategy: strategy auto is not built yet "
-            "(this version has mds, id_rcs, ts, tdi, atdi, tlcs, id and vbd)",
         ),
         (
             "type: jsonl",

@@ -1,0 +1,15 @@
+"""The advisor: facts about a table, possible strategies, their predicted costs, and a choice.
+
+`facts` reads catalog and statistics, `possibility` makes the plan of each strategy, `prediction` computes costs, and
+`choice` compares them. Nothing reads rows of the table.
+"""
+
+from __future__ import annotations
+
+from qbcd.advisor.advice import Advice, advise, predict_stream, written_rows
+from qbcd.advisor.amounts import Amount
+from qbcd.advisor.possibility import Option
+from qbcd.advisor.prediction import Prediction
+from qbcd.advisor.settling import settled
+
+__all__ = ["Advice", "Amount", "Option", "Prediction", "advise", "predict_stream", "settled", "written_rows"]

@@ -1,0 +1,141 @@
+"""The strategy behind `strategy: auto`: the prepared one, otherwise the one that is chosen now.
+
+The strategy decides the store of the stream's row, so it must be known before that row is read. Once a stream is
+prepared, its strategy is read from the row, and is never chosen again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from qbcd.advisor.advice import advise
+from qbcd.advisor.candidates import Candidate, candidates, unmet
+from qbcd.advisor.possibility import OpenCandidate
+from qbcd.catalog.source import Source
+from qbcd.config import ProjectConfig, StreamConfig, frozen_options
+from qbcd.config.auto_strategy import AutoOptions
+from qbcd.errors import QbcdError, Refused
+from qbcd.model.checkpoint import Checkpoint
+from qbcd.state import ProjectState, StreamRow, StreamStore
+
+READ_ONLY, IN_SOURCE = "id_rcs", "mds"  # guesses while the source does not answer
+READ_ONLY_QUERY = "vbd"
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A stream with its strategy.
+
+    Attributes:
+        guessed: The strategy is a guess, because the source does not answer or was not asked. The next operation
+            reports the same error; a job asks before its next poll.
+        refused: Why polls and `prepare` are refused: no strategy is possible, or the needs exclude the prepared one.
+    """
+
+    config: StreamConfig
+    guessed: bool = False
+    refused: Refused | None = None
+
+
+def settled(
+    config: ProjectConfig,
+    name: str,
+    project: ProjectState,
+    opened: OpenCandidate,
+    *,
+    ask: bool = True,
+    choose: bool = True,
+) -> Settled:
+    """Return a stream with its strategy; if the user leaves that to qbcd, with the prepared or chosen one.
+
+    Args:
+        config: The project's.
+        name: The stream.
+        project: The project's state.
+        opened: Returns the stream of a configuration with a strategy; nothing is created.
+        ask: Ask the source; otherwise guess.
+        choose: Choose a strategy for a stream that is not prepared; otherwise guess.
+    """
+    needs = config.strategy_of(name)
+    if not isinstance(needs, AutoOptions):
+        return Settled(config.stream(name))
+    written = config.stream(name)
+    able = {one.name: one for one in candidates(needs, query=bool(written.query))}
+    with project.read() as conn:
+        row = project.store.read(conn, name) if project.store.exists(conn) else None
+    if row is not None and row.prepared:
+        return _kept(config, name, able, row.checkpoint, READ_ONLY)
+    guess = (IN_SOURCE if project.acknowledged(name) else READ_ONLY) if not written.query else READ_ONLY_QUERY
+    if not ask:
+        return Settled(config.stream(name, able[guess].options), guessed=True)
+    stream = opened(config.stream(name, able[guess].options))
+    try:
+        held = _row_in_source(stream.source, name, project)
+        if held is not None:
+            return _kept(config, name, able, held.checkpoint, IN_SOURCE)
+        if not choose:
+            return Settled(config.stream(name, able[guess].options))
+        advice = advise(config, stream, opened)
+    except QbcdError:
+        return Settled(config.stream(name, able[guess].options), guessed=True)
+    if advice.choice.chosen is None:
+        refused = _impossible(written, [(one.option.label, one.option.why_not) for one in advice.scored])
+        return Settled(config.stream(name, able[guess].options), refused=refused)
+    return Settled(config.stream(name, advice.choice.chosen.option.candidate.options))
+
+
+def _row_in_source(source: Source, name: str, project: ProjectState) -> StreamRow | None:
+    """Return the row of a prepared stream of this project in the source, or None."""
+    store = StreamStore(source.schema)
+    with source.read(name) as session:
+        row = store.read(session.connection, name) if store.exists(session.connection) else None
+    return row if row is not None and row.prepared and row.project_id == project.project_id else None
+
+
+def _kept(
+    config: ProjectConfig, name: str, able: Mapping[str, Candidate], checkpoint: Mapping[str, Any], other: str
+) -> Settled:
+    """Return the stream with the strategy that it is prepared with; refused if the needs do not allow it any more.
+
+    Args:
+        config: The project's.
+        name: The stream.
+        able: The strategies with the options that the needs give them.
+        checkpoint: The stream's.
+        other: A strategy of the same wing, if the prepared one cannot be made from the needs.
+    """
+    requested, needs = Checkpoint(checkpoint).requested, config.strategy_of(name)
+    kept = str(requested.get("strategy") or checkpoint["shape"]["strategy"])
+    options, why = able[kept].options if kept in able else None, "auto never chooses it"
+    if options is None:
+        options, why = (
+            able[other if able[other].options else "vbd"].options,
+            able[kept].missing if kept in able else why,
+        )
+    else:
+        now, then = frozen_options(kept, options.options), requested.get("options", {})
+        changed = [one for one in now if now[one] != then.get(one) and one != "variant"]
+        assert isinstance(needs, AutoOptions)
+        why = unmet(needs, options) or (f"`{changed[0]}` has changed since `prepare`" if changed else "")
+    made = config.stream(name, options)
+    if not why:
+        return Settled(made)
+    refused = Refused(
+        f"the stream was prepared with strategy {kept}, which does not fit `strategy: auto` now: {why}",
+        stream=name,
+        where=made.place("strategy"),
+        remedy=f"undo the change; or qbcd reset {name} and prepare it, which chooses again",
+    )
+    return Settled(made, refused=refused)
+
+
+def _impossible(written: StreamConfig, reasons: list[tuple[str, str]]) -> Refused:
+    listed = "; ".join(f"{label}: {why}" for label, why in reasons if why)
+    return Refused(
+        f"strategy auto finds no strategy for the needs of this stream ({listed})",
+        stream=written.name,
+        where=written.place("strategy"),
+        remedy=f"qbcd advise {written.name} lists what is missing; grant it, or need less",
+    )

@@ -1,0 +1,111 @@
+"""Statistics of a source about one table: sizes, indexes, writes, and the planner's answer about a restriction.
+
+They are read, never computed from rows. Each value may be missing, because the server does not keep it or the role may
+not see it; then it is None.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+from sqlalchemy.engine import Connection
+
+from qbcd.connectors.facts import Index
+from qbcd.model import Statement, Table
+
+
+@dataclass(frozen=True)
+class TableStatistics:
+    """Sizes and writes of a table.
+
+    Attributes:
+        page_bytes: Bytes of a page.
+        pages: Pages that the table has now; None if only the statistics know.
+        known_pages: Pages when the table was last analyzed; None if it never was.
+        known_rows: Rows at that time; None if it never was.
+        dead: Rows deleted or superseded whose room is not free yet.
+        written: Rows inserted, updated and deleted since the server's counters began.
+        inserted: Those inserted.
+        clock: Seconds of the source's clock when the counters were read.
+        counters_since: Seconds of that clock when the counters began.
+        highest_number: The last number of an AUTO_INCREMENT column, which is at least the number of rows inserted.
+    """
+
+    page_bytes: int
+    pages: int | None = None
+    known_pages: int | None = None
+    known_rows: int | None = None
+    dead: int | None = None
+    written: int | None = None
+    inserted: int | None = None
+    clock: float = 0.0
+    counters_since: float | None = None
+    highest_number: int | None = None
+
+
+@dataclass(frozen=True)
+class IndexSize:
+    """An index with its size.
+
+    Attributes:
+        pages: Pages that it has; None if the server does not show them.
+        is_table: The rows are in the index itself, as in the primary key of InnoDB.
+    """
+
+    index: Index
+    pages: int | None = None
+    is_table: bool = False
+
+
+@dataclass(frozen=True)
+class PlannedScan:
+    """The planner's way to read the rows of a restriction.
+
+    Attributes:
+        rows: Rows that it expects.
+        indexes: Names of the indexes that it uses; none if it reads whole tables.
+        correlation: Correlation of the index's first column with the order of rows, -1 to 1; None if unknown.
+        whole_share: Share of the table's pages in tables or partitions that are read whole.
+    """
+
+    rows: float
+    indexes: tuple[str, ...] = ()
+    correlation: float | None = None
+    whole_share: float = 1.0
+
+
+@dataclass(frozen=True)
+class LogCapture:
+    """The server's log as an alternative to polling.
+
+    Attributes:
+        ready: The log has what log capture needs; otherwise `how` says what is missing.
+    """
+
+    ready: bool
+    how: str = field(default="")
+
+
+class SupportsStatistics(ABC):
+    """The source has statistics, which cost a few catalog queries."""
+
+    @abstractmethod
+    def table_statistics(self, conn: Connection, table: Table) -> TableStatistics:
+        """Return sizes and writes of a table, with its partitions and children."""
+
+    @abstractmethod
+    def index_sizes(self, conn: Connection, table: Table) -> list[IndexSize]:
+        """Return the usable indexes of a table, each with its size."""
+
+    @abstractmethod
+    def planned_scan(self, conn: Connection, table: Table, statement: Statement) -> PlannedScan:
+        """Return the planner's way to read `statement`, a SELECT of whole rows of `table`; it is not run."""
+
+    @abstractmethod
+    def column_correlation(self, conn: Connection, table: Table, column: str) -> float | None:
+        """Return the correlation of a column's order with that of the rows, -1 to 1; None if unknown."""
+
+    @abstractmethod
+    def log_capture(self, conn: Connection) -> LogCapture:
+        """Return whether the server's log could be read instead."""
