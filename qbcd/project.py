@@ -12,9 +12,11 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from qbcd.catalog.files import FileSource
 from qbcd.catalog.resolve import requested
 from qbcd.catalog.source import Round, SessionOptions, Source
 from qbcd.config import ProjectConfig, StreamConfig
+from qbcd.config.files import FilesConfig
 from qbcd.config.masking import masking_of
 from qbcd.connectors import Connector, JdbcDriver, connector_for
 from qbcd.delivery import PYTHON_SINK
@@ -22,7 +24,17 @@ from qbcd.errors import ConfigError, Refused, StateMissing
 from qbcd.local.database import LocalProvider
 from qbcd.side_by_side import side_by_side
 from qbcd.sinks import Sink, make_sink
-from qbcd.sites import DatabaseContext, DatabaseSite, Files, LakeContext, LakeSite, Settings, Site, with_variant
+from qbcd.sites import (
+    DatabaseContext,
+    DatabaseSite,
+    DumpSite,
+    Files,
+    LakeContext,
+    LakeSite,
+    Settings,
+    Site,
+    with_variant,
+)
 from qbcd.sites.engine_choice import EngineChoice
 from qbcd.spark.drivers import Wanted, driver_in, find_driver, user_cache
 from qbcd.spark.java import Surroundings
@@ -119,6 +131,8 @@ class Assembly:
 
     def _make_source(self, name: str) -> Source:
         config = self.config.sources[name]
+        if isinstance(config, FilesConfig):
+            return FileSource(name, config, self.masking, self.config.where("sources", name))
         url = config.sqlalchemy_url()
         source = Source(
             name,
@@ -178,7 +192,7 @@ class Assembly:
             every=config.every,
             key_change=config.key_change,
             rows_per_range=config.options.get("rows_per_range"),
-            connections=self.config.sources[config.source].connections,
+            connections=self._connections(config.source),
             audit=config.audit,
             engine=EngineChoice(config.engine, self.config.local_rows, self.config.local_bytes, self._spark.on_cluster),
             accept_deletes=accept_deletes,
@@ -189,6 +203,11 @@ class Assembly:
         site.context.stopping = self.stopping
         stream = Stream(config, self.source(config.source), site, self.state, sinks, settings, guessed)
         return self._with_consumer(stream, python)
+
+    def _connections(self, source: str) -> int:
+        """Return the number of readers of a source; one process reads the files of a stream."""
+        database = self.config.databases.get(source)
+        return 1 if database is None else database.connections
 
     def by_source(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Return the streams of each source, in order."""
@@ -283,12 +302,15 @@ class Assembly:
 
     def all_sites(self, name: str) -> Iterator[Site]:
         """Yield all sites that could keep a stream called `name`: each source, and the lake."""
-        for source in (sources := [self.source(one) for one in self.config.sources]):
+        for source in [self.source(one) for one in self.config.databases]:
             yield DatabaseSite(DatabaseContext(name, source, self.state, self._spark, self._local))
-        yield self._lake_site(name, sources[0])  # the source is used only to read its table
+        any_source = next(iter(self.config.databases or self.config.sources))
+        yield self._lake_site(name, self.source(any_source))  # the source is used only to read its table
 
     def _site(self, config: StreamConfig) -> Site:
         source = self.source(config.source)
+        if isinstance(source, FileSource):
+            return DumpSite(self._lake_context(config.name, source, config.options.get("memory")))
         if strategy_class(config.strategy, config.options).site == "database":
             context = DatabaseContext(config.name, source, self.state, self._spark, self._local)
             context.others = lambda: self._others(config.source)
@@ -298,15 +320,20 @@ class Assembly:
     def _others(self, name: str) -> list[Source]:
         """Return the other sources that may be on the same server; the schema of each is a store."""
         mine = self.source(name)
-        return [self.source(n) for n in self.config.sources if self.source(n).may_share_server(mine)]
+        return [self.source(n) for n in self.config.databases if self.source(n).may_share_server(mine)]
 
     def _lake_site(self, name: str, source: Source) -> Site:
+        return LakeSite(self._lake_context(name, source))
+
+    def _lake_context(self, name: str, source: Source, memory: int | None = None) -> LakeContext:
+        """Return the context of a stream; `memory` bounds the local database in bytes, if not that of the project."""
         files = Files(self.config.workdir, self.state.project_id, name)
-        return LakeSite(LakeContext(name, source, self.state, self._spark, self._local, files))
+        local = self._local if memory is None else LocalProvider(self.config.workdir, memory)
+        return LakeContext(name, source, self.state, self._spark, local, files)
 
     def _connector(self, source: str) -> Connector:
         """Return the source's connector, with the JDBC driver of the configured jar."""
-        config = self.config.sources[source]
+        config = self.config.databases[source]
         with self._placed("sources", source, "url"):
             connector = connector_for(config.sqlalchemy_url())
         if config.jdbc.driver_jar is not None:
@@ -317,7 +344,7 @@ class Assembly:
     def drivers(self) -> list[Wanted]:
         """Return the JDBC drivers of all configured sources, each once, with its configured jar."""
         found: dict[JdbcDriver, Wanted] = {}
-        for name, config in self.config.sources.items():
+        for name, config in self.config.databases.items():
             driver = self._connector(name).driver
             if driver not in found or found[driver].jar is None:
                 place = self.config.where("sources", name, "jdbc", "driver_jar")

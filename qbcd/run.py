@@ -29,12 +29,9 @@ from qbcd.sites import (
     LeasedStream,
     Site,
     StreamContext,
-    check_key,
     not_prepared,
     refuse_prepared_elsewhere,
-    unknown_encoding,
 )
-from qbcd.sql import restriction_remarks
 from qbcd.state import Signs, StreamRow, nothing_to_take_over, refuse_if_alive, signs_of_owner, takeover
 from qbcd.stream import Report, Stream
 from qbcd.wording import counted
@@ -120,13 +117,7 @@ def prepare_stream(stream: Stream) -> Report:
         refuse_prepared_elsewhere(stream.site.context)
     plan, report.warnings = plan_of(stream, None)
     refuse_sinks(stream, plan)
-    with stream.source.read(stream.name) as session:  # checked again under the baseline's lock
-        check_key(session, stream.site.strategy(plan))
-        if unreadable := unknown_encoding(stream.source, session, plan):
-            raise unreadable
-        stream.site.refuse_unfit(session, plan, option_place(stream))
-        report.warnings += restriction_remarks(session.connection, stream.source.connector, plan)
-        report.warnings += stream.site.remarks(session, plan) + stream.site.strategy(plan).warnings()
+    report.warnings += stream.site.examine(plan, option_place(stream))
     stream.site.create(plan, stream.settings)
     with _noting_spark(stream, report), stream.site.context.hold(register=True) as held:
         if held.row.prepared:

@@ -38,6 +38,7 @@ class Entry:
     RECENT: Final = "recent"
     DENSITY: Final = "density"
     UNSELECTIVE: Final = "spread"
+    DUMPS: Final = "dumps"
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ ENTRIES: tuple[EntrySpec, ...] = (
     EntrySpec(Entry.RECENT, "lake", "the source's transaction id at the last poll, to find rows written since"),
     EntrySpec(Entry.DENSITY, "lake", "share of rows that had changed in the last dirty ranges"),
     EntrySpec(Entry.UNSELECTIVE, "lake", "polls in a row that read most rows of page ranges for few changes"),
+    EntrySpec(Entry.DUMPS, "lake", "dumps that were taken: the last, those that still exist, and their columns", "0.2"),
 )
 
 

@@ -12,8 +12,9 @@ from qbcd import plugins
 from qbcd.config.strategy_registry import options_class
 from qbcd.errors import ConfigError
 from qbcd.strategies.atdi import Atdi
-from qbcd.strategies.base import Estimate, Strategy
+from qbcd.strategies.base import Estimate, Strategy, TableStrategy
 from qbcd.strategies.by_ranges import ByRanges
+from qbcd.strategies.dump import Dump
 from qbcd.strategies.id import Id
 from qbcd.strategies.id_rcs import IdRcs
 from qbcd.strategies.in_source import InSource, OutboxSlice
@@ -34,7 +35,7 @@ def strategy_class(name: str, options: Mapping[str, Any]) -> type[Strategy]:
         ConfigError: There is no such strategy, or a package registers a class that no site can run.
     """
     found: type[Any] = options_class(name).strategy_class(options)
-    if not issubclass(found, (InSource, IdRcs)):
+    if not issubclass(found, (InSource, IdRcs, Dump)):
         what = f"strategy {name}: its class {found.__name__} is no subclass of InSource or IdRcs"
         raise ConfigError(what, remedy=plugins.REMEDY)
     return found
@@ -43,6 +44,7 @@ def strategy_class(name: str, options: Mapping[str, Any]) -> type[Strategy]:
 __all__ = [
     "Atdi",
     "ByRanges",
+    "Dump",
     "Estimate",
     "Id",
     "IdRcs",
@@ -53,6 +55,7 @@ __all__ = [
     "OutboxSlice",
     "Query",
     "Strategy",
+    "TableStrategy",
     "Tdi",
     "Tlcs",
     "Ts",

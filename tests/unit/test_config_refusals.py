@@ -253,7 +253,7 @@ def test_a_literal_password_is_for_a_local_host_only(tmp_path: Path, url: str, l
     in_url = in_key.replace("u@", "u:l1teral@").replace("    password: l1teral\n", "")
     for text in (in_key, in_url):
         if local:
-            assert load(tmp_path, text).sources["shop"].sqlalchemy_url().password == "l1teral"
+            assert load(tmp_path, text).databases["shop"].sqlalchemy_url().password == "l1teral"
         else:
             error = failure(tmp_path, text)
             assert "password" in error.what

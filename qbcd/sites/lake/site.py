@@ -40,13 +40,37 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-class LakeSite(Site):
-    """A stream whose replica is Parquet, and whose source is only read."""
+class ParquetSite(Site):
+    """A stream whose replica and batches are Parquet files."""
 
     context: LakeContext
 
     def __init__(self, context: LakeContext) -> None:
         super().__init__(context)
+
+    def staged(self, header: BatchHeader) -> DataFrame:
+        from qbcd.sites.lake.engines.spark.engine import SparkEngine
+
+        engine, travels = SparkEngine(self.context.spark), [travel for _, travel in header.columns]
+        rows: DataFrame = self.context.files.read(engine, batch_fields(travels), FileSet.of_location(header.location))
+        return rows.select(*(name for name, _ in event_fields(travels)))
+
+    @contextmanager
+    def open_staged(self, header: BatchHeader, part: range) -> Iterator[LocalRows]:
+        travels = [travel for _, travel in header.columns]
+        with self.context.local.open() as database:
+            files = FileSet.of_location(header.location)
+            rows = self.context.files.read(LocalEngine(database), batch_fields(travels), files)
+            yield LocalRows(database, of_columns(rows, columns_of(event_fields(travels))))
+
+    def forget(self, leased: LeasedStream) -> None:
+        with self.context.writing() as conn:
+            leased.row = self.context.store.forget(conn, leased.row)
+        self.context.files.sweep(set(), leased)
+
+
+class LakeSite(ParquetSite):
+    """A stream whose replica is Parquet, and whose source is only read."""
 
     def strategy(self, plan: StreamPlan) -> IdRcs:
         return self.context.strategy(plan)
@@ -94,28 +118,8 @@ class LakeSite(Site):
         if change:
             yield Detection(None, Cost(), (change.describe(),))
 
-    def staged(self, header: BatchHeader) -> DataFrame:
-        from qbcd.sites.lake.engines.spark.engine import SparkEngine
-
-        engine, travels = SparkEngine(self.context.spark), [travel for _, travel in header.columns]
-        rows: DataFrame = self.context.files.read(engine, batch_fields(travels), FileSet.of_location(header.location))
-        return rows.select(*(name for name, _ in event_fields(travels)))
-
-    @contextmanager
-    def open_staged(self, header: BatchHeader, part: range) -> Iterator[LocalRows]:
-        travels = [travel for _, travel in header.columns]
-        with self.context.local.open() as database:
-            files = FileSet.of_location(header.location)
-            rows = self.context.files.read(LocalEngine(database), batch_fields(travels), files)
-            yield LocalRows(database, of_columns(rows, columns_of(event_fields(travels))))
-
     def collect(self, plan: StreamPlan, leased: LeasedStream, settings: Settings) -> None:
         compaction.collect(self._poll(plan, settings, leased))
-
-    def forget(self, leased: LeasedStream) -> None:
-        with self.context.writing() as conn:
-            leased.row = self.context.store.forget(conn, leased.row)
-        self.context.files.sweep(set(), leased)
 
     def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[ExplainedStatement]:
         return explain.explain(self.context, plan, settings, row)
