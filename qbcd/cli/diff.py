@@ -14,7 +14,7 @@ from qbcd.cli.app import switch
 from qbcd.cli.output import Output
 
 if TYPE_CHECKING:
-    from qbcd.comparison.compare import Comparison, DiffOptions
+    from qbcd.comparison.compare import DiffOptions, DiffResult
 
 SHOWN = 20  # events that are shown to people
 _OPERAND = "A file, or a table: 'dialect://${env:USER}:${env:PASSWORD}@host/database#schema.table'."
@@ -81,7 +81,7 @@ def _listed(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _show(output: Output, found: Comparison, file: Path | None) -> None:
+def _show(output: Output, found: DiffResult, file: Path | None) -> None:
     say = output.say if output.as_json else output.show
     if found.kept:
         rows = formatting.counted(found.rows[0], "row")

@@ -71,7 +71,7 @@ class DiffOptions:
             raise ConfigError("`columns` and `exclude` cannot both be given", remedy="remove one")
 
 
-class Comparison:
+class DiffResult:
     """The result of a comparison: its events, until it is closed.
 
     Attributes:
@@ -98,7 +98,7 @@ class Comparison:
         self.kept = False
         self.seconds = 0.0
 
-    def __enter__(self) -> Comparison:
+    def __enter__(self) -> DiffResult:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -211,7 +211,7 @@ class _Names:
         return [*self.key, *self.others]
 
 
-def compare(old: str, new: str | None, options: DiffOptions) -> Comparison:
+def compare(old: str, new: str | None, options: DiffOptions) -> DiffResult:
     """Compare two operands, or one with what the first call for it kept.
 
     Raises:
@@ -223,7 +223,7 @@ def compare(old: str, new: str | None, options: DiffOptions) -> Comparison:
     first = operand(old, options.key, options.form)
     folder = None if new is not None else folder_of(options.workdir, _address(old), options.key or first.proven)
     second: Operand | None = None
-    result = Comparison(options.memory)
+    result = DiffResult(options.memory)
     try:
         with explained_errors():
             if new is not None:

@@ -1,4 +1,4 @@
-"""How a comparison would be done, in words; no row is read."""
+"""The explanation of a comparison in words; no row is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a comparison of one operand keeps for the next call: its rows as Parquet, with a description."""
+"""The rows that a comparison of one operand keeps for the next call: Parquet, with a description."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def _files(config: ProjectConfig, table: TableConfig, strategy: StrategyConfig, 
         what = f"strategy {strategy.type} queries a database, and source {use.source} has files"
         yield Problem(use.options_path, what, "write `strategy: dump`")
     elif table.table is None and table.query is None:
-        yield use.table_problem("table", *NO_TABLE)
+        yield Problem(use.path, *NO_TABLE)
 
 
 def _query(table: TableConfig, strategy: StrategyConfig, use: StrategyUse) -> Iterator[Problem]:

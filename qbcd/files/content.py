@@ -35,7 +35,7 @@ class DumpPlace:
 
 @dataclass(frozen=True)
 class TextForm:
-    """How the bytes of a file are text.
+    """The form in which the bytes of a file are text.
 
     Attributes:
         compression: ``none``, ``gzip`` or ``zstd``.

@@ -14,7 +14,7 @@ from qbcd.errors import ConfigError
 from qbcd.strategies.atdi import Atdi
 from qbcd.strategies.base import Estimate, Strategy, TableStrategy
 from qbcd.strategies.by_ranges import ByRanges
-from qbcd.strategies.dump import Dump
+from qbcd.strategies.dump import DumpStrategy
 from qbcd.strategies.id import Id
 from qbcd.strategies.id_rcs import IdRcs
 from qbcd.strategies.in_source import InSource, OutboxSlice
@@ -35,7 +35,7 @@ def strategy_class(name: str, options: Mapping[str, Any]) -> type[Strategy]:
         ConfigError: There is no such strategy, or a package registers a class that no site can run.
     """
     found: type[Any] = options_class(name).strategy_class(options)
-    if not issubclass(found, (InSource, IdRcs, Dump)):
+    if not issubclass(found, (InSource, IdRcs, DumpStrategy)):
         what = f"strategy {name}: its class {found.__name__} is no subclass of InSource or IdRcs"
         raise ConfigError(what, remedy=plugins.REMEDY)
     return found
@@ -44,7 +44,7 @@ def strategy_class(name: str, options: Mapping[str, Any]) -> type[Strategy]:
 __all__ = [
     "Atdi",
     "ByRanges",
-    "Dump",
+    "DumpStrategy",
     "Estimate",
     "Id",
     "IdRcs",

@@ -61,11 +61,11 @@ class DumpOptions(StrategyConfig):
 
     @classmethod
     def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
-        """Comparison of dumps."""
-        return Dump
+        """DiffResult of dumps."""
+        return DumpStrategy
 
 
-class Dump(Strategy):
+class DumpStrategy(Strategy):
     """Facts about a stream of dumps."""
 
     name = "dump"

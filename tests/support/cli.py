@@ -26,6 +26,7 @@ COMMANDS = (
     "status",
     "changes",
     "verify",
+    "diff",
     "retire",
     "skip",
     "reset",

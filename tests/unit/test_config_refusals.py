@@ -11,7 +11,7 @@ from qbcd.config import InvalidConfig, config_from_dict, load_config
 from qbcd.errors import ConfigError, NotBuilt
 from tests.support.config_files import CANARY, GOOD, failure, load, message
 
-BUILT = "mds, id_rcs, ts, tdi, atdi, tlcs, id and vbd"
+BUILT = "mds, id_rcs, ts, tdi, atdi, tlcs, id, vbd and dump"
 
 
 @pytest.fixture(autouse=True)
@@ -135,7 +135,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             "    strategy: id_rcs\n",
             "",
             "qbcd.yaml:13: tables[0].strategy: `strategy` is missing "
-            "(write one of mds, id_rcs, ts, tdi, atdi, tlcs, id, vbd, here or under `defaults`)",
+            "(write one of mds, id_rcs, ts, tdi, atdi, tlcs, id, vbd, dump, here or under `defaults`)",
         ),
         (
             "name: customers",

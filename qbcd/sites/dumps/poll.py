@@ -13,7 +13,7 @@ from qbcd.model.checkpoint import Entry
 from qbcd.sites.checkpoint import checkpoint_of
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.poll import ParquetPoll, TimedPoll
-from qbcd.strategies import Dump
+from qbcd.strategies import DumpStrategy
 
 ENCODER = 1  # version of key identity and digest of dumps (`qbcd.local.dumps`)
 _FILES = ServerIdentity("files", "files", "", 0)
@@ -35,7 +35,7 @@ def taken_by(context: LakeContext, checkpoint: Mapping[str, Any]) -> TakenDumps 
 class DumpPoll(ParquetPoll):
     """A poll of a stream of dumps."""
 
-    strategy: Dump
+    strategy: DumpStrategy
 
     def of(self, dump: DumpFile) -> FilePoll:
         """Return the poll of one dump."""
@@ -50,7 +50,7 @@ class FilePoll(TimedPoll):
         dump: The dump.
     """
 
-    strategy: Dump
+    strategy: DumpStrategy
     dump: DumpFile
 
     @property

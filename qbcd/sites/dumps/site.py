@@ -19,14 +19,14 @@ from qbcd.sites.lake.compaction import remove_expired
 from qbcd.sites.lake.site import ParquetSite
 from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, Settings
 from qbcd.state import StreamRow
-from qbcd.strategies import Dump
+from qbcd.strategies import DumpStrategy
 
 
 class DumpSite(ParquetSite):
     """A stream whose source is a series of dumps."""
 
-    def strategy(self, plan: StreamPlan) -> Dump:
-        return Dump(plan)
+    def strategy(self, plan: StreamPlan) -> DumpStrategy:
+        return DumpStrategy(plan)
 
     def plan(self, config: StreamConfig, settings: Settings, row: StreamRow | None) -> StreamPlan:
         """Return the stream's plan, by its first dump or by the checkpoint."""

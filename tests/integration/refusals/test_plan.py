@@ -235,7 +235,7 @@ def test_a_restriction_that_only_looks_odd_is_taken(place: Place, where: str) ->
             "strategy: auto",
             NotBuilt,
             "19: tables[0].strategy: strategy auto is not built yet "
-            "(this version has mds, id_rcs, ts, tdi, atdi, tlcs, id and vbd)",
+            "(this version has mds, id_rcs, ts, tdi, atdi, tlcs, id, vbd and dump)",
         ),
         (
             "type: jsonl",
