@@ -132,14 +132,21 @@ class TableOperand(Operand):
             remedy = "write it as ${env:NAME} or ${file:/path}, in single quotes for the shell"
             raise ConfigError("there is a literal password in the URL", remedy=remedy)
         try:
-            split_table(table)
+            split_table(table if url else "")
         except ValueError:
             remedy = "write dialect://user@host/database#schema.table"
             raise ConfigError("the URL names no table", remedy=remedy) from None
         entry: dict[str, Any] = {"name": _STREAM, "table": table, "source": _SOURCE, "strategy": "id_rcs"}
-        config = config_from_dict(
-            {"version": 1, "sources": {_SOURCE: {"url": url}}, "tables": [entry | ({"key": list(key)} if key else {})]}
-        )
+        try:
+            config = config_from_dict(
+                {
+                    "version": 1,
+                    "sources": {_SOURCE: {"url": url}},
+                    "tables": [entry | ({"key": list(key)} if key else {})],
+                }
+            )
+        except ConfigError as error:  # its place is in a configuration that the user has not written
+            raise ConfigError(error.what, remedy=error.remedy) from None
         self._assembly = Assembly(config)
         self._source = self._assembly.source(_SOURCE)
         with self._source.read(_STREAM) as session:
