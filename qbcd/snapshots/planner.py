@@ -1,0 +1,88 @@
+"""Choose the method: the planner of Labio & Garcia-Molina 1995, section 4.8, from what the last comparison kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from qbcd.snapshots.base import Dump, Options
+from qbcd.snapshots.formulas import Sizes, costs
+from qbcd.snapshots.memory import entry_bytes
+from qbcd.snapshots.replica import DumpReplica
+
+_FEW = 0.02  # share of updated rows of a stagnant file
+
+
+@dataclass(frozen=True)
+class MethodChoice:
+    """The chosen method, the reason, and the estimated blocks of all methods that could run."""
+
+    method: str
+    reason: str
+    blocks: dict[str, float]
+
+
+def choose(old: Dump | DumpReplica, new: Dump, options: Options) -> MethodChoice:
+    """Return the method for two snapshots.
+
+    A special form is chosen only if the last comparison saw what it assumes; each one checks that again and restarts.
+    Exact methods are chosen where whole rows are there on both sides, since they also give old values.
+    """
+    facts = old.statistics if isinstance(old, DumpReplica) else {}
+    estimated = costs(_sizes(old, new, options, facts))
+    whole = not isinstance(old, DumpReplica) or old.whole
+    in_order = not isinstance(old, DumpReplica) or old.order == "file"
+    special = None if whole else _special(facts, in_order)
+    if special is not None:
+        method, reason = special
+    elif whole:
+        method, reason = _exact(old, facts, options)
+    elif _fits(old, options):
+        method, reason = "phc1", "the digests of the old snapshot fit into memory"
+    else:
+        method = "phc1" if estimated["phc1"] <= estimated["phc2"] else "phc2"
+        reason = (
+            "the digests do not fit into memory, and so many rows change" if method == "phc1" else "few rows change"
+        )
+    return MethodChoice(method, reason, estimated)
+
+
+def _exact(old: Dump | DumpReplica, facts: dict[str, float], options: Options) -> tuple[str, str]:
+    """Choose among the methods that compare values."""
+    if facts.get("duplicates"):
+        return "ph", "keys occurred several times"
+    if isinstance(old, DumpReplica) and old.order == "file":
+        return "window", "the replica is in the order of the file"
+    if isinstance(old, Dump) and not options.keep_rows and 4 * old.size > options.memory:
+        return "window", "two large files in an unknown order: each is read once"
+    return "ph", "whole rows are compared by partitions"
+
+
+def _special(facts: dict[str, float], in_order: bool) -> tuple[str, str] | None:
+    """Return the form for what the last comparison saw, if any."""
+    if not facts or facts.get("duplicates") or not facts.get("compared"):
+        return None
+    inserts, updates, deletes = (facts.get(name, 0.0) for name in ("inserts", "updates", "deletes"))
+    if in_order and inserts and not updates and not deletes:
+        return "growing", "the last file only had new rows"
+    if in_order and updates <= _FEW and not inserts and not deletes:
+        return "stagnant", "the last file had few updates and the same rows"
+    if in_order:
+        return "similar", "the replica is in the order of the file"
+    return None
+
+
+def _fits(old: Dump | DumpReplica, options: Options) -> bool:
+    rows = old.rows if isinstance(old, DumpReplica) else 0
+    whole = not isinstance(old, DumpReplica) or old.whole
+    return 2 * entry_bytes(old.size, rows, whole) < options.memory
+
+
+def _sizes(old: Dump | DumpReplica, new: Dump, options: Options, facts: dict[str, float]) -> Sizes:
+    """Return sizes in blocks, measured where they are known."""
+    full = max(1.0, new.size / options.block)
+    rows = facts.get("rows") or max(1.0, new.size / 150)
+    small = old.size / options.block if isinstance(old, DumpReplica) and not old.whole else rows * 24 / options.block
+    ratio = max(1.0, full / max(small, 1e-9))
+    changed = rows * (facts.get("inserts", 0.005) + facts.get("updates", 0.005))
+    fits = float("inf") if _fits(old, options) else 0.0
+    return Sizes(full, ratio, max(1.0, full / (small + rows * 8 / options.block)), changed, fits)

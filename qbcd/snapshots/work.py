@@ -1,0 +1,236 @@
+"""The shared parts of the methods of one comparison: both sides, temporary files, events found, the replica to keep."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from qbcd.errors import ConfigError
+from qbcd.snapshots.base import ComparisonReport, Dump, Numbers, Options, event_schema, joined
+from qbcd.snapshots.chunks import Chunk, DumpLayout, gathered
+from qbcd.snapshots.events import events
+from qbcd.snapshots.meter import FileWriter, Meter, read_file, read_snapshot
+from qbcd.snapshots.pairing import Pairs
+from qbcd.snapshots.replica import DumpReplica, ReplicaWriter
+
+THREADS = 2
+LEAST_ROWS, MOST_ROWS = 16_384, 131_072
+Old = Dump | DumpReplica
+
+
+class AssumptionFailed(Exception):
+    """A method cannot go on, because the files are not as it assumes; the general one restarts."""
+
+
+class Work:
+    """One run of one method."""
+
+    def __init__(self, old: Old, new: Dump, options: Options, report: ComparisonReport) -> None:
+        self.old, self.new, self.options, self.report = old, new, options, report
+        self.layout = DumpLayout.of(new.schema, new.keys)
+        self.meter, self._unmetered = Meter(options.block), Meter()
+        self._place = tempfile.TemporaryDirectory(prefix="qbcd-snapshots-", dir=options.folder)
+        self.folder = Path(self._place.name)
+        self.replica: ReplicaWriter | None = None
+        self._files: dict[bool, FileWriter] = {}
+        self._fetches: list[tuple[Chunk | None, Chunk]] = []
+        self._number = 0
+
+    @property
+    def memory(self) -> int:
+        """Bytes for the rows of one step; the rest of the budget is for their copies and for buffers."""
+        return self.options.memory // 8
+
+    @property
+    def waiting(self) -> bool:
+        """Return True if changed rows still have to be fetched."""
+        return bool(self._fetches)
+
+    @property
+    def old_whole(self) -> bool:
+        """Return True if the old side has whole rows."""
+        return not isinstance(self.old, DumpReplica) or self.old.whole
+
+    def require_rows(self, method: str) -> None:
+        """Refuse an old side of which only digests were kept.
+
+        Raises:
+            ConfigError: The replica has no rows.
+        """
+        if not self.old_whole:
+            raise ConfigError(
+                f"method {method} compares values, but the replica has only digests",
+                remedy="use phc1 or phc2, or keep rows (`replica: rows`)",
+            )
+
+    def temporary(self, name: str) -> Path:
+        """Return a new path for a temporary file."""
+        self._number += 1
+        return self.folder / f"{name}-{self._number}.arrow"
+
+    def new_chunks(self, digest: bool = False) -> Iterator[Chunk]:
+        """Read the new snapshot; key codes (and digests) are computed in several threads."""
+        for chunk in chunks_of(self.new, self.layout, self, digest):
+            self.report.rows += len(chunk)
+            yield chunk
+
+    def old_chunks(self, digest: bool = False) -> Iterator[Chunk]:
+        """Read the old side in its own order."""
+        if isinstance(self.old, DumpReplica):
+            found: Iterator[Chunk] = self.old.chunks(self.meter)
+        else:
+            found = chunks_of(self.old, self.layout, self, digest)
+        for chunk in found:
+            self.report.old_rows += len(chunk)
+            yield chunk
+
+    def keep(self, order: str, whole: bool, pointers: bool = False) -> ReplicaWriter | None:
+        """Start the replica of the new snapshot, if one is asked for."""
+        if self.options.keep is not None:
+            schema = self.layout.schema if whole else self.layout.entry_schema(pointers)
+            self.replica = ReplicaWriter(self.options.keep, self.layout, schema, order)
+        return self.replica
+
+    def emit(self, op: str, old: Chunk | None, new: Chunk | None) -> None:
+        """Record events: deletes of old rows, inserts of new ones, updates of pairs."""
+        side = new if new is not None else old
+        assert side is not None
+        if not len(side):
+            return
+        if new is not None and not new.whole:
+            self._fetches.append((old, new))
+            return
+        counter = {"c": "inserts", "u": "updates", "d": "deletes"}[op]
+        setattr(self.report, counter, getattr(self.report, counter) + len(side))
+        self._write(events(self.layout, op, old, new))
+
+    def emit_pairs(self, pairs: Pairs, old: Chunk, new: Chunk) -> None:
+        """Record the events of paired chunks."""
+        self.report.duplicates += pairs.duplicates
+        self.emit("d", old.take(pairs.deletes), None)
+        self.emit("u", old.take(pairs.old), new.take(pairs.new))
+        self.emit("c", None, new.take(pairs.inserts))
+
+    def _write(self, batch: pa.RecordBatch) -> None:
+        delete = batch.column(0)[0].as_py() == "d"
+        if delete not in self._files:
+            schema = event_schema(self.layout.schema, self.layout.keys)
+            self._files[delete] = FileWriter(self.temporary("events"), schema, self._unmetered)
+        self._files[delete].write(batch)
+
+    def _fetch(self) -> None:
+        """Read the new values of changed entries by their row numbers, in groups that fit into memory."""
+        waiting, self._fetches = self._fetches, []
+        for op in ("u", "c"):
+            some = [(old, new) for old, new in waiting if (old is not None) == (op == "u")]
+            if not some:
+                continue
+            new = gathered([new for _, new in some], self.layout, whole=False)
+            olds = [old for old, _ in some if old is not None]
+            old = gathered(olds, self.layout, olds[0].whole) if olds else None
+            order = np.argsort(new.rows)
+            width = max(64, self.new.size // max(1, self.report.rows))
+            step = max(1024, self.memory // width)
+            for first in range(0, len(order), step):
+                part = order[first : first + step]
+                rows = new.rows[part]
+                self._count_fetch(rows)
+                body = self.new.take(rows)
+                self.emit(op, old.take(part) if old is not None else None, self.layout.chunk(body))
+
+    def _count_fetch(self, rows: Numbers) -> None:
+        """Count the blocks that hold the rows; without an index of rows all blocks were read."""
+        if type(self.new).take is Dump.take:
+            self.meter.count_read(self.new.size)
+            return
+        blocks = -(-self.new.size // self.meter.block)
+        self.meter.read += len(np.unique(rows * blocks // max(1, self.report.rows)))
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """Complete events and replica; return the events, deletes first."""
+        self._fetch()
+        for writer in self._files.values():
+            writer.close()
+        report = self.report
+        report.read_blocks, report.written_blocks = self.meter.read, self.meter.written
+        if self.replica is not None:
+            self.replica.rows = report.rows
+            self.replica.commit(self.statistics())
+            self.replica = None
+        for delete in (True, False):
+            if delete in self._files:
+                yield from read_file(self._files[delete].path, self._unmetered)
+
+    def statistics(self) -> dict[str, float]:
+        """Return what the planner of the next comparison uses."""
+        report, rows = self.report, max(1, self.report.old_rows)
+        return {
+            "inserts": report.inserts / rows,
+            "updates": report.updates / rows,
+            "deletes": report.deletes / rows,
+            "duplicates": report.duplicates / rows,
+            "rows": report.rows,
+            "compared": float(report.method != "baseline"),
+            "width": self.new.size / max(1, report.rows),
+        }
+
+    def close(self) -> None:
+        """Remove temporary files; a replica that is not complete too."""
+        if self.replica is not None:
+            self.replica.discard()
+        self._place.cleanup()
+
+
+def chunks_of(snapshot: Dump, layout: DumpLayout, work: Work, digest: bool) -> Iterator[Chunk]:
+    """Read a snapshot as chunks, in its order."""
+
+    def numbered() -> Iterator[tuple[pa.RecordBatch, int]]:
+        first = 0
+        for batch in resized(read_snapshot(snapshot, work.meter), work.memory // 4):
+            yield batch, first
+            first += batch.num_rows
+
+    return in_threads(lambda item: layout.chunk(item[0], item[1], digest), numbered())
+
+
+def resized(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.RecordBatch]:
+    """Split large batches and join small ones: at most `most` bytes, if possible 16,384 to 131,072 rows."""
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        each = max(1, batch.nbytes // batch.num_rows)
+        step = max(1, min(MOST_ROWS, most // each))
+        for first in range(0, batch.num_rows, step):
+            part = batch.slice(first, step)
+            waiting.append(part)
+            rows, size = rows + part.num_rows, size + each * part.num_rows
+            if rows >= LEAST_ROWS or size >= most // 2:
+                yield joined(waiting, part.schema)
+                waiting, rows, size = [], 0, 0
+    if waiting:
+        yield joined(waiting, waiting[0].schema)
+
+
+def in_threads(
+    function: Callable[[tuple[pa.RecordBatch, int]], Chunk], items: Iterator[tuple[pa.RecordBatch, int]]
+) -> Iterator[Chunk]:
+    """Apply a function in threads, in order, a few items ahead."""
+    with ThreadPoolExecutor(THREADS) as pool:
+        waiting: list[Future[Chunk]] = []
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) > THREADS:
+                    yield waiting.pop(0).result()
+            while waiting:
+                yield waiting.pop(0).result()
+        finally:
+            for future in waiting:
+                future.cancel()
