@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from qbcd.catalog.files import FileSource
 from qbcd.catalog.resolve import requested
@@ -41,7 +41,7 @@ from qbcd.spark.java import Surroundings
 from qbcd.spark.provider import SparkProvider
 from qbcd.spark.session import check_setting
 from qbcd.state import ProjectState
-from qbcd.strategies import strategy_class
+from qbcd.strategies import BY_JOIN, strategy_class
 from qbcd.stream import Stream
 
 if TYPE_CHECKING:
@@ -310,7 +310,7 @@ class Assembly:
     def _site(self, config: StreamConfig) -> Site:
         source = self.source(config.source)
         if isinstance(source, FileSource):
-            return DumpSite(self._lake_context(config.name, source, config.options.get("memory")))
+            return DumpSite(self._lake_context(config.name, source, _memory_of_dumps(config.options)))
         if strategy_class(config.strategy, config.options).site == "database":
             context = DatabaseContext(config.name, source, self.state, self._spark, self._local)
             context.others = lambda: self._others(config.source)
@@ -380,3 +380,9 @@ class Assembly:
                 log.warning("%s", line)
             jars.append(found.jar)
         return jars
+
+
+def _memory_of_dumps(options: Mapping[str, Any]) -> int | None:
+    """Return the bytes of the local database; a method of its own has the other half of the memory."""
+    memory: int | None = options.get("memory")
+    return memory if memory is None or options.get("method") in BY_JOIN else memory // 2

@@ -92,6 +92,8 @@ def _show(output: Output, found: DiffResult, file: Path | None) -> None:
     say(f"[bold]{escape(old)} -> {escape(new)}[/]")
     said = formatting.events(found.counts) if found else "no difference"
     say(f"  {said}; {rows}, key {escape(', '.join(found.key))}, {formatting.duration(found.seconds)}")
+    for method, reason in found.restarts:
+        say(f"  method {method} was followed by {found.method}: {escape(reason)}")
     if file is not None and found:
         say(f"  events are in {escape(str(file))}")
     if not found or output.as_json or found.header is None:

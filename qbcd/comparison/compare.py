@@ -9,7 +9,7 @@ import time
 import uuid
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,13 @@ from qbcd.local.errors import explained_errors
 from qbcd.local.query import Query
 from qbcd.model import BatchHeader, Column, StreamPlan, Table
 from qbcd.sites.lake.engines.local import diff
+from qbcd.sites.lake.engines.local.by_method import ParquetSide, changes_by
+from qbcd.snapshots.base import Options
+from qbcd.snapshots.compare import METHODS as SNAPSHOT_METHODS
 from qbcd.status import parsed
+from qbcd.strategies import BY_JOIN
 
-METHODS = ("auto", "join")
+METHODS = ("auto", "join", *SNAPSHOT_METHODS)
 DEFAULT_MEMORY = 256 << 20
 DEFAULT_WORKDIR = Path(".qbcd")
 NAME = "diff"  # of the stream and of the strategy in events
@@ -80,11 +84,13 @@ class DiffResult:
         labels: Names of both operands.
         key: Names of the key columns.
         method: The method that was used.
+        restarts: Methods whose assumption did not hold, each with the reason.
         kept: The rows were only kept, for the next call to compare with.
         seconds: Time that it took.
     """
 
-    def __init__(self, memory: int) -> None:
+    def __init__(self, options: DiffOptions) -> None:
+        memory = options.memory if options.method in BY_JOIN else options.memory // 2  # the method has the other half
         self._folder = tempfile.mkdtemp(prefix="qbcd-diff-")
         self._database = LocalDatabase(memory, Path(self._folder) / "spill")
         self._release = weakref.finalize(self, _release, self._database, self._folder)
@@ -94,7 +100,9 @@ class DiffResult:
         self.rows: tuple[int, ...] = ()
         self.labels: tuple[str, ...] = ()
         self.key: tuple[str, ...] = ()
+        self._before = True
         self.method = "join"
+        self.restarts: list[tuple[str, str]] = []
         self.kept = False
         self.seconds = 0.0
 
@@ -168,20 +176,37 @@ class DiffResult:
         for one, own in ((old, olds), (new, news)):
             rows, count = one.load(self._database, own, keys)
             rows = identified(self._database, in_common(rows, own, common), common, keys)
-            self._check_keys(rows, common[:keys], one.label)
+            if options.method in BY_JOIN:
+                self._check_keys(rows, common[:keys], one.label)
             sides.append((rows, count))
         self.rows, self.labels, self.key = (sides[0][1], sides[1][1]), labels, names.key
         plan = _plan(common, keys, new.label)
-        changes = diff.differences(sides[0][0], sides[1][0], plan, by="values")
+        if options.method in BY_JOIN:
+            changes = diff.differences(sides[0][0], sides[1][0], plan, by="values")
+        else:
+            changes = self._by_method([rows for rows, _ in sides], plan, options)
         self._batch = in_table(self._database, diff.numbered(changes, 1))
         found = self._database.connection.execute(
             f"SELECT op, COUNT(*) FROM ({self._batch.sql}) GROUP BY op"
         ).fetchall()
         counted: Mapping[str, int] = dict(found)
         self.counts = {op: counted[op] for op in _OPS if op in counted}
-        self._header = _header(plan, self.counts)
+        self._header = replace(_header(plan, self.counts), before=self._before)
         if folder is not None and options.renew:
             keep(folder, self._database, sides[1][0], common, (new.label, sides[1][1], keys))
+
+    def _by_method(self, sides: Sequence[Query], plan: StreamPlan, options: DiffOptions) -> Query:
+        """Return the changes by a method of `qbcd.snapshots`, which reads both sides from files."""
+        width, keys, dumps = len(plan.captured), len(plan.key), []
+        for rows, name in zip(sides, ("old", "new"), strict=True):
+            path = Path(self._folder) / f"{name}.parquet"
+            listed = ", ".join(f"c{i}" for i in range(width))
+            self._database.connection.execute(f"COPY (SELECT {listed} FROM ({rows.sql})) TO '{path}' (FORMAT PARQUET)")
+            dumps.append(ParquetSide([path], width, keys, name))
+        settings = Options(method=options.method, memory=options.memory // 2, folder=Path(self._folder))
+        found = changes_by(self._database, dumps[0], dumps[1], plan, settings)
+        self.method, self.restarts, self._before = found.report.method, list(found.report.restarts), found.before
+        return found.rows
 
     def _keep(self, new: Operand, options: DiffOptions, folder: Path) -> None:
         names = _names(new, new, options)
@@ -223,7 +248,7 @@ def compare(old: str, new: str | None, options: DiffOptions) -> DiffResult:
     first = operand(old, options.key, options.form)
     folder = None if new is not None else folder_of(options.workdir, _address(old), options.key or first.proven)
     second: Operand | None = None
-    result = DiffResult(options.memory)
+    result = DiffResult(options)
     try:
         with explained_errors():
             if new is not None:

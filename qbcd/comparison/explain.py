@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from qbcd.comparison.compare import DiffOptions
+from qbcd.strategies import BY_JOIN
 
 _MEGABYTE = 1 << 20
+_METHOD = "join: one full outer join by key, over all values, in this process (DuckDB)"
+_MISSES = "a changed row with a probability of 2^-128: digests of rows are compared"
 
 
 def explanation(old: str, new: str | None, options: DiffOptions) -> dict[str, str]:
@@ -19,8 +22,8 @@ def explanation(old: str, new: str | None, options: DiffOptions) -> dict[str, st
     return {
         "old": "what the first call kept" if new is None else old,
         "new": old if new is None else new,
-        "method": "join: one full outer join by key, over all values, in this process (DuckDB)",
+        "method": _METHOD if options.method in BY_JOIN else f"{options.method}, over both sides as temporary files",
         "reads": f"{total:,.1f} MB of files, each once" if sizes else "one statement for each table",
         "memory": f"{memory:,.0f} MB; {fits}",
-        "misses": "nothing: values are compared, not digests",
+        "misses": _MISSES if options.method in ("smc1", "smc2", "phc1", "phc2") else "nothing: values are compared",
     }

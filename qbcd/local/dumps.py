@@ -119,9 +119,10 @@ def identity(texts: Sequence[str]) -> str:
     return f"encode(concat({', '.join(f'strlen({text}), chr(58), {text}' for text in texts)}))"
 
 
-def identity_of(key: Sequence[Column]) -> str:
-    """Return SQL of the identity of a key, whose wire values are ``c0..cn``."""
-    return identity([_as_text(column, f"c{i}") for i, column in enumerate(key)])
+def identity_of(key: Sequence[Column], values: Sequence[str] = ()) -> str:
+    """Return SQL of the identity of a key, from SQL of its wire values; default: ``c0..cn``."""
+    wire = values or [f"c{i}" for i in range(len(key))]
+    return identity([_as_text(column, value) for column, value in zip(key, wire, strict=True)])
 
 
 def _as_text(column: Column, wire: str) -> str:

@@ -17,6 +17,10 @@ from qbcd.model import Column, Consistency, StreamPlan
 from qbcd.strategies.base import Estimate, Strategy
 
 DEFAULT_MEMORY = 256 << 20  # bytes
+BY_JOIN = ("auto", "join")
+Method = Literal[  # those that compare rows and find each key once
+    "auto", "join", "nl", "sm", "ph", "hh", "window", "ordered"
+]
 
 
 class DumpOptions(StrategyConfig):
@@ -32,7 +36,7 @@ class DumpOptions(StrategyConfig):
     reads_files = True
 
     type: Literal["dump"] = "dump"
-    method: Literal["auto", "join"] = "auto"
+    method: Method = "auto"
     memory: Size = DEFAULT_MEMORY
     replica: Literal["rows", "digest"] = "rows"
 
@@ -52,6 +56,9 @@ class DumpOptions(StrategyConfig):
         if use.key is None:
             what = "files prove no key"
             yield use.table_problem("key", what, "name the columns that identify a row: key: [id]")
+        if self.method not in BY_JOIN and self.replica == "digest":
+            what = f"method {self.method} compares rows, and `replica: digest` keeps none"
+            yield use.option_problem("method", what, "write `replica: rows`, or remove `method`")
         if use.where:
             what = "`where` is a condition for a database, and this source has files"
             yield use.table_problem("where", what, "remove it; consumers can filter events")
@@ -83,6 +90,17 @@ class DumpStrategy(Strategy):
                 "every insert, update and delete, as the net change between two dumps; of old rows the key alone"
             )
             self.misses = f"{type(self).misses}; old values and the names of changed columns"
+
+    @property
+    def method(self) -> str:
+        """The method of a comparison; empty for the full join of the local database."""
+        chosen = str(self.plan.option("method") or "auto")
+        return "" if chosen in BY_JOIN else chosen
+
+    @property
+    def memory(self) -> int:
+        """Bytes for a method; the local database, which stages and writes, has as many."""
+        return int(self.plan.option("memory") or DEFAULT_MEMORY) // 2
 
     @property
     def stored_columns(self) -> Sequence[Column]:

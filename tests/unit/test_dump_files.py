@@ -219,6 +219,7 @@ TABLE: dict[str, Any] = {"name": "d", "source": "partner", "key": ["id"], "strat
         ({}, {"types": {"id": "text"}}, "tables[0].types: `types` is for columns of a database"),
         ({}, {"strategy": "mds"}, "tables[0].strategy: strategy mds queries a database, and source partner has files"),
         ({}, {"strategy": {"type": "dump", "method": "magic"}}, "tables[0].strategy.method: this value is not known"),
+        ({}, {"strategy": {"type": "dump", "method": "ph", "replica": "digest"}}, "method ph compares rows"),
         ({}, {"source": "shop"}, "tables[0].strategy: strategy dump reads files, and source shop is a database"),
     ],
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from qbcd import hooks
@@ -18,11 +20,13 @@ from qbcd.sites.dumps.poll import FilePoll, series_of, taken_by
 from qbcd.sites.guards import check_guards
 from qbcd.sites.lake.commit import PollStep, RangeChanges, WrittenBatch, new_batch, written_changes
 from qbcd.sites.lake.engines.base import Rows
+from qbcd.sites.lake.engines.local.by_method import ParquetSide, changes_by
 from qbcd.sites.lake.engines.local.engine import LocalEngine
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.replica import NewSegment, travels_of
 from qbcd.sites.lake.replica.schema import Fields, batch_fields, row_fields
 from qbcd.sites.values import Detection
+from qbcd.snapshots.base import Options
 from qbcd.state import StoredRange
 from qbcd.wording import counted
 
@@ -102,10 +106,7 @@ class DumpStep(PollStep[FilePoll]):
         poll, dump = self.poll, self._dump
         poll.context.progress(f"comparing {counted(dump.rows, 'row')} with the replica")
         self._stage = dump.stage()
-        with poll.context.reading() as conn:
-            old = poll.context.replica.rows(conn, poll.engine, poll.plan, poll.strategy.stored_columns, [self._known])
-        by_digest = poll.strategy.keeps == "digests"
-        changes = poll.engine.differences(old, self._stage, poll.plan, by="digest" if by_digest else "values")
+        changes = self._by_method() if poll.strategy.method else self._by_join()
         before = poll.leased.checkpoint.rows
         found = written_changes(poll, changes, before + dump.rows)
         try:
@@ -114,6 +115,35 @@ class DumpStep(PollStep[FilePoll]):
             poll.context.files.discard(found.part)
             raise
         return found
+
+    def _by_join(self) -> Rows:
+        poll = self.poll
+        with poll.context.reading() as conn:
+            old = poll.context.replica.rows(conn, poll.engine, poll.plan, poll.strategy.stored_columns, [self._known])
+        by_digest = poll.strategy.keeps == "digests"
+        return poll.engine.differences(old, self._stage, poll.plan, by="digest" if by_digest else "values")
+
+    def _by_method(self) -> Rows:
+        """Return the changes that the method of the configuration finds in the files of replica and stage."""
+        poll, strategy = self.poll, self.poll.strategy
+        with poll.context.reading() as conn:
+            segments = poll.context.store.segments(conn, poll.context.stream)
+        [replica] = [FileSet.of_segment(one) for one in segments if one.segment_id == self._known.segment]
+        poll.context.files.prove_parts(replica, whole=True)
+        width, keys = len(poll.plan.captured), len(poll.plan.key)
+        root = poll.context.files.root
+        old, new = (
+            ParquetSide([root / part.part_id / file.name for file in part.files], width, keys, name)
+            for part, name in ((replica, "the replica"), (self._dump.files, poll.dump.name))
+        )
+        assert isinstance(poll.engine, LocalEngine)
+        with tempfile.TemporaryDirectory(prefix="method-", dir=poll.context.files.root) as folder:
+            options = Options(method=strategy.method, memory=strategy.memory, folder=Path(folder))
+            range_id = self._known.range_id
+            found = changes_by(poll.engine.database, old, new, poll.plan, options, range_id)
+        for method, reason in found.report.restarts:
+            poll.leased.notes.append(f"method {method} was followed by {found.report.method}: {reason}")
+        return found.rows
 
     def ranges(self, found: WrittenBatch) -> RangeChanges:
         if not found.counts:  # the replica has these rows already

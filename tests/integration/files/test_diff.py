@@ -12,6 +12,7 @@ import pytest
 from pyarrow import parquet
 
 import qbcd
+from qbcd.comparison.compare import METHODS
 from qbcd.errors import ConfigError, DumpRefused, UnsafeKey
 from tests.support.cli import Cli
 from tests.support.places import Place, over
@@ -160,7 +161,9 @@ def test_drawn_files_against_an_oracle(folder: Path, seed: int) -> None:
     sides = [folder / f"{name}{random_.choice(['.csv', '.jsonl', '.parquet'])}" for name in ("old", "new")]
     forms = {path.suffix for path in sides}
     form: dict[str, Any] = {} if forms == {".parquet"} else {"types": TYPES}
-    with qbcd.diff(written(sides[0], old), written(sides[1], new), key="id", format=form) as found:
+    method = random_.choice(["join", "nl", "sm", "ph", "hh", "window", "ordered"])
+    names = written(sides[0], old), written(sides[1], new)
+    with qbcd.diff(*names, key="id", method=method, format=form) as found:
         events = {(e["op"], e["key"]["id"]): e for e in found}
     expected = {("d", k) for k in old.keys() - new.keys()} | {("c", k) for k in new.keys() - old.keys()}
     expected |= {("u", k) for k in old.keys() & new.keys() if old[k] != new[k]}
@@ -169,6 +172,29 @@ def test_drawn_files_against_an_oracle(folder: Path, seed: int) -> None:
         for image, rows in (("before", old), ("after", new)):
             if event[image] is not None:
                 assert (event[image]["n"], event[image]["v"]) == rows[key], (op, key)
+
+
+BY_DIGEST = {"smc1", "smc2", "phc1", "phc2", "growing", "stagnant", "shrinking", "similar"}
+
+
+@pytest.mark.parametrize(
+    "method", [m if m in ("ph", "phc1") else pytest.param(m, marks=pytest.mark.campaign) for m in METHODS]
+)
+def test_every_method_finds_the_same(folder: Path, method: str) -> None:
+    with qbcd.diff("a.csv", "b.csv", key="id") as found:
+        expected = list(found)
+    with qbcd.diff("a.csv", "b.csv", key="id", method=method) as found:
+        events = list(found)
+    assert [(e["op"], e["key"], e["after"]) for e in events] == [(e["op"], e["key"], e["after"]) for e in expected]
+    assert [e["before"] for e in events] == ([None] * 3 if method in BY_DIGEST else [e["before"] for e in expected])
+
+
+def test_a_key_that_occurs_several_times_is_paired_by_a_method(folder: Path) -> None:
+    Path("a.csv").write_text("id,n\n1,ann\n1,bob\n1,bob\n3,cat\n")
+    Path("b.csv").write_text("id,n\n1,bob\n1,cid\n3,cat\n1,x\n1,y\n")
+    with qbcd.diff("a.csv", "b.csv", key="id", method="ph") as found:
+        events = [(e["op"], e["before"] and e["before"]["n"]) for e in found]
+    assert sorted(events, key=str) == [("c", None), ("u", "ann"), ("u", "bob")]
 
 
 def test_python_options(folder: Path) -> None:

@@ -62,6 +62,21 @@ def test_python_reads_the_baseline_and_the_batches(workspace: Path) -> None:
     assert counts == [{"r": 4}, {"d": 1, "u": 2, "c": 1}]
 
 
+@pytest.mark.parametrize(
+    "method", ["window", *(pytest.param(m, marks=pytest.mark.campaign) for m in ("nl", "sm", "ph", "hh", "ordered"))]
+)
+def test_a_method_of_the_paper(workspace: Path, method: str) -> None:
+    scene = begun(workspace, strategy={"method": method, "memory": "64MB"})
+    scene.put("02.csv", SECOND)
+    scene.put("03.csv", THIRD)
+    assert scene.poll().exit_code == 0
+    assert [[(e["op"], e["key"]["id"], e["changed"]) for e in batch] for batch in scene.batches()] == [
+        [("d", 2, None), ("u", 3, ["credit"]), ("u", 4, ["name"]), ("c", 5, None)],
+        [("c", 6, None)],
+    ]
+    assert scene.replayed(FIRST) == dict(THIRD)
+
+
 REFUSED: list[tuple[str, bytes, str]] = [
     ("a last line that was cut", text_of(SECOND)[:-1], "customers-02.csv, line 5: the last line has no line end"),
     ("a missing column", b"id;name\n1;x\n", "customers-02.csv, line 1: has no column 'credit', which the dump before"),
@@ -97,6 +112,7 @@ def test_a_refused_dump_changes_nothing(workspace: Path) -> None:
     assert len(list((workspace / ".qbcd").glob("*/customers/fetch-*"))) == 1  # one segment: nothing else is left
 
 
+@pytest.mark.campaign
 def test_accepted_deletes_and_a_late_dump(workspace: Path) -> None:
     scene = begun(workspace)
     scene.put("03.csv", {1: FIRST[1]})
