@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from qbcd.errors import DumpRefused
 
-BLOCK = 1 << 22  # bytes that are read at a time
+BLOCK = 1 << 21  # bytes that are read at a time
 _AGAIN = "write the file again; qbcd takes it at the next poll, and nothing was changed"
 _ENDS = {"gzip": "gzip", "zstd": "zstd"}
 
