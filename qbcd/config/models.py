@@ -52,7 +52,7 @@ from qbcd.config.files import FilesConfig
 from qbcd.config.logins import Login, checked_url
 from qbcd.config.sink_options import AnySink
 from qbcd.config.strategy_registry import AnyStrategy
-from qbcd.config.streams import Baseline, EngineName, GuardsConfig, KeyChange, StreamConfig
+from qbcd.config.streams import Baseline, EngineName, GuardsConfig, KeyChange, NewColumns, StreamConfig
 from qbcd.config.urls import is_memory_database, parse_url
 from qbcd.errors import ConfigError
 
@@ -170,6 +170,7 @@ class DefaultsConfig(Section):
     audit: Audit | None = None
     source: Filled | None = None
     engine: EngineName | None = None
+    new_columns: NewColumns | None = None
 
 
 NO_TABLE = ("`table` is missing", "write table: schema.table, or query: SELECT ..")
@@ -309,6 +310,7 @@ class ProjectConfig(Section):
             key_change=self._inherit(table, "key_change", "off") == "pair",
             audit=interval(table.audit, self.defaults.audit, strategy),
             engine=self._inherit(table, "engine", "auto"),
+            new_columns=self._inherit(table, "new_columns", "report"),
             index=index,
             document=self._document,
         )
