@@ -13,7 +13,7 @@ import pyarrow as pa
 
 Numbers = npt.NDArray[np.int64]
 MIB = 1 << 20
-LEAST_MEMORY = 16 * MIB
+LEAST_MEMORY = 64 * MIB
 
 
 class Dump(ABC):
@@ -123,7 +123,7 @@ def event_schema(schema: pa.Schema, keys: Sequence[str]) -> pa.Schema:
 
     `op`: c, u or d. `key`: a struct of the key columns; of type null without a key. `before`, `after`: structs of all
     columns, null where there is none. `before` is also null if only digests of the old rows were kept.
-    `before_digest`: 16 bytes of the old row for u and d, so that rows with equal keys can be told apart; else null.
+    `before_digest`: 16 bytes of the old row for u and d, so that rows with equal keys can be distinguished; else null.
     """
     key = pa.struct([schema.field(name) for name in keys]) if keys else pa.null()
     row = pa.struct(list(schema))

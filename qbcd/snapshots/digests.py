@@ -81,34 +81,35 @@ def encode(columns: Sequence[pa.Array]) -> tuple[pa.Array, Words | None]:
     rows = len(columns[0])
     header: list[Words] = []
     texts: list[pa.Array] = []
+    sizes: list[Words] = []
     nulls = [np.zeros(rows, np.uint64) for _ in range((len(columns) + 63) // 64)]
-    for number, column in enumerate(columns):
-        values = plain(column)
+    for number, values in enumerate(map(plain, columns)):
         if values.null_count:
             missing = pc.is_null(values).to_numpy(zero_copy_only=False).astype(np.uint64)
             nulls[number // 64] |= missing << np.uint64(number % 64)
         if pa.types.is_binary(values.type) or pa.types.is_large_binary(values.type):
             filled = pc.fill_null(values, b"") if values.null_count else values
             texts.append(filled)
-            header.append(pc.binary_length(filled).to_numpy(zero_copy_only=False).astype(np.uint64))
+            sizes.append(pc.binary_length(filled).to_numpy(zero_copy_only=False).astype(np.int64).view(np.uint64))
+            header.append(sizes[-1])
         else:
             header += fixed_words(values)
-    words = np.stack([*nulls, *header], axis=1)
-    return (None, words) if not texts else (_joined(words, texts, header), None)
+    words = np.empty((rows, len(nulls) + len(header)), np.uint64)
+    for number, word in enumerate((*nulls, *header)):
+        words[:, number] = word
+    return (None, words) if not texts else (_joined(words, texts, sizes), None)
 
 
-def _joined(words: Words, texts: list[pa.Array], header: list[Words]) -> pa.Array:
+def _joined(words: Words, texts: list[pa.Array], lengths_of_texts: list[Words]) -> pa.Array:
     """Return headers and texts as one value for each row, padded to whole words."""
     rows, width = words.shape
     kind = pa.large_binary()
     starts = np.arange(0, 8 * width * (rows + 1), 8 * width, dtype=np.int64)
     first = pa.Array.from_buffers(kind, rows, [None, pa.py_buffer(starts), pa.py_buffer(words)])
-    lengths = np.zeros(rows, np.int64)
-    for text in texts:
-        lengths += pc.binary_length(text).to_numpy(zero_copy_only=False)
-    pads = _PADS.take(pa.array(-lengths % 8)).cast(kind)
+    lengths = np.sum([length.view(np.int64) for length in lengths_of_texts], axis=0)
+    pads = [_PADS.take(pa.array(-lengths % 8)).cast(kind)] if bool((lengths % 8).any()) else []
     empty = pa.scalar(b"", kind)
-    return pc.binary_join_element_wise(first, *(text.cast(kind) for text in texts), pads, empty)
+    return pc.binary_join_element_wise(first, *(text.cast(kind) for text in texts), *pads, empty)
 
 
 def plain(column: pa.Array) -> pa.Array:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from qbcd.snapshots.base import Numbers
-from qbcd.snapshots.chunks import Chunk, gathered
-from qbcd.snapshots.digests import Codes, Words
+from qbcd.snapshots.chunks import Chunk, Marks, gathered
+from qbcd.snapshots.digests import Codes
 from qbcd.snapshots.meter import FileWriter
 from qbcd.snapshots.ordered import Partitions, partition_count
 from qbcd.snapshots.pairing import pair
@@ -18,6 +17,7 @@ from qbcd.snapshots.replica import DumpReplica
 from qbcd.snapshots.work import Work
 
 _FREE = -1
+_LAST = 0xFFFFFFFFFFFFFFFF
 
 
 def fits(work: Work) -> bool:
@@ -45,32 +45,36 @@ class EntryTable:
         assert content is not None
         self.entries = entries
         self.count = len(entries)
-        self._cells = np.stack((entries.key.high, content.high, content.low), axis=1)
-        self._bits = max(1, self.count.bit_length())
+        self._high, self._one, self._two = (
+            np.append(lane, np.uint64(_LAST)) for lane in (entries.key.high, content.high, content.low)
+        )
+        self._bits = min(32, self.count.bit_length() + 2)
         bounds = np.arange(1 << self._bits, dtype=np.uint64) << np.uint64(64 - self._bits)
-        self._starts = np.searchsorted(entries.key.high, bounds).astype(np.int64)
-        self.owner = np.full(self.count, _FREE, np.int64)
+        self._starts = np.searchsorted(entries.key.high, bounds).astype(np.uint32)
+        self.owner = np.full(self.count + 1, _FREE, np.int64)
+        self.owner[-1] = 0  # the entry after the last one, which ends a search
 
-    def claim(self, key: Codes, content: Codes, rows: Numbers) -> npt.NDArray[np.bool_]:
+    def claim(self, key: Codes, content: Codes, rows: Numbers) -> Marks:
         """Give each new row an equal entry that no other row has; return False for rows without one."""
         found = np.zeros(len(rows), np.bool_)
-        if not self.count:
-            return found
-        wanted = np.stack((key.high, content.high, content.low), axis=1)
-        active = np.arange(len(rows))
-        place = self._starts[(key.high >> np.uint64(64 - self._bits)).astype(np.int64)]
+        place = self._starts[key.high >> np.uint64(64 - self._bits)].astype(np.int64)
+        there = self._high[place]
+        equal = (there == key.high) & (self._one[place] == content.high) & (self._two[place] == content.low)
+        self._settle(np.flatnonzero(equal), place[equal], rows, found)
+        active = np.flatnonzero(~found & (there <= key.high) & (place < self.count))
+        place = place[active]
         while len(active):
-            inside = place < self.count
-            active, place, wanted = (active, place, wanted) if inside.all() else _only(inside, active, place, wanted)
-            cells = self._cells[place]
-            equal = (cells == wanted).all(axis=1)
-            self._settle(active[equal], place[equal], rows, found)
-            rest = (cells[:, 0] <= wanted[:, 0]) & ~found[active]
-            active, place, wanted = _only(rest, active, place, wanted)
             place = place + 1
+            high = key.high[active]
+            there = self._high[place]
+            equal = (there == high) & (self._one[place] == content.high[active])
+            equal &= self._two[place] == content.low[active]
+            self._settle(active[equal], place[equal], rows, found)
+            rest = ~found[active] & (there <= high) & (place < self.count)
+            active, place = active[rest], place[rest]
         return found
 
-    def _settle(self, active: Numbers, place: Numbers, rows: Numbers, found: npt.NDArray[np.bool_]) -> None:
+    def _settle(self, active: Numbers, place: Numbers, rows: Numbers, found: Marks) -> None:
         """Let rows own the entries at their places, if those are free; of several rows one wins."""
         free = self.owner[place] == _FREE
         if not free.all():
@@ -80,13 +84,7 @@ class EntryTable:
 
     def rest(self) -> Chunk:
         """Return the entries that no row owns."""
-        return self.entries.take(np.flatnonzero(self.owner == _FREE))
-
-
-def _only(
-    some: npt.NDArray[np.bool_], active: Numbers, place: Numbers, wanted: Words
-) -> tuple[Numbers, Numbers, Words]:
-    return active[some], place[some], wanted[some]
+        return self.entries.take(np.flatnonzero(self.owner[:-1] == _FREE))
 
 
 def compare_in_memory(work: Work) -> None:
@@ -124,7 +122,7 @@ def _keep(work: Work, table: EntryTable, added: list[Chunk]) -> None:
     replica = work.keep("key", whole=False, pointers=True)
     if replica is None:
         return
-    kept = np.flatnonzero(table.owner != _FREE)
+    kept = np.flatnonzero(table.owner[:-1] != _FREE)
     more = gathered([chunk.sorted() for chunk in added], work.layout, whole=False)
     more = more.sorted() if len(more) else more
     writer = FileWriter(replica.new_part(), replica.schema, work.meter)

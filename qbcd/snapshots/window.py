@@ -25,34 +25,36 @@ STEP_ROWS = 1 << 14
 
 def window(work: Work) -> None:
     """Compare within a window; what leaves it is spilled: |F1| + |F2| + 2 (spilled) blocks."""
-    _Window(work, compressed=False, spill=True).run()
+    WindowRun(work, compressed=False, spill=True).run()
 
 
 def window_plain(work: Work) -> None:
     """Compare within a window without a spill, as printed: |F1| + |F2| blocks, perhaps with useless pairs."""
-    _Window(work, compressed=False, spill=False).run()
+    WindowRun(work, compressed=False, spill=False).run()
 
 
 def similar(work: Work) -> None:
     """Compare entries of the old side within a window: |f1| + |F2| + |f2| blocks and the spill."""
-    _Window(work, compressed=True, spill=True).run()
+    WindowRun(work, compressed=True, spill=True).run()
 
 
 def ordered(work: Work) -> None:
     """Compare dumps whose rows are in the same order: |F1| + |F2| blocks and a small window."""
-    found = _Window(work, compressed=False, spill=True)
+    found = WindowRun(work, compressed=False, spill=True)
     found.limit(4 * STEP_ROWS)
     found.run()
 
 
-class _Window:
+class WindowRun:
     """One run. Capacities are in rows; half of the memory holds both buffers, filled at the same rate."""
 
     def __init__(self, work: Work, compressed: bool, spill: bool) -> None:
         if not compressed:
             work.require_rows("window")
         self.work, self.whole, self.spill = work, not compressed, spill
-        rows = work.memory * 2 // self._width()
+        width = self._width()
+        rows = work.memory * 2 // width
+        self.step = max(16, min(STEP_ROWS, work.memory // width // 4))
         self.old = AgeingBuffer(work.layout, self.whole, rows)
         self.new = AgeingBuffer(work.layout, True, rows)
         count = partition_count(max(work.old.size, work.new.size), work.memory)
@@ -76,8 +78,8 @@ class _Window:
     def run(self) -> None:
         """Read both sides in steps of equally many rows."""
         work = self.work
-        old = _steps(self._old(), self.whole, work)
-        new = _steps(written(work, work.new_chunks(digest=not self.whole), work.options.keep_rows, "file"), True, work)
+        old = _steps(self._old(), self.step, self.whole, work)
+        new = _steps(self._new(), self.step, True, work)
         while True:
             one, two = next(old, None), next(new, None)
             if one is None and two is None:
@@ -87,6 +89,10 @@ class _Window:
             self._step(first, second)
         self._leave(self.old.drain(), self.new.drain())
         self._finish()
+
+    def _new(self) -> Iterator[Chunk]:
+        chunks = self.work.new_chunks(digest=not self.whole)
+        return written(self.work, chunks, self.work.options.keep_rows, "file")
 
     def _old(self) -> Iterator[Chunk]:
         for chunk in self.work.old_chunks(digest=not self.whole):
@@ -174,21 +180,19 @@ def _without(chunk: Chunk, rows: Numbers) -> Chunk:
     return chunk if not len(rows) else chunk.take(_rest(len(chunk), rows))
 
 
-def _steps(chunks: Iterator[Chunk], whole: bool, work: Work) -> Iterator[Chunk]:
-    """Cut chunks into steps of at most 16,384 rows, fewer if the memory is small; only the last one is smaller."""
+def _steps(chunks: Iterator[Chunk], size: int, whole: bool, work: Work) -> Iterator[Chunk]:
+    """Cut chunks into steps of `size` rows; only the last one is smaller."""
     waiting: list[Chunk] = []
-    rows, size = 0, STEP_ROWS
+    rows = 0
     for chunk in chunks:
-        each = max(1, chunk.body.nbytes // len(chunk))
-        size = min(size, max(16, work.memory // each // 8))
         waiting.append(chunk)
         rows += len(chunk)
         if rows < size:
             continue
         every = gathered(waiting, work.layout, whole)
-        for first in range(0, rows - size + 1, size):
-            yield every.slice(first, first + size)
         done = rows // size * size
+        for first in range(0, done, size):
+            yield every.slice(first, first + size)
         waiting, rows = ([every.slice(done, rows)], rows - done) if done < rows else ([], 0)
     if waiting:
         yield gathered(waiting, work.layout, whole)

@@ -19,6 +19,7 @@ from qbcd.snapshots.pairing import Pairs
 from qbcd.snapshots.replica import DumpReplica, ReplicaWriter
 
 THREADS = 2
+_FIXED = 24 << 20  # bytes that threads, readers and allocators use in any case (measured: 20 MiB)
 LEAST_ROWS, MOST_ROWS = 16_384, 131_072
 Old = Dump | DumpReplica
 
@@ -43,8 +44,8 @@ class Work:
 
     @property
     def memory(self) -> int:
-        """Bytes for the rows of one step; the rest of the budget is for their copies and for buffers."""
-        return self.options.memory // 8
+        """Bytes for the rows of one step; the rest of the budget is for their copies, threads and buffers."""
+        return max(self.options.memory // 16, (self.options.memory - _FIXED) // 8)
 
     @property
     def waiting(self) -> bool:

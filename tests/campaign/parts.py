@@ -24,6 +24,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "files": ("tests/integration/files/", "tests/unit/test_dump_files.py"),
     "queries": ("tests/integration/queries/", "tests/campaign/queries/"),
     "sinks": ("tests/integration/sinks/",),
+    "snapshots": ("tests/unit/test_snapshots.py", "tests/campaign/snapshots/"),
     "servers": ("tests/integration/", "tests/campaign/connectors/", "tests/packaging/", "tests/unit/", "tests/golden/"),
 }
 

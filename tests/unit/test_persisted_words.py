@@ -6,12 +6,14 @@ They are literals here. A new word is added here; a changed one needs an upgrade
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 from sqlalchemy import MetaData
 
 import qbcd
@@ -30,6 +32,9 @@ from qbcd.sites.checkpoint import checkpoint_of
 from qbcd.sites.lake.fetch import leaf_checksums
 from qbcd.sites.lake.notes import LeafNote, RecentNote
 from qbcd.sites.lake.replica import files, schema
+from qbcd.snapshots.base import Batches, Options
+from qbcd.snapshots.chunks import HIGH, LOW, ROW
+from qbcd.snapshots.compare import baseline
 from qbcd.state import rows, upgrades
 from qbcd.state.project_tables import METADATA
 from qbcd.state.tables import SiteTables
@@ -291,3 +296,15 @@ def test_words_of_target_tables() -> None:
     )
     facts = "qbcd_op qbcd_changed qbcd_reason qbcd_pair_id qbcd_event_id qbcd_epoch qbcd_batch_seq qbcd_ts_ms"
     assert " ".join(name for name, _ in FACTS) == facts
+
+
+def test_replicas_of_snapshots(tmp_path: Path) -> None:
+    dump = Batches([pa.record_batch({"id": pa.array([1])})], ["id"])
+    baseline(dump, Options(keep=tmp_path / "kept"))
+    facts = json.loads((tmp_path / "kept" / "manifest.json").read_text())
+    words = ["format", "digest", "whole", "order", "rows", "keys", "schema", "parts", "statistics"]
+    assert list(facts) == words
+    assert (facts["format"], facts["digest"], facts["order"], facts["parts"]) == (1, 1, "range", ["part-00000.arrow"])
+    statistics = ["inserts", "updates", "deletes", "duplicates", "rows", "compared", "width"]
+    assert list(facts["statistics"]) == statistics
+    assert (HIGH, LOW, ROW) == ("qbcd_digest_high", "qbcd_digest_low", "qbcd_row")

@@ -1,0 +1,165 @@
+"""Blocks, memory and crashes of comparisons of larger snapshot files."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from benchmarks.snapshot_dumps import Drawing, distance, order_of, write_pair
+from qbcd.snapshots import compare
+from qbcd.snapshots.base import LEAST_MEMORY, MIB, Options
+from qbcd.snapshots.compare import baseline, differences
+from qbcd.snapshots.replica import DumpReplica
+
+pytestmark = pytest.mark.campaign
+
+BLOCK = 4096
+ROWS = 200_000
+SHARES = Drawing(ROWS, 100, updates=0.002, inserts=0.001, deletes=0.001)
+
+
+class Files:
+    """Two snapshots, and replicas of the old one: sorted entries, rows, and entries in the order of the file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.old, self.new = write_pair(folder, SHARES)
+        baseline(self.old, Options(keep=folder / "entries", memory=LEAST_MEMORY))
+        baseline(self.old, Options(keep=folder / "rows", memory=LEAST_MEMORY, keep_rows=True))
+        list(differences(self.old, self.old, Options("similar", keep=folder / "in_order")))
+        self.entries, self.rows, self.in_order = (
+            DumpReplica(folder / name) for name in ("entries", "rows", "in_order")
+        )
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Files]:
+    yield Files(tmp_path_factory.mktemp("snapshots"))
+
+
+# F, W: blocks of the new file and of the old rows; f: entries of the old file; k: kept entries; c: rows fetched
+FORMULAS = {
+    "sm": ("rows", 16, "W + 4 * F"),
+    "smc1": ("entries", 16, "f + 3 * F + k"),
+    "smc2": ("entries", 16, "f + F + 3 * k + c"),
+    "ph": ("rows", 16, "W + 3 * F"),
+    "phc1": ("entries", 16, "f + 3 * F + k"),
+    "phc2": ("entries", 16, "f + F + 2 * k + c"),
+    "phc1 in memory": ("entries", 256, "f + F + k"),
+    "phc2 in memory": ("entries", 256, "f + F + k"),
+    "window": ("old", 64, "2 * F"),
+    "similar": ("in_order", 64, "f + F + k"),
+}
+
+
+@pytest.mark.parametrize("case", FORMULAS)
+def test_metered_blocks_are_those_of_the_formula(
+    files: Files, case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compare, "LEAST_MEMORY", 0)
+    side, memory, formula = FORMULAS[case]
+    method = case.split()[0]
+    old = getattr(files, side)
+    keep = None if method == "window" else tmp_path / "kept"
+    options = Options(method, memory * MIB, tmp_path, keep, method in ("sm", "ph"), BLOCK)
+    found = differences(old, files.new, options)
+    assert sum(batch.num_rows for batch in found) > 0
+    report = found.report
+    kept = DumpReplica(tmp_path / "kept").size / BLOCK if keep is not None else 0.0
+    names = {"F": files.new.size / BLOCK, "W": files.rows.size / BLOCK, "f": old.size / BLOCK, "k": kept}
+    expected = eval(formula, {"__builtins__": {}}, {**names, "c": report.inserts + report.updates})
+    assert report.blocks == pytest.approx(expected, rel=0.02)
+
+
+def test_growing_stagnant_and_hybrid_blocks(tmp_path: Path) -> None:
+    old, new = write_pair(tmp_path / "stagnant", Drawing(ROWS, updates=0.002))
+    list(differences(old, old, Options("similar", keep=tmp_path / "kept")))
+    kept = DumpReplica(tmp_path / "kept")
+    for method, two in (("stagnant", new), ("growing", old)):
+        found = differences(kept, two, Options(method, keep=tmp_path / f"kept-{method}", block=BLOCK))
+        list(found)
+        assert found.report.restarts == []
+        assert found.report.blocks == pytest.approx((2 * kept.size + two.size) / BLOCK, rel=0.02)
+    baseline(old, Options(keep=tmp_path / "rows", keep_rows=True))
+    found = differences(DumpReplica(tmp_path / "rows"), new, Options("hh", memory=LEAST_MEMORY, block=BLOCK))
+    list(found)
+    resident = 2 * (LEAST_MEMORY - 24 * MIB) / 8 / new.size
+    assert found.report.blocks == pytest.approx((2 + 2 * (1 - 2 * resident)) * new.size / BLOCK, rel=0.1)
+
+
+def test_distances_of_the_generator() -> None:
+    rows = 65_000
+    assert distance(order_of(Drawing(rows, 5_000))) == pytest.approx(0.34, abs=0.03)  # the paper's .34
+    assert distance(np.arange(rows)[::-1]) == pytest.approx(1.0, abs=0.001)
+    assert distance(np.random.default_rng(1).permutation(rows)) == pytest.approx(0.666, abs=0.01)
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from benchmarks.snapshot_dumps import ArrowDump
+from qbcd.snapshots.base import Options
+from qbcd.snapshots.compare import differences
+from qbcd.snapshots.replica import DumpReplica
+folder, method, memory = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+side = sys.argv[4]
+old = ArrowDump(folder / side) if side.endswith(".arrow") else DumpReplica(folder / side)
+def peak():
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
+before = peak()
+work = folder / "work"
+work.mkdir(exist_ok=True)
+keep = None if method == "nl" else folder / "kept"
+count = 0
+for batch in differences(old, ArrowDump(folder / "new.arrow"), Options(method, memory, work, keep)):
+    count += batch.num_rows
+print(count, (peak() - before) * 1024)
+"""
+
+
+def run(folder: Path, method: str, memory: int, side: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", PROGRAM, str(folder), method, str(memory), side]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[3])
+
+
+@pytest.mark.parametrize("method", ["sm", "smc1", "smc2", "ph", "phc1", "phc2", "hh", "window", "similar"])
+def test_memory_stays_within_the_budget(method: str, tmp_path: Path) -> None:
+    old, _ = write_pair(tmp_path, Drawing(4_500_000, 1_000))
+    memory = old.size // 10
+    process = run(tmp_path, method, memory, "old.arrow")
+    printed, _ = process.communicate()
+    assert process.returncode == 0
+    count, used = (int(part) for part in printed.split())
+    assert count > 0
+    assert used <= memory, f"{method} used {used / MIB:.0f} of {memory / MIB:.0f} MiB"
+
+
+@pytest.mark.parametrize("method", ["phc1", "phc2", "sm", "similar"])
+def test_a_killed_comparison_keeps_nothing_and_its_repetition_finds_the_same(method: str, tmp_path: Path) -> None:
+    old, new = write_pair(tmp_path, Drawing(100_000, 50))
+
+    def events(keep: Path) -> pa.Table:
+        return pa.Table.from_batches(differences(old, new, Options(method, LEAST_MEMORY, keep=keep)))
+
+    expected = events(tmp_path / "expected")
+    began = time.monotonic()
+    run(tmp_path, method, LEAST_MEMORY, "old.arrow").communicate()
+    took = time.monotonic() - began
+    for share in np.linspace(0.3, 1.0, 8):
+        for path in (tmp_path / "kept", tmp_path / "kept.writing"):
+            subprocess.run(["rm", "-rf", str(path)], check=True)
+        process = run(tmp_path, method, LEAST_MEMORY, "old.arrow")
+        time.sleep(took * share)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        if (tmp_path / "kept").exists():
+            assert DumpReplica(tmp_path / "kept").rows == sum(batch.num_rows for batch in new.batches())
+            subprocess.run(["rm", "-rf", str(tmp_path / "kept")], check=True)
+        assert events(tmp_path / "kept").equals(expected)
