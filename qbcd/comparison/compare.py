@@ -27,7 +27,7 @@ from qbcd.local.query import Query
 from qbcd.model import BatchHeader, Column, StreamPlan, Table
 from qbcd.sites.lake.engines.local import diff
 from qbcd.sites.lake.engines.local.by_method import ParquetSide, changes_by
-from qbcd.snapshots.base import Options
+from qbcd.snapshots.base import LEAST_MEMORY, Options
 from qbcd.snapshots.compare import METHODS as SNAPSHOT_METHODS
 from qbcd.status import parsed
 from qbcd.strategies import BY_JOIN
@@ -71,6 +71,9 @@ class DiffOptions:
         """
         if self.method not in METHODS:
             raise ConfigError(f"there is no method {self.method!r}", remedy=f"write one of {', '.join(METHODS)}")
+        if self.method not in BY_JOIN and self.memory < 2 * LEAST_MEMORY:
+            what = f"method {self.method} needs {2 * LEAST_MEMORY >> 20}MB of memory: half are for the local database"
+            raise ConfigError(what, remedy="give more, or use method auto")
         if self.columns and self.exclude:
             raise ConfigError("`columns` and `exclude` cannot both be given", remedy="remove one")
 

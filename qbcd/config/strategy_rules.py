@@ -52,6 +52,9 @@ def _files(config: ProjectConfig, table: TableConfig, strategy: StrategyConfig, 
             if getattr(table, key) is not None:
                 what = f"strategy {strategy.type} reads files, which the source names, but `{key}` is given"
                 yield use.table_problem(key, what, "remove it, and give the stream a `name`")
+        if table.new_columns is not None:
+            what = "`new_columns` is for tables of a database; a dump with another column is refused"
+            yield use.table_problem("new_columns", what, "remove it")
         if use.source in config.databases:
             what = f"strategy {strategy.type} reads files, and source {use.source} is a database"
             yield Problem(use.options_path, what, "use another strategy, or a source with `files`")

@@ -14,6 +14,7 @@ from qbcd.config.fields import Size
 from qbcd.config.strategy_base import StrategyClass, StrategyConfig, StrategyUse
 from qbcd.connectors.base import Index
 from qbcd.model import Column, Consistency, StreamPlan
+from qbcd.snapshots.base import LEAST_MEMORY
 from qbcd.strategies.base import Estimate, Strategy
 
 DEFAULT_MEMORY = 256 << 20  # bytes
@@ -56,6 +57,9 @@ class DumpOptions(StrategyConfig):
         if use.key is None:
             what = "files prove no key"
             yield use.table_problem("key", what, "name the columns that identify a row: key: [id]")
+        if self.method not in BY_JOIN and self.memory < 2 * LEAST_MEMORY:
+            what = f"method {self.method} needs {2 * LEAST_MEMORY >> 20}MB: half of them are for the local database"
+            yield use.option_problem("memory", what, "write more, or remove `method`")
         if self.method not in BY_JOIN and self.replica == "digest":
             what = f"method {self.method} compares rows, and `replica: digest` keeps none"
             yield use.option_problem("method", what, "write `replica: rows`, or remove `method`")

@@ -217,6 +217,12 @@ TABLE: dict[str, Any] = {"name": "d", "source": "partner", "key": ["id"], "strat
         ({}, {"table": "public.d"}, "tables[0].table: strategy dump reads files, which the source names"),
         ({}, {"where": "x > 1"}, "tables[0].where: `where` is a condition for a database"),
         ({}, {"types": {"id": "text"}}, "tables[0].types: `types` is for columns of a database"),
+        (
+            {},
+            {"strategy": {"type": "dump", "method": "ph", "memory": "64MB"}},
+            "strategy.memory: method ph needs 128MB",
+        ),
+        ({}, {"new_columns": "add"}, "tables[0].new_columns: `new_columns` is for tables of a database"),
         ({}, {"strategy": "mds"}, "tables[0].strategy: strategy mds queries a database, and source partner has files"),
         ({}, {"strategy": {"type": "dump", "method": "magic"}}, "tables[0].strategy.method: this value is not known"),
         ({}, {"strategy": {"type": "dump", "method": "ph", "replica": "digest"}}, "method ph compares rows"),

@@ -143,7 +143,8 @@ def written(path: Path, rows: dict[int, tuple[str | None, float | None]]) -> str
     elif path.suffix == ".jsonl":
         path.write_text("".join(json.dumps({"id": k, "n": n, "v": v}) + "\n" for k, (n, v) in rows.items()))
     else:
-        quoted = {None: "", **{n: '"' + n.replace('"', '""') + '"' for n in NAMES if n is not None}}
+        quoted: dict[str | None, str] = {n: '"' + n.replace('"', '""') + '"' for n in NAMES if n is not None}
+        quoted[None] = ""
         lines = [f"{k},{quoted[n]},{'' if v is None else v}\n" for k, (n, v) in rows.items()]
         path.write_text("id,n,v\n" + "".join(lines), newline="")
     return str(path)

@@ -66,7 +66,7 @@ def test_python_reads_the_baseline_and_the_batches(workspace: Path) -> None:
     "method", ["window", *(pytest.param(m, marks=pytest.mark.campaign) for m in ("nl", "sm", "ph", "hh", "ordered"))]
 )
 def test_a_method_of_the_paper(workspace: Path, method: str) -> None:
-    scene = begun(workspace, strategy={"method": method, "memory": "64MB"})
+    scene = begun(workspace, strategy={"method": method})
     scene.put("02.csv", SECOND)
     scene.put("03.csv", THIRD)
     assert scene.poll().exit_code == 0
