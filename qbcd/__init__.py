@@ -11,9 +11,9 @@ from qbcd.errors import QbcdError
 from qbcd.version import __version__
 
 if TYPE_CHECKING:
-    from qbcd.api import Batch, Project, StreamHandle, open
+    from qbcd.api import Batch, Project, StreamHandle, diff, open
 
-__all__ = ["Batch", "Project", "QbcdError", "StreamHandle", "__version__", "open"]
+__all__ = ["Batch", "Project", "QbcdError", "StreamHandle", "__version__", "diff", "open"]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from importlib.util import find_spec
@@ -24,6 +24,8 @@ from qbcd.check import (
     check_stream,
     one_per_folder,
 )
+from qbcd.comparison.compare import DEFAULT_MEMORY, DiffResult, compare
+from qbcd.comparison.options import diff_options
 from qbcd.config import ProjectConfig, StreamConfig, config_from_dict, load_config
 from qbcd.config.databases import DEFAULT_TARGET_TABLE
 from qbcd.delivery import (
@@ -37,7 +39,7 @@ from qbcd.delivery import (
     waiting_for,
 )
 from qbcd.error_messages import one_message
-from qbcd.errors import EnvironmentMissing, QbcdError, UnsupportedType
+from qbcd.errors import ConfigError, EnvironmentMissing, QbcdError, UnsupportedType
 from qbcd.job import JobEvents, JobReport, Outcome, poll, run_always, run_once
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.orphans import ForeignStream, LeftStream, foreign_stream, left_streams
@@ -154,6 +156,41 @@ class Batch:
                 remedy=f"skip the batch; or set  types: {{{column}: text}}  for this table, then qbcd reset "
                 f"{self.header.stream}",
             )
+
+
+def diff(
+    a: str | os.PathLike[str],
+    b: str | os.PathLike[str] | None = None,
+    *,
+    key: str | Sequence[str] = (),
+    method: str = "auto",
+    memory: str | int = DEFAULT_MEMORY,
+    **more: Any,
+) -> DiffResult:
+    """Compare two files or tables once; without `b`, compare `a` with the rows that the first call kept.
+
+    Args:
+        a: A file, or a table as ``dialect://user:${env:PASSWORD}@host/database#schema.table``.
+        b: The same.
+        key: The columns that identify a row; default: the primary key of a table.
+        method: The method; ``auto`` chooses.
+        memory: Bytes, or a text such as ``256MB``; more is spilled to a temporary folder.
+        more: ``format``, as in the configuration of files; ``columns`` or ``exclude``; ``workdir``, the folder for kept
+            rows; ``renew``, to keep the rows of `a` after the comparison.
+
+    Returns:
+        The result, a context manager. It yields the events as dicts, and is true if there are any.
+
+    Raises:
+        ConfigError: An operand or option is wrong.
+        Refused: An operand cannot be compared: a truncated file, a key that is not unique ..
+    """
+    form = more.pop("format", None)
+    unknown = sorted(more.keys() - {"columns", "exclude", "workdir", "renew"})
+    if unknown:
+        raise ConfigError(f"there is no option {unknown[0]!r}", remedy="see the documentation of qbcd.diff")
+    options = diff_options(key, method, memory, form, **more)
+    return compare(os.fspath(a), None if b is None else os.fspath(b), options)
 
 
 class StreamHandle:
@@ -292,10 +329,15 @@ class StreamHandle:
             plan, _ = plan_of(stream, stream.site.context.row())
             return stream.site.estimate(plan)
 
-    def predict(self) -> tuple[Prediction, Facts]:
-        """Predict the cost of a poll by the source's statistics and the stream's history, with the facts behind it."""
+    def predict(self) -> tuple[Prediction, Facts] | None:
+        """Predict the cost of a poll by the source's statistics and the stream's history, with the facts behind it.
+
+        None for a stream of files, which has no statistics.
+        """
         with self._assembly.read_only():
             stream = self._assembly.open_stream(self.name)
+            if self._assembly.reads_files(self.name):
+                return None
             row = stream.site.context.row()
             plan, _ = plan_of(stream, row)
             return predict_stream(stream, plan, row)
@@ -451,11 +493,14 @@ class Project:
             streams: Names, or one name; none means all.
             watch: Seconds between two readings of the server's write counters; 0 for none.
             wait: Waits for a number of seconds.
+
+        Raises:
+            ConfigError: A named stream reads files, for which there is one strategy.
         """
         parts = self._assembly
         parts.refuse_closed()
         with parts.read_only():
-            names = parts.select_streams(streams)
+            names = [name for name in parts.select_streams(streams) if streams or not parts.reads_files(name)]
             before = {name: parts.written_rows(name) for name in names} if watch else {}
             if watch:
                 wait(watch)

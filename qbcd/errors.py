@@ -170,3 +170,7 @@ class StateMissing(StateConflict):
 
 class LeaseHeld(StateConflict):
     """Another poller works on this stream now."""
+
+
+class DumpRefused(Refused):
+    """A file is not complete, not the next one, or has another form than it should; nothing of it was taken."""

@@ -5,17 +5,19 @@ from __future__ import annotations
 import logging
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from qbcd.advisor import Advice, Amount, advise, settled, written_rows
+from qbcd.catalog.files import FileSource
 from qbcd.catalog.resolve import requested
 from qbcd.catalog.source import Round, SessionOptions, Source
 from qbcd.config import ProjectConfig, StreamConfig
+from qbcd.config.files import FilesConfig
 from qbcd.config.masking import masking_of
 from qbcd.connectors import Connector, JdbcDriver, connector_for
 from qbcd.delivery import PYTHON_SINK
@@ -23,14 +25,24 @@ from qbcd.errors import ConfigError, Refused, StateMissing
 from qbcd.local.database import LocalProvider
 from qbcd.side_by_side import side_by_side
 from qbcd.sinks import Sink, make_sink
-from qbcd.sites import DatabaseContext, DatabaseSite, Files, LakeContext, LakeSite, Settings, Site, with_variant
+from qbcd.sites import (
+    DatabaseContext,
+    DatabaseSite,
+    DumpSite,
+    Files,
+    LakeContext,
+    LakeSite,
+    Settings,
+    Site,
+    with_variant,
+)
 from qbcd.sites.engine_choice import EngineChoice
 from qbcd.spark.drivers import Wanted, driver_in, find_driver, user_cache
 from qbcd.spark.java import Surroundings
 from qbcd.spark.provider import SparkProvider
 from qbcd.spark.session import check_setting
 from qbcd.state import ProjectState
-from qbcd.strategies import strategy_class
+from qbcd.strategies import BY_JOIN, strategy_class
 from qbcd.stream import Stream
 
 if TYPE_CHECKING:
@@ -120,6 +132,8 @@ class Assembly:
 
     def _make_source(self, name: str) -> Source:
         config = self.config.sources[name]
+        if isinstance(config, FilesConfig):
+            return FileSource(name, config, self.masking, self.config.where("sources", name))
         url = config.sqlalchemy_url()
         source = Source(
             name,
@@ -181,7 +195,7 @@ class Assembly:
             every=config.every,
             key_change=config.key_change,
             rows_per_range=config.options.get("rows_per_range"),
-            connections=self.config.sources[config.source].connections,
+            connections=self._connections(config.source),
             audit=config.audit,
             engine=EngineChoice(config.engine, self.config.local_rows, self.config.local_bytes, self._spark.on_cluster),
             new_values=config.new_columns == "add_with_values",
@@ -191,10 +205,14 @@ class Assembly:
         site = self._site(config)
         site.context.progress = lambda what: self._report(name, what)
         site.context.stopping = self.stopping
-        site.context.connections = self.config.sources[config.source].connections
+        site.context.connections = settings.connections
         guessed = guessed or own.guessed
         stream = Stream(config, self.source(config.source), site, self.state, sinks, settings, guessed, own.refused)
         return self._with_consumer(stream, python)
+
+    def reads_files(self, name: str) -> bool:
+        """Return True if a stream reads files, and no database."""
+        return self.config.stream(name).source not in self.config.databases
 
     def candidate(self, config: StreamConfig) -> Stream:
         """Return a stream with a strategy to be judged, without sinks; it must not be prepared or polled."""
@@ -210,12 +228,20 @@ class Assembly:
             name: The stream.
             per_hour: Rows written in an hour, if they were measured.
         """
+        if self.reads_files(name):
+            place = self.config.stream(name).place("strategy")
+            raise ConfigError("there is one strategy for files, dump", stream=name, where=place)
         own = settled(self.config, name, self.state, self.candidate, choose=False)
         return advise(self.config, self.candidate(own.config), self.candidate, per_hour)
 
     def written_rows(self, name: str) -> tuple[float, float] | None:
         """Return the rows written to a stream's tables so far, and the source's clock; None if it counts none."""
         return written_rows(self.candidate(settled(self.config, name, self.state, self.candidate, choose=False).config))
+
+    def _connections(self, source: str) -> int:
+        """Return the number of readers of a source; one process reads the files of a stream."""
+        database = self.config.databases.get(source)
+        return 1 if database is None else database.connections
 
     def by_source(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Return the streams of each source, in order."""
@@ -310,12 +336,15 @@ class Assembly:
 
     def all_sites(self, name: str) -> Iterator[Site]:
         """Yield all sites that could keep a stream called `name`: each source, and the lake."""
-        for source in (sources := [self.source(one) for one in self.config.sources]):
+        for source in [self.source(one) for one in self.config.databases]:
             yield DatabaseSite(DatabaseContext(name, source, self.state, self._spark, self._local))
-        yield self._lake_site(name, sources[0])  # the source is used only to read its table
+        any_source = next(iter(self.config.databases or self.config.sources))
+        yield self._lake_site(name, self.source(any_source))  # the source is used only to read its table
 
     def _site(self, config: StreamConfig) -> Site:
         source = self.source(config.source)
+        if isinstance(source, FileSource):
+            return DumpSite(self._lake_context(config.name, source, _memory_of_dumps(config.options)))
         if strategy_class(config.strategy, config.options).site == "database":
             context = DatabaseContext(config.name, source, self.state, self._spark, self._local)
             context.others = lambda: self._others(config.source)
@@ -325,15 +354,20 @@ class Assembly:
     def _others(self, name: str) -> list[Source]:
         """Return the other sources that may be on the same server; the schema of each is a store."""
         mine = self.source(name)
-        return [self.source(n) for n in self.config.sources if self.source(n).may_share_server(mine)]
+        return [self.source(n) for n in self.config.databases if self.source(n).may_share_server(mine)]
 
     def _lake_site(self, name: str, source: Source) -> Site:
+        return LakeSite(self._lake_context(name, source))
+
+    def _lake_context(self, name: str, source: Source, memory: int | None = None) -> LakeContext:
+        """Return the context of a stream; `memory` bounds the local database in bytes, if not that of the project."""
         files = Files(self.config.workdir, self.state.project_id, name)
-        return LakeSite(LakeContext(name, source, self.state, self._spark, self._local, files))
+        local = self._local if memory is None else LocalProvider(self.config.workdir, memory)
+        return LakeContext(name, source, self.state, self._spark, local, files)
 
     def _connector(self, source: str) -> Connector:
         """Return the source's connector, with the JDBC driver of the configured jar."""
-        config = self.config.sources[source]
+        config = self.config.databases[source]
         with self._placed("sources", source, "url"):
             connector = connector_for(config.sqlalchemy_url())
         if config.jdbc.driver_jar is not None:
@@ -344,7 +378,7 @@ class Assembly:
     def drivers(self) -> list[Wanted]:
         """Return the JDBC drivers of all configured sources, each once, with its configured jar."""
         found: dict[JdbcDriver, Wanted] = {}
-        for name, config in self.config.sources.items():
+        for name, config in self.config.databases.items():
             driver = self._connector(name).driver
             if driver not in found or found[driver].jar is None:
                 place = self.config.where("sources", name, "jdbc", "driver_jar")
@@ -380,3 +414,9 @@ class Assembly:
                 log.warning("%s", line)
             jars.append(found.jar)
         return jars
+
+
+def _memory_of_dumps(options: Mapping[str, Any]) -> int | None:
+    """Return the bytes of the local database; a method of its own has the other half of the memory."""
+    memory: int | None = options.get("memory")
+    return memory if memory is None or options.get("method") in BY_JOIN else memory // 2

@@ -30,12 +30,9 @@ from qbcd.sites import (
     LeasedStream,
     Site,
     StreamContext,
-    check_key,
     not_prepared,
     refuse_prepared_elsewhere,
-    unknown_encoding,
 )
-from qbcd.sql import restriction_remarks
 from qbcd.state import Signs, StreamRow, nothing_to_take_over, refuse_if_alive, signs_of_owner, takeover
 from qbcd.stream import TOO_WIDE, Report, Stream
 from qbcd.wording import counted
@@ -132,13 +129,7 @@ def prepare_stream(stream: Stream) -> Report:
     for name in stream.sinks if not stream.settings.baseline_events else ():
         if starts_from_replica(stream, name):
             refuse_without_rows(stream, plan, name)
-    with stream.source.read(stream.name) as session:  # checked again under the baseline's lock
-        check_key(session, stream.site.strategy(plan))
-        if unreadable := unknown_encoding(stream.source, session, plan):
-            raise unreadable
-        stream.site.refuse_unfit(session, plan, option_place(stream))
-        report.warnings += restriction_remarks(session.connection, stream.source.connector, plan)
-        report.warnings += stream.site.remarks(session, plan) + stream.site.strategy(plan).warnings()
+    report.warnings += stream.site.examine(plan, option_place(stream))
     stream.site.create(plan, stream.settings)
     with _noting_spark(stream, report), stream.site.context.hold(register=True) as held:
         if held.row.prepared:

@@ -17,6 +17,7 @@ from qbcd.config import ProjectConfig
 from qbcd.connectors.statistics import SupportsStatistics
 from qbcd.model import StreamPlan
 from qbcd.state import StreamRow
+from qbcd.strategies import TableStrategy
 from qbcd.stream import Stream
 
 Measured = Callable[[], Amount]  # rows written in an hour, as two readings show
@@ -67,6 +68,7 @@ def predict_stream(stream: Stream, plan: StreamPlan, row: StreamRow | None) -> t
     with stream.source.read(stream.name) as session:
         facts = gather(session, stream.source.connector, plan, every, history)
     strategy = stream.site.strategy(plan)
+    assert isinstance(strategy, TableStrategy), "streams of files have no prediction"
     return predict(strategy, facts, _speed(history, predict(strategy, facts))), facts
 
 

@@ -21,7 +21,7 @@ from qbcd.errors import QbcdError, SourceError
 from qbcd.model import StreamPlan
 from qbcd.planning import option_place, plan_of
 from qbcd.sites import DatabaseContext
-from qbcd.strategies import Atdi, Strategy
+from qbcd.strategies import Atdi, TableStrategy
 from qbcd.stream import Stream
 
 OpenCandidate = Callable[[StreamConfig], Stream]
@@ -45,7 +45,7 @@ class Option:
     candidate: Candidate
     config: StreamConfig | None = None
     plan: StreamPlan | None = None
-    strategy: Strategy | None = None
+    strategy: TableStrategy | None = None
     why_not: str = ""
     remedy: str = ""
     remarks: tuple[str, ...] = ()
@@ -78,6 +78,7 @@ def tried(candidate: Candidate, needs: AutoOptions, config: StreamConfig | None,
     try:
         plan, _ = plan_of(stream, None)
         strategy = stream.site.strategy(plan)
+        assert isinstance(strategy, TableStrategy), "candidates query a database"
         with stream.source.read(stream.name) as session:
             why, remedy = _missing_rights(stream, session, plan)
             if not why:
@@ -114,7 +115,7 @@ def _refused(option: Option, error: QbcdError) -> Option:
     )
 
 
-def _unfit(needs: AutoOptions, strategy: Strategy, candidate: Candidate) -> str:
+def _unfit(needs: AutoOptions, strategy: TableStrategy, candidate: Candidate) -> str:
     assert candidate.options is not None
     why = unmet(needs, candidate.options)
     if not why and needs.need.batch == "snapshot" and strategy.consistency == "range":
@@ -139,7 +140,7 @@ def _missing_rights(stream: Stream, session: Session, plan: StreamPlan) -> tuple
     return what, "; ".join(connector.ddl.own_schema(source.schema, rights.role, exists=exists))
 
 
-def _missing_index(stream: Stream, session: Session, strategy: Strategy) -> tuple[str, str]:
+def _missing_index(stream: Stream, session: Session, strategy: TableStrategy) -> tuple[str, str]:
     """Return that the covering index of ATDI is missing, and its DDL; without it ATDI polls as TDI does."""
     if not isinstance(strategy, Atdi):
         return "", ""

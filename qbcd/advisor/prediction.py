@@ -13,7 +13,19 @@ from typing import Any
 from qbcd.advisor.amounts import NONE, UNKNOWN, Amount, lifted
 from qbcd.advisor.facts import ChangeRate, Facts, width_of
 from qbcd.ranges.partition import size_for
-from qbcd.strategies import Atdi, Id, IdRcs, InSource, LakeTs, Strategy, Tlcs, VbdChecksum, VbdDelta, Watermarked, costs
+from qbcd.strategies import (
+    Atdi,
+    Id,
+    IdRcs,
+    InSource,
+    LakeTs,
+    TableStrategy,
+    Tlcs,
+    VbdChecksum,
+    VbdDelta,
+    Watermarked,
+    costs,
+)
 from qbcd.strategies.watermarked import serves
 
 ASSUMED_SPEED = 2_000  # pages a second of a scan with digests, if nothing was measured; a busy server may be slower
@@ -90,7 +102,7 @@ class _Reads:
     longest: Amount
 
 
-def predict(strategy: Strategy, facts: Facts, speed: float | None = None) -> Prediction:
+def predict(strategy: TableStrategy, facts: Facts, speed: float | None = None) -> Prediction:
     """Return the cost of a poll of `strategy`.
 
     Args:
@@ -125,7 +137,7 @@ def _restricted_rows(facts: Facts) -> Amount:
     return facts.rows * facts.share
 
 
-def _reads(strategy: Strategy, facts: Facts) -> _Reads:
+def _reads(strategy: TableStrategy, facts: Facts) -> _Reads:
     if isinstance(strategy, VbdDelta):
         return _by_deltas(facts)
     if isinstance(strategy, LakeTs):
@@ -143,7 +155,7 @@ def _reads(strategy: Strategy, facts: Facts) -> _Reads:
     return _Reads(found.formula, (), lambda change: pages, pages)
 
 
-def _replica(strategy: Strategy, facts: Facts) -> Amount:
+def _replica(strategy: TableStrategy, facts: Facts) -> Amount:
     """Return M or W: the pages of the replica."""
     keeps, plan = getattr(strategy, "keeps", "rows"), strategy.plan
     if keeps == "nothing":
@@ -266,7 +278,7 @@ def _by_deltas(facts: Facts) -> _Reads:
     return _Reads("(Z - 1) * delta*B + K", (("B", facts.pages),), pages, pages(facts.change))
 
 
-def _shipped(strategy: Strategy, facts: Facts, changed: Amount) -> tuple[Amount, Amount]:
+def _shipped(strategy: TableStrategy, facts: Facts, changed: Amount) -> tuple[Amount, Amount]:
     """Return rows and bytes that leave the source in a poll."""
     width = width_of(strategy.plan.captured, strategy.plan.table)
     width = width if width.known else Amount.of(float(strategy.plan.table.row_width or 200))

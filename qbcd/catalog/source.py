@@ -162,6 +162,8 @@ class Source:
         masking: Masks secrets in messages of drivers and servers; a project adds secrets that are not in this URL.
     """
 
+    has_sessions = True  # it is a database
+
     def __init__(
         self,
         name: str,

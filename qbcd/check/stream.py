@@ -21,6 +21,7 @@ from qbcd.resend import refuse_unfilled
 from qbcd.sinks.folder import FolderSink
 from qbcd.sites import (
     DatabaseContext,
+    DumpSite,
     Site,
     own_row,
     prepared_elsewhere,
@@ -30,6 +31,7 @@ from qbcd.sites import (
 )
 from qbcd.sql import restriction_remarks
 from qbcd.state import StreamRow
+from qbcd.strategies import TableStrategy
 from qbcd.stream import Stream
 
 
@@ -67,6 +69,9 @@ _SEEN: Mapping[Consistency, str] = {
 
 def _stream_findings(stream: Stream, sites: Iterable[Site]) -> _Found:
     row = stream.site.context.row()
+    if isinstance(stream.site, DumpSite):
+        yield from _dump_findings(stream, stream.site, row)
+        return
     with stream.source.read(stream.name) as session:
         catalog = stream.source.connector.catalog
         server = catalog.server_identity(session.connection)
@@ -119,6 +124,27 @@ def _stream_findings(stream: Stream, sites: Iterable[Site]) -> _Found:
         yield "strategy", "warning", f"{strategy.label}: {warning}"
 
 
+def _dump_findings(stream: Stream, site: DumpSite, row: StreamRow | None) -> _Found:
+    if row is not None and row.prepared:
+        check_requested(stream.name, stream.settings.requested, row.checkpoint)
+    plan, _ = plan_of(stream, row)
+    ready, remarks = site.check_dumps(plan, row)
+    yield "source", "ok", f"{stream.source.label}: {ready}"
+    for remark in remarks:
+        yield "source", "warning", remark
+    yield "columns", "ok", f"{len(plan.captured)} columns captured"
+    yield "key", "ok", f"({', '.join(c.name for c in plan.key)}), which every poll counts"
+    refuse_sinks(stream, plan)
+    strategy = site.strategy(plan)
+    yield "strategy", "ok", f"{strategy.label}: a batch is the difference between two dumps"
+    if row is not None and row.prepared:
+        site.context.prove_whole()
+        found = "1 batch" if row.last_batch_seq == 1 else f"{row.last_batch_seq} batches"
+        yield "state", "ok", f"prepared, epoch {row.epoch}, {found}"
+    else:
+        yield "state", "ok", f"not prepared yet: qbcd prepare {stream.name}"
+
+
 def _refuse_edited_plan(stream: Stream, row: StreamRow | None, sites: Iterable[Site]) -> None:
     """Refuse settings that were edited after `prepare`, before any check of the new ones.
 
@@ -162,7 +188,9 @@ def _key(stream: Stream, session: Session, plan: StreamPlan) -> str:
         return f"({named}), the only unique key without NULL; the table has no primary key"
     if plan.key_is_proven:
         return f"({named}), unique by {'the query and the keys of its tables' if plan.table.query else 'the catalog'}"
-    found = session.one(stream.site.strategy(plan).key_problems())
+    strategy = stream.site.strategy(plan)
+    assert isinstance(strategy, TableStrategy), "of a database"
+    found = session.one(strategy.key_problems())
     twice, null = int(found.keys_more_than_once), int(found.keys_null)
     if twice or null:
         occurs = f"{twice:,} {'value occurs' if twice == 1 else 'values occur'} more than once"

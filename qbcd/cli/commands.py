@@ -5,6 +5,7 @@ from __future__ import annotations
 from qbcd.cli.advise import advise
 from qbcd.cli.app import app, command
 from qbcd.cli.demo import demo
+from qbcd.cli.diff import diff
 from qbcd.cli.inspect import changes, verify
 from qbcd.cli.plan import explain
 from qbcd.cli.poll import run
@@ -25,6 +26,7 @@ for function in (
     status,
     changes,
     verify,
+    diff,
     retire,
     skip,
     resend,

@@ -20,7 +20,7 @@ def explain(output: Output, stream: StreamName) -> int:
     with output.project() as project:
         handle = project.stream(stream)
         steps, estimate, strategy = handle.explain(), handle.estimate(), handle.strategy
-        engine, (cost, facts) = handle.engine, handle.predict()
+        engine, predicted = handle.engine, handle.predict()
         shown = f"{strategy}, chosen by auto" if handle.config.strategy != strategy else strategy
     if output.as_json:
         listed = [
@@ -28,7 +28,7 @@ def explain(output: Output, stream: StreamName) -> int:
             for s in steps
         ]
         found = {"stream": stream, "strategy": strategy, "steps": listed, "estimate": asdict(estimate)}
-        output.data({**found, "prediction": cost.data(), "engine": engine})
+        output.data({**found, "prediction": predicted and predicted[0].data(), "engine": engine})
         return 0
     for number, step in enumerate(steps, 1):
         # SQL comments, so that the whole output is SQL.
@@ -36,7 +36,7 @@ def explain(output: Output, stream: StreamName) -> int:
         output.comment(step.where)
         sql(output, step.statement)
         output.text("")
-    for line in cost_lines(shown, cost, facts):
+    for line in cost_lines(shown, *predicted) if predicted else ():
         output.comment(line)
     output.comment(f"ships if nothing changed: {estimate.shipped}")
     output.comment(f"engine: {engine}")

@@ -27,8 +27,17 @@ from qbcd.config.document import (
     raise_problems,
 )
 from qbcd.config.fields import Section
+from qbcd.config.files import FileFormat, FilesConfig, FixedField
 from qbcd.config.hints import merged, missing_key, shape, unknown_key
-from qbcd.config.models import DefaultsConfig, JdbcConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
+from qbcd.config.models import (
+    DefaultsConfig,
+    JdbcConfig,
+    ProjectConfig,
+    SourceConfig,
+    SparkConfig,
+    TableConfig,
+    source_class,
+)
 from qbcd.config.rules import check_rules
 from qbcd.config.secrets import expand
 from qbcd.config.sink_options import SINK_OPTIONS
@@ -207,8 +216,16 @@ def _model_at(values: Any, loc: tuple[str | int, ...]) -> type[Section]:
             model = model.section(str(key))
         return model
     if loc[:1] == ("sources",):
-        return SourceConfig if len(loc) == 2 else JdbcConfig
+        return _source_model(values, loc)
     if loc[-1:] == ("guards",):
         return GuardsConfig
     sections: dict[str | int, type[Section]] = {"tables": TableConfig, "defaults": DefaultsConfig, "spark": SparkConfig}
     return sections[loc[0]] if loc else ProjectConfig
+
+
+def _source_model(values: Any, loc: tuple[str | int, ...]) -> type[Section]:
+    if source_class(values["sources"][loc[1]]) is SourceConfig:
+        return SourceConfig if len(loc) == 2 else JdbcConfig
+    if len(loc) == 2:
+        return FilesConfig
+    return FileFormat if len(loc) == 3 else FixedField

@@ -144,14 +144,14 @@ def url_names(url: URL) -> Iterator[str]:
 
 
 def _urls(config: ProjectConfig) -> list[URL]:
-    logins = [*config.sources.values(), *(sink for sink in config.sinks.values() if isinstance(sink, Login))]
+    logins = [*config.databases.values(), *(sink for sink in config.sinks.values() if isinstance(sink, Login))]
     return [*(login.sqlalchemy_url() for login in logins), config.state_url()]
 
 
 def _names_of(config: ProjectConfig) -> Iterator[str]:
     for url in _urls(config):
         yield from url_names(url)
-    yield from (*config.sources, *config.sinks, *(source.qbcd_schema for source in config.sources.values()))
+    yield from (*config.sources, *config.sinks, *(source.qbcd_schema for source in config.databases.values()))
     for stream in config.streams:
         yield from _names_in(stream)
 

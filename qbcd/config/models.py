@@ -13,7 +13,18 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, PrivateAttr, SecretStr, ValidationError, ValidationInfo, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    PlainValidator,
+    PrivateAttr,
+    SecretStr,
+    SerializeAsAny,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
 from sqlalchemy.engine import URL
 
 from qbcd.config.audits import Audit, interval
@@ -40,6 +51,7 @@ from qbcd.config.fields import (
     split_table,
     wrong,
 )
+from qbcd.config.files import FilesConfig
 from qbcd.config.logins import Login, checked_url
 from qbcd.config.sink_options import AnySink
 from qbcd.config.strategy_base import StrategyConfig
@@ -132,6 +144,23 @@ class SourceConfig(Login):
     socket_timeout: Wait | None = None
 
 
+def source_class(written: Any) -> type[SourceConfig] | type[FilesConfig]:
+    """Return the model of a source as written: a database, or files."""
+    return FilesConfig if isinstance(written, dict) and written.get("files") is not None else SourceConfig
+
+
+def _source(value: Any, info: ValidationInfo) -> SourceConfig | FilesConfig:
+    if isinstance(value, (SourceConfig, FilesConfig)):
+        return value
+    return source_class(value).model_validate(value, context=info.context)
+
+
+# a placeholder in the JSON Schema: `qbcd.config.schema` inserts both models
+AnySource = Annotated[
+    SerializeAsAny[SourceConfig | FilesConfig], PlainValidator(_source), WithJsonSchema({"type": "object"})
+]
+
+
 class DefaultsConfig(Section):
     """Settings that tables inherit unless they have their own."""
 
@@ -148,6 +177,9 @@ class DefaultsConfig(Section):
     new_columns: NewColumns | None = None
 
 
+NO_TABLE = ("`table` is missing", "write table: schema.table, or query: SELECT ..")
+
+
 class TableConfig(DefaultsConfig):
     """A stream as written; :class:`StreamConfig` also has the inherited values."""
 
@@ -162,8 +194,8 @@ class TableConfig(DefaultsConfig):
 
     @model_validator(mode="after")
     def _one_of_each(self) -> TableConfig:
-        if self.table is None and self.query is None:
-            raise wrong("`table` is missing", "write table: schema.table, or query: SELECT ..")
+        if self.table is None and self.query is None and self.name is None:
+            raise wrong(*NO_TABLE)
         if self.table is not None and self.query is not None:
             raise wrong("`table` and `query` cannot both be given", "remove one", at="query")
         if self.query is not None and self.name is None:
@@ -198,7 +230,7 @@ class ProjectConfig(Section):
     local_bytes: Size = DEFAULT_LOCAL_BYTES
     local_memory: Size = DEFAULT_LOCAL_MEMORY
     spark: SparkConfig = Field(default_factory=SparkConfig)
-    sources: dict[str, SourceConfig] = Field(min_length=1)
+    sources: dict[str, AnySource] = Field(min_length=1)
     sinks: dict[str, AnySink] = Field(default_factory=dict)
     defaults: DefaultsConfig = Field(default_factory=DefaultsConfig)
     tables: list[TableConfig] = Field(min_length=1)
@@ -209,6 +241,16 @@ class ProjectConfig(Section):
     def base_dir(self) -> Path:
         """The folder from which relative paths start."""
         return self._document.base_dir
+
+    @property
+    def databases(self) -> dict[str, SourceConfig]:
+        """The sources that are databases."""
+        return {name: one for name, one in self.sources.items() if isinstance(one, SourceConfig)}
+
+    @property
+    def dumps(self) -> dict[str, FilesConfig]:
+        """The sources that are files."""
+        return {name: one for name, one in self.sources.items() if isinstance(one, FilesConfig)}
 
     def state_url(self) -> URL:
         """Return the state database's URL, with an absolute path of an SQLite file."""

@@ -48,7 +48,7 @@ def _databases(config: ProjectConfig, document: Document) -> Iterator[Problem]:
     state = config.state_url()
     if (name := state.get_backend_name()) not in STATE_DATABASES:
         yield Problem(("state",), *no_state(name, _placeholder(document, ("state",), state)), not_built=True)
-    for source, written in config.sources.items():
+    for source, written in config.databases.items():
         url, path = written.sqlalchemy_url(), ("sources", source, "url")
         if not has_connector(name := url.get_backend_name()):
             yield Problem(path, *no_connector(name, _placeholder(document, path, url)))
@@ -94,7 +94,7 @@ def _storage_secrets(config: ProjectConfig, document: Document) -> Iterator[Prob
 
 def _logins(config: ProjectConfig) -> Iterator[tuple[str, str, Login]]:
     """Yield section, name and login of each source, and of each sink that is a database."""
-    for name, source in config.sources.items():
+    for name, source in config.databases.items():
         yield "sources", name, source
     for name, sink in config.sinks.items():
         if isinstance(sink, Login):

@@ -10,7 +10,8 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
 from qbcd.config.fields import in_words
-from qbcd.config.models import ProjectConfig
+from qbcd.config.files import FilesConfig
+from qbcd.config.models import ProjectConfig, SourceConfig
 from qbcd.config.sink_options import BUILT_SINKS
 from qbcd.config.strategy_registry import options_class, strategy_names
 
@@ -36,12 +37,27 @@ def json_schema() -> dict[str, Any]:
     """
     strategies = {name: options_class(name) for name in strategy_names()}
     # one document for all, so that classes with equal names get different names in it
-    everything: Any = GenericAlias(tuple, (ProjectConfig, *strategies.values()))
+    everything: Any = GenericAlias(tuple, (ProjectConfig, SourceConfig, FilesConfig, *strategies.values()))
     made = _users(TypeAdapter(everything).json_schema(by_alias=True, schema_generator=_Generator))
-    sections, (project, *refs) = made["$defs"], made["prefixItems"]
+    sections, (project, database, files, *refs) = made["$defs"], made["prefixItems"]
     _add_strategies(sections, dict(zip(strategies, refs, strict=True)))
     schema = sections.pop(_section(project))
-    sections["TableConfig"]["oneOf"] = [{"required": ["table"]}, {"required": ["query", "name"]}]
+    sections["FilesConfig"].setdefault("required", ["files"])
+    of_files = [name for name in strategies if options_class(name).reads_files]
+    schema["properties"]["sources"]["additionalProperties"] = {"oneOf": [database, files]}
+    no_table = {  # of a source with files
+        "required": ["name"],
+        "not": {"anyOf": [{"required": ["table"]}, {"required": ["query"]}]},
+        "properties": {
+            "strategy": {
+                "anyOf": [
+                    {"enum": of_files},
+                    {"type": "object", "properties": {"type": {"enum": of_files}}, "required": ["type"]},
+                ]
+            }
+        },
+    }
+    sections["TableConfig"]["oneOf"] = [{"required": ["table"]}, {"required": ["query", "name"]}, no_table]
     sections["TableConfig"]["not"] = {"required": ["columns", "exclude"]}
     sections["OtherSink"] = {
         "type": "object",

@@ -31,6 +31,7 @@ class StrategyUse:
         columns: The captured columns; empty if the file lists none.
         where: The restriction, or an empty string.
         every: Interval between polls.
+        types: The file sets types of columns.
     """
 
     path: KeyPath
@@ -41,6 +42,7 @@ class StrategyUse:
     columns: tuple[str, ...]
     where: str
     every: timedelta
+    types: bool = False
 
     @property
     def options_path(self) -> KeyPath:
@@ -65,11 +67,13 @@ class StrategyConfig(Section):
         meaning: The options that define what is captured; they are fixed at `prepare`, all others may change.
         reads_query: The strategy captures the result of a query; others capture a table.
         chooses: These are needs, by which a strategy is chosen at `prepare`, for a table or a query.
+        reads_files: The strategy reads files; others query a database.
     """
 
     meaning: ClassVar[tuple[str, ...]] = ()
     reads_query: ClassVar[bool] = False
     chooses: ClassVar[bool] = False
+    reads_files: ClassVar[bool] = False
 
     type: str
 

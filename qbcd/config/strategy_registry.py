@@ -31,6 +31,7 @@ BUILT_STRATEGIES = {
     "tlcs": "qbcd.strategies.tlcs:TlcsOptions",
     "id": "qbcd.strategies.id:IdOptions",
     "vbd": "qbcd.strategies.vbd:VbdOptions",
+    "dump": "qbcd.strategies.dump:DumpOptions",
 }
 CHOSEN_STRATEGIES = {"auto": "qbcd.config.auto_strategy:AutoOptions"}  # needs: the strategy is chosen at `prepare`
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qbcd.config.document import KeyPath, Problem
-from qbcd.config.models import DEFAULT_EVERY, ProjectConfig, TableConfig
+from qbcd.config.models import DEFAULT_EVERY, NO_TABLE, ProjectConfig, TableConfig
 from qbcd.config.strategy_base import StrategyConfig, StrategyUse
 
 
@@ -19,6 +19,7 @@ def check_strategies(config: ProjectConfig) -> list[Problem]:
             continue
         use = _use(config, index)
         uses.setdefault(type(strategy), []).append((strategy, use))
+        found.update(dict.fromkeys(_files(config, table, strategy, use)))
         found.update(dict.fromkeys(_query(table, strategy, use)))
         found.update(dict.fromkeys(_pairing(config, table, strategy, use.path)))
         found.update(dict.fromkeys(_audit(config, table, strategy, use.path)))
@@ -39,7 +40,29 @@ def _use(config: ProjectConfig, index: int) -> StrategyUse:
         columns=tuple(table.columns or ()),
         where=table.where or "",
         every=table.every or config.defaults.every or DEFAULT_EVERY,
+        types=bool(table.types),
     )
+
+
+def _files(config: ProjectConfig, table: TableConfig, strategy: StrategyConfig, use: StrategyUse) -> Iterator[Problem]:
+    """Report a strategy that does not fit the kind of its source: files or a database."""
+    of_files = use.source in config.dumps
+    if strategy.reads_files:
+        for key in ("table", "query"):
+            if getattr(table, key) is not None:
+                what = f"strategy {strategy.type} reads files, which the source names, but `{key}` is given"
+                yield use.table_problem(key, what, "remove it, and give the stream a `name`")
+        if table.new_columns is not None:
+            what = "`new_columns` is for tables of a database; a dump with another column is refused"
+            yield use.table_problem("new_columns", what, "remove it")
+        if use.source in config.databases:
+            what = f"strategy {strategy.type} reads files, and source {use.source} is a database"
+            yield Problem(use.options_path, what, "use another strategy, or a source with `files`")
+    elif of_files:
+        what = f"strategy {strategy.type} queries a database, and source {use.source} has files"
+        yield Problem(use.options_path, what, "write `strategy: dump`")
+    elif table.table is None and table.query is None:
+        yield Problem(use.path, *NO_TABLE)
 
 
 def _query(table: TableConfig, strategy: StrategyConfig, use: StrategyUse) -> Iterator[Problem]:
@@ -48,7 +71,7 @@ def _query(table: TableConfig, strategy: StrategyConfig, use: StrategyUse) -> It
     if table.query is not None and not strategy.reads_query:
         what = f"strategy {strategy.type} reads a table; a query is captured by strategy vbd"
         yield use.table_problem("query", what, "write `strategy: vbd`, or make a view in the database and name it")
-    elif table.query is None and strategy.reads_query:
+    elif table.table is not None and strategy.reads_query:
         what = f"strategy {strategy.type} captures the result of a query, but `table` is given"
         yield Problem(use.options_path, what, "write `query: SELECT ..`, or use id_rcs or mds, which also read views")
 

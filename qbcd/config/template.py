@@ -67,6 +67,9 @@ tables:
     # Result of a query:
     # vbd:    compares the result with a replica in the source, or with `variant: checksum` in files. With
     #         `variant: delta` it recomputes only the part that changed rows affect. An example is below.
+    #
+    # Files, one after another, each with all rows:
+    # dump:   compares each new file with the file before. An example is below.
     strategy: id_rcs
     # strategy: {type: ts, timestamp: updated_at, zone: UTC, deletes: {every: 1h}}
     # strategy: {type: tdi, timestamp: updated_at, delete_flag: is_deleted, retention: 7d}
@@ -78,6 +81,9 @@ tables:
     # guards: {max_delete_fraction: 0.5, allow_empty: false}   # refuse a poll that would delete more
     # key_change: pair         # a delete and an insert of equal content are marked as one change of the key
     # audit: {every: 24h}      # compare all values once a day; finds what polls by timestamp or checksum can miss
+
+  # Files instead of a database; `sources` has:  partner: {files: in/customers-*.csv, complete: "{file}.done"}
+  #   - {name: customers, source: partner, strategy: dump, key: [customer_id]}
 
   # A query instead of a table:
   # - {name: sales, source: shop, strategy: vbd, query: "SELECT region, count(*) AS n FROM orders GROUP BY region"}

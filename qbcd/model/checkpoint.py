@@ -39,6 +39,7 @@ class Entry:
     DENSITY: Final = "density"
     UNSELECTIVE: Final = "spread"
     DIGESTS: Final = "digests"
+    DUMPS: Final = "dumps"
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ ENTRIES: tuple[EntrySpec, ...] = (
     EntrySpec(Entry.DENSITY, "lake", "share of rows that had changed in the last dirty ranges"),
     EntrySpec(Entry.DIGESTS, "lake", "the commit that the digests in the source show, for a queue of changed rows"),
     EntrySpec(Entry.UNSELECTIVE, "lake", "polls in a row that read most rows of page ranges for few changes"),
+    EntrySpec(Entry.DUMPS, "lake", "dumps that were taken: the last, those that still exist, and their columns", "0.2"),
 )
 
 

@@ -98,7 +98,7 @@ class Table:
     A query has the stream's name and no schema. Its keys are those that its text and its base tables prove.
 
     Attributes:
-        kind: ``table``, ``partitioned``, ``view``, ``matview``, ``foreign`` or ``query``.
+        kind: ``table``, ``partitioned``, ``view``, ``matview``, ``foreign``, ``query`` or ``files``.
         rows: Estimated rows, -1 if unknown.
         pages: Pages of the heap, 0 if unknown.
         row_width: Average bytes of a row, 0 if unknown.

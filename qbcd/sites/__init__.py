@@ -11,6 +11,7 @@ from qbcd.sites.context import StreamContext, own_row, prepared_elsewhere, refus
 from qbcd.sites.database.context import DatabaseContext
 from qbcd.sites.database.own_tables import select_only_choice
 from qbcd.sites.database.site import DatabaseSite
+from qbcd.sites.dumps.site import DumpSite
 from qbcd.sites.encodings import unknown_encoding
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.replica.files import Files
@@ -32,6 +33,7 @@ __all__ = [
     "DatabaseSite",
     "Detection",
     "Differences",
+    "DumpSite",
     "ExplainedStatement",
     "Files",
     "LakeContext",

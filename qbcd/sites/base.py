@@ -16,9 +16,12 @@ from qbcd.connectors.catalog import SupportsIndexes
 from qbcd.local.arrow import LocalRows
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.sites.context import StreamContext
+from qbcd.sites.encodings import unknown_encoding
+from qbcd.sites.refusals import check_key
 from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, ReplicaRows, Settings
+from qbcd.sql import restriction_remarks
 from qbcd.state import StreamRow
-from qbcd.strategies import Estimate, Strategy
+from qbcd.strategies import Estimate, Strategy, TableStrategy
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -77,6 +80,24 @@ class Site(ABC):
     def remarks(self, session: Session, plan: StreamPlan) -> list[str]:
         """Return remarks on polls that work, but cost the source more than they need to."""
         return []
+
+    def examine(self, plan: StreamPlan, place: Callable[[str], str]) -> list[str]:
+        """Refuse a table, key or role that cannot carry the stream, before `prepare` creates anything.
+
+        Return warnings and remarks.
+
+        Raises:
+            Refused: They cannot.
+        """
+        source, strategy = self.context.source, self.strategy(plan)
+        assert isinstance(strategy, TableStrategy), "others examine what they read"
+        with source.read(self.context.stream) as session:  # checked again under the baseline's lock
+            check_key(session, strategy)
+            if unreadable := unknown_encoding(source, session, plan):
+                raise unreadable
+            self.refuse_unfit(session, plan, place)
+            found = restriction_remarks(session.connection, source.connector, plan)
+            return found + self.remarks(session, plan) + strategy.warnings()
 
     # -- prepare and poll --------------------------------------------------------------------------------------------
     @abstractmethod

@@ -353,6 +353,8 @@ def _row_in_project(context: StreamContext) -> StreamRow | None:
 
 
 def _row_in_source(context: StreamContext) -> StreamRow | None:
+    if not context.source.has_sessions:
+        return None
     store = StreamStore(context.source.schema)
     with context.source.read(context.stream) as session:
         try:

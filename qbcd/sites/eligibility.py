@@ -17,7 +17,7 @@ from qbcd.errors import ConfigError, UnsafeWatermark
 from qbcd.model import StreamPlan
 from qbcd.sites.watermark import FIRST_COUNTER, FIRST_INSTANT, read_high_water, refuse_blind
 from qbcd.sql import check_steady
-from qbcd.strategies import Strategy, Watermarked, why_not_delta
+from qbcd.strategies import TableStrategy, Watermarked, why_not_delta
 from qbcd.strategies.watermarked import serves
 
 Place = Callable[[str], str]  # the place in the configuration of an option of the strategy, or of `where`
@@ -128,7 +128,7 @@ def _not_index_only(source: Source, session: Session, strategy: Watermarked) -> 
     return [f"polls are not answered by an index alone: {problem}"] if problem else []
 
 
-def why_not_incremental(strategy: Strategy) -> list[str]:
+def why_not_incremental(strategy: TableStrategy) -> list[str]:
     """Return the remark that timestamps of a query's tables are not used, with the reason.
 
     It is empty if they are.

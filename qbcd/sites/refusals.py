@@ -6,7 +6,7 @@ from qbcd.catalog.source import Session
 from qbcd.errors import QbcdError, Refused, UnsafeKey, UnsupportedType
 from qbcd.model import KeyRange, StreamPlan
 from qbcd.sites.values import Settings
-from qbcd.strategies import Strategy
+from qbcd.strategies import TableStrategy
 
 
 def untravelled_error(plan: StreamPlan, settings: Settings, positions: list[int]) -> QbcdError:
@@ -43,7 +43,7 @@ def not_prepared(stream: str) -> Refused:
 
 
 def check_key(
-    session: Session, strategy: Strategy, within: KeyRange | None = None, keyed: StreamPlan | None = None
+    session: Session, strategy: TableStrategy, within: KeyRange | None = None, keyed: StreamPlan | None = None
 ) -> None:
     """Count duplicate and NULL keys of the table or of one range, unless the key is proven.
 
@@ -60,7 +60,7 @@ def check_key(
         raise key_error(strategy.plan)
 
 
-def check_null_keys(session: Session, strategy: Strategy, plan: StreamPlan) -> None:
+def check_null_keys(session: Session, strategy: TableStrategy, plan: StreamPlan) -> None:
     """Refuse rows whose key is NULL: they are in no range, so no poll of a range finds them.
 
     Raises:

@@ -12,8 +12,9 @@ from qbcd import plugins
 from qbcd.config.strategy_registry import options_class
 from qbcd.errors import ConfigError
 from qbcd.strategies.atdi import Atdi
-from qbcd.strategies.base import Estimate, Strategy
+from qbcd.strategies.base import Estimate, Strategy, TableStrategy
 from qbcd.strategies.by_ranges import ByRanges
+from qbcd.strategies.dump import BY_JOIN, DumpStrategy
 from qbcd.strategies.id import Id
 from qbcd.strategies.id_rcs import IdRcs
 from qbcd.strategies.in_source import InSource, OutboxSlice
@@ -35,15 +36,17 @@ def strategy_class(name: str, options: Mapping[str, Any]) -> type[Strategy]:
         ConfigError: There is no such strategy, or a package registers a class that no site can run.
     """
     found: type[Any] = options_class(name).strategy_class(options)
-    if not issubclass(found, (InSource, IdRcs)):
+    if not issubclass(found, (InSource, IdRcs, DumpStrategy)):
         what = f"strategy {name}: its class {found.__name__} is no subclass of InSource or IdRcs"
         raise ConfigError(what, remedy=plugins.REMEDY)
     return found
 
 
 __all__ = [
+    "BY_JOIN",
     "Atdi",
     "ByRanges",
+    "DumpStrategy",
     "Estimate",
     "Id",
     "IdRcs",
@@ -55,6 +58,7 @@ __all__ = [
     "Query",
     "QueuedTlcs",
     "Strategy",
+    "TableStrategy",
     "Tdi",
     "Tlcs",
     "Ts",

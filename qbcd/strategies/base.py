@@ -39,11 +39,10 @@ class Estimate:
 class Strategy(ABC):
     """Base of the strategies.
 
-    It has the needs, results and limits of a strategy as texts, and the plan that its statements use.
+    It has the needs, results and limits of a strategy as texts, and the plan of a stream.
 
     Args:
-        connector: The source's dialect and primitives.
-        plan: The stream, resolved against the catalog.
+        plan: The stream, resolved against what its source has.
     """
 
     name: ClassVar[str]
@@ -53,9 +52,9 @@ class Strategy(ABC):
     needs: str  # set in the same way, as are the next two: options may decide
     sees: str
     misses: str
+    keeps: ReplicaContent = "rows"
 
-    def __init__(self, connector: Connector, plan: StreamPlan) -> None:
-        self.connector = connector
+    def __init__(self, plan: StreamPlan) -> None:
         self.plan = plan
 
     @property
@@ -109,6 +108,23 @@ class Strategy(ABC):
             indexes: The table's indexes; read only if `reads_by_index`.
         """
 
+    def warnings(self) -> list[str]:
+        """Return warnings about avoidable costs of this strategy on this table."""
+        return []
+
+
+class TableStrategy(Strategy):
+    """Base of the strategies that query a database.
+
+    Args:
+        connector: The source's dialect and primitives.
+        plan: The stream, resolved against the catalog.
+    """
+
+    def __init__(self, connector: Connector, plan: StreamPlan) -> None:
+        super().__init__(plan)
+        self.connector = connector
+
     @abstractmethod
     def null_keys(self) -> Statement:
         """Return the query for one row (keys_null) of the table."""
@@ -120,10 +136,6 @@ class Strategy(ABC):
         Args:
             within: The range to check; a lake strategy always checks the whole table.
         """
-
-    def warnings(self) -> list[str]:
-        """Return warnings about avoidable costs of this strategy on this table."""
-        return []
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from qbcd.connectors.ranges import SupportsKeyLookup
 from qbcd.connectors.sessions import SupportsSnapshots
 from qbcd.model import Column, KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql, render
-from qbcd.strategies.base import Estimate, ReplicaContent, Strategy
+from qbcd.strategies.base import Estimate, ReplicaContent, TableStrategy
 from qbcd.strategies.partitions.base import WHOLE, Partitioning, Share
 from qbcd.strategies.partitions.hash import HashPartitioning
 from qbcd.strategies.partitions.key import KeyPartitioning
@@ -125,7 +125,7 @@ class IdRcsOptions(VisitOptions):
         return IdRcs
 
 
-class IdRcs(Strategy):
+class IdRcs(TableStrategy):
     """Statements of ID/RCS for one stream."""
 
     name = "id_rcs"

@@ -16,7 +16,7 @@ from qbcd.errors import Refused
 from qbcd.model import Column, KeyRange, Statement, StreamPlan, Table
 from qbcd.sql import compile_sql, render
 from qbcd.strategies import costs
-from qbcd.strategies.base import Estimate, Image, ReplicaContent, Strategy, images, prefixed, table_name
+from qbcd.strategies.base import Estimate, Image, ReplicaContent, TableStrategy, images, prefixed, table_name
 from qbcd.strategies.outbox import outbox_name
 
 OUTBOX_KEY = ("epoch", "batch_seq", "ordinal")
@@ -96,7 +96,7 @@ class WriteRight:
     update: Columns = ()
 
 
-class InSource(Strategy):
+class InSource(TableStrategy):
     """Statements of a strategy whose replica and outbox are tables in the source.
 
     Args:

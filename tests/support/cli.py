@@ -27,6 +27,7 @@ COMMANDS = (
     "status",
     "changes",
     "verify",
+    "diff",
     "retire",
     "skip",
     "resend",

@@ -108,7 +108,7 @@ def loads_or_config_error(action: Any) -> None:
     except ConfigError as error:
         shown = f"{error} {error!r} {getattr(error, 'problems', '')}"
     else:
-        secrets = (config.sources["shop"],) if "shop" in config.sources else ()
+        secrets = (config.databases["shop"],) if "shop" in config.sources else ()
         shown = repr(config.state) + "".join(repr(source) for source in secrets)
     assert CANARY not in shown
     assert TAIL not in shown
@@ -183,7 +183,7 @@ def test_values_of_placeholders_are_never_shown(
     with pytest.raises(ConfigError) as caught, Project(config_from_dict(data, tmp_path)) as project:
         parts = assembly_of(project)
         parts.check_settings()
-        parts.source("shop").connector.sessions.sqlalchemy_url(project.config.sources["shop"].sqlalchemy_url())
+        parts.source("shop").connector.sessions.sqlalchemy_url(project.config.databases["shop"].sqlalchemy_url())
         parts.source("shop").jdbc("s")
         raise ConfigError("no fault")  # the value fits after all
     assert "c4naryword" not in f"{caught.value} {caught.value!r}"

@@ -82,7 +82,7 @@ def test_places_of_keys(tmp_path: Path) -> None:
 
 def test_a_source_keeps_its_password_to_itself(tmp_path: Path) -> None:
     config = load(tmp_path, GOOD)
-    source = config.sources["shop"]
+    source = config.databases["shop"]
     url = source.sqlalchemy_url()
     assert (url.username, url.password, url.host, url.port) == ("reader", CANARY, "db.example", 5432)
     assert (source.qbcd_schema, source.connections, source.jdbc.fetchsize) == ("qbcd", 2, 500)
@@ -95,7 +95,7 @@ def test_a_password_in_a_url_may_hold_any_character(tmp_path: Path) -> None:
     text = GOOD.replace("reader@db", "reader:${env:SHOP_PASSWORD}@db")
     text = text.replace("    password: ${env:SHOP_PASSWORD}\n", "")
     config = load(tmp_path, text + "state: postgresql://me:${env:SHOP_PASSWORD}@state.example/qbcd\n")
-    url = config.sources["shop"].sqlalchemy_url()
+    url = config.databases["shop"].sqlalchemy_url()
     assert (url.password, url.host, url.database) == (CANARY, "db.example", "shop")
     assert (config.state_url().password, config.state_url().host) == (CANARY, "state.example")
     assert CANARY not in repr(config) + str(config)
@@ -108,8 +108,8 @@ def test_placeholders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = GOOD.replace("${env:SHOP_PASSWORD}", "${file:secret}").replace("fetchsize: 500", "fetchsize: '${env:FETCH}'")
     text = text.replace("region = 'EU'", "\"a = '${env:NESTED}' and b = '$${x}' and c = '${env:FETCH}1'\"")
     config = load(tmp_path, text)
-    assert config.sources["shop"].sqlalchemy_url().password == "from file"
-    assert config.sources["shop"].jdbc.fetchsize == 77
+    assert config.databases["shop"].sqlalchemy_url().password == "from file"
+    assert config.databases["shop"].jdbc.fetchsize == 77
     assert config.streams[0].where == "a = '${env:SHOP_PASSWORD}' and b = '${x}' and c = '771'"
 
 
@@ -130,7 +130,7 @@ def test_a_dict_works_as_a_file(tmp_path: Path) -> None:
     stream = config.stream("orders")
     assert (stream.table_schema, stream.strategy, stream.options, stream.sinks) == ("", "mds", {"events": None}, ())
     assert config.workdir == tmp_path / ".qbcd"
-    assert config.sources["shop"].sqlalchemy_url().password == CANARY
+    assert config.databases["shop"].sqlalchemy_url().password == CANARY
     with pytest.raises(ConfigError) as caught:
         config_from_dict({**DICT, "tables": [{**DICT["tables"][0], "colums": []}]})
     assert str(caught.value) == 'tables[0].colums: unknown key "colums" (did you mean "columns"?)'
@@ -166,7 +166,7 @@ def test_a_section_without_content_counts_as_absent(tmp_path: Path) -> None:
 def test_a_limit_of_statements_is_of_whole_seconds(written: str, seconds: int, tmp_path: Path) -> None:
     """Servers and drivers have no smaller unit, and treat 0 as no limit."""
     text = GOOD.replace("    jdbc:", f"    statement_timeout: {written}\n    jdbc:")
-    assert load(tmp_path, text).sources["shop"].statement_timeout == timedelta(seconds=seconds)
+    assert load(tmp_path, text).databases["shop"].statement_timeout == timedelta(seconds=seconds)
 
 
 def test_a_limit_of_statements_is_one_that_servers_take(tmp_path: Path) -> None:
@@ -209,5 +209,5 @@ def test_a_source_is_inherited(tmp_path: Path) -> None:
 def test_postgres_is_postgresql(tmp_path: Path) -> None:
     text = GOOD.replace("url: postgresql:", "url: postgres+psycopg2:")
     made = load(tmp_path, f"{text}state: postgres://u@localhost/state\n")
-    assert made.sources["shop"].sqlalchemy_url().drivername == "postgresql+psycopg2"
+    assert made.databases["shop"].sqlalchemy_url().drivername == "postgresql+psycopg2"
     assert made.state_url().drivername == "postgresql"

@@ -11,7 +11,7 @@ from qbcd.config import InvalidConfig, config_from_dict, load_config
 from qbcd.errors import ConfigError, NotBuilt
 from tests.support.config_files import CANARY, GOOD, failure, load, message
 
-BUILT = "mds, id_rcs, ts, tdi, atdi, tlcs, id, vbd and auto"
+BUILT = "mds, id_rcs, ts, tdi, atdi, tlcs, id, vbd, dump and auto"
 
 
 @pytest.fixture(autouse=True)
@@ -135,7 +135,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             "    strategy: id_rcs\n",
             "",
             "qbcd.yaml:13: tables[0].strategy: `strategy` is missing "
-            "(write one of mds, id_rcs, ts, tdi, atdi, tlcs, id, vbd, auto, here or under `defaults`)",
+            "(write one of mds, id_rcs, ts, tdi, atdi, tlcs, id, vbd, dump, auto, here or under `defaults`)",
         ),
         (
             "name: customers",
@@ -261,7 +261,7 @@ def test_a_literal_password_is_for_a_local_host_only(tmp_path: Path, url: str, l
     in_url = in_key.replace("u@", "u:l1teral@").replace("    password: l1teral\n", "")
     for text in (in_key, in_url):
         if local:
-            assert load(tmp_path, text).sources["shop"].sqlalchemy_url().password == "l1teral"
+            assert load(tmp_path, text).databases["shop"].sqlalchemy_url().password == "l1teral"
         else:
             error = failure(tmp_path, text)
             assert "password" in error.what

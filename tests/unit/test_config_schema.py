@@ -192,7 +192,7 @@ def test_the_schema_takes_the_documented_example(tmp_path: Path) -> None:
     schema = json_schema()
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert fits(schema, schema, example())
-    assert config_from_dict(example(), tmp_path).sources["shop"].connections == 3
+    assert config_from_dict(example(), tmp_path).databases["shop"].connections == 3
 
 
 def test_the_schema_shows_defaults_as_users_write_them() -> None:

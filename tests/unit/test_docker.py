@@ -141,9 +141,9 @@ def test_no_password_is_written_out(services: dict[str, dict[str, Any]]) -> None
 
 
 def test_the_configuration_names_what_compose_has(services: dict[str, dict[str, Any]], config: ProjectConfig) -> None:
-    hosts = {name: source.sqlalchemy_url().host for name, source in config.sources.items()}
+    hosts = {name: source.sqlalchemy_url().host for name, source in config.databases.items()}
     assert set(hosts.values()) == {"postgresql", "mariadb"} <= set(services)
-    for name, source in config.sources.items():
+    for name, source in config.databases.items():
         environment = services[str(hosts[name])]["environment"]
         assert source.sqlalchemy_url().database in environment.values()
         assert source.password is not None
@@ -157,7 +157,7 @@ def test_a_table_of_each_database_by_a_strategy_of_its_own(config: ProjectConfig
     assert {stream.source for stream in streams} == set(config.sources)
     assert len({stream.strategy for stream in streams}) == len(streams) == 2
     for stream in streams:
-        database = config.sources[stream.source].sqlalchemy_url().host
+        database = config.databases[stream.source].sqlalchemy_url().host
         made_there = (DOCKER / "init" / f"{database}.sh").read_text()
         assert f"CREATE TABLE {stream.table_schema}.{stream.table_name} (" in made_there
 

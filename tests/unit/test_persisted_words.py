@@ -93,6 +93,7 @@ POINTS = (
 OF_EVERY_CHECKPOINT = {"shape", "made", "requested", "server", "encoder", "rows"}
 # Keys that only some strategies write, or only for some time.
 OF_SOME_CHECKPOINTS = {
+    "dumps",
     "open",
     "mark",
     "marks",

@@ -87,7 +87,7 @@ def audit(poll: LakePoll, began: float) -> Detection:
     return Detection(header, cost, tuple(leased.notes))
 
 
-class AuditStep(PollStep):
+class AuditStep(PollStep[TablePoll]):
     """Fix the replica's rows of `known` ranges; the events have reason `audit`."""
 
     def __init__(self, poll: TablePoll, known: Sequence[StoredRange], fetched: FileSet) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from qbcd import hooks
 from qbcd.errors import GuardTripped, TornRead, UnsupportedType
@@ -18,7 +18,7 @@ from qbcd.sites.checkpoint import new_header
 from qbcd.sites.guards import check_pass, confirm, counted_now
 from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.notes import LeafNote
-from qbcd.sites.lake.poll import LakePoll, TablePoll, checkpoint_entries
+from qbcd.sites.lake.poll import ParquetPoll, TablePoll, TimedPoll, checkpoint_entries
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.replica import NewSegment, travels_of
 from qbcd.sites.lake.replica.schema import batch_fields
@@ -61,7 +61,10 @@ class RangeChanges:
     segment: NewSegment | None = None
 
 
-class PollStep(ABC):
+AnyPoll = TypeVar("AnyPoll", bound=TimedPoll)
+
+
+class PollStep(ABC, Generic[AnyPoll]):
     """One step of a poll with fetched rows: compare them with the replica and commit changes.
 
     Args:
@@ -69,7 +72,7 @@ class PollStep(ABC):
         fetched: Files of fetched rows; the step discards those that do not become a segment.
     """
 
-    def __init__(self, poll: TablePoll, *fetched: FileSet) -> None:
+    def __init__(self, poll: AnyPoll, *fetched: FileSet) -> None:
         self.poll, self.fetched = poll, fetched
 
     @abstractmethod
@@ -93,7 +96,7 @@ class PollStep(ABC):
         try:
             found = self.write()
             advanced = checkpoint(found)
-            header = new_batch(poll, found, epoch=poll.leased.row.epoch, ts_ms=poll.snapshot.ts_ms)
+            header = new_batch(poll, found, epoch=poll.leased.row.epoch, ts_ms=poll.ts_ms)
             hooks.reach("after_stage")
             changes = self.ranges(found)
         except BaseException:
@@ -126,7 +129,7 @@ def write_batch(poll: TablePoll, changes: Rows, rows: int, check: Callable[[], N
         TornRead: `check` raised it; the batch is removed.
         UnsupportedType: A typed sink cannot hold an old value, or `check` raised it for a new one.
     """
-    found = _written(poll, changes, rows)
+    found = written_changes(poll, changes, rows)
     # Without a key an update is a delete and an insert: only rows without a successor are deleted.
     deletes = max(0, -found.net) if poll.plan.counted else found.counts.get("d", 0)
     try:
@@ -155,7 +158,7 @@ def write_with_growth(poll: TablePoll, changes: Rows, rows: int) -> tuple[Writte
         return found, poll.engine.growth(kept) if found.counts else {}
 
 
-def _written(poll: TablePoll, changes: Rows, rows: int) -> WrittenBatch:
+def written_changes(poll: ParquetPoll, changes: Rows, rows: int) -> WrittenBatch:
     """Number the changes, pair key changes if the user wants that, write and count them."""
     row, plan, settings, files = poll.leased.row, poll.plan, poll.settings, poll.context.files
     engine, seq = poll.engine, row.last_batch_seq + 1
@@ -171,7 +174,7 @@ def _written(poll: TablePoll, changes: Rows, rows: int) -> WrittenBatch:
     return WrittenBatch(part, counts.read())
 
 
-def new_batch(poll: LakePoll, found: WrittenBatch, *, epoch: int, ts_ms: int) -> BatchHeader | None:
+def new_batch(poll: ParquetPoll, found: WrittenBatch, *, epoch: int, ts_ms: int) -> BatchHeader | None:
     """Return the header of `found` as the next batch; None if it is empty, and remove its files."""
     if not found.counts:
         poll.context.files.discard(found.part)
@@ -182,7 +185,7 @@ def new_batch(poll: LakePoll, found: WrittenBatch, *, epoch: int, ts_ms: int) ->
 
 
 def commit_step(
-    poll: LakePoll, header: BatchHeader | None, checkpoint: Mapping[str, Any], changes: RangeChanges = RangeChanges()
+    poll: ParquetPoll, header: BatchHeader | None, checkpoint: Mapping[str, Any], changes: RangeChanges = RangeChanges()
 ) -> None:
     """Commit batch, ranges and checkpoint by compare-and-set.
 

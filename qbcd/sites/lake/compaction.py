@@ -9,7 +9,7 @@ from qbcd import hooks
 from qbcd.model import BatchHeader
 from qbcd.ranges import partition
 from qbcd.sites.lake.notes import LeafNote
-from qbcd.sites.lake.poll import LakePoll
+from qbcd.sites.lake.poll import LakePoll, ParquetPoll
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.stage import replica_rows, stored_fields
 from qbcd.state import Segment, StoredRange
@@ -28,7 +28,16 @@ WITH_UNREAD = 1.5  # times the replica's rows: maximal rows in files, including 
 
 def collect(poll: LakePoll) -> None:
     """Merge large batches into segments, remove expired batches and files that nothing names."""
-    changed = compact(poll)
+    remove_expired(poll, changed=compact(poll))
+
+
+def remove_expired(poll: ParquetPoll, *, changed: bool) -> None:
+    """Remove expired batches, and files that nothing names.
+
+    Args:
+        poll: The poll.
+        changed: The files of the replica have changed.
+    """
     context, leased, row = poll.context, poll.leased, poll.leased.row
     store, stream = context.store, context.stream
     with context.writing() as conn:

@@ -69,7 +69,7 @@ def keys_of(poll: LakePoll, fetched: FileSet) -> Rows:
     return poll.context.files.read(poll.engine, FIELDS, fetched)
 
 
-class SweepStep(PollStep):
+class SweepStep(PollStep[TablePoll]):
     """Delete the replica's rows whose keys were not fetched, and move rows of split ranges."""
 
     def __init__(self, poll: TablePoll, plan: FetchPlan, fetched: FileSet) -> None:

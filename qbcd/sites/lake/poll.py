@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
@@ -19,11 +20,11 @@ from qbcd.sites.poll import Poll
 from qbcd.state import StoredRange
 from qbcd.strategies import IdRcs, LakeTs
 
-OnePoll = TypeVar("OnePoll", bound="LakePoll")
+OnePoll = TypeVar("OnePoll", bound="ParquetPoll")
 
 
 @dataclass(frozen=True)
-class LakePoll(Poll):
+class ParquetPoll(Poll):
     """A poll of a stream whose replica is Parquet.
 
     Attributes:
@@ -31,7 +32,6 @@ class LakePoll(Poll):
     """
 
     context: LakeContext
-    strategy: IdRcs
     chosen: Engine | None = field(default=None, kw_only=True)
 
     @property
@@ -52,16 +52,33 @@ class LakePoll(Poll):
         with self.context.engine_for(self.settings.engine, fetched) as engine, engine.for_rows(rows):
             yield replace(self, chosen=engine)
 
+    def known_ranges(self) -> list[StoredRange]:
+        """Return all ranges of the stream, with the replica's counts."""
+        with self.context.reading() as conn:
+            return self.context.store.ranges(conn, self.context.stream)
+
+
+@dataclass(frozen=True)
+class TimedPoll(ParquetPoll, ABC):
+    """A poll that knows the time of the rows that it reads."""
+
+    @property
+    @abstractmethod
+    def ts_ms(self) -> int:
+        """The time of the rows, milliseconds since 1970 UTC."""
+
+
+@dataclass(frozen=True)
+class LakePoll(ParquetPoll):
+    """A poll of a table whose replica is Parquet."""
+
+    strategy: IdRcs
+
     @property
     def timestamps(self) -> LakeTs:
         """The strategy of a stream that is polled by its timestamps."""
         assert isinstance(self.strategy, LakeTs)
         return self.strategy
-
-    def known_ranges(self) -> list[StoredRange]:
-        """Return all ranges of the stream, with the replica's counts."""
-        with self.context.reading() as conn:
-            return self.context.store.ranges(conn, self.context.stream)
 
     def at(self, snapshot: Snapshot, due: DueRanges) -> TablePoll:
         """Return the poll of this snapshot and of these ranges."""
@@ -70,7 +87,7 @@ class LakePoll(Poll):
 
 
 @dataclass(frozen=True)
-class TablePoll(LakePoll):
+class TablePoll(LakePoll, TimedPoll):
     """A poll once its snapshot is open.
 
     Attributes:
@@ -80,6 +97,11 @@ class TablePoll(LakePoll):
 
     snapshot: Snapshot
     due: DueRanges
+
+    @property
+    def ts_ms(self) -> int:
+        """The source's clock."""
+        return self.snapshot.ts_ms
 
 
 @contextmanager

@@ -117,7 +117,7 @@ def _poll(poll: LakePoll, queue: DigestQueue) -> Detection:
     return Detection(header, cost, tuple(leased.notes))
 
 
-class QueueStep(PollStep):
+class QueueStep(PollStep[TablePoll]):
     """Compare the rows of the queue with the replica's rows of the same keys."""
 
     def __init__(self, poll: TablePoll, rows: FileSet, keys: FileSet) -> None:

@@ -17,16 +17,15 @@ from qbcd.local.typed import typed_value
 from qbcd.model import Column
 from qbcd.sites.engine_choice import EngineChoice
 from qbcd.sites.lake.engines.base import Rows
-from qbcd.sites.lake.poll import LakePoll
+from qbcd.sites.lake.poll import ParquetPoll
 from qbcd.sites.lake.replica.files import PASSING, FileSet
 from qbcd.sites.lake.replica.replica import travels_of
 from qbcd.sites.lake.replica.schema import batch_fields
-from qbcd.sites.lake.stage import replica_rows
 from qbcd.state import StoredRange
 
 
 @contextmanager
-def staged_replica(poll: LakePoll, restriction: str) -> Iterator[tuple[FileSet, int]]:
+def staged_replica(poll: ParquetPoll, restriction: str) -> Iterator[tuple[FileSet, int]]:
     """Files with the replica's rows as a batch, for the block; and the number of rows.
 
     A condition is evaluated by DuckDB, which therefore reads the files.
@@ -46,12 +45,15 @@ def staged_replica(poll: LakePoll, restriction: str) -> Iterator[tuple[FileSet, 
         poll.context.files.discard(part)
 
 
-def _written(poll: LakePoll, known: Sequence[StoredRange], rows: int, restriction: str) -> tuple[FileSet, int]:
+def _written(poll: ParquetPoll, known: Sequence[StoredRange], rows: int, restriction: str) -> tuple[FileSet, int]:
     """Write the rows of some ranges as a batch."""
     plan, engine, fields = poll.plan, poll.engine, batch_fields(travels_of(poll.plan))
     if not known:
         return poll.context.files.write(engine, engine.no_rows(fields), fields, PASSING, poll.leased), 0
-    changes: Rows = engine.baseline(replica_rows(poll, known), len(plan.captured))
+    poll.leased.keeper.check()
+    with poll.context.reading() as conn:
+        stored = poll.context.replica.rows(conn, engine, plan, plan.captured, known)
+    changes: Rows = engine.baseline(stored, len(plan.captured))
     if restriction:
         changes = _restricted(changes, plan.captured, restriction)
     counts = engine.event_counts({})

@@ -7,6 +7,7 @@ One compare-and-set transaction commits them.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -26,7 +27,7 @@ from qbcd.sites.lake.baseline import take_baseline
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.engines.local.engine import LocalEngine
 from qbcd.sites.lake.engines.local.rows import of_columns
-from qbcd.sites.lake.poll import LakePoll
+from qbcd.sites.lake.poll import LakePoll, ParquetPoll
 from qbcd.sites.lake.queue_poll import poll_queue
 from qbcd.sites.lake.range_sizes import estimated
 from qbcd.sites.lake.replica.files import FileSet
@@ -42,13 +43,56 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-class LakeSite(Site):
-    """A stream whose replica is Parquet, and whose source is only read."""
+class ParquetSite(Site):
+    """A stream whose replica and batches are Parquet files."""
 
     context: LakeContext
 
     def __init__(self, context: LakeContext) -> None:
         super().__init__(context)
+
+    def staged(self, header: BatchHeader) -> DataFrame:
+        return self._frame(FileSet.of_location(header.location), [travel for _, travel in header.columns])
+
+    def _frame(self, part: FileSet, travels: Sequence[Travel]) -> DataFrame:
+        """Return the rows of a batch's files."""
+        from qbcd.sites.lake.engines.spark.engine import SparkEngine
+
+        rows: DataFrame = self.context.files.read(SparkEngine(self.context.spark), batch_fields(travels), part)
+        return rows.select(*(name for name, _ in event_fields(travels)))
+
+    @contextmanager
+    def open_staged(self, header: BatchHeader, part: range) -> Iterator[LocalRows]:
+        files = FileSet.of_location(header.location)
+        with self._local_rows(files, [travel for _, travel in header.columns]) as rows:
+            yield rows
+
+    @contextmanager
+    def _local_rows(self, part: FileSet, travels: Sequence[Travel]) -> Iterator[LocalRows]:
+        with self.context.local.open() as database:
+            rows = self.context.files.read(LocalEngine(database), batch_fields(travels), part)
+            yield LocalRows(database, of_columns(rows, columns_of(event_fields(travels))))
+
+    @contextmanager
+    def open_replica(
+        self, plan: StreamPlan, settings: Settings, leased: LeasedStream, restriction: str
+    ) -> Iterator[ReplicaRows]:
+        poll = self._poll(plan, settings, leased)
+        travels = [column.travel for column in plan.captured]
+        with staged_replica(poll, restriction) as (part, count):
+            yield ReplicaRows(count, lambda: self._frame(part, travels), lambda _: self._local_rows(part, travels))
+
+    @abstractmethod
+    def _poll(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> ParquetPoll: ...
+
+    def forget(self, leased: LeasedStream) -> None:
+        with self.context.writing() as conn:
+            leased.row = self.context.store.forget(conn, leased.row)
+        self.context.files.sweep(set(), leased)
+
+
+class LakeSite(ParquetSite):
+    """A stream whose replica is Parquet, and whose source is only read."""
 
     def strategy(self, plan: StreamPlan) -> IdRcs:
         return self.context.strategy(plan)
@@ -111,46 +155,13 @@ class LakeSite(Site):
         if change:
             yield Detection(None, Cost(), (change.describe(),))
 
-    def staged(self, header: BatchHeader) -> DataFrame:
-        return self._frame(FileSet.of_location(header.location), [travel for _, travel in header.columns])
-
-    def _frame(self, part: FileSet, travels: Sequence[Travel]) -> DataFrame:
-        """Return the rows of a batch's files."""
-        from qbcd.sites.lake.engines.spark.engine import SparkEngine
-
-        rows: DataFrame = self.context.files.read(SparkEngine(self.context.spark), batch_fields(travels), part)
-        return rows.select(*(name for name, _ in event_fields(travels)))
-
-    @contextmanager
-    def open_staged(self, header: BatchHeader, part: range) -> Iterator[LocalRows]:
-        files = FileSet.of_location(header.location)
-        with self._local_rows(files, [travel for _, travel in header.columns]) as rows:
-            yield rows
-
-    @contextmanager
-    def _local_rows(self, part: FileSet, travels: Sequence[Travel]) -> Iterator[LocalRows]:
-        with self.context.local.open() as database:
-            rows = self.context.files.read(LocalEngine(database), batch_fields(travels), part)
-            yield LocalRows(database, of_columns(rows, columns_of(event_fields(travels))))
-
-    @contextmanager
-    def open_replica(
-        self, plan: StreamPlan, settings: Settings, leased: LeasedStream, restriction: str
-    ) -> Iterator[ReplicaRows]:
-        poll = self._poll(plan, settings, leased)
-        travels = [column.travel for column in plan.captured]
-        with staged_replica(poll, restriction) as (part, count):
-            yield ReplicaRows(count, lambda: self._frame(part, travels), lambda _: self._local_rows(part, travels))
-
     def collect(self, plan: StreamPlan, leased: LeasedStream, settings: Settings) -> None:
         compaction.collect(self._poll(plan, settings, leased))
 
     def forget(self, leased: LeasedStream) -> None:
         if digest_queue.is_used(self.context, leased):
             digest_queue.drop(self.context)
-        with self.context.writing() as conn:
-            leased.row = self.context.store.forget(conn, leased.row)
-        self.context.files.sweep(set(), leased)
+        super().forget(leased)
 
     def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[ExplainedStatement]:
         return explain.explain(self.context, plan, settings, row)

@@ -158,7 +158,7 @@ def _compare(poll: TablePoll, fetched: FileSet, entries: Mapping[str, Any]) -> t
         poll.context.files.discard(fetched)
 
 
-class WindowStep(PollStep):
+class WindowStep(PollStep[TablePoll]):
     """Compare the rows of a window with the replica's rows of the same keys.
 
     Args:

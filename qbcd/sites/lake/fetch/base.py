@@ -53,7 +53,7 @@ class ReplanPath(FetchPath):
         """Return the poll by the new ranges, and its plan."""
 
 
-class FetchedStep(PollStep):
+class FetchedStep(PollStep[TablePoll]):
     """The step of a poll that has fetched rows.
 
     Attributes:

@@ -335,7 +335,7 @@ def by_content(rows: Query, plan: StreamPlan, which: Sequence[int]) -> Query:
         plan: The captured columns.
         which: Positions of the values to use.
     """
-    values = ", ".join(f"{_comparable(plan.captured[i], f'c{i}')} AS c{i}" for i in which)
+    values = ", ".join(f"{comparable(plan.captured[i], f'c{i}')} AS c{i}" for i in which)
     return _copies(rows, "alike", f"SHA256(CAST(TO_JSON(STRUCT({values})) AS TEXT))")
 
 
@@ -366,7 +366,7 @@ def _changed(plan: StreamPlan, both: Sequence[int]) -> str:
     """Return SQL for the positions of changed columns among `both`; NULL unless it is an update."""
     keys = len(plan.key)
     positions = [
-        f"CASE WHEN {_comparable(c, f'r.c{i}')} IS DISTINCT FROM {_comparable(c, f's.c{i}')} THEN '{i},' ELSE '' END"
+        f"CASE WHEN {comparable(c, f'r.c{i}')} IS DISTINCT FROM {comparable(c, f's.c{i}')} THEN '{i},' ELSE '' END"
         for i, c in enumerate(plan.captured)
         if i in both and (i >= keys or c.comparison != "typed")
     ]
@@ -374,7 +374,7 @@ def _changed(plan: StreamPlan, both: Sequence[int]) -> str:
     return f"CASE WHEN NOT s.key_id IS NULL AND NOT r.key_id IS NULL THEN {listed} END"
 
 
-def _comparable(column: Column, value: str) -> str:
+def comparable(column: Column, value: str) -> str:
     """Return SQL for the wire value, without trailing zeros or a sign of zero that the type's equality ignores."""
     if column.travel.kind in ("float32", "float64"):
         return f"CASE WHEN {value} = 0 THEN ABS({value}) ELSE {value} END"

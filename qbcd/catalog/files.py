@@ -1,0 +1,63 @@
+"""A source that is a series of files: it has no sessions and no connector."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from qbcd.catalog.source import Round, Source
+from qbcd.config.files import FilesConfig
+from qbcd.config.masking import Masking
+from qbcd.errors import QbcdError, SourceError
+
+
+class FileSource(Source):
+    """A configured series of dumps.
+
+    Args:
+        name: The source's name in the configuration.
+        config: Pattern, order and format of the files.
+        masking: Masks secrets in foreign messages.
+        place: ``file:line: key.path`` of the source's configuration.
+    """
+
+    has_sessions = False
+
+    def __init__(self, name: str, config: FilesConfig, masking: Masking, place: str = "") -> None:
+        # not that of a database: there is no URL and no connector
+        self.name, self.config, self.masking, self.schema = name, config, masking, ""
+        self._place = place
+        self._engines = {}
+        self._lock, self._thread = threading.Lock(), threading.local()
+
+    def __repr__(self) -> str:
+        return f"FileSource({self.name!r}, {self.config.files!r})"
+
+    @property
+    def label(self) -> str:
+        """The source's name and pattern, for messages."""
+        return f"{self.name} ({self.config.files})"
+
+    def may_share_server(self, other: Source) -> bool:
+        """Return False."""
+        return False
+
+    @contextmanager
+    def within(self, polls: Round) -> Iterator[None]:
+        """Do nothing: there are no sessions to count."""
+        yield
+
+    @contextmanager
+    def pooled(self, stream: str) -> Iterator[None]:
+        """Do nothing: there are no sessions to reuse."""
+        yield
+
+    def narrow(self, stream: str) -> bool:
+        """Return False: no reader of JDBC reads files."""
+        return False
+
+    def explain(self, error: BaseException, stream: str) -> QbcdError:
+        """Return qbcd's error for an error in a file."""
+        first = self.masking.foreign((str(error).strip().splitlines() or [""])[0])
+        return SourceError(f"source {self.label}: {type(error).__name__}: {first}", stream=stream)

@@ -1,0 +1,330 @@
+"""Compare two operands: load, join by key, number the changes as the events of one batch."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+import uuid
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from qbcd.comparison.kept import KeptOperand, folder_of, keep
+from qbcd.comparison.operands import Operand, identified, in_table, operand
+from qbcd.comparison.unify import common_column, in_common, types_for
+from qbcd.config.files import FileFormat
+from qbcd.durable import sync
+from qbcd.errors import ConfigError, UnsafeKey
+from qbcd.local.arrow import LocalRows, lines_of
+from qbcd.local.database import LocalDatabase
+from qbcd.local.dumps import repeated_key
+from qbcd.local.errors import explained_errors
+from qbcd.local.query import Query
+from qbcd.model import BatchHeader, Column, StreamPlan, Table
+from qbcd.sites.lake.engines.local import diff
+from qbcd.sites.lake.engines.local.by_method import ParquetSide, changes_by
+from qbcd.snapshots.base import LEAST_MEMORY, Options
+from qbcd.snapshots.compare import METHODS as SNAPSHOT_METHODS
+from qbcd.status import parsed
+from qbcd.strategies import BY_JOIN
+
+METHODS = ("auto", "join", *SNAPSHOT_METHODS)
+DEFAULT_MEMORY = 256 << 20
+DEFAULT_WORKDIR = Path(".qbcd")
+NAME = "diff"  # of the stream and of the strategy in events
+_OPS = ("c", "u", "d")
+
+
+@dataclass(frozen=True)
+class DiffOptions:
+    """Options of a comparison.
+
+    Attributes:
+        key: The columns that identify a row; empty for the key that a database proves.
+        method: The way to compare; ``auto`` chooses.
+        memory: Bytes that the comparison may hold in memory; more is spilled to a temporary folder.
+        form: The format of files, where their names do not say it.
+        columns: The columns to compare, with the key; empty for all.
+        exclude: Columns that are not compared.
+        workdir: The folder that holds what a call with one operand keeps.
+        renew: With one operand, keep its rows for the next call, in place of the earlier ones.
+    """
+
+    key: tuple[str, ...] = ()
+    method: str = "auto"
+    memory: int = DEFAULT_MEMORY
+    form: FileFormat = field(default_factory=FileFormat)
+    columns: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    workdir: Path = DEFAULT_WORKDIR
+    renew: bool = False
+
+    def check(self) -> None:
+        """Check options that no type checks.
+
+        Raises:
+            ConfigError: One is wrong.
+        """
+        if self.method not in METHODS:
+            raise ConfigError(f"there is no method {self.method!r}", remedy=f"write one of {', '.join(METHODS)}")
+        if self.method not in BY_JOIN and self.memory < 2 * LEAST_MEMORY:
+            what = f"method {self.method} needs {2 * LEAST_MEMORY >> 20}MB of memory: half are for the local database"
+            raise ConfigError(what, remedy="give more, or use method auto")
+        if self.columns and self.exclude:
+            raise ConfigError("`columns` and `exclude` cannot both be given", remedy="remove one")
+
+
+class DiffResult:
+    """The result of a comparison: its events, until it is closed.
+
+    Attributes:
+        counts: Number of events by op, without zeros.
+        rows: Rows of the old and of the new operand; of the new one alone if its rows were only kept.
+        labels: Names of both operands.
+        key: Names of the key columns.
+        method: The method that was used.
+        restarts: Methods whose assumption did not hold, each with the reason.
+        kept: The rows were only kept, for the next call to compare with.
+        seconds: Time that it took.
+    """
+
+    def __init__(self, options: DiffOptions) -> None:
+        memory = options.memory if options.method in BY_JOIN else options.memory // 2  # the method has the other half
+        self._folder = tempfile.mkdtemp(prefix="qbcd-diff-")
+        self._database = LocalDatabase(memory, Path(self._folder) / "spill")
+        self._release = weakref.finalize(self, _release, self._database, self._folder)
+        self._header: BatchHeader | None = None
+        self._batch: Query | None = None
+        self.counts: dict[str, int] = {}
+        self.rows: tuple[int, ...] = ()
+        self.labels: tuple[str, ...] = ()
+        self.key: tuple[str, ...] = ()
+        self._before = True
+        self.method = "join"
+        self.restarts: list[tuple[str, str]] = []
+        self.kept = False
+        self.seconds = 0.0
+
+    def __enter__(self) -> DiffResult:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        """Return the number of events."""
+        return sum(self.counts.values())
+
+    def __bool__(self) -> bool:
+        """Return True if the operands differ."""
+        return len(self) > 0
+
+    @property
+    def header(self) -> BatchHeader | None:
+        """The header of the events, as of a batch; None if there are none."""
+        return self._header if self.counts else None
+
+    def lines(self, most: int | None = None) -> Iterator[list[str]]:
+        """Yield the events as lines of JSON, in pieces: deletes, updates, inserts.
+
+        Args:
+            most: The number of events; default: all.
+        """
+        if self._header is None or self._batch is None or not len(self):
+            return
+        part = range(len(self) if most is None else min(most, len(self)))
+        with explained_errors():
+            yield from lines_of(LocalRows(self._database, self._batch), self._header, part)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Yield the events as dicts."""
+        for piece in self.lines():
+            yield from parsed(piece)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the events as lines of JSON into a file, which is complete or not there.
+
+        Raises:
+            ConfigError: The file cannot be written.
+        """
+        target = Path(path)
+        attempt = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+        try:
+            with attempt.open("w", encoding="utf-8") as file:
+                for piece in self.lines():
+                    file.write("".join(f"{line}\n" for line in piece))
+            sync(attempt)
+            os.replace(attempt, target)
+        except OSError as error:
+            attempt.unlink(missing_ok=True)
+            what = f"{target} cannot be written: {error.strerror or error}"
+            raise ConfigError(what, remedy="check the folder and its permissions") from None
+
+    def close(self) -> None:
+        """Remove what was loaded."""
+        self._release()
+
+    def _compare(self, old: Operand, new: Operand, options: DiffOptions, folder: Path | None) -> None:
+        old, new = old.as_types(types_for(old, new)), new.as_types(types_for(new, old))
+        names = _names(old, new, options)
+        keys = len(names.key)
+        olds, news = old.named(names.all), new.named(names.all)
+        labels = (old.label, new.label)
+        common = [common_column(one, other, labels) for one, other in zip(olds, news, strict=True)]
+        sides = []
+        for one, own in ((old, olds), (new, news)):
+            rows, count = one.load(self._database, own, keys)
+            rows = identified(self._database, in_common(rows, own, common), common, keys)
+            if options.method in BY_JOIN:
+                self._check_keys(rows, common[:keys], one.label)
+            sides.append((rows, count))
+        self.rows, self.labels, self.key = (sides[0][1], sides[1][1]), labels, names.key
+        plan = _plan(common, keys, new.label)
+        if options.method in BY_JOIN:
+            changes = diff.differences(sides[0][0], sides[1][0], plan, by="values")
+        else:
+            changes = self._by_method([rows for rows, _ in sides], plan, options)
+        self._batch = in_table(self._database, diff.numbered(changes, 1))
+        found = self._database.connection.execute(
+            f"SELECT op, COUNT(*) FROM ({self._batch.sql}) GROUP BY op"
+        ).fetchall()
+        counted: Mapping[str, int] = dict(found)
+        self.counts = {op: counted[op] for op in _OPS if op in counted}
+        self._header = replace(_header(plan, self.counts), before=self._before)
+        if folder is not None and options.renew:
+            keep(folder, self._database, sides[1][0], common, (new.label, sides[1][1], keys))
+
+    def _by_method(self, sides: Sequence[Query], plan: StreamPlan, options: DiffOptions) -> Query:
+        """Return the changes by a method of `qbcd.snapshots`, which reads both sides from files."""
+        width, keys, dumps = len(plan.captured), len(plan.key), []
+        for rows, name in zip(sides, ("old", "new"), strict=True):
+            path = Path(self._folder) / f"{name}.parquet"
+            listed = ", ".join(f"c{i}" for i in range(width))
+            self._database.connection.execute(f"COPY (SELECT {listed} FROM ({rows.sql})) TO '{path}' (FORMAT PARQUET)")
+            dumps.append(ParquetSide([path], width, keys, name))
+        settings = Options(method=options.method, memory=options.memory // 2, folder=Path(self._folder))
+        found = changes_by(self._database, dumps[0], dumps[1], plan, settings)
+        self.method, self.restarts, self._before = found.report.method, list(found.report.restarts), found.before
+        return found.rows
+
+    def _keep(self, new: Operand, options: DiffOptions, folder: Path) -> None:
+        names = _names(new, new, options)
+        captured = new.named(names.all)
+        keys = len(names.key)
+        rows, count = new.load(self._database, captured, keys)
+        rows = identified(self._database, rows, captured, keys)
+        self._check_keys(rows, captured[:keys], new.label)
+        keep(folder, self._database, rows, captured, (new.label, count, keys))
+        self.rows, self.labels, self.key, self.kept = (count,), (new.label,), names.key, True
+
+    def _check_keys(self, rows: Query, key: Sequence[Column], label: str) -> None:
+        found = repeated_key(self._database, rows, len(key))
+        if found is not None:
+            named = ", ".join(f"{c.name} {text}" for c, text in zip(key, found[0], strict=True))
+            remedy = "name more columns: --key a,b; or remove the repeated rows"
+            raise UnsafeKey(f"{label}: the key is not unique: {named} occurs {found[1]:,} times", remedy=remedy)
+
+
+@dataclass(frozen=True)
+class _Names:
+    key: tuple[str, ...]
+    others: tuple[str, ...]
+
+    @property
+    def all(self) -> list[str]:
+        return [*self.key, *self.others]
+
+
+def compare(old: str, new: str | None, options: DiffOptions) -> DiffResult:
+    """Compare two operands, or one with what the first call for it kept.
+
+    Raises:
+        ConfigError: An operand or option is wrong.
+        Refused: An operand cannot be compared: a truncated file, a key that is not unique ..
+    """
+    options.check()
+    started = time.monotonic()
+    first = operand(old, options.key, options.form)
+    folder = None if new is not None else folder_of(options.workdir, _address(old), options.key or first.proven)
+    second: Operand | None = None
+    result = DiffResult(options)
+    try:
+        with explained_errors():
+            if new is not None:
+                second = operand(new, options.key, options.form)
+                result._compare(first, second, options, None)
+            elif folder is not None and (folder / "about.json").exists():
+                result._compare(KeptOperand(folder), first, options, folder)
+            elif folder is not None:
+                result._keep(first, options, folder)
+    except BaseException:
+        result.close()
+        raise
+    finally:
+        first.close()
+        if second is not None:
+            second.close()
+    result.seconds = time.monotonic() - started
+    return result
+
+
+def _address(text: str) -> str:
+    return text if "://" in text else str(Path(text).resolve())
+
+
+def _names(old: Operand, new: Operand, options: DiffOptions) -> _Names:
+    """Return the key, and the other columns to compare.
+
+    Raises:
+        ConfigError: There is no key, or one operand has other columns than the other.
+    """
+    key = options.key or new.proven or old.proven
+    if not key:
+        raise ConfigError("the rows have no key", remedy="name the columns that identify a row: --key id, or --key a,b")
+    for one in (old, new):
+        one.named(key)
+    chosen = options.columns or tuple(c.name for c in new.columns)
+    for one in (old, new):
+        one.named(options.columns)
+    others = tuple(name for name in chosen if name not in key and name not in options.exclude)
+    known, mine = {c.name for c in old.columns}, {c.name for c in new.columns}
+    lacking = next((name for name in others if name not in known), None)
+    more = None if options.columns else next((n for n in known if n not in mine and n not in options.exclude), None)
+    if lacking is not None or more is not None:
+        name, has, lacks = (lacking, new, old) if lacking is not None else (more, old, new)
+        remedy = f"compare the others: --exclude {name}; or name the columns to compare: --columns a,b"
+        raise ConfigError(f"{has.label} has a column {name!r}, which {lacks.label} does not have", remedy=remedy)
+    return _Names(tuple(key), others)
+
+
+def _plan(columns: Sequence[Column], keys: int, label: str) -> StreamPlan:
+    table = Table("", label, "table", tuple(columns), primary_key=tuple(c.name for c in columns[:keys]))
+    return StreamPlan(NAME, NAME, table, tuple(columns[:keys]), tuple(columns[keys:]), "", NAME)
+
+
+def _header(plan: StreamPlan, counts: Mapping[str, int]) -> BatchHeader:
+    now = time.time()
+    return BatchHeader(
+        stream=NAME,
+        epoch=int(now),
+        seq=1,
+        ts_ms=int(now * 1000),
+        counts=counts,
+        sinks=(),
+        fingerprint=uuid.uuid4().hex,
+        source=NAME,
+        table=plan.table.name,
+        strategy=NAME,
+        consistency="statement",
+        key=tuple(c.name for c in plan.key),
+        columns=tuple((c.name, c.travel) for c in plan.captured),
+    )
+
+
+def _release(database: LocalDatabase, folder: str) -> None:
+    database.close()
+    shutil.rmtree(folder, ignore_errors=True)

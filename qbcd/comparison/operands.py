@@ -1,0 +1,202 @@
+"""The operands of a comparison: a file, a table of a database, or what an earlier comparison kept."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from qbcd.catalog.resolve import resolve
+from qbcd.config import config_from_dict
+from qbcd.config.document import quoted
+from qbcd.config.fields import split_table
+from qbcd.config.files import FileFormat
+from qbcd.config.urls import literal_password
+from qbcd.connectors.facts import quoted as quoted_name
+from qbcd.errors import ConfigError
+from qbcd.files.columns import column_of, value_type
+from qbcd.files.formats import DumpReader, open_dump
+from qbcd.local.database import LocalDatabase
+from qbcd.local.dumps import DIALECT, DumpRows, identity_of
+from qbcd.local.query import Query
+from qbcd.local.source import SourceReads, fetch_rows
+from qbcd.model import Column, KeyRange, Travel
+from qbcd.project import Assembly
+from qbcd.sites.lake.replica.schema import row_fields
+from qbcd.strategies import IdRcs
+
+_STREAM, _SOURCE = "diff", "operand"
+
+
+class Operand(ABC):
+    """One side of a comparison.
+
+    Attributes:
+        label: Its name in messages; without secrets.
+        columns: The columns that it has.
+        proven: The key that its catalog proves; empty if none.
+    """
+
+    label: str
+    columns: tuple[Column, ...]
+    proven: tuple[str, ...] = ()
+
+    def named(self, names: Sequence[str]) -> list[Column]:
+        """Return the columns called `names`.
+
+        Raises:
+            ConfigError: There is no such column.
+        """
+        known = {column.name: column for column in self.columns}
+        for name in names:
+            if name not in known:
+                remedy = f"it has {', '.join(known)}"
+                raise ConfigError(f"{self.label} has no column {quoted(name)}", remedy=remedy)
+        return [known[name] for name in names]
+
+    def as_types(self, types: dict[str, Travel]) -> Operand:
+        """Return the operand with texts read as values of other types, where it can do that."""
+        return self
+
+    @abstractmethod
+    def load(self, database: LocalDatabase, captured: Sequence[Column], keys: int) -> tuple[Query, int]:
+        """Read all rows into a table of `database`: ``range_id, key_id, digest, c0..cn``; also return their number.
+
+        Args:
+            database: The database.
+            captured: The columns; the first are the key.
+            keys: Number of key columns.
+        """
+
+    def close(self) -> None:  # noqa: B027 -- most have nothing to close
+        """Close connections."""
+
+
+class FileOperand(Operand):
+    """A file.
+
+    Args:
+        text: The path as the user gave it.
+        form: Its format.
+    """
+
+    def __init__(self, text: str, form: FileFormat) -> None:
+        self.label, self._form, self.path = text, form, Path(text)
+        self._reader: DumpReader = open_dump(self.path, text, form)
+        self.columns = columns_of_dump(self._reader)
+
+    def as_types(self, types: dict[str, Travel]) -> Operand:
+        texts = {c.name for c in self.columns if c.travel.kind == "text"}
+        wanted = {name: value_type(travel) for name, travel in types.items() if name in texts}
+        wanted = {name: kind for name, kind in wanted.items() if kind}
+        if self._reader.form.type == "parquet" or not wanted:
+            return self
+        if self._reader.form.type == "fixed":
+            fields = [f.model_copy(update={"type": wanted.get(f.name, f.type)}) for f in self._form.fields]
+            return FileOperand(self.label, self._form.model_copy(update={"fields": fields}))
+        return FileOperand(self.label, self._form.model_copy(update={"types": {**self._form.types, **wanted}}))
+
+    def load(self, database: LocalDatabase, captured: Sequence[Column], keys: int) -> tuple[Query, int]:
+        rows = DumpRows(self._reader, captured, keys)
+        with rows.read_into(database, digest=False) as query:
+            return in_table(database, query), rows.rows
+
+
+def columns_of_dump(reader: DumpReader) -> tuple[Column, ...]:
+    """Return the columns of a dump.
+
+    Raises:
+        DumpRefused: One has a type that cannot be compared.
+    """
+    found = [column_of(field) for field in reader.schema]
+    for field, column in zip(reader.schema, found, strict=True):
+        if column is None:
+            remedy = f"leave it out by `columns` or `exclude`, or write the file with {field.name} as text"
+            raise reader.place.refused(f"column {field.name} is {field.type}, which cannot be captured", remedy)
+    return tuple(column for column in found if column is not None)
+
+
+class TableOperand(Operand):
+    """A table or view of a database.
+
+    Args:
+        text: ``URL#schema.table``, with placeholders for its credentials.
+        key: The key, or empty for the primary key.
+    """
+
+    def __init__(self, text: str, key: Sequence[str]) -> None:
+        url, _, table = text.rpartition("#")
+        if literal_password(url):
+            remedy = "write it as ${env:NAME} or ${file:/path}, in single quotes for the shell"
+            raise ConfigError("there is a literal password in the URL", remedy=remedy)
+        try:
+            split_table(table if url else "")
+        except ValueError:
+            remedy = "write dialect://user@host/database#schema.table"
+            raise ConfigError("the URL names no table", remedy=remedy) from None
+        entry: dict[str, Any] = {"name": _STREAM, "table": table, "source": _SOURCE, "strategy": "id_rcs"}
+        try:
+            config = config_from_dict(
+                {
+                    "version": 1,
+                    "sources": {_SOURCE: {"url": url}},
+                    "tables": [entry | ({"key": list(key)} if key else {})],
+                }
+            )
+        except ConfigError as error:  # its place is in a configuration that the user has not written
+            raise ConfigError(error.what, remedy=error.remedy) from None
+        self._assembly = Assembly(config)
+        self._source = self._assembly.source(_SOURCE)
+        with self._source.read(_STREAM) as session:
+            self._plan, _ = resolve(config.stream(_STREAM), self._source, session)
+        self.columns = self._plan.captured
+        self.proven = tuple(c.name for c in self._plan.key)
+        self.label = f"{self._plan.table.label} of {self._source.label.partition('(')[2].rstrip(')') or url}"
+
+    def load(self, database: LocalDatabase, captured: Sequence[Column], keys: int) -> tuple[Query, int]:
+        plan = replace(self._plan, key=tuple(captured[:keys]), columns=tuple(captured[keys:]))
+        strategy = IdRcs(self._source.connector, plan)
+        statement = strategy.images([KeyRange(1, None, None)], typed=False)
+        fields = row_fields([c.travel for c in captured])
+        rows = fetch_rows(database, SourceReads(self._source, _STREAM, [statement]), fields)
+        return rows, _count(database, rows)
+
+    def close(self) -> None:
+        self._assembly.close()
+
+
+def in_table(database: LocalDatabase, rows: Query) -> Query:
+    """Evaluate rows once, into a table."""
+    name, listed = database.new_name(), ", ".join(rows.columns)
+    database.connection.execute(f"CREATE TABLE {name} AS {rows.sql}")
+    return Query(f"SELECT {listed} FROM {name}", rows.columns)
+
+
+def identified(database: LocalDatabase, rows: Query, captured: Sequence[Column], keys: int) -> Query:
+    """Return rows with the identity of their key by its wire values, which is the same for all operands."""
+    others = [f"{quoted_name(name, DIALECT)}" for name in rows.columns if name not in ("key_id", "digest")]
+    key = identity_of(captured[:keys])
+    sql = f"SELECT {', '.join(others)}, {key} AS key_id, CAST(NULL AS BIGINT) AS digest FROM ({rows.sql})"
+    return Query(sql, (*(n for n in rows.columns if n not in ("key_id", "digest")), "key_id", "digest"))
+
+
+def _count(database: LocalDatabase, rows: Query) -> int:
+    found = database.connection.execute(f"SELECT COUNT(*) FROM ({rows.sql})").fetchone()
+    return int(found[0]) if found else 0
+
+
+def operand(text: str, key: Sequence[str], form: FileFormat) -> Operand:
+    """Return the operand that a text names.
+
+    Raises:
+        ConfigError: It names no file and no table.
+        DumpRefused: The file is truncated or damaged.
+    """
+    if "://" in text:
+        return TableOperand(text, key)
+    if not Path(text).is_file():
+        remedy = "name a file, or a table as dialect://user@host/database#schema.table"
+        raise ConfigError(f"there is no file {quoted(text)}", remedy=remedy)
+    return FileOperand(text, form)

@@ -1,0 +1,68 @@
+"""Options of a comparison as users write them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from qbcd.comparison.compare import DiffOptions
+from qbcd.config.document import parse_yaml
+from qbcd.config.fields import Size
+from qbcd.config.files import FileFormat
+from qbcd.errors import ConfigError
+
+
+def diff_options(
+    key: str | Sequence[str], method: str, memory: str | int, form: str | Mapping[str, Any] | None, **more: Any
+) -> DiffOptions:
+    """Return the options that a user has written.
+
+    Args:
+        key: One name, or several.
+        method: The method.
+        memory: Bytes, or ``256MB``.
+        form: The format of files as in the configuration, as YAML or as a mapping.
+        more: Further options of :class:`DiffOptions`.
+
+    Raises:
+        ConfigError: One is wrong.
+    """
+    values: dict[str, Any] = {
+        **more,
+        "key": _names(key),
+        "method": method,
+        "memory": _checked("memory", Size, memory),
+        "form": _format(form),
+    }
+    for name in ("columns", "exclude"):
+        values[name] = _names(more.get(name) or ())
+    if "workdir" in more:
+        values["workdir"] = Path(more["workdir"])
+    return DiffOptions(**values)
+
+
+def _names(names: str | Sequence[str]) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _format(form: str | Mapping[str, Any] | None) -> FileFormat:
+    values = parse_yaml(form, "--format")[0] if isinstance(form, str) else dict(form or {})
+    checked: FileFormat = _checked("format", FileFormat, values)
+    return checked
+
+
+def _checked(name: str, kind: Any, value: Any) -> Any:
+    try:
+        return TypeAdapter(kind).validate_python(value)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False)[0]
+        context = found.get("ctx", {})
+        path = ".".join([name, *map(str, found["loc"])])
+        if found["type"] == "extra_forbidden":
+            remedy = f"there are {', '.join(FileFormat.keys())}"
+            raise ConfigError(f"{path}: there is no such key", remedy=remedy) from None
+        what = str(context.get("what", found["msg"])).replace("<value>", repr(context.get("value")))
+        raise ConfigError(f"{path}: {what}", remedy=str(context.get("remedy", ""))) from None

@@ -1,0 +1,185 @@
+"""Sources that are files: the pattern of their paths, their order, their marker of completion, their format."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+
+from qbcd.config.fields import (
+    Count,
+    Duration,
+    Filled,
+    Section,
+    SomeNames,
+    Switch,
+    Whole,
+    base_dir_of,
+    local_path,
+    wrong,
+)
+
+FormatName = Literal["csv", "jsonl", "parquet", "fixed"]
+Compression = Literal["none", "gzip", "zstd"]
+FILE = "{file}"  # in `complete`: the path of the dump
+DEFAULT_QUIET = timedelta(seconds=5)
+NO_QUOTE = "none"
+VALUE_TYPES = "text, integer, decimal(PRECISION,SCALE), double, boolean, date, timestamp, timestamptz"
+MOST_DIGITS = 38  # of a decimal
+
+_DECIMAL = re.compile(r"decimal\(\s*([0-9]{1,2})\s*,\s*([0-9]{1,2})\s*\)")
+_PLAIN = ("text", "integer", "double", "boolean", "date", "timestamp", "timestamptz")
+_ONLY: dict[str, tuple[FormatName, ...]] = {  # the formats that have a key, if not all do
+    "delimiter": ("csv",),
+    "quote": ("csv",),
+    "header": ("csv",),
+    "null": ("csv",),
+    "names": ("csv", "jsonl"),
+    "types": ("csv", "jsonl"),
+    "encoding": ("csv", "jsonl", "fixed"),
+    "final_newline": ("csv", "jsonl", "fixed"),
+    "compression": ("csv", "jsonl", "fixed"),
+    "fields": ("fixed",),
+    "record": ("fixed",),
+}
+
+
+def _value_type(value: str) -> str:
+    text = value.strip()
+    found = _DECIMAL.fullmatch(text)
+    if text not in _PLAIN and found is None:
+        raise wrong("<value> is not a type of values in files", f"write one of {VALUE_TYPES}", value=value)
+    if found is not None:
+        precision, scale = int(found[1]), int(found[2])
+        if not 1 <= precision <= MOST_DIGITS or scale > precision:
+            raise wrong("this decimal cannot be", f"write decimal(p,s) with p up to {MOST_DIGITS} and s up to p")
+        return f"decimal({precision},{scale})"
+    return text
+
+
+def _encoding(value: str) -> str:
+    try:
+        return codecs.lookup(value).name
+    except LookupError:
+        remedy = "write a name that Python knows: utf-8, latin-1, cp1252, cp037 .."
+        raise wrong("there is no encoding <value>", remedy, value=value) from None
+
+
+def _delimiter(value: str) -> str:
+    if len(value) != 1 or not value.isascii() or value in "\r\n":
+        raise wrong("a delimiter is one character of ASCII", 'write delimiter: ";", or "\\t" for a tab')
+    return value
+
+
+def _quote(value: str) -> str:
+    return value if value == NO_QUOTE else _delimiter(value)
+
+
+ValueType = Annotated[str, AfterValidator(_value_type)]
+
+
+class FixedField(Section):
+    """A field of fixed width.
+
+    Attributes:
+        at: Its first and its last position, from 1, in characters.
+    """
+
+    example: ClassVar[str] = "write {name: id, at: [1, 10], type: integer}"
+
+    name: Filled
+    at: tuple[Whole, Whole]
+    type: ValueType = "text"
+
+    @model_validator(mode="after")
+    def _in_order(self) -> FixedField:
+        if not 1 <= self.at[0] <= self.at[1]:
+            raise wrong("these are no positions of a field", "write at: [FIRST, LAST], from 1", at="at")
+        return self
+
+
+class FileFormat(Section):
+    """The format of dumps.
+
+    Attributes:
+        type: Default: by the end of the file's name.
+        compression: Default: gzip for ``.gz``, zstd for ``.zst``.
+        header: The first line of a CSV file has the names of its columns.
+        names: The names of columns, for CSV without a header and for jsonl.
+        null: The text of an unquoted CSV field that is NULL.
+        final_newline: The last line has a line end; a file without it is refused as truncated.
+        types: Types of columns; others are text.
+        fields: The fields of a file of fixed width.
+        record: Bytes of a record, in a file of fixed width without line ends.
+    """
+
+    type: FormatName | None = None
+    compression: Compression | None = None
+    encoding: Annotated[str, AfterValidator(_encoding)] = "utf-8"
+    delimiter: Annotated[str, AfterValidator(_delimiter)] = ","
+    quote: Annotated[str, AfterValidator(_quote)] = '"'
+    header: Switch = True
+    names: SomeNames | None = None
+    null: str = ""
+    final_newline: Switch = True
+    types: dict[str, ValueType] = Field(default_factory=dict)
+    fields: list[FixedField] = Field(default_factory=list)
+    record: Count | None = None
+
+    @model_validator(mode="after")
+    def _of_one_type(self) -> FileFormat:
+        for key in sorted(self.model_fields_set - {"type"}) if self.type is not None else ():
+            known = _ONLY[key]
+            if self.type not in known:
+                raise wrong(f"`{key}` is for {' and '.join(known)}, not for {self.type}", "remove it", at=key)
+        if self.type == "fixed" and not self.fields:
+            raise wrong("`fields` is missing", "write fields: [{name: id, at: [1, 10]}, ..]")
+        if self.fields and self.type is None:
+            raise wrong("`fields` is for type fixed", "write type: fixed", at="fields")
+        names = [field.name for field in self.fields]
+        for place, name in enumerate(names):
+            if name in names[:place]:
+                raise wrong("<value> is listed twice", "remove one", at="fields", value=name)
+        if not self.header and self.names is None:
+            raise wrong("`names` is missing, since there is no header", "write names: [id, name, ..]")
+        if self.header and self.names is not None and self.type == "csv":
+            raise wrong("`names` is for files without a header", "write header: false, or remove it", at="names")
+        return self
+
+
+def _complete(value: str) -> str:
+    if FILE not in value:
+        raise wrong("`complete` names no file for each dump", f'write complete: "{FILE}.done"')
+    return value
+
+
+def _pattern(value: str, info: ValidationInfo) -> str:
+    return str(local_path(value, base_dir_of(info)))
+
+
+class FilesConfig(Section):
+    """A series of dumps of one table.
+
+    Attributes:
+        files: Path of the dumps; ``*``, ``?`` and ``[..]`` are wildcards.
+        order: The order in which dumps were written.
+        complete: Path of the marker that a dump is complete; without it, a dump must be unchanged for `quiet`.
+        quiet: Time for which a dump must be unchanged before it is read.
+    """
+
+    files: Annotated[Filled, AfterValidator(_pattern)]
+    order: Literal["name", "modified"] = "name"
+    complete: Annotated[str, AfterValidator(_complete)] | None = None
+    quiet: Duration = DEFAULT_QUIET
+    format: FileFormat = Field(default_factory=FileFormat)
+
+    @property
+    def folder(self) -> Path:
+        """The folder without wildcards that all dumps are below."""
+        parts = Path(self.files).parts[:-1]
+        fixed = next((i for i, part in enumerate(parts) if re.search(r"[*?\[]", part)), len(parts))
+        return Path(*parts[:fixed])

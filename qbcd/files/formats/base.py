@@ -1,0 +1,102 @@
+"""The interface of readers of dumps."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from qbcd.config.files import FileFormat
+from qbcd.errors import DumpRefused
+from qbcd.files.content import DumpPlace, TextForm
+from qbcd.files.values import BadValue, arrow_type, values_of
+
+CHECK = "correct the row, or write the file again; nothing was changed"
+
+
+class DumpReader(ABC):
+    """An open dump.
+
+    Args:
+        place: The file.
+        form: Its format, with type and compression.
+        known: The columns of an earlier dump, for formats whose rows need not have all of them.
+
+    Attributes:
+        schema: Names and Arrow types of its columns.
+    """
+
+    schema: pa.Schema
+
+    def __init__(self, place: DumpPlace, form: FileFormat, known: Sequence[str] = ()) -> None:
+        self.place, self.form, self.known = place, form, known
+        self.schema = self.read_schema()
+
+    @abstractmethod
+    def read_schema(self) -> pa.Schema:
+        """Return names and types of the columns; reads the beginning of the file."""
+
+    @abstractmethod
+    def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows in the order of the file, with the columns `names`, some megabytes at a time.
+
+        Raises:
+            DumpRefused: A row is not valid, or the file is truncated or damaged.
+        """
+
+    def line_of(self, row: int) -> int | None:
+        """Return the line of a row (from 0) in the file; None if it has no lines."""
+        return row + 1
+
+    def row_refused(self, row: int, what: str, remedy: str = CHECK) -> DumpRefused:
+        """Return the refusal of a row, from 0."""
+        line = self.line_of(row)
+        return self.place.refused(what if line is not None else f"row {row + 1:,}: {what}", remedy, line=line)
+
+    # -- for formats of text -----------------------------------------------------------------------------------------
+    def text_form(self) -> TextForm:
+        """Return the form of the file's text."""
+        quote = self.form.quote if self.form.type == "csv" and self.form.quote != "none" else ""
+        compression = self.form.compression or "none"
+        return TextForm(compression, self.form.encoding, quote, self.form.final_newline)
+
+    def typed_schema(self, names: Sequence[str]) -> pa.Schema:
+        """Return the schema of columns whose types are in the configuration, or text."""
+        twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+        if twice is not None:
+            raise self.place.refused(f"column {twice!r} occurs twice in the header", CHECK, line=1)
+        empty = next((i for i, name in enumerate(names) if not name), None)
+        if empty is not None:
+            raise self.place.refused(f"column {empty + 1} has no name in the header", CHECK, line=1)
+        missing = next((name for name in self.form.types if name not in names), None)
+        if missing is not None and not self.known:  # otherwise the columns are compared with those before
+            remedy = f"the file has {', '.join(names)}; correct `types`"
+            raise self.place.refused(f"there is no column {missing!r}, which `types` names", remedy, line=1)
+        return pa.schema([(name, arrow_type(self.form.types.get(name, "text"))) for name in names])
+
+    def typed(self, texts: pa.Array, name: str, kind: str, first: int) -> pa.Array:
+        """Return texts of a column as values.
+
+        Args:
+            texts: The texts.
+            name: The column.
+            kind: Its type.
+            first: The row of the first text, from 0.
+
+        Raises:
+            DumpRefused: A text is no value of the type.
+        """
+        try:
+            return values_of(texts, kind)
+        except BadValue as error:
+            what = f"column {name} has {_shown(texts[error.row].as_py())}, which is not {_named(kind)}"
+            raise self.row_refused(first + error.row, what, f"{CHECK}; or write another type under `types`") from None
+
+
+def _shown(text: str) -> str:
+    return repr(text if len(text) <= 40 else f"{text[:40]}..")
+
+
+def _named(kind: str) -> str:
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"

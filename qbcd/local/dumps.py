@@ -1,0 +1,150 @@
+"""Rows of a dump in a local database: key identity, digest and wire values, as rows of a source have them.
+
+The key's identity is the bytes of its value: the text of one column, or the texts of several with their lengths. The
+digest is the first half of the MD5 of all values with their lengths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from qbcd.connectors.facts import quoted
+from qbcd.files.formats import DumpReader
+from qbcd.local.database import LocalDatabase
+from qbcd.local.query import Query
+from qbcd.model import Column
+
+DIALECT = "duckdb"
+_NAIVE = pa.timestamp("us")
+
+
+class DumpRows:
+    """The rows of a dump, to be evaluated once.
+
+    Args:
+        reader: The open dump.
+        captured: The columns to read; the first are the key.
+        keys: Number of key columns.
+
+    Attributes:
+        rows: Number of rows that were read.
+    """
+
+    def __init__(self, reader: DumpReader, captured: Sequence[Column], keys: int) -> None:
+        self._reader, self._captured, self._keys = reader, captured, keys
+        self._failed: BaseException | None = None
+        self.rows = 0
+
+    @contextmanager
+    def read_into(self, database: LocalDatabase, range_id: int = 0, *, digest: bool) -> Iterator[Query]:
+        """In the block, the rows as a query of `database`: ``range_id, key_id, digest, c0..cn``.
+
+        Args:
+            database: The database.
+            range_id: The range of all rows.
+            digest: Compute the digests; otherwise they are NULL.
+
+        Raises:
+            DumpRefused: A row is not valid, its key is NULL, or the file is truncated.
+        """
+        name = database.new_name()
+        database.connection.register(name, pa.RecordBatchReader.from_batches(self._schema(), self._batches()))
+        try:
+            yield Query(self._select(name, range_id, digest=digest), self._columns())
+        except (duckdb.Error, pa.ArrowException, RuntimeError) as error:
+            if self._failed is not None:  # the database has no class for errors of what it reads
+                raise self._failed from error
+            raise
+        finally:
+            database.connection.unregister(name)
+
+    def _columns(self) -> tuple[str, ...]:
+        return ("range_id", "key_id", "digest", *(f"c{i}" for i in range(len(self._captured))))
+
+    def _schema(self) -> pa.Schema:
+        types = [self._reader.schema.field(c.name).type for c in self._captured]
+        return pa.schema([(f"c{i}", _NAIVE if pa.types.is_timestamp(t) else t) for i, t in enumerate(types)])
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        schema = self._schema()
+        try:
+            for batch in self._reader.batches([c.name for c in self._captured]):
+                self._check_keys(batch)
+                self.rows += batch.num_rows
+                arrays = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
+                yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        except BaseException as error:
+            self._failed = error
+            raise
+
+    def _check_keys(self, batch: pa.RecordBatch) -> None:
+        for place in range(self._keys):
+            if batch.column(place).null_count:
+                row = self.rows + pc.index(pc.is_null(batch.column(place)), True).as_py()
+                what = f"column {self._captured[place].name} of the key is NULL"
+                raise self._reader.row_refused(row, what)
+
+    def _select(self, name: str, range_id: int, *, digest: bool) -> str:
+        wire = [wire_value(c, f"c{i}") for i, c in enumerate(self._captured)]
+        texts = [_as_text(c, value) for c, value in zip(self._captured, wire, strict=True)]
+        judged = _digest(texts) if digest else "CAST(NULL AS BIGINT)"
+        values = [f"{value} AS {quoted(f'c{i}', DIALECT)}" for i, value in enumerate(wire)]
+        listed = [f"CAST({range_id:d} AS BIGINT) AS range_id", f"{identity(texts[: self._keys])} AS key_id"]
+        return f"SELECT {', '.join([*listed, f'{judged} AS digest', *values])} FROM {name}"
+
+
+def wire_value(column: Column, value: str) -> str:
+    """Return SQL of a value of Arrow's type in wire form."""
+    kind = column.travel.kind
+    if kind == "uint64":
+        return f"CAST({value} AS DECIMAL(20, 0))"
+    if kind in ("decimal", "date"):
+        return f"CAST({value} AS VARCHAR)"
+    if kind == "time":
+        return f"strftime(DATE '2000-01-01' + {value}, '%H:%M:%S.%f')"
+    if kind in ("timestamp", "timestamptz"):
+        return f"strftime({value}, '%Y-%m-%dT%H:%M:%S.%f{'Z' if kind == 'timestamptz' else ''}')"
+    return value
+
+
+def identity(texts: Sequence[str]) -> str:
+    """Return SQL of the identity of a key, of the texts of its columns."""
+    if len(texts) == 1:
+        return f"encode({texts[0]})"
+    return f"encode(concat({', '.join(f'strlen({text}), chr(58), {text}' for text in texts)}))"
+
+
+def identity_of(key: Sequence[Column], values: Sequence[str] = ()) -> str:
+    """Return SQL of the identity of a key, from SQL of its wire values; default: ``c0..cn``."""
+    wire = values or [f"c{i}" for i in range(len(key))]
+    return identity([_as_text(column, value) for column, value in zip(key, wire, strict=True)])
+
+
+def _as_text(column: Column, wire: str) -> str:
+    kind = column.travel.kind
+    if kind == "binary":
+        return f"hex({wire})"
+    if kind in ("float32", "float64"):  # equal numbers have one text: no sign of zero
+        return f"CAST(CASE WHEN {wire} = 0 THEN ABS({wire}) ELSE {wire} END AS VARCHAR)"
+    return (
+        wire if kind in ("text", "decimal", "date", "time", "timestamp", "timestamptz") else f"CAST({wire} AS VARCHAR)"
+    )
+
+
+def _digest(texts: Sequence[str]) -> str:
+    parts = [f"COALESCE(concat(strlen({text}), chr(58), {text}), chr(45))" for text in texts]
+    return f"CAST(CAST(md5_number_upper(concat({', '.join(parts)})) AS HUGEINT) - 9223372036854775808 AS BIGINT)"
+
+
+def repeated_key(database: LocalDatabase, rows: Query, keys: int) -> tuple[tuple[str, ...], int] | None:
+    """Return the texts of a key that occurs more than once, and how often; None if all keys are unique."""
+    texts = ", ".join(f"CAST(ANY_VALUE(c{i}) AS VARCHAR)" for i in range(keys))
+    found = database.connection.execute(
+        f"SELECT COUNT(*), {texts} FROM ({rows.sql}) GROUP BY key_id HAVING COUNT(*) > 1 LIMIT 1"
+    ).fetchone()
+    return None if found is None else (tuple(map(str, found[1:])), int(found[0]))

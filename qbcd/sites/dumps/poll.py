@@ -1,0 +1,66 @@
+"""The values that all steps of one poll of dumps share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from qbcd.catalog.files import FileSource
+from qbcd.files.series import DumpFile, DumpSeries, TakenDumps
+from qbcd.model import ServerIdentity
+from qbcd.model.checkpoint import Entry
+from qbcd.sites.checkpoint import checkpoint_of
+from qbcd.sites.lake.context import LakeContext
+from qbcd.sites.lake.poll import ParquetPoll, TimedPoll
+from qbcd.strategies import DumpStrategy
+
+ENCODER = 1  # version of key identity and digest of dumps (`qbcd.local.dumps`)
+_FILES = ServerIdentity("files", "files", "", 0)
+
+
+def series_of(context: LakeContext) -> DumpSeries:
+    """Return the dumps of the stream's source."""
+    assert isinstance(context.source, FileSource)
+    return DumpSeries(context.source.config)
+
+
+def taken_by(context: LakeContext, checkpoint: Mapping[str, Any]) -> TakenDumps | None:
+    """Return the dumps that the stream has taken; None before the first."""
+    entry = checkpoint.get(Entry.DUMPS)
+    return None if entry is None else TakenDumps.from_entry(entry, series_of(context).config.folder)
+
+
+@dataclass(frozen=True)
+class DumpPoll(ParquetPoll):
+    """A poll of a stream of dumps."""
+
+    strategy: DumpStrategy
+
+    def of(self, dump: DumpFile) -> FilePoll:
+        """Return the poll of one dump."""
+        return FilePoll(self.context, self.plan, self.strategy, self.settings, self.leased, dump, chosen=self.chosen)
+
+
+@dataclass(frozen=True)
+class FilePoll(TimedPoll):
+    """The step of a poll that takes one dump.
+
+    Attributes:
+        dump: The dump.
+    """
+
+    strategy: DumpStrategy
+    dump: DumpFile
+
+    @property
+    def ts_ms(self) -> int:
+        """The time of the file."""
+        return self.dump.ts_ms
+
+    def checkpoint_entries(self, rows: int, header: tuple[str, ...]) -> dict[str, Any]:
+        """Return the checkpoint after the dump; `rows` is the replica's size."""
+        taken = taken_by(self.context, self.leased.row.checkpoint)
+        dumps = series_of(self.context).with_taken(taken, self.dump, header)
+        shared = checkpoint_of(self, _FILES, ENCODER, rows)
+        return {**shared, Entry.FROZEN_OPTIONS: {}, Entry.DUMPS: dumps.as_entry()}

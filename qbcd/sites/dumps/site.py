@@ -1,0 +1,104 @@
+"""The site of a stream of dumps: replica and batches as in the lake wing, rows from files.
+
+A poll takes each new dump in order, in a step of its own: the rows are staged as Parquet, compared with the replica and
+committed together with the name of the dump. After a crash the dump is read again, with the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from qbcd.config import StreamConfig
+from qbcd.errors import Refused
+from qbcd.model import Cost, Statement, StreamPlan
+from qbcd.sites.dumps import verify
+from qbcd.sites.dumps.plan import opened, plan_of_dumps
+from qbcd.sites.dumps.poll import DumpPoll, series_of, taken_by
+from qbcd.sites.dumps.take import take_dump, take_first
+from qbcd.sites.lake.compaction import remove_expired
+from qbcd.sites.lake.site import ParquetSite
+from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, Settings
+from qbcd.state import StreamRow
+from qbcd.strategies import DumpStrategy
+
+
+class DumpSite(ParquetSite):
+    """A stream whose source is a series of dumps."""
+
+    def strategy(self, plan: StreamPlan) -> DumpStrategy:
+        return DumpStrategy(plan)
+
+    def plan(self, config: StreamConfig, settings: Settings, row: StreamRow | None) -> StreamPlan:
+        """Return the stream's plan, by its first dump or by the checkpoint."""
+        return plan_of_dumps(self.context, config, settings, row)
+
+    def examine(self, plan: StreamPlan, place: Callable[[str], str]) -> list[str]:
+        return self.strategy(plan).warnings()  # the plan has read the first dump's header; its rows are read once
+
+    def create(self, plan: StreamPlan, settings: Settings) -> None:
+        with self.context.writing() as conn:
+            self.context.store.create(conn)
+        self.context.files.create()
+
+    def ddl(self, plan: StreamPlan) -> list[str]:
+        return []
+
+    def _poll(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> DumpPoll:
+        return DumpPoll(self.context, plan, self.strategy(plan), settings, leased)
+
+    def prepare(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Detection:
+        ready, _ = series_of(self.context).after(None)
+        if not ready:
+            raise Refused("its first dump was removed a moment ago", stream=plan.stream, remedy="prepare it again")
+        return take_first(self._poll(plan, settings, leased).of(ready[0]))
+
+    def detect(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Iterator[Detection]:
+        poll = self._poll(plan, settings, leased)
+        ready, remarks = series_of(self.context).after(taken_by(self.context, leased.row.checkpoint))
+        for dump in ready:
+            if self.context.stopping():
+                return
+            yield take_dump(poll.of(dump))
+        if remarks or not ready:
+            yield Detection(None, Cost(), remarks=tuple(remarks))
+
+    def collect(self, plan: StreamPlan, leased: LeasedStream, settings: Settings) -> None:
+        remove_expired(self._poll(plan, settings, leased), changed=True)
+
+    def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[ExplainedStatement]:
+        series = series_of(self.context)
+        taken = taken_by(self.context, row.checkpoint) if row is not None and row.prepared else None
+        ready, remarks = series.after(taken)
+        waiting = ", ".join(one.name for one in ready) or (remarks[0] if remarks else "none now")
+        columns = ", ".join(c.name for c in plan.captured)
+        key = ", ".join(c.name for c in plan.key)
+        return [
+            ExplainedStatement(
+                f"new files of {series.config.files}, in the order of their {series.config.order}: {waiting}",
+                "this process, once for each file",
+                Statement(f"SELECT {columns} FROM dump"),
+            ),
+            ExplainedStatement(
+                f"the changes, method {plan.option('method')}: one full join by key",
+                "this process (DuckDB)",
+                Statement(f"SELECT * FROM replica FULL JOIN dump USING ({key})"),
+            ),
+        ]
+
+    def check_dumps(self, plan: StreamPlan, row: StreamRow | None) -> tuple[str, list[str]]:
+        """Return what the next poll reads, and remarks; open the next file.
+
+        Raises:
+            DumpRefused: The next file cannot be read, or comes too late.
+        """
+        series = series_of(self.context)
+        taken = taken_by(self.context, row.checkpoint) if row is not None and row.prepared else None
+        ready, remarks = series.after(taken)
+        for one in ready[:1]:
+            opened(one, series.config, plan.stream, taken.header if taken else ())
+        names = ", ".join(one.name for one in ready[:3]) + (" .." if len(ready) > 3 else "")
+        last = f"; the last one taken is {taken.last.name}" if taken else ""
+        return (f"the next poll reads {names}" if ready else "no new file") + last, remarks
+
+    def verify(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Differences:
+        return verify.verify(self._poll(plan, settings, leased))

@@ -1,0 +1,131 @@
+"""Changes found by a method of `qbcd.snapshots`, as changes of the local engine.
+
+Both sides are Parquet files with wire values ``c0..cn``, of which the first are the key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from qbcd.local.database import LocalDatabase
+from qbcd.local.dumps import identity_of
+from qbcd.local.query import Query
+from qbcd.model import Column, StreamPlan
+from qbcd.sites.lake.engines.local.diff import comparable
+from qbcd.snapshots.base import ComparisonReport, Dump, Options
+from qbcd.snapshots.compare import differences
+
+ROWS = 32_768  # rows of a batch
+
+
+class ParquetSide(Dump):
+    """Rows of Parquet files, always in the same order.
+
+    Args:
+        files: The files, in order.
+        width: Number of columns ``c0..cn``.
+        keys: Number of key columns among them.
+        name: Name in messages.
+    """
+
+    def __init__(self, files: Sequence[Path], width: int, keys: int, name: str) -> None:
+        self._files, self.name = tuple(files), name
+        self._columns = [f"c{i}" for i in range(width)]
+        self.keys = tuple(self._columns[:keys])
+        self.size = sum(path.stat().st_size for path in files)
+        known = parquet.read_schema(files[0])
+        self.schema = pa.schema([(name, known.field(name).type) for name in self._columns])
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """See the base class."""
+        for path in self._files:
+            with parquet.ParquetFile(path) as file:
+                for batch in file.iter_batches(batch_size=ROWS, columns=self._columns):
+                    yield batch.select(self._columns)
+
+
+@dataclass(frozen=True)
+class FoundChanges:
+    """The changes that a method found.
+
+    Attributes:
+        rows: The changes, in a table.
+        report: The figures of the comparison.
+        before: Old values are known; methods over digests know the keys alone.
+    """
+
+    rows: Query
+    report: ComparisonReport
+    before: bool
+
+
+def changes_by(
+    database: LocalDatabase, old: Dump, new: Dump, plan: StreamPlan, options: Options, range_id: int = 0
+) -> FoundChanges:
+    """Return the changes from `old` to `new`.
+
+    Raises:
+        ConfigError: The method cannot compare these sides.
+    """
+    table, chunk = database.new_name(), database.new_name()
+    select, columns = _select(plan, range_id)
+    made, before, found = False, True, differences(old, new, options)
+    for batch in found:
+        before = before and (batch.column("op")[0].as_py() == "c" or not batch.column("before").null_count)
+        database.connection.register(chunk, _flat(batch, len(plan.captured), len(plan.key)))
+        how = f"INSERT INTO {table}" if made else f"CREATE TABLE {table} AS"
+        database.connection.execute(f"{how} {select} FROM {chunk}")
+        database.connection.unregister(chunk)
+        made = True
+    if not made:
+        database.connection.register(chunk, _nothing(new.schema, len(plan.key)))
+        database.connection.execute(f"CREATE TABLE {table} AS {select} FROM {chunk}")
+        database.connection.unregister(chunk)
+    # equal values may have different digests: a zero with a sign
+    rows = Query(f"SELECT {', '.join(columns)} FROM {table} WHERE COALESCE(changed, '?') <> ''", columns)
+    return FoundChanges(rows, found.report, before)
+
+
+def _select(plan: StreamPlan, range_id: int) -> tuple[str, tuple[str, ...]]:
+    captured, keys = plan.captured, len(plan.key)
+    images = [f"{side}_{i}" for side in "ba" for i in range(len(captured))]
+    old_key = {f"b_{i}": f"CASE WHEN op <> 'c' THEN COALESCE(b_{i}, k_{i}) END" for i in range(keys)}
+    values = {
+        "op": "op",
+        "changed": f"CASE WHEN op = 'u' AND known THEN {_changed(captured, keys)} END",
+        "range_id": f"CAST({range_id:d} AS BIGINT)",
+        "key_id": identity_of(plan.key, [f"k_{i}" for i in range(keys)]),
+        "digest": "CAST(NULL AS BIGINT)",
+        **{name: old_key.get(name, name) for name in images},
+    }
+    return f"SELECT {', '.join(f'{sql} AS {name}' for name, sql in values.items())}", tuple(values)
+
+
+def _changed(captured: Sequence[Column], keys: int) -> str:
+    positions = [
+        f"CASE WHEN {comparable(c, f'b_{i}')} IS DISTINCT FROM {comparable(c, f'a_{i}')} THEN '{i},' ELSE '' END"
+        for i, c in enumerate(captured)
+        if i >= keys
+    ]
+    return f"rtrim({' || '.join(positions)}, ',')" if positions else "''"
+
+
+def _flat(batch: pa.RecordBatch, width: int, keys: int) -> pa.Table:
+    """Return a batch of differences with a column for each value."""
+    arrays = [batch.column("op"), batch.column("before").is_valid(), *batch.column("key").flatten()]
+    names = ["op", "known", *(f"k_{i}" for i in range(keys))]
+    for side, name in (("b", "before"), ("a", "after")):
+        arrays += batch.column(name).flatten()
+        names += [f"{side}_{i}" for i in range(width)]
+    return pa.Table.from_arrays(arrays, names=names)
+
+
+def _nothing(schema: pa.Schema, keys: int) -> pa.Table:
+    fields = [("op", pa.string()), ("known", pa.bool_()), *((f"k_{i}", schema.field(i).type) for i in range(keys))]
+    fields += [(f"{side}_{i}", field.type) for side in "ba" for i, field in enumerate(schema)]
+    return pa.schema(fields).empty_table()

@@ -1,0 +1,121 @@
+"""Dumps: each new file of a series is compared with the replica of the file before.
+
+Labio & Garcia-Molina, Efficient Snapshot Differential Algorithms (1996): a dump is a poll, and the replica of the dump
+before is the paper's f1, as rows or as keys and digests. Nothing is asked of a database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from qbcd.config.document import Problem
+from qbcd.config.fields import Size
+from qbcd.config.strategy_base import StrategyClass, StrategyConfig, StrategyUse
+from qbcd.connectors.base import Index
+from qbcd.model import Column, Consistency, StreamPlan
+from qbcd.snapshots.base import LEAST_MEMORY
+from qbcd.strategies.base import Estimate, Strategy
+
+DEFAULT_MEMORY = 256 << 20  # bytes
+BY_JOIN = ("auto", "join")
+Method = Literal[  # those that compare rows and find each key once
+    "auto", "join", "nl", "sm", "ph", "hh", "window", "ordered"
+]
+
+
+class DumpOptions(StrategyConfig):
+    """Options of the strategy that compares dumps.
+
+    Attributes:
+        method: The way to compare a dump with the one before; ``auto`` chooses.
+        memory: Bytes that a comparison may hold in memory; more is spilled into the workdir.
+        replica: The stored part of a row: its values, or key and digest.
+    """
+
+    meaning = ("replica",)
+    reads_files = True
+
+    type: Literal["dump"] = "dump"
+    method: Method = "auto"
+    memory: Size = DEFAULT_MEMORY
+    replica: Literal["rows", "digest"] = "rows"
+
+    @property
+    def without_old_values(self) -> str:
+        """The reason if the replica has digests only."""
+        return "keys and digests are all that it keeps" if self.replica == "digest" else ""
+
+    @property
+    def old_values_remedy(self) -> str:
+        """The option for a replica of rows."""
+        return "`replica: rows`"
+
+    def problems(self, use: StrategyUse) -> Iterator[Problem]:
+        """Yield a problem for a table without a key, and for settings of databases."""
+        yield from super().problems(use)
+        if use.key is None:
+            what = "files prove no key"
+            yield use.table_problem("key", what, "name the columns that identify a row: key: [id]")
+        if self.method not in BY_JOIN and self.memory < 2 * LEAST_MEMORY:
+            what = f"method {self.method} needs {2 * LEAST_MEMORY >> 20}MB: half of them are for the local database"
+            yield use.option_problem("memory", what, "write more, or remove `method`")
+        if self.method not in BY_JOIN and self.replica == "digest":
+            what = f"method {self.method} compares rows, and `replica: digest` keeps none"
+            yield use.option_problem("method", what, "write `replica: rows`, or remove `method`")
+        if use.where:
+            what = "`where` is a condition for a database, and this source has files"
+            yield use.table_problem("where", what, "remove it; consumers can filter events")
+        if use.types:
+            what = "`types` is for columns of a database, and this source has files"
+            yield use.table_problem("types", what, "write the types under `format` of the source")
+
+    @classmethod
+    def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
+        """DiffResult of dumps."""
+        return DumpStrategy
+
+
+class DumpStrategy(Strategy):
+    """Facts about a stream of dumps."""
+
+    name = "dump"
+    site = "spark"
+    consistency: Consistency = "snapshot"
+    needs = "files with all rows of a table, one after another, and a key; no database"
+    sees = "every insert, update and delete, with old and new values, as the net change between two dumps"
+    misses = "states between two dumps (a row inserted and deleted again leaves no event)"
+
+    def __init__(self, plan: StreamPlan) -> None:
+        super().__init__(plan)
+        if plan.option("replica") == "digest":
+            self.keeps = "digests"
+            self.sees = (
+                "every insert, update and delete, as the net change between two dumps; of old rows the key alone"
+            )
+            self.misses = f"{type(self).misses}; old values and the names of changed columns"
+
+    @property
+    def method(self) -> str:
+        """The method of a comparison; empty for the full join of the local database."""
+        chosen = str(self.plan.option("method") or "auto")
+        return "" if chosen in BY_JOIN else chosen
+
+    @property
+    def memory(self) -> int:
+        """Bytes for a method; the local database, which stages and writes, has as many."""
+        return int(self.plan.option("memory") or DEFAULT_MEMORY) // 2
+
+    @property
+    def stored_columns(self) -> Sequence[Column]:
+        """The captured columns whose values the replica keeps."""
+        return self.plan.captured if self.keeps == "rows" else self.plan.key
+
+    def change_problem(self, *, columns: bool, where: bool) -> str:
+        """Return why a poll cannot adopt other columns."""
+        return "the replica has only the columns that were captured before" if columns or where else ""
+
+    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
+        """Estimate |f1| + |F2| + |f2| (paper, figure 6: PHC1 and PH in memory), in blocks of the files."""
+        formula = "|f1| + |F2| + |f2|: the replica and the new file are read, and the new replica is written"
+        return Estimate(-1, self.plan.table.rows, formula, "nothing; a poll without a new file reads names and times")

@@ -1,0 +1,1 @@
+"""Sources that are files, and comparisons of files and tables."""

@@ -1,0 +1,244 @@
+"""Readers of dumps: values, refusals with file and line, and the order of a series."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+from collections.abc import Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from qbcd.config import config_from_dict
+from qbcd.config.files import FileFormat, FilesConfig
+from qbcd.errors import ConfigError, DumpRefused
+from qbcd.files.formats import open_dump
+from qbcd.files.series import DumpFile, DumpSeries, TakenDumps
+
+FIELDS = [
+    {"name": "id", "at": [1, 4], "type": "integer"},
+    {"name": "name", "at": [5, 8]},
+    {"name": "sum", "at": [9, 12], "type": "decimal(5,2)"},
+]
+FIXED = {"type": "fixed", "fields": FIELDS}
+EBCDIC = {**FIXED, "record": 12, "encoding": "cp037"}
+IDS = {"types": {"id": "integer"}}
+PACKED = gzip.compress(b"id,name\n" + b"1,x\n" * 9000)
+ZSTD = pa.Codec("zstd").compress(b"id,name\n" + b"1,x\n" * 9000, asbytes=True)
+
+
+def parquet_bytes(table: pa.Table) -> bytes:
+    buffer = io.BytesIO()
+    parquet.write_table(table, buffer)
+    return buffer.getvalue()
+
+
+TWO = parquet_bytes(pa.table({"id": pa.array([1, 2], pa.int32()), "name": ["a", None]}))
+
+
+def rows_of(folder: Path, name: str, content: bytes, form: Mapping[str, Any]) -> list[dict[str, Any]]:
+    (folder / name).write_bytes(content)
+    reader = open_dump(folder / name, name, FileFormat.model_validate(dict(form)))
+    return [row for batch in reader.batches(reader.schema.names) for row in batch.to_pylist()]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "form", "expected"),
+    [
+        ("a.csv", b'id,name\n1,x\n\n+2,\n3,""\n', IDS, [(1, "x"), (2, None), (3, "")]),
+        ("crlf.csv", b"\xef\xbb\xbfid,name\r\n1,x\r\n", IDS, [(1, "x")]),
+        ("latin.csv", b"id;name\n1;Zo\xeb\n", {**IDS, "delimiter": ";", "encoding": "latin-1"}, [(1, "Zoë")]),
+        ("lines.csv", b'id,name\n1,"a\nb""c"\n', IDS, [(1, 'a\nb"c')]),
+        ("bare.csv", b'1,5" pipe\n2,NA\n', {"header": False, "names": ["id", "name"], "quote": "none", "null": "NA"},
+         [("1", '5" pipe'), ("2", None)]),
+        ("open.csv", b"id,name\n1,x\n2,y", {"final_newline": False}, [("1", "x"), ("2", "y")]),
+        ("t.tsv", b"id\tname\n1\tx\n", {}, [("1", "x")]),
+        ("none.csv", b"id,name\n", {}, []),
+        ("a.jsonl", b'{"id":1,"name":1.50}\n\n{"id":2,"more":{"b":[1],"a":true}}\n', IDS,
+         [(1, "1.50", None), (2, None, '{"a":true,"b":[1]}')]),
+        ("a.parquet", TWO, {}, [(1, "a"), (2, None)]),
+        ("a.txt", b"0001abcd1.50\n   2x       rest\n", FIXED, [(1, "abcd", Decimal("1.50")), (2, "x", None)]),
+        ("a.dat", "0001abcd1.50   2\xe9       ".encode("cp037"), EBCDIC,
+         [(1, "abcd", Decimal("1.50")), (2, "é", None)]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_rows_of_a_file(
+    tmp_path: Path, name: str, content: bytes, form: dict[str, Any], expected: list[tuple[Any, ...]]
+) -> None:
+    assert [tuple(row.values()) for row in rows_of(tmp_path, name, content, form)] == expected
+
+
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.csv.zst"])
+def test_compressed_files(tmp_path: Path, name: str) -> None:
+    assert len(rows_of(tmp_path, name, PACKED if name.endswith("gz") else ZSTD, {})) == 9000
+
+
+REFUSED: list[tuple[str, bytes, dict[str, Any], str]] = [
+    ("cut.csv", b"id,name\n1,x\n2,y", {}, "cut.csv, line 3: the last line has no line end: the file is truncated"),
+    ("cut.csv.gz", PACKED[:-20], {}, "cut.csv.gz: its gzip data ends early: the file is truncated, or still written"),
+    ("cut.csv.zst", ZSTD[:-5], {}, "cut.csv.zst: its zstd data ends early: the file is truncated, or still written"),
+    ("bad.csv.gz", b"xx" + PACKED, {}, "bad.csv.gz: its gzip data is damaged"),
+    ("cut.parquet", TWO[:-6], {}, "cut.parquet: has no Parquet footer: the file is truncated, still written"),
+    ("cut.jsonl", b'{"id":1}\n{"id":2\n', {}, "cut.jsonl, line 2: is no JSON object"),
+    ("cut.dat", "0001abcd1.50   2".encode("cp037"), EBCDIC, "cut.dat: ends within record 2, after 4 of 12 bytes"),
+    ("quote.csv", b'id,name\n1,"x\n2,y\n', {}, "quote.csv, line 4: a quoted value is open at the end of the file"),
+    ("few.csv", b"id,name\n1,x\n2\n", {}, "few.csv, line 3: has 1 values where the header has 2"),
+    ("far.csv", b"id,name\n" + b"1,%b\n" % (b"x" * 500) * 10_000 + b"2\n", {}, "far.csv, line 10,002: has 1 values"),
+    ("type.csv", b'id,name\n1,"a\nb"\n\n2x,y\n', IDS, "type.csv, line 5: column id has '2x', which is not an integer"),
+    ("big.csv", b"id\n9223372036854775808\n", IDS, "big.csv, line 2: column id has '9223372036854775808', which"),
+    ("scale.csv", b"id\n1.005\n", {"types": {"id": "decimal(5,2)"}}, "scale.csv, line 2: column id has '1.005'"),
+    ("day.csv", b"id\n2023-02-29\n", {"types": {"id": "date"}}, "day.csv, line 2: column id has '2023-02-29'"),
+    ("code.csv", b"id,name\n1,\xff\n", {}, "code.csv, line 2: is not utf-8 text"),
+    ("code.txt", b"id,name\n1,\x81\n", {"encoding": "cp1252"}, "code.txt, line 2: is not cp1252 text"),
+    ("twice.csv", b"id,id\n1,2\n", {}, "twice.csv, line 1: column 'id' occurs twice in the header"),
+    ("empty.csv", b"", {}, "empty.csv, line 1: is empty: it has no header"),
+    ("no.csv", b"id\n1\n", {"types": {"ident": "integer"}}, "no.csv, line 1: there is no column 'ident'"),
+    ("name.jsonl", b'{"id":1}\n' * 1001 + b'{"id":1,"x":2}\n', {}, "name.jsonl, line 1,002: has 'x', which is no"),
+    ("type.jsonl", b'{"id":1}\n\n{"id":"x"}\n', IDS, "type.jsonl, line 3: column id has 'x', which is not an integer"),
+    ("short.txt", b"0001abcd1.50\n   2x\n", FIXED, "short.txt, line 2: has 5 characters, and the last field ends at"),
+    ("type.dat", "0001abcd1.50   y        ".encode("cp037"), EBCDIC, "type.dat: row 2: column id has 'y', which is"),
+    ("what.bin", b"x", {}, "what.bin: its name does not say its format"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "form", "message"), REFUSED, ids=[one[0] for one in REFUSED])
+def test_a_wrong_file_is_refused_with_its_line(
+    tmp_path: Path, name: str, content: bytes, form: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(DumpRefused) as caught:
+        rows_of(tmp_path, name, content, form)
+    assert caught.value.what.startswith(message)
+    assert caught.value.remedy
+
+
+def put(folder: Path, name: str, modified: float = 1000.0, content: bytes = b"id\n1\n") -> Path:
+    path = folder / name
+    path.write_bytes(content)
+    os.utime(path, (modified, modified))
+    return path
+
+
+def taken_of(series: DumpSeries, *names: str) -> TakenDumps:
+    taken: TakenDumps | None = None
+    for one in series.present():
+        if one.name in names:
+            taken = series.with_taken(taken, one, ["id"])
+    assert taken is not None
+    return TakenDumps.from_entry(taken.as_entry(), series.config.folder)
+
+
+def names(found: tuple[list[DumpFile], list[str]]) -> list[str]:
+    return [one.name for one in found[0]]
+
+
+def series_of(folder: Path, **options: Any) -> DumpSeries:
+    return DumpSeries(FilesConfig(files=str(folder / "d-*"), **options))
+
+
+def test_new_dumps_come_in_order_and_once(tmp_path: Path) -> None:
+    for name, modified in (("d-2.csv", 5.0), ("d-1.csv", 9.0), ("d-3.csv", 7.0), ("other", 1.0)):
+        put(tmp_path, name, modified)
+    assert names(series_of(tmp_path).after(None)) == ["d-1.csv", "d-2.csv", "d-3.csv"]
+    by_time = series_of(tmp_path, order="modified")
+    assert names(by_time.after(None)) == ["d-2.csv", "d-3.csv", "d-1.csv"]
+    assert names(by_time.after(taken_of(by_time, "d-2.csv", "d-3.csv"))) == ["d-1.csv"]
+    taken = taken_of(by_time, "d-1.csv", "d-2.csv", "d-3.csv")
+    put(tmp_path, "d-1.csv", 10.0)  # replaced by a newer one
+    assert names(by_time.after(taken)) == ["d-1.csv"]
+    (tmp_path / "d-2.csv").unlink()  # forgotten, since nothing else would bound the list
+    assert set(by_time.with_taken(taken, by_time.present()[0], ["id"]).files) == {"d-1.csv", "d-3.csv"}
+
+
+@pytest.mark.parametrize(("order", "by"), [("name", "name"), ("modified", "time of modification")])
+def test_a_late_dump_is_refused(tmp_path: Path, order: str, by: str) -> None:
+    put(tmp_path, "d-3.csv", 9.0)
+    series = series_of(tmp_path, order=order)
+    taken = taken_of(series, "d-3.csv")
+    put(tmp_path, "d-2.csv", 5.0)
+    with pytest.raises(DumpRefused, match=rf"d-2.csv is new, but by its {by} it is older than d-3.csv"):
+        series.after(taken)
+
+
+def test_an_incomplete_dump_and_all_later_ones_wait(tmp_path: Path) -> None:
+    put(tmp_path, "d-1.csv", 100.0)
+    put(tmp_path, "d-2.csv", 100.0)
+    quiet = series_of(tmp_path, quiet=60)
+    assert quiet.after(None, now=159.0)[1] == [
+        "d-1.csv may still be written: it was changed less than 60 s ago (`quiet`); 1 later file waits"
+    ]
+    assert names(quiet.after(None, now=161.0)) == ["d-1.csv", "d-2.csv"]
+    marked = series_of(tmp_path, complete="{file}.done")
+    put(tmp_path, "d-2.csv.done", 100.0)
+    found = marked.after(None)
+    assert found == ([], [
+        "d-1.csv is not complete: its marker d-1.csv.done does not exist yet; 1 later file waits"
+    ])  # fmt: skip
+    put(tmp_path, "d-1.csv.done", 99.0)
+    assert "it was changed after its marker d-1.csv.done" in marked.after(None)[1][0]
+    put(tmp_path, "d-1.csv.done", 101.0)
+    assert names(marked.after(None)) == ["d-1.csv", "d-2.csv"]
+
+
+def test_a_dump_that_is_written_while_it_is_read_is_refused(tmp_path: Path) -> None:
+    put(tmp_path, "d-1.csv")
+    [one] = series_of(tmp_path).present()
+    one.check_unchanged()
+    put(tmp_path, "d-1.csv", content=b"id\n1\n2\n")
+    with pytest.raises(DumpRefused, match="was changed or removed while it was read"):
+        one.check_unchanged()
+
+
+PARTNER: dict[str, Any] = {"files": "in/d-*.csv", "format": {"type": "csv"}}
+TABLE: dict[str, Any] = {"name": "d", "source": "partner", "key": ["id"], "strategy": "dump"}
+
+
+@pytest.mark.parametrize(
+    ("source", "table", "message"),
+    [
+        ({}, {}, ""),
+        ({"complete": "x.done"}, {}, "sources.partner.complete: `complete` names no file for each dump"),
+        ({"ordr": "name"}, {}, 'sources.partner.ordr: unknown key "ordr" (did you mean "order"?)'),
+        ({"format": {"type": "xml"}}, {}, "sources.partner.format.type: this value is not known here"),
+        ({"format": {"type": "parquet", "delimiter": ";"}}, {}, "format.delimiter: `delimiter` is for csv, not for"),
+        ({"format": {"delimeter": ";"}}, {}, 'format.delimeter: unknown key "delimeter" (did you mean "delimiter"?)'),
+        ({"format": {"type": "fixed"}}, {}, "sources.partner.format: `fields` is missing"),
+        ({"format": {"type": "fixed", "fields": [{"name": "a", "at": [5, 1]}]}}, {}, "these are no positions"),
+        ({"format": {"types": {"id": "int"}}}, {}, 'format.types.id: "int" is not a type of values in files'),
+        ({"format": {"encoding": "klingon"}}, {}, 'format.encoding: there is no encoding "klingon"'),
+        ({"url": "postgresql://h/d"}, {}, 'sources.partner.url: unknown key "url"'),
+        ({}, {"key": None}, "tables[0].key: files prove no key"),
+        ({}, {"key": "none"}, "tables[0].key: strategy dump identifies rows by their keys"),
+        ({}, {"table": "public.d"}, "tables[0].table: strategy dump reads files, which the source names"),
+        ({}, {"where": "x > 1"}, "tables[0].where: `where` is a condition for a database"),
+        ({}, {"types": {"id": "text"}}, "tables[0].types: `types` is for columns of a database"),
+        (
+            {},
+            {"strategy": {"type": "dump", "method": "ph", "memory": "64MB"}},
+            "strategy.memory: method ph needs 128MB",
+        ),
+        ({}, {"new_columns": "add"}, "tables[0].new_columns: `new_columns` is for tables of a database"),
+        ({}, {"strategy": "mds"}, "tables[0].strategy: strategy mds queries a database, and source partner has files"),
+        ({}, {"strategy": {"type": "dump", "method": "magic"}}, "tables[0].strategy.method: this value is not known"),
+        ({}, {"strategy": {"type": "dump", "method": "ph", "replica": "digest"}}, "method ph compares rows"),
+        ({}, {"source": "shop"}, "tables[0].strategy: strategy dump reads files, and source shop is a database"),
+    ],
+)
+def test_configuration_of_files(source: dict[str, Any], table: dict[str, Any], message: str) -> None:
+    written = {key: value for key, value in {**TABLE, **table}.items() if value is not None}
+    data = {
+        "version": 1,
+        "sources": {"partner": {**PARTNER, **source}, "shop": {"url": "postgresql://localhost/shop"}},
+        "tables": [written],
+    }
+    if not message:
+        assert config_from_dict(data).dumps["partner"].format.type == "csv"
+        return
+    with pytest.raises(ConfigError) as caught:
+        config_from_dict(data)
+    assert message in str(caught.value)
