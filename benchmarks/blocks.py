@@ -130,7 +130,9 @@ def _pattern(place: Place, folder: Path, rows: int, pattern: str) -> Iterator[tu
 
 def _predicted(project: Project, name: str, pattern: str) -> float:
     """Return the pages that `qbcd explain` predicts, for changes that are as close together as the pattern's."""
-    pages = project.stream(name).predict()[0].pages
+    predicted = project.stream(name).predict()
+    assert predicted is not None
+    pages = predicted[0].pages
     return pages.low if pattern == "clustered" else pages.high
 
 

@@ -17,7 +17,7 @@ from qbcd import hooks
 from qbcd.model import BatchHeader
 from qbcd.sinks.base import Sink, SinkBatch
 from qbcd.sinks.files import LOCK_TIMEOUT, delivery, locked, make_folder, read_json, remove, sweep
-from qbcd.sinks.stored.file_format import FileFormat, Number
+from qbcd.sinks.stored.file_format import Number, SinkFileFormat
 from qbcd.sinks.stored.held import FOLDER as HELD
 from qbcd.sinks.stored.writer import Roll, StoredFiles
 
@@ -46,7 +46,7 @@ class FolderSink(Sink):
 
     attempts: ClassVar[str]
     takes_resends = True
-    format: ClassVar[FileFormat]
+    format: ClassVar[SinkFileFormat]
     concurrent = True  # each stream has a folder of its own, under a lock
     takes_urls = True
     maintained = True

@@ -47,7 +47,7 @@ class Target:
         return max(file.modified for file in self.files)
 
 
-class FileFormat(ABC):
+class SinkFileFormat(ABC):
     """The files of one format; names are relative to the sink's path."""
 
     suffix: ClassVar[str]

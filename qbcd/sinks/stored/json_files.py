@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from qbcd.sinks.base import SinkBatch
-from qbcd.sinks.stored.file_format import FileFormat, Number, Target
+from qbcd.sinks.stored.file_format import Number, SinkFileFormat, Target
 from qbcd.sinks.stores import Store, StoredFile
 
 LINES = "lines"  # in an attempt, the whole file
@@ -15,7 +15,7 @@ _NAME = re.compile(r"([0-9]+)-([0-9]{12,})\.jsonl")
 _PIECE = 1 << 20  # bytes
 
 
-class JsonFiles(FileFormat):
+class JsonFiles(SinkFileFormat):
     """See the module."""
 
     def name_of(self, stream: str, number: Number) -> str:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from qbcd.sinks.base import SinkBatch
-from qbcd.sinks.stored.file_format import EVENTS_PER_FILE, FileFormat, Number, Target
+from qbcd.sinks.stored.file_format import EVENTS_PER_FILE, Number, SinkFileFormat, Target
 from qbcd.sinks.stores import Store, StoredFile
 from qbcd.sinks.stores.base import as_json
 
@@ -23,7 +23,7 @@ ROW_GROUP = 32 << 20  # bytes
 _NAME = re.compile(r"epoch=([0-9]+)/batch_seq=([0-9]+)/([^/]+)")
 
 
-class ParquetFiles(FileFormat):
+class ParquetFiles(SinkFileFormat):
     """See the module."""
 
     def name_of(self, stream: str, number: Number) -> str:

@@ -18,7 +18,7 @@ from qbcd.errors import DeliveryError
 from qbcd.model import BatchHeader
 from qbcd.sinks.base import Sink, SinkBatch
 from qbcd.sinks.stored import held as holding
-from qbcd.sinks.stored.file_format import EVENTS_PER_FILE, FileFormat, Number, Target
+from qbcd.sinks.stored.file_format import EVENTS_PER_FILE, Number, SinkFileFormat, Target
 from qbcd.sinks.stored.held import HeldBatch
 from qbcd.sinks.stores import Store
 from qbcd.sinks.stores.base import ATTEMPTS, new_attempt
@@ -60,7 +60,13 @@ class StoredFiles:
     """
 
     def __init__(
-        self, sink: Sink, store: Store, files: FileFormat, *, roll: Roll | None = None, keep: timedelta | None = None
+        self,
+        sink: Sink,
+        store: Store,
+        files: SinkFileFormat,
+        *,
+        roll: Roll | None = None,
+        keep: timedelta | None = None,
     ) -> None:
         self.sink, self.store, self.format, self.roll, self.keep = sink, store, files, roll, keep
         self.clock: Callable[[], float] = time.time
