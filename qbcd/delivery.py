@@ -70,15 +70,20 @@ def deliver(stream: Stream, held: LeasedStream, report: Report) -> None:
     A failure ends the deliveries of its sink only, and goes into `report`.
     """
     acks = stream.project.acknowledged(stream.name)
+    others = {name: ack.seq for name, ack in acks.items() if name not in stream.sinks}  # removed ones, and `python`
+    report.pending.update({name: max(0, held.row.last_batch_seq - seq) for name, seq in others.items()})
     for name, sink in stream.sinks.items():
         acknowledged = acks[name]
         # numbers continue over epochs, so equal last numbers mean that no batch waits
         waiting = acknowledged.seq < held.row.last_batch_seq
-        for header in waiting_batches(stream.site, name, acknowledged, held.row) if waiting else ():
+        batches = waiting_batches(stream.site, name, acknowledged, held.row) if waiting else []
+        report.pending[name] = len(batches)
+        for header in batches:
             stream.site.context.progress(f"delivering {counted(header.size, 'event')} to {name}")
             try:
                 _publish(stream, held, sink, name, header)
                 report.delivered += 1
+                report.pending[name] -= 1
             except DeliveryError as error:
                 stream.site.context.refuse_overtaken(held, error)
                 error.stream = error.stream or stream.name

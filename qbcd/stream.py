@@ -77,6 +77,8 @@ class Report:
         delivered: Number of deliveries; a batch counts once per sink.
         failures: By sink, the error that ended its deliveries.
         lifted: Refusals that the user lifted, and why all rows were compared; the history stores them.
+        pending: By sink, the batches that wait for it; empty before the first deliveries.
+        epoch: UTC second of the stream's `prepare`; 0 until it is read.
     """
 
     stream: str
@@ -86,6 +88,8 @@ class Report:
     delivered: int = 0
     failures: dict[str, DeliveryError] = field(default_factory=dict)
     lifted: list[str] = field(default_factory=list)
+    pending: dict[str, int] = field(default_factory=dict)
+    epoch: int = 0
 
     @property
     def header(self) -> BatchHeader | None:
