@@ -29,6 +29,7 @@ from qbcd.config.document import (
 from qbcd.config.fields import Section
 from qbcd.config.hints import merged, missing_key, shape, unknown_key
 from qbcd.config.models import DefaultsConfig, JdbcConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
+from qbcd.config.notify import NotifyConfig
 from qbcd.config.rules import check_rules
 from qbcd.config.secrets import expand
 from qbcd.config.sink_options import SINK_OPTIONS
@@ -207,5 +208,10 @@ def _model_at(values: Any, loc: tuple[str | int, ...]) -> type[Section]:
         return SourceConfig if len(loc) == 2 else JdbcConfig
     if loc[-1:] == ("guards",):
         return GuardsConfig
-    sections: dict[str | int, type[Section]] = {"tables": TableConfig, "defaults": DefaultsConfig, "spark": SparkConfig}
+    sections: dict[str | int, type[Section]] = {
+        "tables": TableConfig,
+        "defaults": DefaultsConfig,
+        "spark": SparkConfig,
+        "notify": NotifyConfig,
+    }
     return sections[loc[0]] if loc else ProjectConfig

@@ -14,7 +14,7 @@ from qbcd.config.models import ProjectConfig, TableConfig
 from qbcd.config.sink_rules import check_sink_needs
 from qbcd.config.strategy_registry import strategy_names
 from qbcd.config.strategy_rules import check_strategies
-from qbcd.config.urls import is_local, literal_password
+from qbcd.config.urls import is_local, is_local_host, literal_password
 
 RESERVED_SINK = "python"
 
@@ -79,6 +79,10 @@ def _secrets(config: ProjectConfig, document: Document) -> Iterator[Problem]:
         path = (section, name, "password")
         if written.get("password") is not None and path not in document.interpolated:
             yield Problem(path, "the password is written in the file", remedy)
+    for index, hook in enumerate(config.notify):
+        place = ("notify", index, "url")
+        if place not in document.interpolated and not is_local_host(hook.parts.hostname or ""):
+            yield Problem(place, "the address of a hook is a secret, and it is written in the file", remedy)
 
 
 def _logins(config: ProjectConfig) -> Iterator[tuple[str, str, Login]]:
