@@ -67,6 +67,7 @@ class StreamStatus:
         error: The error of this status or of the last poll, or an empty string.
         failed: The error that made this status incomplete.
         engine: The engine that does the stream's work, in words.
+        max_lag: The stream is late above this lag; default: `LATE_INTERVALS` intervals.
     """
 
     stream: str
@@ -91,6 +92,7 @@ class StreamStatus:
     error: str = ""
     failed: QbcdError | None = None
     engine: str = ""
+    max_lag: timedelta | None = None
 
     @property
     def state(self) -> State:
@@ -104,7 +106,8 @@ class StreamStatus:
             return "not prepared"
         if self.last_poll is not None and self.last_poll.outcome in ("failed", "refused"):
             return "refused" if self.last_poll.outcome == "refused" else "failed"
-        late = self.lag is not None and self.lag > LATE_INTERVALS * self.every.total_seconds()
+        limit = LATE_INTERVALS * self.every if self.max_lag is None else self.max_lag
+        late = self.lag is not None and self.lag > limit.total_seconds()
         return "late" if late else "ok"
 
 
