@@ -9,10 +9,26 @@ from qbcd.cli.plan import advise, explain
 from qbcd.cli.poll import run
 from qbcd.cli.prepare import prepare, reset, retire, skip
 from qbcd.cli.project import check, init, schema
+from qbcd.cli.report import report
 from qbcd.cli.status import status
 
 __all__ = ["app"]
 
-for function in (init, check, explain, prepare, run, status, changes, verify, retire, skip, reset, schema, demo):
+for function in (
+    init,
+    check,
+    explain,
+    prepare,
+    run,
+    status,
+    report,
+    changes,
+    verify,
+    retire,
+    skip,
+    reset,
+    schema,
+    demo,
+):
     command(function)
 command(advise, hidden=True)  # not built yet: whoever types it gets an error that says so

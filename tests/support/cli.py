@@ -24,6 +24,7 @@ COMMANDS = (
     "prepare",
     "run",
     "status",
+    "report",
     "changes",
     "verify",
     "retire",
