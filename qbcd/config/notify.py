@@ -15,7 +15,7 @@ Event = Literal["refused", "failed", "recovered", "schema_changed"]
 EVENTS: tuple[str, ...] = get_args(Event)
 
 _EXAMPLE = "write url: ${env:HOOK}, an address that begins with https:// or http://"
-_LEAST_SECRET = 12  # characters of a part of a URL that can be a token
+_LEAST_SECRET = 8  # characters of a part of an address that can be a token
 
 
 def _events(value: list[str]) -> list[str]:
@@ -80,4 +80,4 @@ class NotifyConfig(Section):
         yield from (whole, whole.partition("://")[2], unquote(parts.password or ""))
         yield parts.path + (f"?{parts.query}" if parts.query else "") if len(parts.path) >= _LEAST_SECRET else ""
         for one in (*parts.path.split("/"), *parts.query.replace("=", "&").split("&")):
-            yield one if len(one) >= _LEAST_SECRET else ""
+            yield one if len(one) >= _LEAST_SECRET and not one.isalpha() else ""

@@ -106,6 +106,8 @@ class Hook:
         while (item := self._queue.get()) is not None:
             notice, data = item
             problem = self._send(data)
+            if self._stopped.is_set():
+                return
             if problem:
                 self._lost(notice, problem)
 
