@@ -60,10 +60,11 @@ def slots(runs: Sequence[Run]) -> list[Slot]:
 
 def polls(parts: Sequence[Slot]) -> Markup:
     """Return a strip with the worst outcome of each slot."""
-    width = (WIDTH - LEFT) / SLOTS
-    shapes = [
-        _rect((LEFT + n * width, 0, width - 1, 16), f"o-{one.outcome or 'none'}", _said(one))
+    width, shapes = (WIDTH - LEFT) / SLOTS, [_rect((LEFT, 0, WIDTH - LEFT, 16), "o-none")]
+    shapes += [
+        _rect((LEFT + n * width, 0, width - 1, 16), f"o-{one.outcome}", _said(one))
         for n, one in enumerate(parts)
+        if one.runs
     ]
     return _svg(shapes, 18, "Polls over time")
 
@@ -95,9 +96,8 @@ def cost(parts: Sequence[Slot], rows: int | None) -> Markup:
                 shapes.append(_rect((LEFT + n * width, HEIGHT - tall, width - 1, tall), f"c-{key}", said))
     if rows and top:
         y = HEIGHT - rows / top * (HEIGHT - 12)
-        said = Markup("<title>{}</title>").format(f"a scan of the table: {counted(rows, 'row')}")
-        place = Markup('<line x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}" class="scan">').format(LEFT, WIDTH, y, y)
-        shapes.append(place + said + Markup("</line>"))
+        said = f"<title>a scan of the table: {counted(rows, 'row')}</title>"
+        shapes.append(f'<line x1="{LEFT}" x2="{WIDTH}" y1="{y:.1f}" y2="{y:.1f}" class="scan">{said}</line>')
     return _svg(shapes, HEIGHT + 2, "Rows scanned by polls, and rows of the table")
 
 
@@ -130,22 +130,19 @@ def _said(slot: Slot) -> str:
     return f"{moment(slot.start)} to {moment(slot.end)}: {', '.join(shown) or 'no poll'}"
 
 
-def _axis(top: int) -> list[Markup]:
+def _axis(top: int) -> list[str]:
     texts = ((10, f"{top:,}"), (HEIGHT, "0"))
-    return [
-        Markup('<text x="{}" y="{}" text-anchor="end">{}</text>').format(LEFT - 6, y, text) for y, text in texts
-    ] + [Markup('<line x1="{}" x2="{}" y1="{}" y2="{}" class="axis"></line>').format(LEFT, WIDTH, HEIGHT, HEIGHT)]
+    line = f'<line x1="{LEFT}" x2="{WIDTH}" y1="{HEIGHT}" y2="{HEIGHT}" class="axis"></line>'
+    return [*(f'<text x="{LEFT - 6}" y="{y}" text-anchor="end">{text}</text>' for y, text in texts), line]
 
 
-def _rect(place: tuple[float, float, float, float], kind: str, title: str) -> Markup:
+def _rect(place: tuple[float, float, float, float], kind: str, title: str = "") -> str:
+    """Return a rectangle; `kind` is one of the classes of the style, `title` any text."""
     x, y, width, height = place
-    return Markup(
-        '<rect x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}" class="{}"><title>{}</title></rect>'
-    ).format(x, y, width, height, kind, title)
+    said = f"<title>{escape(title)}</title>" if title else ""
+    return f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" class="{kind}">{said}</rect>'
 
 
-def _svg(shapes: Iterable[Markup], height: int, label: str) -> Markup:
-    head = Markup('<svg viewBox="0 0 {} {}" width="{}" height="{}" role="img" aria-label="{}">').format(
-        WIDTH, height, WIDTH, height, escape(label)
-    )
-    return head + Markup("").join(shapes) + Markup("</svg>")
+def _svg(shapes: Iterable[str], height: int, label: str) -> Markup:
+    size = f'viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
+    return Markup(f'<svg {size} role="img" aria-label="{escape(label)}">{"".join(shapes)}</svg>')

@@ -19,6 +19,8 @@ from qbcd.monitoring.report.facts import StreamFacts
 from qbcd.version import __version__
 from qbcd.wording import batch_number
 
+MOST_DRAWN = 100  # streams with charts, those with trouble first; a browser is slow with more
+
 
 @dataclass(frozen=True)
 class Shown:
@@ -27,11 +29,13 @@ class Shown:
     Attributes:
         data: What ``qbcd status --json`` prints of it.
         json: The same as text.
+        drawn: Its charts are on the page.
     """
 
     facts: StreamFacts
     data: dict[str, Any]
     json: str
+    drawn: bool = True
 
     @property
     def state(self) -> str:
@@ -61,12 +65,12 @@ class Shown:
 
     @property
     def share(self) -> str:
-        """Rows that the last poll scanned, next to the rows of the table."""
+        """Rows that the last poll scanned, and rows of the table: ``100 / 5,000``."""
         poll, rows = self.data["last_poll"], self.facts.rows
         if not poll or "rows_scanned" not in poll["cost"]:
             return "-"
         scanned = poll["cost"]["rows_scanned"]
-        return f"{scanned:,} of {rows:,}" if rows else f"{scanned:,}"
+        return f"{scanned:,} / {rows:,}" if rows else f"{scanned:,}"
 
 
 def page(found: Sequence[tuple[StreamFacts, dict[str, Any]]], project: str, now: float) -> str:
@@ -77,7 +81,12 @@ def page(found: Sequence[tuple[StreamFacts, dict[str, Any]]], project: str, now:
         project: Name of the configuration file.
         now: Seconds since 1970 UTC.
     """
-    shown = [Shown(facts, data, json.dumps(data, indent=2, ensure_ascii=False, default=str)) for facts, data in found]
+    places = sorted(range(len(found)), key=lambda n: found[n][1]["state"] == "ok")
+    drawn = set(places[:MOST_DRAWN])
+    shown = [
+        Shown(facts, data, json.dumps(data, indent=2, ensure_ascii=False, default=str), n in drawn)
+        for n, (facts, data) in enumerate(found)
+    ]
     made = _environment()
     style, script = (made.get_template(name).render() for name in ("style.css.j2", "script.js.j2"))
     states = Counter(one.state for one in shown)
@@ -90,6 +99,7 @@ def page(found: Sequence[tuple[StreamFacts, dict[str, Any]]], project: str, now:
         style=Markup(style),
         script=Markup(script),
         policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:",
+        most_drawn=MOST_DRAWN,
         charts=charts,
         words=words,
     )
