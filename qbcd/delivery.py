@@ -78,16 +78,18 @@ def deliver(stream: Stream, held: LeasedStream, report: Report) -> None:
         waiting = acknowledged.seq < held.row.last_batch_seq
         batches = waiting_batches(stream.site, name, acknowledged, held.row) if waiting else []
         report.pending[name] = len(batches)
+        report.attempts.update({} if batches else {name: 0})
         for header in batches:
             stream.site.context.progress(f"delivering {counted(header.size, 'event')} to {name}")
             try:
                 _publish(stream, held, sink, name, header)
                 report.delivered += 1
                 report.pending[name] -= 1
+                report.attempts[name] = 0
             except DeliveryError as error:
                 stream.site.context.refuse_overtaken(held, error)
                 error.stream = error.stream or stream.name
-                stream.project.delivery_failed(stream.name, name, error.what)
+                report.attempts[name] = stream.project.delivery_failed(stream.name, name, error.what)
                 report.failures[name] = error
                 break
 

@@ -44,6 +44,7 @@ class Outcome:
         waiting: All streams that wait for the source if it was not reached.
         run: The poll as in the history; None if another process worked on the stream.
         pending: By sink, the batches that wait for it after the poll; empty if the poll ended before its deliveries.
+        attempts: By sink, the failed deliveries in a row of its next batch; empty as `pending`.
         epoch: UTC second of the stream's `prepare`; 0 if the poll did not read it.
     """
 
@@ -56,6 +57,7 @@ class Outcome:
     waiting: tuple[str, ...] = ()
     run: Run | None = None
     pending: Mapping[str, int] = field(default_factory=dict)
+    attempts: Mapping[str, int] = field(default_factory=dict)
     epoch: int = 0
 
     @property
@@ -92,7 +94,7 @@ def poll(stream: Stream) -> Outcome:
         did = bool(report.headers or report.delivered or report.failures)
         outcome = Outcome(stream.name, report if did else None, error)
     outcome.run = _record(stream, outcome, report, started)
-    outcome.pending, outcome.epoch = dict(report.pending), report.epoch
+    outcome.pending, outcome.attempts, outcome.epoch = report.pending, report.attempts, report.epoch
     return outcome
 
 

@@ -1,4 +1,4 @@
-"""How streams do, for people and programs outside: metrics, notifications, report, lineage events.
+"""The view from outside on streams: metrics, notifications, report.
 
 All of it follows outcomes of polls and the state of streams. Nothing here can delay or change a poll.
 """

@@ -134,7 +134,7 @@ class Measured:
 
     def add(self, outcome: Outcome) -> None:
         """Count a poll. An attempt while another process works on the stream is no poll."""
-        run, report = outcome.run, outcome.report
+        run = outcome.run
         if run is None:
             return
         with self._lock:
@@ -144,9 +144,7 @@ class Measured:
             if run.outcome in ("ok", "empty"):
                 facts.last_success = run.finished_at
             facts.pending.update(outcome.pending)
-            failed = report.failures if report is not None else {}
-            for sink in outcome.pending:
-                facts.attempts[sink] = facts.attempts.get(sink, 0) + 1 if sink in failed else 0
+            facts.attempts.update(outcome.attempts)
             self._count(run)
 
     def _count(self, run: Run) -> None:

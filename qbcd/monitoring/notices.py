@@ -71,7 +71,7 @@ class Notice:
 
 
 @dataclass
-class _Known:
+class _LastState:
     """The last known state of a stream.
 
     Attributes:
@@ -96,7 +96,7 @@ class States:
     """The states of the streams of a job. The outcomes must be added one at a time."""
 
     def __init__(self, streams: Iterable[Stream]) -> None:
-        self._known = {stream.name: _Known(stream.source.name, _recorded(stream)) for stream in streams}
+        self._known = {stream.name: _LastState(stream.source.name, _recorded(stream)) for stream in streams}
 
     def add(self, outcome: Outcome) -> Iterator[Notice]:
         """Yield the notices of a poll.

@@ -23,6 +23,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "lake": ("tests/integration/lake/", "tests/campaign/lake/"),
     "queries": ("tests/integration/queries/", "tests/campaign/queries/"),
     "sinks": ("tests/integration/sinks/",),
+    "monitoring": ("tests/campaign/monitoring/", "tests/integration/monitoring/", "tests/unit/test_report.py"),
     "servers": ("tests/integration/", "tests/campaign/connectors/", "tests/packaging/", "tests/unit/", "tests/golden/"),
 }
 

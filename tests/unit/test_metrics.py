@@ -14,7 +14,7 @@ from urllib.request import urlopen
 import pytest
 import yaml
 
-from qbcd.errors import ConfigError, DeliveryError, EnvironmentMissing, QbcdError
+from qbcd.errors import ConfigError, EnvironmentMissing, QbcdError
 from qbcd.job import Outcome
 from qbcd.monitoring.measured import METRICS, Measured
 from qbcd.monitoring.metrics import Address, Metrics, address_of
@@ -41,13 +41,13 @@ def begun(*names: str, runs: tuple[Run, ...] = (), success: float | None = None)
     return made
 
 
-def polled(outcome: Any, at: float = NOW, stream: str = "orders", failed: str = "", **pending: int) -> Outcome:
+def polled(outcome: Any, at: float = NOW, stream: str = "orders", failed: int = 0, **pending: int) -> Outcome:
     """Return the outcome of a poll of two seconds."""
     cost = {"rows_scanned": 400, "rows_shipped": 3, "bytes_shipped": 90, "ranges": 8, "dirty": 1}
     counts = {"c": 2, "d": 1} if outcome == "ok" else {}
     run = Run(stream, at - 2, at, outcome, counts=counts, cost=cost)
-    report = Report(stream, failures={failed: DeliveryError("down")} if failed else {})
-    return Outcome(stream, report, source="shop", run=run, pending=pending, epoch=EPOCH)
+    attempts = {sink: failed * (sink == "gone") for sink in pending}
+    return Outcome(stream, Report(stream), source="shop", run=run, pending=pending, attempts=attempts, epoch=EPOCH)
 
 
 def values(measured: Measured, now: float = NOW) -> dict[str, float]:
@@ -83,13 +83,13 @@ def test_numbers_follow_outcomes() -> None:
 def test_a_dead_sink_shows_its_batches_and_attempts() -> None:
     measured = begun("orders", runs=(Run("orders", NOW - 60, NOW - 59, "failed"),), success=NOW - 200)
     assert values(measured)["qbcd_delivery_failures:orders:gone"] == 3  # of earlier processes
-    measured.add(polled("failed", failed="gone", changes=0, gone=2))
+    measured.add(polled("failed", failed=5, changes=0, gone=2))
     down = values(measured)
     measured.add(polled("failed"))  # the source is down: nothing is known about the sinks
     same = values(measured)
     measured.add(polled("empty", changes=0, gone=0))
     up = values(measured)
-    assert [v["qbcd_delivery_failures:orders:gone"] for v in (down, same, up)] == [4, 4, 0]
+    assert [v["qbcd_delivery_failures:orders:gone"] for v in (down, same, up)] == [5, 5, 0]
     assert [v["qbcd_pending_batches:orders:gone"] for v in (down, same, up)] == [2, 2, 0]
     assert [v["qbcd_failed:orders"] for v in (down, same, up)] == [1, 1, 0]
     assert [v["qbcd_lag_seconds:orders"] for v in (down, up)] == [200, 0]
@@ -116,7 +116,7 @@ def test_the_lag_is_that_of_status(success: float | None, epoch: int, lag: float
 def test_the_page_has_every_metric() -> None:
     measured = begun("orders")
     measured.add(polled("ok", changes=1))
-    measured.add(polled("failed", failed="changes", changes=1))
+    measured.add(polled("failed", changes=1))
     metrics = Metrics(measured)
     with metrics.served(Address("127.0.0.1", 0)) as url, urlopen(url, timeout=60) as answer:
         text = answer.read().decode()

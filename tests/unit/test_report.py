@@ -18,7 +18,7 @@ import pytest
 from qbcd.durable import replace_text
 from qbcd.model import BatchHeader
 from qbcd.monitoring.report import StreamFacts, charts, page
-from qbcd.monitoring.report.facts import Visited
+from qbcd.monitoring.report.facts import ShownRange
 from qbcd.state import DeliveryFailure, Run, Visits
 from qbcd.status import StreamStatus, Watermark, status_data
 
@@ -64,7 +64,7 @@ def facts(name: str, text: str, outcome: Any = "failed", polls: int = 3, ranges:
         failures={text: DeliveryFailure(NOW, text, 4)},
         error=text,
     )
-    seen = [Visited(100, None if n == 0 else 10.0**n, 0.5 * (n == 1)) for n in range(ranges)]
+    seen = [ShownRange(100, None if n == 0 else 10.0**n, 0.5 * (n == 1)) for n in range(ranges)]
     return StreamFacts(status, text, runs, 1000, seen)
 
 
@@ -172,7 +172,7 @@ def test_charts_show_all_polls_and_events(polls: int) -> None:
 
 @pytest.mark.parametrize(("number", "cells"), [(1, 1), (400, 400), (401, 201), (20_000, 400)])
 def test_the_map_has_a_cell_for_every_range(number: int, cells: int) -> None:
-    drawn = str(charts.ranges([Visited(2, 30.0 if n else None, float(n == number - 1)) for n in range(number)]))
+    drawn = str(charts.ranges([ShownRange(2, 30.0 if n else None, float(n == number - 1)) for n in range(number)]))
     assert drawn.count("<rect") == cells
     assert (drawn.count("age-5"), drawn.count("hot")) == (1, 1)
     assert sum(int(n.replace(",", "")) for n in re.findall(r": ([\d,]+) rows", drawn)) == 2 * number

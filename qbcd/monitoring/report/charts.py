@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from qbcd.monitoring.report.facts import Visited
+from qbcd.monitoring.report.facts import ShownRange
 from qbcd.monitoring.report.words import age, moment
 from qbcd.state import Run
 from qbcd.wording import counted
@@ -101,7 +101,7 @@ def cost(parts: Sequence[Slot], rows: int | None) -> Markup:
     return _svg(shapes, HEIGHT + 2, "Rows scanned by polls, and rows of the table")
 
 
-def ranges(found: Sequence[Visited]) -> Markup:
+def ranges(found: Sequence[ShownRange]) -> Markup:
     """Return a map of the ranges in the order of the key: a cell is one range, or several if there are many."""
     size = math.ceil(len(found) / MOST_CELLS)
     shapes, first = [], 1

@@ -18,7 +18,7 @@ FEWEST_POLLS = 50  # of a stream, however many streams there are
 
 
 @dataclass(frozen=True)
-class Visited:
+class ShownRange:
     """A range of a stream, without its bounds, which are values of rows.
 
     Attributes:
@@ -33,7 +33,7 @@ class Visited:
 
 @dataclass(frozen=True)
 class StreamFacts:
-    """What a report shows of one stream.
+    """The facts of one stream that a report shows.
 
     Attributes:
         source: Name of its source.
@@ -46,7 +46,7 @@ class StreamFacts:
     source: str
     runs: Sequence[Run] = ()
     rows: int | None = None
-    ranges: Sequence[Visited] = field(default=())
+    ranges: Sequence[ShownRange] = field(default=())
 
 
 def facts_of(stream: Stream, streams: int) -> StreamFacts:
@@ -59,7 +59,7 @@ def facts_of(stream: Stream, streams: int) -> StreamFacts:
     status = stream_status(stream)
     most = min(MOST_POLLS, max(FEWEST_POLLS, MOST_POLLS_OF_ALL // max(1, streams)))
     runs = stream.project.runs(stream.name, most)[::-1]
-    rows, ranges = None, list[Visited]()
+    rows, ranges = None, list[ShownRange]()
     if status.prepared:
         try:
             rows, ranges = _rows_and_ranges(stream, with_ranges=status.visits is not None)
@@ -69,7 +69,7 @@ def facts_of(stream: Stream, streams: int) -> StreamFacts:
     return StreamFacts(status, stream.source.name, runs, rows, ranges)
 
 
-def _rows_and_ranges(stream: Stream, *, with_ranges: bool) -> tuple[int | None, list[Visited]]:
+def _rows_and_ranges(stream: Stream, *, with_ranges: bool) -> tuple[int | None, list[ShownRange]]:
     context = stream.site.context
     row = context.row()
     if row is None:
@@ -81,6 +81,8 @@ def _rows_and_ranges(stream: Stream, *, with_ranges: bool) -> tuple[int | None, 
     with context.reading() as conn:
         now, ranges = context.store.now(conn), context.store.ranges(conn, stream.name)
     return count, [
-        Visited(one.rows, max(0.0, now - one.last_visited) if one.last_visited else None, heat.get(one.range_id, 0.0))
+        ShownRange(
+            one.rows, max(0.0, now - one.last_visited) if one.last_visited else None, heat.get(one.range_id, 0.0)
+        )
         for one in ranges
     ]
