@@ -42,6 +42,7 @@ from qbcd.error_messages import one_message
 from qbcd.errors import ConfigError, EnvironmentMissing, QbcdError, UnsupportedType
 from qbcd.job import JobEvents, JobReport, Outcome, poll, run_always, run_once
 from qbcd.model import BatchHeader, StreamPlan
+from qbcd.monitoring.notifying import notifying
 from qbcd.orphans import ForeignStream, LeftStream, foreign_stream, left_streams
 from qbcd.planning import plan_of
 from qbcd.project import Assembly
@@ -570,9 +571,15 @@ def run_job(
     parts.stopping = stop.is_set
     lifted = {"accept_deletes": options.accept_deletes, "accept_source": options.accept_source}
     work = [parts.open_stream(name, **lifted, ask=False) for name in parts.select_streams(streams)]
-    events = replace(events, refresh=parts.refresh)
     try:
-        return run_once(work, events, stop) if options.once else run_always(work, events, stop)
+        with notifying(parts, work) as notify:
+
+            def on_outcome(outcome: Outcome) -> None:
+                notify(outcome)
+                events.on_outcome(outcome)
+
+            made = replace(events, on_outcome=on_outcome, refresh=parts.refresh)
+            return run_once(work, made, stop) if options.once else run_always(work, made, stop)
     finally:
         parts.stopping = lambda: False  # a later poll is another job
 

@@ -67,6 +67,8 @@ def deliver(stream: Stream, held: LeasedStream, report: Report) -> None:
     replica first has to wait (`qbcd.resend`).
     """
     acks, resends = stream.project.acknowledged(stream.name), stream.project.resends(stream.name)
+    late = {name for name in acks if name not in stream.sinks or name in resends}  # also removed ones, and `python`
+    report.pending.update({name: max(0, held.row.last_batch_seq - acks[name].seq) for name in late})
     for name in stream.sinks:
         if name not in resends:
             deliver_to(stream, held, name, acks[name], report)
@@ -76,14 +78,19 @@ def deliver_to(stream: Stream, held: LeasedStream, name: str, acknowledged: Ackn
     """Deliver the batches that one sink lacks; a failure goes into `report`."""
     # numbers continue over epochs, so equal last numbers mean that no batch waits
     waiting = acknowledged.seq < held.row.last_batch_seq
-    for header in waiting_batches(stream.site, name, acknowledged, held.row) if waiting else ():
+    batches = waiting_batches(stream.site, name, acknowledged, held.row) if waiting else []
+    report.pending[name] = len(batches)
+    report.attempts.update({} if batches else {name: 0})
+    for header in batches:
         stream.site.context.progress(f"delivering {counted(header.size, 'event')} to {name}")
         try:
             _publish(stream, held, stream.sinks[name], name, header)
-            report.delivered += 1
         except DeliveryError as error:
             note_failure(stream, held, name, error, report)
             break
+        report.delivered += 1
+        report.pending[name] -= 1
+        report.attempts[name] = 0
     else:
         _maintain(stream, held, name, report)
 
@@ -96,7 +103,7 @@ def note_failure(stream: Stream, held: LeasedStream, sink: str, error: DeliveryE
     """
     stream.site.context.refuse_overtaken(held, error)
     error.stream = error.stream or stream.name
-    stream.project.delivery_failed(stream.name, sink, error.what)
+    report.attempts[sink] = stream.project.delivery_failed(stream.name, sink, error.what)
     report.failures[sink] = error
 
 
@@ -111,7 +118,7 @@ def _maintain(stream: Stream, held: LeasedStream, name: str, report: Report) -> 
         if sink.maintain(stream.name, done):
             stream.project.delivery_recovered(stream.name, name)
     except DeliveryError as error:
-        stream.project.delivery_failed(stream.name, name, error.what)
+        report.attempts[name] = stream.project.delivery_failed(stream.name, name, error.what)
         report.failures[name] = error
 
 

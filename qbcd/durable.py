@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from pathlib import Path
 
 
@@ -13,3 +14,22 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Replace a file durably; a reader sees the old or the new content, never a part.
+
+    Raises:
+        OSError: It cannot be written; the old content stays.
+    """
+    attempt = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        with attempt.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(attempt, path)
+    except BaseException:
+        attempt.unlink(missing_ok=True)
+        raise
+    sync(path.parent)

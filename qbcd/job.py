@@ -11,9 +11,9 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Literal
 
@@ -42,6 +42,10 @@ class Outcome:
         reached: True if the source opened a session, False if it opened none, None if none was needed.
         answered: An earlier connection of the same round failed, and no other was tried.
         waiting: All streams that wait for the source if it was not reached.
+        run: The poll as in the history; None if another process worked on the stream.
+        pending: By sink, the batches that wait for it after the poll; empty if the poll ended before its deliveries.
+        attempts: By sink, the failed deliveries in a row of its next batch; empty as `pending`.
+        epoch: UTC second of the stream's `prepare`; 0 if the poll did not read it.
     """
 
     stream: str
@@ -51,6 +55,10 @@ class Outcome:
     reached: bool | None = None
     answered: bool = False
     waiting: tuple[str, ...] = ()
+    run: Run | None = None
+    pending: Mapping[str, int] = field(default_factory=dict)
+    attempts: Mapping[str, int] = field(default_factory=dict)
+    epoch: int = 0
 
     @property
     def exit_code(self) -> int:
@@ -85,18 +93,19 @@ def poll(stream: Stream) -> Outcome:
         error.stream = error.stream or stream.name
         did = bool(report.headers or report.delivered or report.failures)
         outcome = Outcome(stream.name, report if did else None, error)
-    _record(stream, outcome, report, started)
+    outcome.run = _record(stream, outcome, report, started)
+    outcome.pending, outcome.attempts, outcome.epoch = report.pending, report.attempts, report.epoch
     return outcome
 
 
-def _record(stream: Stream, outcome: Outcome, report: Report, started: float) -> None:
-    """Add the poll to the history. A failure is only logged: polls do not need the history.
+def _record(stream: Stream, outcome: Outcome, report: Report, started: float) -> Run | None:
+    """Add the poll to the history and return it. A failure is only logged: polls do not need the history.
 
     An attempt while another process works on the stream is not recorded: it shows nothing about the stream.
     """
     header, error = report.header, outcome.error
     if isinstance(error, LeaseHeld) and outcome.report is None:
-        return
+        return None
     result: Literal["ok", "empty", "failed", "refused"] = "ok" if header else "empty"
     if error or report.failures:
         result = "refused" if isinstance(error, Refused) else "failed"
@@ -109,12 +118,14 @@ def _record(stream: Stream, outcome: Outcome, report: Report, started: float) ->
         epoch=header.epoch if header else 0,
         batch_seq=header.seq if header else 0,
         counts=report.counts,
+        cost=asdict(report.cost),
         message="; ".join(messages),
     )
     try:
         stream.project.record_run(run, report.cost)
     except QbcdError as error:
         log.warning("stream %s: this poll is missing in the history: %s", stream.name, error)
+    return run
 
 
 def _reached_result(outcome: Outcome) -> bool:

@@ -51,6 +51,7 @@ def run_stream(stream: Stream, report: Report) -> None:
     with _noting_spark(stream, report), stream.source.pooled(stream.name), stream.site.context.hold() as held:
         check_requested(stream.name, stream.settings.requested, _prepared(held.row))
         refuse_unfilled(stream, held.row)
+        report.epoch = held.row.epoch
         enroll(stream, held.row)
         postponed = resend_waiting(stream, held, report)
         deliver(stream, held, report)

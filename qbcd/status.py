@@ -69,6 +69,7 @@ class StreamStatus:
         failed: The error that made this status incomplete.
         engine: The engine that does the stream's work, in words.
         chosen: The strategy was chosen by ``strategy: auto``; of a stream that is not prepared, it may change.
+        max_lag: The stream is late above this lag; default: `LATE_INTERVALS` intervals.
     """
 
     stream: str
@@ -95,6 +96,7 @@ class StreamStatus:
     failed: QbcdError | None = None
     engine: str = ""
     chosen: bool = False
+    max_lag: timedelta | None = None
 
     @property
     def state(self) -> State:
@@ -108,7 +110,8 @@ class StreamStatus:
             return "not prepared"
         if self.last_poll is not None and self.last_poll.outcome in ("failed", "refused"):
             return "refused" if self.last_poll.outcome == "refused" else "failed"
-        late = self.lag is not None and self.lag > LATE_INTERVALS * self.every.total_seconds()
+        limit = LATE_INTERVALS * self.every if self.max_lag is None else self.max_lag
+        late = self.lag is not None and self.lag > limit.total_seconds()
         return "late" if late else "ok"
 
 

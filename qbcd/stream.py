@@ -102,6 +102,9 @@ class Report:
         resent: By sink, the rows of the replica that it got.
         failures: By sink, the error that ended its deliveries.
         lifted: Refusals that the user lifted, and why all rows were compared; the history stores them.
+        pending: By sink, the batches that wait for it; empty before the first deliveries.
+        attempts: By sink, the failed deliveries in a row of its next batch.
+        epoch: UTC second of the stream's `prepare`; 0 until it is read.
     """
 
     stream: str
@@ -112,6 +115,9 @@ class Report:
     resent: dict[str, int] = field(default_factory=dict)
     failures: dict[str, DeliveryError] = field(default_factory=dict)
     lifted: list[str] = field(default_factory=list)
+    pending: dict[str, int] = field(default_factory=dict)
+    attempts: dict[str, int] = field(default_factory=dict)
+    epoch: int = 0
 
     @property
     def header(self) -> BatchHeader | None:

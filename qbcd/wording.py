@@ -1,14 +1,30 @@
-"""Parts of messages: a number with its noun, the number of a batch, a time of day."""
+"""Parts of messages: a number with its noun, counts of events, the number of a batch, ages, a time of day."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
+
+_OPS = {"r": "baseline row", "c": "insert", "u": "update", "d": "delete"}
+_AGES = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Return number and noun: ``1 row``, ``2,000 rows``."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def events(counts: Mapping[str, int]) -> str:
+    """Return ``3 inserts, 10 updates, 1 delete``, or ``no change`` for none."""
+    return ", ".join(counted(counts[op], word) for op, word in _OPS.items() if counts.get(op)) or "no change"
+
+
+def age(seconds: float) -> str:
+    """Return ``12 s``, ``3 min``, ``5 h`` or ``2 d``, in whole units."""
+    for length, unit in _AGES:
+        if seconds >= length:
+            return f"{int(seconds // length)} {unit}"
+    return f"{max(0, int(seconds))} s"
 
 
 def batch_number(epoch: int, seq: int) -> str:

@@ -12,6 +12,7 @@ from qbcd.cli.poll import run
 from qbcd.cli.prepare import prepare, resend, reset, retire, skip
 from qbcd.cli.project import check, init, schema
 from qbcd.cli.replay import replay
+from qbcd.cli.report import report
 from qbcd.cli.status import status
 
 __all__ = ["app"]
@@ -24,6 +25,7 @@ for function in (
     prepare,
     run,
     status,
+    report,
     changes,
     verify,
     diff,

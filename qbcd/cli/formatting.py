@@ -1,19 +1,13 @@
-"""Text for people: counts of events, costs, ages and sizes."""
+"""Text for people: costs and sizes, and the words of `qbcd.wording`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from qbcd.model import Cost
+from qbcd.wording import age as age
 from qbcd.wording import counted as counted
-
-_OPS = {"r": "baseline row", "c": "insert", "u": "update", "d": "delete"}
-_AGES = ((86_400, "d"), (3_600, "h"), (60, "min"))
-
-
-def events(counts: Mapping[str, int]) -> str:
-    """Return ``3 inserts, 10 updates, 1 delete``, or ``no change`` for none."""
-    return ", ".join(counted(counts[op], word) for op, word in _OPS.items() if counts.get(op)) or "no change"
+from qbcd.wording import events as events
 
 
 def size(number: int) -> str:
@@ -26,14 +20,6 @@ def size(number: int) -> str:
         if value < 999.95 or unit == "GB":
             break
     return f"{value:,.1f} {unit}"
-
-
-def age(seconds: float) -> str:
-    """Return ``12 s``, ``3 min``, ``5 h`` or ``2 d``, in whole units."""
-    for length, unit in _AGES:
-        if seconds >= length:
-            return f"{int(seconds // length)} {unit}"
-    return f"{max(0, int(seconds))} s"
 
 
 def duration(seconds: float) -> str:

@@ -11,12 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from qbcd.cli.app import StreamNames, switch
+from qbcd.cli.measuring import Measuring, measuring
 from qbcd.cli.output import Output, show_progress, worst
 from qbcd.cli.prepare import show_prepared
 from qbcd.cli.run_lines import RunLines
@@ -49,6 +51,12 @@ class RunOptions:
     log_format: Annotated[
         LogFormat | None, typer.Option("--log-format", help="Log lines on stderr; text if it is no terminal.")
     ] = None
+    metrics: Annotated[
+        str, typer.Option("--metrics", metavar="HOST:PORT", help="Serve metrics for Prometheus.", show_default=False)
+    ] = ""
+    metrics_file: Annotated[
+        Path | None, typer.Option("--metrics-file", metavar="FILE", help="With --once: write metrics to this file.")
+    ] = None
 
 
 def run(output: Output, streams: StreamNames = None, options: RunOptions = RunOptions()) -> int:
@@ -56,9 +64,14 @@ def run(output: Output, streams: StreamNames = None, options: RunOptions = RunOp
     if options.log_format is not None:
         output.log_lines(as_json=options.log_format is LogFormat.json)
     stop = threading.Event()
-    with output.project() as project, output.working("polling") as now, _signals(output, stop):
+    with (
+        measuring(output, options.metrics, options.metrics_file, once=options.once) as measured,
+        output.project() as project,
+        output.working("polling") as now,
+        _signals(output, stop),
+    ):
         show_progress(project, now)
-        job = Job(output, project, options, now, stop)
+        job = Job(output, project, options, now, stop, measured)
         code = _aside(lambda: job.run(streams or ()))
     return 0 if stop.is_set() and not options.once else code
 
@@ -72,6 +85,7 @@ class Job:
     options: RunOptions
     now: Callable[[str], None]
     stop: threading.Event
+    measured: Measuring
     failed: set[str] = field(default_factory=set)  # streams that could not be prepared at the start
 
     def run(self, streams: Sequence[str]) -> int:
@@ -91,6 +105,7 @@ class Job:
             names = [name for name in names if name not in self.failed]
         if names and not self.stop.is_set():
             codes.append(self._poll(names).exit_code)
+            codes.append(self._write_metrics())
         return worst(codes)
 
     def _poll(self, names: Sequence[str]) -> JobReport:
@@ -102,6 +117,7 @@ class Job:
         lines = RunLines(self.output, once=options.once, polls_too=polls_too)
 
         def add(outcome: Outcome) -> None:
+            self.measured.add(outcome)
             lines.add(outcome)
             remaining.discard(outcome.stream)
             if not options.once:
@@ -109,10 +125,19 @@ class Job:
             elif remaining:
                 self.now("polling")
 
+        self.measured.begin(assembly_of(self.project), names)
         if self.output.log is not None:
             self.output.log.add("info", f"polling {counted(len(names), 'stream')}")
         how = JobOptions(once=options.once, accept_deletes=options.accept_deletes, accept_source=options.accept_source)
         return run_job(assembly_of(self.project), names, how, JobEvents(add, then=self._prepare_later), self.stop)
+
+    def _write_metrics(self) -> int:
+        try:
+            self.measured.write()
+        except QbcdError as error:
+            self.output.error(error)
+            return error.exit_code
+        return 0
 
     def _unprepared(self, names: Sequence[str]) -> list[str]:
         """Return the streams that are certainly not prepared."""

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from datetime import datetime, timezone
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+from rich.console import Group
+from rich.live import Live
 from rich.markup import escape
+from rich.text import Text
 
 from qbcd.cli import formatting
 from qbcd.cli.app import StreamNames, switch
 from qbcd.cli.output import Output, worst
-from qbcd.errors import QbcdError, streams_named
+from qbcd.errors import ConfigError, QbcdError, streams_named
 from qbcd.wording import batch_number, clock_time
 
 if TYPE_CHECKING:
@@ -23,8 +29,22 @@ if TYPE_CHECKING:
     from qbcd.state import DeliveryFailure
     from qbcd.status import StreamStatus
 
-Check = Annotated[bool, switch("--check", help="Exit with 5 if a stream is refused, failed, late or not prepared.")]
+_CHECK = "Exit with 5 if a stream is refused, failed, late or not prepared, or if batches wait."
+
+
+@dataclass(frozen=True)
+class StatusOptions:
+    """The options of ``status``."""
+
+    check: Annotated[bool, switch("--check", help=_CHECK)] = False
+    max_lag: Annotated[
+        str, typer.Option("--max-lag", metavar="5m", help="As --check; late is a longer lag.", show_default=False)
+    ] = ""
+    watch: Annotated[bool, switch("--watch", help="Show the state again every 2 seconds.")] = False
+
+
 UNHEALTHY = 5
+WATCH_SECONDS = 2.0
 _COLORS = {"ok": "green", "late": "yellow", "not prepared": "yellow", "preparing": "yellow", "polling": "green"}
 _OUTCOMES = {"ok": "changes", "empty": "no change", "failed": "failed", "refused": "refused"}
 _TITLES = ("stream", "state", "last poll", "last batch", "lag", "waiting")
@@ -33,19 +53,16 @@ _NAME_WIDTH = len("last batch")  # of a fact
 _SHORTEST = 8  # characters of a stream's name that are shown at least
 
 
-def status(output: Output, streams: StreamNames = None, check: Check = False) -> int:
+def status(output: Output, streams: StreamNames = None, options: StatusOptions = StatusOptions()) -> int:
     """Show the state of the streams: one line each, or all facts of named streams."""
-    from qbcd.status import status_data
-
+    limit = duration_of("--max-lag", options.max_lag) if options.max_lag else None
+    if options.watch:
+        return _watch(output, streams or (), options, limit)
     with output.project() as project, output.working("reading the state"):
-        found = project.status(streams or ())
+        found = _read(project, streams or (), limit)
         left = [] if streams else _left(output, project)
     if output.as_json:
-        listed = [status_data(one) for one in found]
-        for data in listed:
-            for holder, name in _messages(data):
-                holder[name] = output.foreign(holder[name])
-        output.data({"streams": listed, "left": [one.data() for one in left]})
+        output.data({"streams": [shown_data(output, one) for one in found], "left": [one.data() for one in left]})
     elif streams:
         for number, one in enumerate(found):
             output.show(*([""] if number else []))
@@ -54,15 +71,71 @@ def status(output: Output, streams: StreamNames = None, check: Check = False) ->
         _show_lines(output, found)
     for one_left in left if not output.as_json else []:
         output.warn(one_left.describe())
-    if check:
+    if options.check or limit is not None:
         return UNHEALTHY if any(_is_unhealthy(one) for one in found) else 0
     return worst([one.failed.exit_code for one in found if one.failed])
+
+
+def _read(project: Project, streams: Sequence[str], limit: timedelta | None) -> list[StreamStatus]:
+    found = project.status(streams)
+    for one in found:
+        one.max_lag = limit
+    return found
 
 
 def _is_unhealthy(one: StreamStatus) -> bool:
     if one.state == "not prepared":
         return not one.polling  # otherwise a process prepares it now
+    if one.state == "ok" and any(one.pending.values()):
+        return not one.polling  # otherwise a process delivers them now
     return one.state != "ok"
+
+
+def shown_data(output: Output, one: StreamStatus) -> dict[str, Any]:
+    """Return a status as JSON-ready data, with secrets masked in stored messages."""
+    from qbcd.status import status_data
+
+    data = status_data(one)
+    for holder, name in _messages(data):
+        holder[name] = output.foreign(holder[name])
+    return data
+
+
+def duration_of(option: str, text: str) -> timedelta:
+    """Return the duration in an option's text.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    from qbcd.config.fields import Interval
+
+    try:
+        return TypeAdapter[timedelta](Interval).validate_python(int(text) if text.isdecimal() else text)
+    except ValidationError as error:
+        context = error.errors()[0]["ctx"]
+        raise ConfigError(f"{option}: {context['what']}: {text!r}", remedy=context["remedy"]) from None
+
+
+def _watch(output: Output, streams: Sequence[str], options: StatusOptions, limit: timedelta | None) -> int:
+    """Show the state until Ctrl-C.
+
+    Raises:
+        ConfigError: There is no terminal, or another option asks for one answer.
+    """
+    other = next((name for name, given in (("--json", output.as_json), ("--check", options.check)) if given), "")
+    if other or not output.out.is_terminal:
+        what = f"{other} gives one answer" if other else "--watch needs a terminal"
+        raise ConfigError(what, remedy=f"remove {'--watch or ' + other if other else '--watch'}")
+    with output.project() as project, Live(console=output.out, auto_refresh=False) as live, suppress(KeyboardInterrupt):
+        while True:
+            found = _read(project, streams, limit)
+            now = datetime.now(timezone.utc).strftime("%H:%M:%SZ")
+            texts = [*_lines(output, found), *_error_lines(output, found), f"[dim]{now}, Ctrl-C ends it[/]"]
+            live.update(Group(*map(Text.from_markup, texts)), refresh=True)
+            time.sleep(WATCH_SECONDS)
+    return 0
 
 
 def _messages(data: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
@@ -84,6 +157,14 @@ def _left(output: Output, project: Project) -> list[LeftStream]:
 
 # -- one line a stream -------------------------------------------------------------------------------------------------
 def _show_lines(output: Output, found: list[StreamStatus]) -> None:
+    for line in _lines(output, found):
+        output.show(line)
+    for line in _error_lines(output, found):
+        output.say(line)
+
+
+def _lines(output: Output, found: Sequence[StreamStatus]) -> Iterator[str]:
+    """Yield the lines of the table, as Rich markup."""
     rows = [_TITLES, *(_line(one) for one in found)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(_TITLES))]
     if output.out.is_terminal:
@@ -91,13 +172,17 @@ def _show_lines(output: Output, found: list[StreamStatus]) -> None:
     for row in rows:
         cells = [f"{_shortened(text, width):<{width}}" for text, width in zip(row, widths, strict=True)]
         line = escape((" " * _GAP).join(cells).rstrip())
-        output.show(f"[bold]{line}[/]" if row is _TITLES else _colored(line, row[1]))
+        yield f"[bold]{line}[/]" if row is _TITLES else _colored(line, row[1])
+
+
+def _error_lines(output: Output, found: Sequence[StreamStatus]) -> Iterator[str]:
+    """Yield the errors, as Rich markup; streams with the same one share a line."""
     alike: dict[str, list[str]] = {}  # an error of a source is that of all its streams
     for one in found:
         for text in _errors(one):
             alike.setdefault(text.removeprefix(f"stream {one.stream}: "), []).append(one.stream)
     for text, streams in alike.items():
-        output.say(f"[bold red]error:[/] {escape(output.foreign(f'{streams_named(streams)}: {text}'))}")
+        yield f"[bold red]error:[/] {escape(output.foreign(f'{streams_named(streams)}: {text}'))}"
 
 
 def _line(one: StreamStatus) -> tuple[str, ...]:

@@ -268,7 +268,7 @@ def filled(value: str) -> str:
     return value
 
 
-def _listed(value: Any) -> Any:
+def listed(value: Any) -> Any:
     """Return a single name as a list of one."""
     if isinstance(value, str) and "," in value:
         raise wrong("a list of names needs brackets", "write [a, b]; one name with a comma: ['a,b']")
@@ -309,13 +309,13 @@ _NAMES_SCHEMA = {"type": "array", "items": {"type": "string"}}
 Names = Annotated[
     list[Filled],
     AfterValidator(distinct),
-    BeforeValidator(_listed),
+    BeforeValidator(listed),
     WithJsonSchema({"anyOf": [{"type": "string"}, _NAMES_SCHEMA]}),
 ]
 SomeNames = Annotated[
     Annotated[list[Filled], Field(min_length=1)],
     AfterValidator(distinct),
-    BeforeValidator(_listed),
+    BeforeValidator(listed),
     WithJsonSchema({"anyOf": [{"type": "string"}, {**_NAMES_SCHEMA, "minItems": 1}]}),
 ]
 NO_KEY = "none"

@@ -9,6 +9,7 @@ from qbcd.config.databases import EXAMPLE_DATABASE, EXAMPLE_URL, USUAL_PORTS, co
 from qbcd.config.document import Document, KeyPath, Problem, did_you_mean, quoted
 from qbcd.config.fields import Section
 from qbcd.config.models import DefaultsConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
+from qbcd.config.notify import NotifyConfig
 from qbcd.config.strategy_registry import BUILT_STRATEGIES, CHOSEN_STRATEGIES, options_class
 
 _TABLE = "{source: shop, table: public.orders, strategy: id_rcs}"
@@ -55,6 +56,8 @@ _SHAPES = {
     "types": "write types: {amount: text}",
     "roll": "write roll: {every: 1h, size: 128MB}",
     "storage": "write storage: {region: eu-central-1}",
+    "notify": "write notify: [{on: [refused, failed], url: '${env:HOOK}'}]",
+    "on": "write on: [refused, failed]",
 }
 # Parts of an address, with the keys that other tools have for them.
 _PARTS = {
@@ -131,7 +134,8 @@ def _missing(path: KeyPath) -> str:
 
 def missing_key(path: KeyPath, model: type[Section]) -> Problem:
     """Return the problem of a required key that is missing."""
-    return Problem(path, _missing(path), _MISSING.get(str(path[-1]), model.example))
+    known = {} if model is NotifyConfig else _MISSING  # its `url` is no database's
+    return Problem(path, _missing(path), known.get(str(path[-1]), model.example))
 
 
 def shape(path: KeyPath) -> str:

@@ -38,6 +38,7 @@ from qbcd.config.models import (
     TableConfig,
     source_class,
 )
+from qbcd.config.notify import NotifyConfig
 from qbcd.config.rules import check_rules
 from qbcd.config.secrets import expand
 from qbcd.config.sink_options import SINK_OPTIONS
@@ -219,7 +220,12 @@ def _model_at(values: Any, loc: tuple[str | int, ...]) -> type[Section]:
         return _source_model(values, loc)
     if loc[-1:] == ("guards",):
         return GuardsConfig
-    sections: dict[str | int, type[Section]] = {"tables": TableConfig, "defaults": DefaultsConfig, "spark": SparkConfig}
+    sections: dict[str | int, type[Section]] = {
+        "tables": TableConfig,
+        "defaults": DefaultsConfig,
+        "spark": SparkConfig,
+        "notify": NotifyConfig,
+    }
     return sections[loc[0]] if loc else ProjectConfig
 
 

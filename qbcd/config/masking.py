@@ -106,10 +106,12 @@ def masking_of(config: ProjectConfig) -> Masking:
 def secrets_of(config: ProjectConfig) -> Iterator[str]:
     """Yield passwords of databases and secrets in settings.
 
-    A setting is secret if its name says so. Passwords of URLs in settings are secrets too.
+    A setting is secret if its name says so. Passwords of URLs in settings are secrets too, and addresses of `notify`.
     """
     for url in _urls(config):
         yield url_password(url)
+    for hook in config.notify:
+        yield from hook.secrets()
     for settings in (config.spark.conf, *(sink.options for sink in config.sinks.values())):
         yield from named_secrets(settings)
         for text in _texts(settings):

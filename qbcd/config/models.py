@@ -53,6 +53,7 @@ from qbcd.config.fields import (
 )
 from qbcd.config.files import FilesConfig
 from qbcd.config.logins import Login, checked_url
+from qbcd.config.notify import NotifyConfig
 from qbcd.config.sink_options import AnySink
 from qbcd.config.strategy_base import StrategyConfig
 from qbcd.config.strategy_registry import AnyStrategy
@@ -220,6 +221,7 @@ class ProjectConfig(Section):
         local_rows: Most rows to fetch or to deliver in this process, if `engine` is ``auto``.
         local_bytes: Most bytes of a replica's files that this process reads, if `engine` is ``auto``.
         local_memory: Most bytes that one stream's work in this process holds in memory; more is spilled.
+        notify: Addresses that get a message when the state of a stream changes.
     """
 
     version: Literal[1]
@@ -234,6 +236,7 @@ class ProjectConfig(Section):
     sinks: dict[str, AnySink] = Field(default_factory=dict)
     defaults: DefaultsConfig = Field(default_factory=DefaultsConfig)
     tables: list[TableConfig] = Field(min_length=1)
+    notify: list[NotifyConfig] = Field(default_factory=list)
 
     _document: Document = PrivateAttr(default_factory=lambda: Document("", Path.cwd(), {}))
 

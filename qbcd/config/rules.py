@@ -15,7 +15,7 @@ from qbcd.config.sink_rules import check_sink_needs
 from qbcd.config.storage import STORAGE_SECRETS
 from qbcd.config.strategy_registry import strategy_names
 from qbcd.config.strategy_rules import check_strategies
-from qbcd.config.urls import is_local, literal_password
+from qbcd.config.urls import is_local, is_local_host, literal_password
 
 RESERVED_SINK = "python"
 
@@ -81,6 +81,10 @@ def _secrets(config: ProjectConfig, document: Document) -> Iterator[Problem]:
         path = (section, name, "password")
         if written.get("password") is not None and path not in document.interpolated:
             yield Problem(path, "the password is written in the file", remedy)
+    for index, hook in enumerate(config.notify):
+        place = ("notify", index, "url")
+        if place not in document.interpolated and not is_local_host(hook.parts.hostname or ""):
+            yield Problem(place, "the address of a hook is a secret, and it is written in the file", remedy)
 
 
 def _storage_secrets(config: ProjectConfig, document: Document) -> Iterator[Problem]:

@@ -70,7 +70,7 @@ def is_local(url: URL) -> bool:
 
     That is localhost, a loopback address, a Unix socket or a file.
     """
-    return "service" not in url.query and all(_is_local_host(host) for host in hosts_of(url))
+    return "service" not in url.query and all(is_local_host(host) for host in hosts_of(url))
 
 
 def has_password_parameter(url: URL) -> bool:
@@ -104,7 +104,8 @@ def _without_port(host: str) -> str:
     return host.partition(":")[0] if host.count(":") == 1 else host
 
 
-def _is_local_host(host: str) -> bool:
+def is_local_host(host: str) -> bool:
+    """Return True if a host is this machine: localhost, a loopback address, the path of a socket."""
     if host.lower() == "localhost" or host.startswith(("/", "@")) or os.path.isabs(host):
         return True
     try:

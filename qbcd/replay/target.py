@@ -8,12 +8,12 @@ from urllib.parse import unquote
 
 from sqlalchemy.engine import URL
 
-from qbcd.config.databases import FILE_DATABASES
+from qbcd.config.databases import EXAMPLE_URL, FILE_DATABASES
 from qbcd.config.secrets import expand_argument
 from qbcd.config.urls import BadUrl, has_password_parameter, is_memory_database, literal_password, parse_url
 from qbcd.errors import ConfigError
 
-_FORM = "write --to 'postgresql://user@host/database#schema.table'"
+_FORM = f"write --to '{EXAMPLE_URL}#schema.table'"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import IntegrityError
 
@@ -318,6 +318,14 @@ class ProjectState(StateDatabase):
             rows = conn.execute(query).mappings().all()
         loaded = ({**row, "counts": json.loads(row["counts"]), "cost": json.loads(row["cost"])} for row in rows)
         return [Run(**values) for values in loaded]
+
+    def last_success(self, stream: str) -> float | None:
+        """Return the end of the stream's last successful poll in the history; None if it has none."""
+        succeeded = HISTORY.c.outcome.in_(("ok", "empty"))
+        query = select(func.max(HISTORY.c.finished_at)).where(HISTORY.c.stream == stream, succeeded, ~_is_skip())
+        with self.read() as conn:
+            found = conn.execute(query).scalar()
+        return None if found is None else float(found)
 
     # -- skipped batches ---------------------------------------------------------------------------------------------
     def skip(self, stream: str, sink: str, header: BatchHeader) -> None:

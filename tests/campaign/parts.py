@@ -25,6 +25,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "queries": ("tests/integration/queries/", "tests/campaign/queries/"),
     "sinks": ("tests/integration/sinks/", "tests/campaign/sinks/"),
     "snapshots": ("tests/unit/test_snapshots.py", "tests/campaign/snapshots/"),
+    "monitoring": ("tests/campaign/monitoring/", "tests/integration/monitoring/", "tests/unit/test_report.py"),
     "servers": ("tests/integration/", "tests/campaign/connectors/", "tests/packaging/", "tests/unit/", "tests/golden/"),
 }
 

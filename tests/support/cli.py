@@ -25,6 +25,7 @@ COMMANDS = (
     "prepare",
     "run",
     "status",
+    "report",
     "changes",
     "verify",
     "diff",

@@ -1,0 +1,4 @@
+"""The view from outside on streams: metrics, notifications, report.
+
+All of it follows outcomes of polls and the state of streams. Nothing here can delay or change a poll.
+"""

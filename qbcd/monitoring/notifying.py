@@ -1,0 +1,153 @@
+"""Notifications: each hook has a thread and a bounded queue of its own, so that no poll and no other hook waits."""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from http.client import HTTPException
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import unquote
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from qbcd.config.notify import NotifyConfig
+from qbcd.errors import streams_named
+from qbcd.job import Outcome
+from qbcd.monitoring.notices import Notice, States
+from qbcd.project import Assembly
+from qbcd.stream import Stream
+from qbcd.version import __version__
+
+log = logging.getLogger("qbcd")
+MOST_WAITING = 1000  # notices of a hook that waits for an answer; further ones are dropped with a warning
+PAUSES_S = (1.0, 5.0)  # between the attempts for one notice
+END_S = 10.0  # longest wait at the end of a job for notices that are not sent yet
+_RETRIED = (408, 425, 429)  # and 5xx; other answers would be the same at the next attempt
+
+
+@contextmanager
+def notifying(parts: Assembly, streams: Sequence[Stream]) -> Iterator[Callable[[Outcome], None]]:
+    """Yield a function that takes outcomes, and sends what they change to the configured hooks.
+
+    At the end of the block, wait for what is not sent, at most `END_S`.
+    """
+    if not parts.config.notify:
+        yield lambda outcome: None
+        return
+    states = States(streams)
+    hooks = [
+        Hook(config, parts.config.where("notify", number), parts.masking.foreign)
+        for number, config in enumerate(parts.config.notify)
+    ]
+
+    def add(outcome: Outcome) -> None:
+        for notice in states.add(outcome):
+            for hook in hooks:
+                if hook.wants(notice):
+                    hook.put(notice, notice.data(parts.masking))
+
+    try:
+        yield add
+    finally:
+        until = time.monotonic() + END_S
+        for hook in hooks:
+            hook.end()
+        for hook in hooks:
+            hook.join(max(0.0, until - time.monotonic()))
+
+
+class Hook:
+    """One address that gets notices, in order, from a thread of its own.
+
+    Args:
+        config: The address and what it gets.
+        place: Place of the address in the configuration; messages name it, never the address.
+        masked: Masks secrets in foreign text.
+    """
+
+    def __init__(self, config: NotifyConfig, place: str, masked: Callable[[str], str]) -> None:
+        self._config, self._place, self._masked = config, place, masked
+        self._queue: queue.Queue[tuple[Notice, dict[str, Any]] | None] = queue.Queue(MOST_WAITING + 1)
+        self._stopped = threading.Event()
+        self._opener = build_opener(_NoRedirect)
+        self._thread = threading.Thread(target=self._work, name="qbcd-notify", daemon=True)
+        self._thread.start()
+
+    def wants(self, notice: Notice) -> bool:
+        """Return True if the address gets such notices; a changed schema is a refusal too."""
+        on = self._config.on
+        return notice.event in on or (notice.event == "schema_changed" and "refused" in on)
+
+    def put(self, notice: Notice, data: dict[str, Any]) -> None:
+        """Add a notice to the queue; drop it with a warning if the queue is full."""
+        if self._queue.qsize() >= MOST_WAITING:
+            self._lost(notice, f"{MOST_WAITING:,} others wait for the hook")
+        else:
+            self._queue.put_nowait((notice, data))
+
+    def end(self) -> None:
+        """Let the thread end after the notices in the queue."""
+        self._queue.put_nowait(None)
+
+    def join(self, seconds: float) -> None:
+        """Wait for the thread; warn of notices that are not sent in time."""
+        self._thread.join(seconds)
+        self._stopped.set()
+        if self._thread.is_alive():
+            log.warning("%s: the hook does not answer; the latest notifications may be lost", self._place)
+
+    def _work(self) -> None:
+        while (item := self._queue.get()) is not None:
+            notice, data = item
+            problem = self._send(data)
+            if self._stopped.is_set():
+                return
+            if problem:
+                self._lost(notice, problem)
+
+    def _send(self, data: dict[str, Any]) -> str:
+        """Send a notice; return the problem if no attempt succeeded."""
+        for pause in (*PAUSES_S, None):
+            problem, again = self._attempt(data)
+            if not problem or not again or pause is None or self._stopped.wait(pause):
+                return problem
+        return ""
+
+    def _attempt(self, data: dict[str, Any]) -> tuple[str, bool]:
+        """Send once; return the problem, and True if another attempt may succeed."""
+        try:
+            with self._opener.open(self._request(data), timeout=self._config.timeout.total_seconds()):
+                return "", False
+        except HTTPError as error:
+            with error:
+                return f"the hook answered {error.code}", error.code in _RETRIED or error.code >= 500
+        except (OSError, HTTPException, ValueError) as error:  # URLError is an OSError
+            reason = getattr(error, "reason", None) or error
+            said = str(getattr(reason, "strerror", None) or reason) or type(reason).__name__
+            return self._masked(said.splitlines()[0]), True
+
+    def _request(self, data: dict[str, Any]) -> Request:
+        parts = self._config.parts
+        url = parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl()
+        headers = {"Content-Type": "application/json", "User-Agent": f"qbcd/{__version__}"}
+        if parts.username is not None:
+            login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+            headers["Authorization"] = f"Basic {base64.b64encode(login.encode()).decode()}"
+        return Request(url, json.dumps(data).encode(), headers, method="POST")
+
+    def _lost(self, notice: Notice, problem: str) -> None:
+        subject = f"{streams_named(notice.streams)} {notice.event}"
+        log.warning("%s: a notification is lost (%s): %s", self._place, subject, problem)
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    """A handler that follows no redirect: the address of a hook is a secret for one host."""
+
+    def redirect_request(self, *args: Any, **more: Any) -> None:
+        """Return no request, so that the answer counts as an error."""

@@ -1,0 +1,1 @@
+"""Metrics, notifications and report of projects that poll."""

@@ -1,0 +1,86 @@
+"""Metrics, status, notifications and report of one project agree: a dead sink, a refused stream, one that is well."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.support import wait_until
+from tests.support.cli import Cli
+from tests.support.hook_server import hook_server
+from tests.support.places import Place, over
+from tests.support.watched_project import change, differences, samples, watched
+
+
+@over(elsewhere=[])
+def test_all_show_the_same(
+    place: Place, workspace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace)
+    cli = Cli(capsys)
+    with hook_server() as server:
+        watched(place, workspace, f"{server.url}/hook", every="1h")
+        assert cli("prepare").code == 0
+        change(place, 1)
+        codes = [cli("run", "--once", "--metrics-file", "qbcd.prom").code for _ in range(2)]
+        assert codes == [3, 3]
+        metrics, status = samples((workspace / "qbcd.prom").read_text()), cli("status", "--json").data["streams"]
+        assert [one["state"] for one in status] == ["ok", "failed", "refused"]
+        assert [cli("status", "well", "--max-lag", limit).code for limit in ("1h", "1ms")] == [0, 5]
+        assert differences(metrics, status) == []
+        assert (
+            metrics["qbcd_polls_total", "refused", "refused"] == metrics["qbcd_polls_total", "dead_sink", "failed"] == 2
+        )
+        assert metrics["qbcd_pending_batches", "dead_sink", "gone"] == 1
+        wait_until(lambda: len(server.at("/hook")) == 2)
+        sent = {one["stream"]: one for one in server.at("/hook")}  # of two polls one each
+        assert {name: one["event"] for name, one in sent.items()} == {"dead_sink": "failed", "refused": "refused"}
+        assert sent["refused"]["remedy"].endswith("--accept-deletes")
+        assert list(sent["dead_sink"]["sinks"]) == ["gone"]
+    report = cli("report", "-o", "report.html")
+    assert (report.code, report.out) == (0, "report.html: 3 streams\n")
+    page = ElementTree.fromstring((workspace / "report.html").read_text())
+    shown = [json.loads(one.text or "") for one in page.iter("pre")]
+    for mine, now in zip(shown, cli("status", "--json").data["streams"], strict=True):
+        assert {**mine, "lag_seconds": 0, "pass": 0} == {**now, "lag_seconds": 0, "pass": 0}
+    assert "Ranges by last visit" in [one.text for one in page.iter("h3")]
+
+
+@pytest.mark.campaign
+@over()
+def test_status_tests_the_lag_and_waiting_batches(
+    place: Place, workspace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace)
+    cli = Cli(capsys)
+    watched(place, workspace, "http://127.0.0.1:1/", every="1h")
+    assert cli("prepare", "well", "dead_sink").code == 0
+    assert cli("report", "well", "-o", "no/report.html").code == 1
+    assert cli("run", "well", "dead_sink", "--once").code == 0
+    both = ("status", "well", "dead_sink")
+    assert [cli(*both, *limit).code for limit in ((), ("--check",), ("--max-lag", "1h"), ("--max-lag", "1ms"))] == [
+        0,
+        0,
+        0,
+        5,
+    ]
+    assert cli(*both, "--max-lag", "1ms", "--json").data["streams"][0]["state"] == "late"
+    data = json.loads((workspace / "qbcd.yaml").read_text())
+    data["tables"][1]["sinks"] = ["changes"]  # the batches of a removed sink wait, and no poll fails
+    change(place, 1)
+    assert cli("run", "dead_sink", "--once").code == 1
+    (workspace / "qbcd.yaml").write_text(json.dumps(data))
+    assert cli("run", "dead_sink", "--once").code == 0
+    [found] = cli("status", "dead_sink", "--json").data["streams"]
+    assert (found["state"], found["pending"]) == ("ok", {"gone": 1})
+    assert (cli("status", "dead_sink").code, cli("status", "dead_sink", "--check").code) == (0, 5)
+    for wrong, said in (
+        ("--max-lag 5x", "not a duration: '5x'"),
+        ("--watch", "needs a terminal"),
+        ("--watch --check", "gives one answer"),
+    ):
+        ran = cli("status", *wrong.split())
+        assert (ran.code, said in ran.err) == (2, True), ran.err
