@@ -174,7 +174,8 @@ def test_every_option_is_on_the_page_of_its_strategy(name: str) -> None:
 
 
 def test_every_command_and_option_is_explained() -> None:
-    page, group = text_of("docs/reference/command-line.md"), get_command(app)
+    page = text_of("docs/reference/command-line.md") + text_of("docs/reference/more-commands.md")
+    group = get_command(app)
     commands = getattr(group, "commands")  # noqa: B009 -- a group of Click's, which has no types of its own here
     assert commands
     common, own = {opt for param in group.params for opt in param.opts}, r"^#+ qbcd {}\n(.*?)(?=^#+ |\Z)"
