@@ -66,6 +66,7 @@ class StreamStatus:
         skipped: Batches of the epoch that were passed over for a sink, which lacks their events.
         error: The error of this status or of the last poll, or an empty string.
         failed: The error that made this status incomplete.
+        sinks: The configured sinks.
         engine: The engine that does the stream's work, in words.
     """
 
@@ -91,6 +92,12 @@ class StreamStatus:
     error: str = ""
     failed: QbcdError | None = None
     engine: str = ""
+    sinks: tuple[str, ...] = ()
+
+    @property
+    def waiting(self) -> int:
+        """Number of batches that wait for configured sinks; those for the Python consumer do not count."""
+        return max((self.pending.get(sink, 0) for sink in self.sinks), default=0)
 
     @property
     def state(self) -> State:
@@ -115,7 +122,9 @@ def stream_status(stream: Stream, now: float | None = None) -> StreamStatus:
         now: Seconds since 1970 UTC; default: this machine's clock.
     """
     engine = stream.settings.engine.describe()
-    status = StreamStatus(stream.name, stream.config.strategy, stream.config.every, engine=engine)
+    status = StreamStatus(
+        stream.name, stream.config.strategy, stream.config.every, engine=engine, sinks=stream.config.sinks
+    )
     runs = stream.project.runs(stream.name, HISTORY)
     status.last_poll = runs[0] if runs else None
     status.events = dict(sum((Counter(run.counts) for run in runs), Counter()))

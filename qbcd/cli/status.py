@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from rich.markup import escape
 
 from qbcd.cli import formatting
 from qbcd.cli.app import StreamNames, switch
 from qbcd.cli.output import Output, worst
-from qbcd.errors import QbcdError, streams_named
+from qbcd.errors import ConfigError, QbcdError, streams_named
 from qbcd.wording import batch_number, clock_time
 
 if TYPE_CHECKING:
@@ -23,8 +24,15 @@ if TYPE_CHECKING:
     from qbcd.state import DeliveryFailure
     from qbcd.status import StreamStatus
 
-Check = Annotated[bool, switch("--check", help="Exit with 5 if a stream is refused, failed, late or not prepared.")]
+Check = Annotated[
+    bool, switch("--check", help="Exit with 5 if a stream is refused, failed, late or not prepared, or batches wait.")
+]
+MaxLag = Annotated[
+    str | None,
+    typer.Option("--max-lag", metavar="DURATION", help="As --check; a stream is late after this time, such as 5m."),
+]
 UNHEALTHY = 5
+_LISTED = 3  # new tables that a warning names
 _COLORS = {"ok": "green", "late": "yellow", "not prepared": "yellow", "preparing": "yellow", "polling": "green"}
 _OUTCOMES = {"ok": "changes", "empty": "no change", "failed": "failed", "refused": "refused"}
 _TITLES = ("stream", "state", "last poll", "last batch", "lag", "waiting")
@@ -33,19 +41,22 @@ _NAME_WIDTH = len("last batch")  # of a fact
 _SHORTEST = 8  # characters of a stream's name that are shown at least
 
 
-def status(output: Output, streams: StreamNames = None, check: Check = False) -> int:
+def status(output: Output, streams: StreamNames = None, check: Check = False, max_lag: MaxLag = None) -> int:
     """Show the state of the streams: one line each, or all facts of named streams."""
     from qbcd.status import status_data
+
+    longest = None if max_lag is None else _duration(max_lag)
 
     with output.project() as project, output.working("reading the state"):
         found = project.status(streams or ())
         left = [] if streams else _left(output, project)
+        new = [] if streams else _new_tables(project)
     if output.as_json:
         listed = [status_data(one) for one in found]
         for data in listed:
             for holder, name in _messages(data):
                 holder[name] = output.foreign(holder[name])
-        output.data({"streams": listed, "left": [one.data() for one in left]})
+        output.data({"streams": listed, "left": [one.data() for one in left], "new_tables": new})
     elif streams:
         for number, one in enumerate(found):
             output.show(*([""] if number else []))
@@ -54,15 +65,56 @@ def status(output: Output, streams: StreamNames = None, check: Check = False) ->
         _show_lines(output, found)
     for one_left in left if not output.as_json else []:
         output.warn(one_left.describe())
-    if check:
-        return UNHEALTHY if any(_is_unhealthy(one) for one in found) else 0
+    if new and not output.as_json:
+        output.warn(f"{_tables(new)} not captured (qbcd prepare captures new tables; or add them to `exclude`)")
+    if check or longest is not None:
+        unhealthy = any(_is_unhealthy(one, longest) for one in found) or any(one.dropped for one in left)
+        return UNHEALTHY if unhealthy else 0
     return worst([one.failed.exit_code for one in found if one.failed])
 
 
-def _is_unhealthy(one: StreamStatus) -> bool:
+def _new_tables(project: Project) -> list[str]:
+    """Return the tables that patterns match and no `prepare` has captured."""
+    from qbcd.api import assembly_of
+
+    parts = assembly_of(project)
+    with parts.read_only():
+        return [f"{one.table_schema}.{one.table_name}" for one in parts.roster().new.values()]
+
+
+def _tables(names: list[str]) -> str:
+    more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
+    return f"{'table' if len(names) == 1 else 'tables'} {', '.join(names[:_LISTED])}{more}: new and"
+
+
+def _duration(text: str) -> float:
+    """Return the seconds of a duration.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    from qbcd.config.fields import parse_duration
+
+    length = parse_duration(text)
+    if length is None:
+        raise ConfigError(f"--max-lag {text} is not a duration", remedy="write it as 30s, 5m or 1h")
+    return length.total_seconds()
+
+
+def _is_unhealthy(one: StreamStatus, longest: float | None = None) -> bool:
+    """Return True if a person should look: see the option ``--check``.
+
+    Args:
+        one: The status.
+        longest: Seconds after which a stream is late; None for three of its intervals.
+    """
     if one.state == "not prepared":
         return not one.polling  # otherwise a process prepares it now
-    return one.state != "ok"
+    if one.waiting and not one.polling:  # a process that polls may be about to deliver them
+        return True
+    if longest is None or one.state not in ("ok", "late"):
+        return one.state != "ok"
+    return one.lag is not None and one.lag > longest
 
 
 def _messages(data: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:

@@ -28,7 +28,15 @@ from qbcd.config.document import (
 )
 from qbcd.config.fields import Section
 from qbcd.config.hints import merged, missing_key, shape, unknown_key
-from qbcd.config.models import DefaultsConfig, JdbcConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
+from qbcd.config.models import (
+    DefaultsConfig,
+    JdbcConfig,
+    ProjectConfig,
+    SourceConfig,
+    SparkConfig,
+    StreamDefaults,
+    TableConfig,
+)
 from qbcd.config.rules import check_rules
 from qbcd.config.secrets import expand
 from qbcd.config.sink_options import SINK_OPTIONS
@@ -185,6 +193,13 @@ def _path(loc: tuple[str | int, ...]) -> KeyPath:
     return tuple(part for n, part in enumerate(loc) if n != tag)
 
 
+def _depth(loc: tuple[str | int, ...]) -> int:
+    """Return the length of the location of a table or of `defaults`; 0 elsewhere."""
+    if loc[:1] == ("sources",):
+        return 3 if loc[2:3] == ("defaults",) else 0
+    return {"defaults": 1, "tables": 2}.get(str(loc[0]), 0) if loc else 0
+
+
 def _model_at(values: Any, loc: tuple[str | int, ...]) -> type[Section]:
     """Return the model of a mapping.
 
@@ -195,17 +210,18 @@ def _model_at(values: Any, loc: tuple[str | int, ...]) -> type[Section]:
     tag = _tagged(loc)
     if tag is not None:
         return SINK_OPTIONS[str(loc[tag])]
-    start = 2 if loc[:1] == ("defaults",) else 3
-    if loc[:1] in (("defaults",), ("tables",)) and loc[start - 1 : start] == ("strategy",):
+    start = _depth(loc) + 1
+    if start > 1 and loc[start - 1 : start] == ("strategy",):
         for part in loc[:start]:
             values = values[part]
         model: type[Section] = options_class(values if isinstance(values, str) else values["type"])
         for key in loc[start:]:
             model = model.section(str(key))
         return model
-    if loc[:1] == ("sources",):
-        return SourceConfig if len(loc) == 2 else JdbcConfig
     if loc[-1:] == ("guards",):
         return GuardsConfig
+    if loc[:1] == ("sources",):
+        inner: dict[str | int, type[Section]] = {"jdbc": JdbcConfig, "defaults": StreamDefaults}
+        return SourceConfig if len(loc) == 2 else inner[loc[2]]
     sections: dict[str | int, type[Section]] = {"tables": TableConfig, "defaults": DefaultsConfig, "spark": SparkConfig}
     return sections[loc[0]] if loc else ProjectConfig

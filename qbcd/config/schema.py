@@ -41,8 +41,13 @@ def json_schema() -> dict[str, Any]:
     sections, (project, *refs) = made["$defs"], made["prefixItems"]
     _add_strategies(sections, dict(zip(strategies, refs, strict=True)))
     schema = sections.pop(_section(project))
-    sections["TableConfig"]["oneOf"] = [{"required": ["table"]}, {"required": ["query", "name"]}]
-    sections["TableConfig"]["not"] = {"required": ["columns", "exclude"]}
+    sections["TableConfig"]["oneOf"] = [
+        {"required": ["table"]},
+        {"required": ["query", "name"]},
+        {"required": ["tables"]},
+    ]
+    # of a pattern, `exclude` has tables
+    sections["TableConfig"]["anyOf"] = [{"required": ["tables"]}, {"not": {"required": ["columns", "exclude"]}}]
     sections["OtherSink"] = {
         "type": "object",
         "properties": {"type": {"type": "string", "not": {"enum": list(BUILT_SINKS)}}},
@@ -69,7 +74,7 @@ def _add_strategies(sections: dict[str, Any], refs: dict[str, dict[str, Any]]) -
         if not section.get("required"):
             alone.append(name)
         section["required"] = ["type", *section.get("required", ())]
-    for holder in ("TableConfig", "DefaultsConfig"):
+    for holder in ("TableConfig", "DefaultsConfig", "StreamDefaults"):
         choices = sections[holder]["properties"]["strategy"]["anyOf"]
         choices[0] = {"oneOf": list(refs.values())}
         choices.insert(0, {"enum": alone})

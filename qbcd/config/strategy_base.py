@@ -25,12 +25,13 @@ class StrategyUse:
 
     Attributes:
         path: Key path of the table.
-        inherited: The strategy is from `defaults`.
-        table: As written; None for a query.
+        inherited: The strategy is from a section `defaults`.
+        table: As written; None for a query or a pattern.
         key: None for the primary key, empty if rows have no key.
         columns: The captured columns; empty if the file lists none.
         where: The restriction, or an empty string.
         every: Interval between polls.
+        inherited_from: Key path of that section.
     """
 
     path: KeyPath
@@ -41,11 +42,12 @@ class StrategyUse:
     columns: tuple[str, ...]
     where: str
     every: timedelta
+    inherited_from: KeyPath = ("defaults",)
 
     @property
     def options_path(self) -> KeyPath:
         """Key path of the strategy."""
-        return ("defaults", "strategy") if self.inherited else (*self.path, "strategy")
+        return (*self.inherited_from, "strategy") if self.inherited else (*self.path, "strategy")
 
     def table_problem(self, key: str, what: str, remedy: str) -> Problem:
         """Return a problem at a key of the table."""

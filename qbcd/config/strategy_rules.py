@@ -14,7 +14,7 @@ def check_strategies(config: ProjectConfig) -> list[Problem]:
     found: dict[Problem, None] = {}
     uses: dict[type[StrategyConfig], list[tuple[StrategyConfig, StrategyUse]]] = {}
     for index, table in enumerate(config.tables):
-        strategy = table.strategy or config.defaults.strategy
+        strategy = config.setting(table, "strategy")
         if strategy is None:
             continue
         use = _use(config, index)
@@ -38,7 +38,8 @@ def _use(config: ProjectConfig, index: int) -> StrategyUse:
         key=None if table.key is None else tuple(table.key),
         columns=tuple(table.columns or ()),
         where=table.where or "",
-        every=table.every or config.defaults.every or DEFAULT_EVERY,
+        every=config.setting(table, "every") or DEFAULT_EVERY,
+        inherited_from=config.place_of(table, "strategy"),
     )
 
 
@@ -47,12 +48,13 @@ def _query(table: TableConfig, strategy: StrategyConfig, use: StrategyUse) -> It
         what = f"strategy {strategy.type} reads a table; a query is captured by strategy vbd"
         yield use.table_problem("query", what, "write `strategy: vbd`, or make a view in the database and name it")
     elif table.query is None and strategy.reads_query:
-        what = f"strategy {strategy.type} captures the result of a query, but `table` is given"
+        written = "table" if table.tables is None else "tables"
+        what = f"strategy {strategy.type} captures the result of a query, but `{written}` is given"
         yield Problem(use.options_path, what, "write `query: SELECT ..`, or use id_rcs or mds, which also read views")
 
 
 def _pairing(config: ProjectConfig, table: TableConfig, strategy: StrategyConfig, here: KeyPath) -> Iterator[Problem]:
-    key_change = table.key_change or config.defaults.key_change
+    key_change = config.setting(table, "key_change")
     if key_change == "pair" and table.key == []:
         own = "remove `key_change`" if table.key_change else "write `key_change: off` for this table"
         yield Problem((*here, "key_change"), "a stream without a key has no changes of a key", own)
@@ -66,7 +68,7 @@ def _pairing(config: ProjectConfig, table: TableConfig, strategy: StrategyConfig
 
 def _audit(config: ProjectConfig, table: TableConfig, strategy: StrategyConfig, here: KeyPath) -> Iterator[Problem]:
     """Report an audit that has no effect; under `defaults` it is for the tables that need one."""
-    audit = table.audit or config.defaults.audit
+    audit = config.setting(table, "audit")
     if audit is None or audit.every is None:
         return
     if strategy.keeps_nothing:

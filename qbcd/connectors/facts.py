@@ -37,6 +37,21 @@ class Fetch:
 
 
 @dataclass(frozen=True)
+class ListedTable:
+    """A table in the catalog's list.
+
+    Attributes:
+        parent: Schema and name of the outermost table whose rows include those of this one; None without one.
+        is_partition: It is a partition of that table.
+    """
+
+    schema: str
+    name: str
+    parent: tuple[str, str] | None = None
+    is_partition: bool = False
+
+
+@dataclass(frozen=True)
 class JdbcDriver:
     """The JDBC driver of a database, and how qbcd finds its jar.
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 from sqlalchemy import MetaData
 
@@ -30,7 +30,7 @@ from qbcd.sites.checkpoint import checkpoint_of
 from qbcd.sites.lake.fetch import leaf_checksums
 from qbcd.sites.lake.notes import LeafNote, RecentNote
 from qbcd.sites.lake.replica import files, schema
-from qbcd.state import rows, upgrades
+from qbcd.state import known_tables, rows, upgrades
 from qbcd.state.project_tables import METADATA
 from qbcd.state.tables import SiteTables
 from qbcd.strategies import in_source, outbox, tdi
@@ -57,6 +57,8 @@ OF_PROJECT = {
     "qbcd_history": "id* stream started_at finished_at outcome epoch batch_seq counts cost message",
     "qbcd_refusal": "stream* kind version amount message at",
 }
+OF_PATTERNS = {"qbcd_known_table": "stream* source table_schema table_name state at"}  # created when first written
+KNOWN_STATES = ("captured", "reported", "gone")
 # The record of a sink in its target.
 OF_TARGETS = "project* stream* sink* target epoch batch_seq fingerprint boundary"
 POINTS = (
@@ -136,6 +138,8 @@ def test_tables() -> None:
     assert written(SiteTables("qbcd").metadata) == OF_SITES
     assert written(SiteTables(None).metadata) == {f"qbcd_{name}": columns for name, columns in OF_SITES.items()}
     assert written(METADATA) == OF_PROJECT
+    assert written(known_tables.METADATA) == OF_PATTERNS
+    assert get_args(known_tables.TableState) == KNOWN_STATES
     assert upgrades.FORMAT_VERSION == 1
 
 

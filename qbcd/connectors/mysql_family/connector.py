@@ -12,6 +12,7 @@ from qbcd.connectors.mysql_family.facts import FamilyFacts
 from qbcd.connectors.mysql_family.queries import FamilyQueries
 from qbcd.connectors.mysql_family.ranges import FamilyRanges
 from qbcd.connectors.mysql_family.session import FamilySessions
+from qbcd.connectors.mysql_family.table_list import FamilyTableList
 from qbcd.connectors.mysql_family.text_columns import FamilyTextColumns
 from qbcd.connectors.mysql_family.watermarks import FamilyWatermarks
 
@@ -28,4 +29,4 @@ class MySQLFamily(FamilyFacts, Connector):
         self.ranges = FamilyRanges(self)
         self.watermarks = FamilyWatermarks(self)
         self.queries = FamilyQueries(self)
-        self.abilities = (FamilyAccess(self), FamilyTextColumns())
+        self.abilities = (FamilyAccess(self), FamilyTextColumns(), FamilyTableList())

@@ -16,6 +16,7 @@ from qbcd.connectors.postgresql.pages import PostgresPages
 from qbcd.connectors.postgresql.queries import PostgresQueries
 from qbcd.connectors.postgresql.ranges import PostgresRanges
 from qbcd.connectors.postgresql.scans import PostgresScans
+from qbcd.connectors.postgresql.table_list import PostgresTableList
 from qbcd.connectors.postgresql.watermarks import PostgresWatermarks
 
 
@@ -60,4 +61,5 @@ class PostgreSQL(Connector):
             PostgresPages(self),
             PostgresScans(self),
             PostgresLeaves(self),
+            PostgresTableList(),
         )
