@@ -13,7 +13,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal
@@ -32,6 +32,7 @@ MAX_BACKOFF_S = 300.0
 MOST_DOUBLINGS = 9  # 2 ** 9 s exceeds MAX_BACKOFF_S
 IDLE_S = 0.5  # seconds after which a thread looks again if another one has made streams due
 RENEW_S = 15.0  # seconds after which a thread asks for other streams
+REST_S = 5.0  # seconds without a poll for which a source's sessions are not kept
 LEAST_JITTER = 0.5  # of a wait: sources that were down together do not all get their pollers back at the same moment
 
 
@@ -262,12 +263,19 @@ class _SourcePolls:
                 now = time.monotonic()
                 until = now + IDLE_S if self._queue else self.schedule.next_due(self._in_hand)
                 until = min(until, now + self._longest_wait)
+            if until - now > REST_S:
+                self._rest()
             if self._stop.wait(max(0.0, until - now)):
                 return None
             self._renew()
             with self._lock:
                 self._begin(max(until, time.monotonic()))
         return None
+
+    def _rest(self) -> None:
+        """End the sessions that the source's streams share: none of them is due for some time."""
+        for stream in list(self.schedule.streams.values())[:1]:
+            stream.source.rest()
 
     def _begin(self, now: float) -> None:
         """Begin a round of the streams that are due, unless one is in progress or the source waits."""
@@ -360,11 +368,13 @@ class _Polls:
 def run_once(streams: Sequence[Stream], events: JobEvents, stop: threading.Event) -> JobReport:
     """Poll each stream once; those of one source in order. A failed stream does not stop the others."""
     polls, outcomes, works = _Polls(events, stop), dict[int, Outcome](), list[Callable[[], object]]()
-    for source, places in _by_source(streams).items():
-        left, of = iter(places), Round()
-        threads = min(events.jobs(source), len(places))
-        works += [partial(polls.once, streams, outcomes, left, of) for _ in range(threads)]
-    side_by_side(works, stop.set)
+    with ExitStack() as kept:
+        for source, places in _by_source(streams).items():
+            kept.enter_context(streams[places[0]].source.pooled())
+            left, of = iter(places), Round()
+            threads = min(events.jobs(source), len(places))
+            works += [partial(polls.once, streams, outcomes, left, of) for _ in range(threads)]
+        side_by_side(works, stop.set)
     return JobReport([outcomes[place] for place in sorted(outcomes)])
 
 
@@ -383,10 +393,13 @@ def run_always(
     """
     polls, last, works = _Polls(events, stop), dict[str, Outcome](), list[Callable[[], object]]()
     groups = {source: [streams[place] for place in places] for source, places in _by_source(streams).items()}
-    for source in dict.fromkeys((*groups, *sources)):
-        of_source = _SourcePolls(source, Schedule(groups.get(source, [])), events, stop)
-        works += [partial(polls.always, of_source, last) for _ in range(of_source.jobs)]
-    side_by_side(works, stop.set)
+    with ExitStack() as kept:
+        for source in dict.fromkeys((*groups, *sources)):
+            of_source = _SourcePolls(source, Schedule(groups.get(source, [])), events, stop)
+            for stream in groups.get(source, [])[:1]:
+                kept.enter_context(stream.source.pooled())
+            works += [partial(polls.always, of_source, last) for _ in range(of_source.jobs)]
+        side_by_side(works, stop.set)
     return JobReport(
         [last[name] for name in dict.fromkeys((*(stream.name for stream in streams), *last)) if name in last]
     )

@@ -49,7 +49,7 @@ def run_stream(stream: Stream, report: Report) -> None:
         Refused: The poll stopped; source and state are unchanged (earlier batches may have been delivered).
         SourceError: The source failed; the next poll continues from the last commit.
     """
-    with _noting_spark(stream, report), stream.source.pooled(stream.name), stream.site.context.hold() as held:
+    with _noting_spark(stream, report), stream.source.pooled(), stream.site.context.hold() as held:
         check_requested(stream.name, stream.settings.requested, _prepared(held.row))
         enroll(stream, held.row)
         deliver(stream, held, report)
