@@ -26,6 +26,7 @@ COMPARISONS = {
     "volume": "ID/RCS polls by size of the table and share of changed rows: pages read, rows and bytes shipped",
     "paper_view": "The paper's view of four relations: pages and bytes of copying, and of VBD",
     "result_poll": "VBD delta polls of a query against a new run of the query and a comparison by Spark",
+    "many_tables": "One schema of many small tables: check, prepare, rounds without and with changes",
     "id_locks": "An ID pass while writers work: length of transactions, latency of writers",
 }
 
@@ -42,6 +43,7 @@ def main() -> int:
     parser.add_argument("--changes", default="none,newest,random", help="peers: the kinds of change, in this order")
     parser.add_argument("--warm", type=int, default=2, help="result_poll: warm-up rounds")
     parser.add_argument("--columns", type=int, default=0, help="result_poll: further columns of the orders")
+    parser.add_argument("--tables", type=int, default=300, help="many_tables: number of tables")
     given = vars(parser.parse_args())
     name, database = given.pop("name"), given.pop("database")
     comparison = importlib.import_module(f"benchmarks.{name}")

@@ -282,6 +282,7 @@ class _SourcePolls:
         if not self._queue and self.schedule.next_due(self._in_hand) <= now:
             self._queue = [name for name in self.schedule.due(now) if name not in self._in_hand]
             self._round = Round()
+            _expect_tables([self.schedule.streams[name] for name in self._queue])
 
     def _renew(self) -> None:
         """Poll other streams from now on if the job has others."""
@@ -371,6 +372,7 @@ def run_once(streams: Sequence[Stream], events: JobEvents, stop: threading.Event
     with ExitStack() as kept:
         for source, places in _by_source(streams).items():
             kept.enter_context(streams[places[0]].source.pooled())
+            _expect_tables([streams[place] for place in places])
             left, of = iter(places), Round()
             threads = min(events.jobs(source), len(places))
             works += [partial(polls.once, streams, outcomes, left, of) for _ in range(threads)]
@@ -403,6 +405,13 @@ def run_always(
     return JobReport(
         [last[name] for name in dict.fromkeys((*(stream.name for stream in streams), *last)) if name in last]
     )
+
+
+def _expect_tables(streams: Sequence[Stream]) -> None:
+    """Let the polls of a round share one question about the tables of a source's streams."""
+    if len(streams) > 1:
+        named = [(one.config.table_schema, one.config.table_name) for one in streams if not one.config.query]
+        streams[0].source.expected.expect(name for name in named if name[0])
 
 
 def _by_source(streams: Sequence[Stream]) -> dict[str, list[int]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,6 +20,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool, QueuePool
 
 from qbcd import waits
+from qbcd.catalog.expected_tables import ExpectedTables
 from qbcd.config.masking import Masking
 from qbcd.connectors.base import Connector
 from qbcd.connectors.error_templates import pooled
@@ -28,7 +29,7 @@ from qbcd.connectors.limited_drivers import WaitLimit, limit_waits, open_another
 from qbcd.connectors.queries import SupportsIncrementalQueries
 from qbcd.connectors.sessions import SupportsSessionPool, SupportsSnapshots
 from qbcd.errors import QbcdError, SourceError, SourceSilent
-from qbcd.model import Statement
+from qbcd.model import Statement, Table
 
 MARGIN = 30  # seconds after the server's time limit in which its error must arrive
 UNLIMITED = 86_400  # seconds of the longest wait for a statement that the server does not limit
@@ -148,6 +149,8 @@ class Source:
 
     Attributes:
         masking: Masks secrets in messages of drivers and servers; a project adds secrets that are not in this URL.
+        expected: Tables that the polls of a round need.
+        collected: By stream, what this process knows of the last time that its batches were collected.
     """
 
     def __init__(
@@ -175,6 +178,8 @@ class Source:
         self._narrowed: dict[str, int] = {}  # by stream, the place among the ways to fetch
         self._lock = threading.Lock()
         self._thread = threading.local()
+        self.expected = ExpectedTables()
+        self.collected: dict[str, tuple[float, object]] = {}
 
     def __repr__(self) -> str:
         return f"Source({self.name!r}, {self._url.render_as_string(hide_password=True)!r})"
@@ -264,6 +269,15 @@ class Source:
             engines = [engine for (_, _, kept), engine in self._engines.items() if kept]
         for engine in engines:  # the engines stay: they know facts about the server that statements have read
             engine.dispose()
+
+    def expected_table(self, stream: str, schema: str, name: str) -> Table | None:
+        """Return a table as the catalog has shown it in this round; None if it is not expected or does not exist."""
+
+        def probe(names: Sequence[tuple[str, str]]) -> list[Table | None]:
+            with self.read(stream) as session:
+                return self.connector.catalog.probe_tables(session.connection, names)
+
+        return self.expected.get((schema, name), probe)
 
     def jdbc(self, stream: str) -> tuple[str, dict[str, str]]:
         """Return JDBC URL and options of a read-only Spark read.

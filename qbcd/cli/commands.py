@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from qbcd.cli.app import app, command
 from qbcd.cli.demo import demo
+from qbcd.cli.discover import discover
 from qbcd.cli.inspect import changes, verify
 from qbcd.cli.plan import advise, explain
 from qbcd.cli.poll import run
@@ -13,6 +14,21 @@ from qbcd.cli.status import status
 
 __all__ = ["app"]
 
-for function in (init, check, explain, prepare, run, status, changes, verify, retire, skip, reset, schema, demo):
+for function in (
+    init,
+    discover,
+    check,
+    explain,
+    prepare,
+    run,
+    status,
+    changes,
+    verify,
+    retire,
+    skip,
+    reset,
+    schema,
+    demo,
+):
     command(function)
 command(advise, hidden=True)  # not built yet: whoever types it gets an error that says so

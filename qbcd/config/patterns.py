@@ -89,12 +89,14 @@ def refuse_bad_patterns(values: Iterable[str], at: str | None = None) -> None:
     Raises:
         PydanticCustomError: One is not a pattern.
     """
-    for index, value in enumerate(values):
+    named = list(values)
+    for index, value in enumerate(named):
         try:
             TablePattern.parse(value)
         except ValueError:
             remedy = 'write schema.table with * for any characters, such as app.* or "My Schema".*'
-            raise wrong("<value> is not a pattern of tables", remedy, at=at or index, value=value) from None
+            place = at or (index if len(named) > 1 else None)  # one alone may be written without a list
+            raise wrong("<value> is not a pattern of tables", remedy, at=place, value=value) from None
 
 
 def _patterns(values: list[str]) -> list[str]:

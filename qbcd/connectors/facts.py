@@ -115,6 +115,7 @@ class DatabaseFacts:
         full_join: The database has FULL JOIN.
         random_key_types: Base types whose values are generated in no order.
         ranges_per_statement: Maximum number of ranges in one statement.
+        page_bytes: Bytes of a page, in which the catalog counts sizes.
     """
 
     name: str
@@ -131,6 +132,7 @@ class DatabaseFacts:
     full_join: bool
     random_key_types: frozenset[str] = frozenset()
     ranges_per_statement: int
+    page_bytes = 8192
 
     def quote(self, name: str) -> str:
         """Return `name` as a quoted identifier. Names enter SQL only through this function.

@@ -176,6 +176,8 @@ class LimitedFamilyConnection(pymysql.connections.Connection):
     _sock: Any
     _rfile: Any
     _result: Any
+    _execute_command: Any
+    _read_ok_packet: Any
 
     def __init__(self, limit: WaitLimit, parameters: Mapping[str, Any]) -> None:
         self.limit = limit

@@ -19,6 +19,7 @@ from qbcd.cli import main
 # In the order of `qbcd --help`; `advise` is hidden until it is built.
 COMMANDS = (
     "init",
+    "discover",
     "check",
     "explain",
     "prepare",
