@@ -6,6 +6,7 @@ first reading may be a little older than the poll, so the polls of a round share
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -23,8 +24,8 @@ class ExpectedTables:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._expected: dict[Name, None] = {}
-        self._known: dict[Name, tuple[float, Table]] = {}
+        self._expected: dict[Name, None] = {}  # tables whose polls have not asked yet
+        self._known: dict[Name, tuple[float, Table | None]] = {}
 
     def expect(self, names: Iterable[Name]) -> None:
         """Begin a round: forget what is known, and expect questions about `names`; one alone is asked by its poll."""
@@ -41,16 +42,12 @@ class ExpectedTables:
             probe: Asks the catalog.
         """
         with self._lock:  # other threads wait, since the same question answers theirs
-            found = self._known.get(name)
-            if found is None and name in self._expected:
-                names = [name, *(one for one in self._expected if one != name)][:AT_ONCE]
-                began = time.monotonic()
-                tables = probe(names)
-                for one, table in zip(names, tables, strict=True):
-                    del self._expected[one]
-                    if table is not None:
-                        self._known[one] = began, table
-                found = self._known.get(name)
-        if found is None or time.monotonic() - found[0] > MOST_AGE_S:
-            return None
-        return found[1]
+            if name not in self._expected:
+                return None
+            del self._expected[name]
+            at, table = self._known.pop(name, (-math.inf, None))
+            if time.monotonic() - at <= MOST_AGE_S:
+                return table
+            names, began = [name, *self._expected][:AT_ONCE], time.monotonic()
+            self._known.update(zip(names, ((began, one) for one in probe(names)), strict=True))
+            return self._known.pop(name)[1]
