@@ -20,6 +20,7 @@ COMPARISONS = {
     "leaves": "Sizes of ranges and levels of a checksum tree: bytes shipped and rows scanned",
     "peers": "ID/RCS polls against other tools on the same changes",
     "few_changes": "ID/RCS polls after few changes anywhere: rows looked up, or whole ranges",
+    "fetch_paths": "ID/RCS polls with each fetch path switched off in turn",
     "moved_rows": "ID/RCS polls of a table whose rows have moved: by the index of its key, by a scan, by one sum",
     "growth": "ID/RCS polls of five times the rows, and of a table with thirty unread columns",
     "many_rows": "ID/RCS polls of unchanged tables up to a large size: bytes and memory",
@@ -38,12 +39,13 @@ def main() -> int:
     parser.add_argument("--database", choices=sorted(PLACES), default="postgresql")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--polls", type=int, default=20, help="peers, growth, volume: number of measured polls")
+    parser.add_argument("--polls", type=int, default=20, help="peers, growth, volume, fetch_paths: measured polls")
     parser.add_argument("--keys", choices=("bigint", "bigint,uuid"), default="bigint", help="peers: keys of the tables")
     parser.add_argument("--changes", default="none,newest,random", help="peers: the kinds of change, in this order")
     parser.add_argument("--warm", type=int, default=2, help="result_poll: warm-up rounds")
     parser.add_argument("--columns", type=int, default=0, help="result_poll: further columns of the orders")
     parser.add_argument("--tables", type=int, default=300, help="many_tables: number of tables")
+    parser.add_argument("--engine", choices=("auto", "local", "spark"), default="auto", help="fetch_paths: the engine")
     given = vars(parser.parse_args())
     name, database = given.pop("name"), given.pop("database")
     comparison = importlib.import_module(f"benchmarks.{name}")

@@ -20,6 +20,7 @@ class Options:
     warm: int
     columns: int
     tables: int
+    engine: str
 
 
 @dataclass

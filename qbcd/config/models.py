@@ -53,7 +53,7 @@ from qbcd.config.patterns import (
 from qbcd.config.sink_options import AnySink
 from qbcd.config.strategy_base import StrategyConfig
 from qbcd.config.strategy_registry import AnyStrategy
-from qbcd.config.streams import Baseline, EngineName, GuardsConfig, KeyChange, StreamConfig
+from qbcd.config.streams import Baseline, EngineName, GuardsConfig, KeyChange, NewColumns, StreamConfig
 from qbcd.config.urls import is_memory_database, parse_url
 from qbcd.errors import ConfigError
 
@@ -137,6 +137,7 @@ class StreamDefaults(Section):
     key_change: KeyChange | None = None
     audit: Audit | None = None
     engine: EngineName | None = None
+    new_columns: NewColumns | None = None
 
 
 class SourceConfig(Login):
@@ -346,6 +347,7 @@ class ProjectConfig(Section):
             key_change=self.setting(table, "key_change") == "pair",
             audit=interval(table.audit, self.setting(table, "audit"), strategy),
             engine=self.setting(table, "engine") or "auto",
+            new_columns=self.setting(table, "new_columns") or "report",
             index=index,
             document=self._document,
         )

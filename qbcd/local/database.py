@@ -7,7 +7,7 @@ import shutil
 import socket
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import duckdb
@@ -21,7 +21,7 @@ class LocalDatabase:
 
     Args:
         memory: Most bytes that DuckDB holds in memory.
-        folder: The folder for spilled rows; DuckDB creates it when it needs it.
+        folder: The folder for spilled rows; DuckDB creates it when it needs it, in a folder that exists.
     """
 
     def __init__(self, memory: int, folder: Path) -> None:
@@ -63,6 +63,8 @@ class LocalProvider:
         """A database for the block; its spilled rows are removed after it."""
         self._sweep()
         folder = self._folder / f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex}"
+        with suppress(OSError):  # a workdir that is only read; DuckDB says so if it must spill
+            self._folder.mkdir(parents=True, exist_ok=True)  # DuckDB creates the last folder of a path only
         database = LocalDatabase(self._memory, folder)
         try:
             yield database

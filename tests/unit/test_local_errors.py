@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from qbcd.errors import LocalFailed
-from qbcd.local.database import LocalDatabase
+from qbcd.local.database import SPILL, LocalDatabase, LocalProvider
 from qbcd.local.errors import explained_errors
 
 LONG = "SELECT string_agg(repeat(md5(CAST(i AS VARCHAR)), 10000), '') FROM range(1000) AS r(i)"
@@ -55,3 +55,11 @@ def test_ctrl_c_as_duckdb_reports_it(error: Exception) -> None:
         raise error
     with pytest.raises(RuntimeError, match="other"), explained_errors():
         raise RuntimeError("other")
+
+
+def test_rows_are_spilled_into_a_new_workdir(tmp_path: Path) -> None:
+    workdir = tmp_path / "new" / "workdir"
+    with LocalProvider(workdir, 30_000_000).open() as database:
+        database.connection.execute(MANY)
+        assert any((workdir / SPILL).rglob("*.tmp"))
+    assert not any((workdir / SPILL).iterdir())
