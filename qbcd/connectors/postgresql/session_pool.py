@@ -38,14 +38,13 @@ def keep_sessions(engine: Engine, begin: Callable[[Any], Sequence[str]]) -> None
     )
 
 
-def _reset(connection: Any, _record: object, state: PoolResetState) -> None:
+def _reset(connection: Any, _record: object, _state: PoolResetState) -> None:
     connection.rollback()
-    if not state.terminate_only:
-        # To the driver's defaults, for which it sends no statement.
-        connection.set_session(isolation_level="DEFAULT", readonly="DEFAULT", autocommit=False)
 
 
 def _begin(statements: Callable[[Any], Sequence[str]], connection: Any, used: bool) -> None:
+    # SQLAlchemy has set a level when it returned the session; with it the driver would send statements of its own here.
+    connection.set_session(isolation_level="DEFAULT", readonly="DEFAULT")
     connection.autocommit = True
     with connection.cursor() as cursor:
         cursor.execute("; ".join([*(RESET if used else ()), *statements(connection)]))

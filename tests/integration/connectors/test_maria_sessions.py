@@ -14,7 +14,7 @@ from sqlalchemy import make_url
 
 from qbcd.catalog.source import SessionOptions, Source
 from qbcd.connectors import connector_for
-from qbcd.errors import ConfigError, SourceError
+from qbcd.errors import ConfigError, QbcdError, SourceError
 from qbcd.spark.jdbc import read_query
 from tests.support.maria_server import MariaServer
 from tests.support.places import Place, new_place
@@ -118,7 +118,7 @@ def test_a_kept_session_is_as_new(maria: Place) -> None:
             assert session.one("SELECT connection_id()")[0] == first
             assert tuple(session.one("SELECT @x, @@div_precision_increment, is_free_lock('qbcd_kept')")) == (None, 4, 1)
             assert tuple(session.one(level)) == ("READ-COMMITTED", 86_400)
-        with pytest.raises(SourceError, match="own"), source.write("orders") as session:
+        with pytest.raises(QbcdError, match="own"), source.write("orders") as session:
             session.rows("SELECT * FROM own")
         with source.read("orders", level="READ COMMITTED") as session:
             assert tuple(session.one(level)) == ("READ-COMMITTED", 86_400)
