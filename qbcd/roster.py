@@ -29,7 +29,7 @@ class SourceTables:
 
     Attributes:
         tables: The tables; empty if it cannot be reached.
-        named: Of entries without a schema: the table that each name stands for.
+        named: Of entries without a schema: the table that each name means.
         own: Schemas with tables of qbcd.
         error: The reason why it cannot be reached.
     """

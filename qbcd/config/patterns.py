@@ -22,7 +22,7 @@ _PATTERN = re.compile(rf"({_PART})\.({_PART})")
 
 @dataclass(frozen=True)
 class TablePattern:
-    """A pattern ``schema.table``: ``*`` stands for any characters, a part in double quotes for itself."""
+    """A pattern ``schema.table``: ``*`` means any characters, a part in double quotes itself."""
 
     text: str
     schema: re.Pattern[str]
@@ -41,7 +41,7 @@ class TablePattern:
         return cls(text.strip(), *map(_compiled, match.groups()))
 
     def matches(self, schema: str, name: str) -> bool:
-        """Return True if the pattern stands for table `schema`.`name`."""
+        """Return True if the pattern means table `schema`.`name`."""
         return bool(self.schema.fullmatch(schema) and self.name.fullmatch(name))
 
 
