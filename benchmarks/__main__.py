@@ -28,6 +28,7 @@ COMPARISONS = {
     "paper_view": "The paper's view of four relations: pages and bytes of copying, and of VBD",
     "result_poll": "VBD delta polls of a query against a new run of the query and a comparison by Spark",
     "snapshots": "Differences of two snapshot files by method, next to a parse and to DuckDB's full join",
+    "many_tables": "One schema of many small tables: check, prepare, rounds without and with changes",
     "id_locks": "An ID pass while writers work: length of transactions, latency of writers",
 }
 
@@ -44,6 +45,7 @@ def main() -> int:
     parser.add_argument("--changes", default="none,newest,random", help="peers: the kinds of change, in this order")
     parser.add_argument("--warm", type=int, default=2, help="result_poll: warm-up rounds")
     parser.add_argument("--columns", type=int, default=0, help="result_poll: further columns of the orders")
+    parser.add_argument("--tables", type=int, default=300, help="many_tables: number of tables")
     parser.add_argument("--engine", choices=("auto", "local", "spark"), default="auto", help="fetch_paths: the engine")
     given = vars(parser.parse_args())
     name, database = given.pop("name"), given.pop("database")

@@ -19,6 +19,7 @@ class Options:
     changes: str
     warm: int
     columns: int
+    tables: int
     engine: str
 
 

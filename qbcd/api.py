@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +21,7 @@ from qbcd.check import (
     check_choices,
     check_left,
     check_machine,
+    check_patterns,
     check_state_folder,
     check_stream,
     one_per_folder,
@@ -54,12 +56,15 @@ from qbcd.sites import Differences, ExplainedStatement
 from qbcd.spark.jdbc import explained
 from qbcd.status import StreamStatus, latest_events, stream_status
 from qbcd.strategies import Estimate
-from qbcd.stream import Report
+from qbcd.stream import Report, Stream
+from qbcd.table_watch import TableEvents, TableWatch
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+
+log = logging.getLogger("qbcd")
 
 
 class Batch:
@@ -211,6 +216,7 @@ class StreamHandle:
 
         Do nothing if the stream is already prepared; `warnings` of the report say so.
         """
+        self._assembly.capture([self.name])
         stream = self._assembly.open_stream(self.name)
         with one_message(stream):
             return prepare_stream(stream)
@@ -418,8 +424,11 @@ class Project:
 
     @property
     def streams(self) -> list[StreamHandle]:
-        """All configured streams, in the order of the file."""
-        return [StreamHandle(self._assembly, config) for config in self.config.streams]
+        """All streams, in the order of the file; for those of patterns the sources are asked, once.
+
+        Tables that have appeared since the first `prepare` have a stream only if their entry captures new tables.
+        """
+        return [StreamHandle(self._assembly, config) for config in self._assembly.roster().streams.values()]
 
     def stream(self, name: str) -> StreamHandle:
         """Return the stream called `name`.
@@ -428,7 +437,7 @@ class Project:
             ConfigError: There is no such stream.
         """
         self._assembly.refuse_closed()
-        return StreamHandle(self._assembly, self.config.stream(name))
+        return StreamHandle(self._assembly, self._assembly.stream_config(name))
 
     def left(self) -> list[LeftStream]:
         """Return prepared streams that are no longer configured.
@@ -453,7 +462,9 @@ class Project:
         if take_over:
             with self._assembly.read_only():
                 return foreign_stream(self._assembly, name)
-        if name not in {config.name for config in self.config.streams}:
+        with self._assembly.read_only():
+            configured = self._assembly.roster().find(name) is not None
+        if not configured:
             with self._assembly.read_only():
                 for left in left_streams(self._assembly, [name]):
                     return left
@@ -470,16 +481,12 @@ class Project:
         parts, config = self._assembly, self.config
         parts.refuse_closed()
         found = check_machine(
-            parts.drivers(),
-            config.workdir,
-            config.spark,
-            parts.spark,
-            parts.check_settings,
-            {stream.engine for stream in config.streams},
+            parts.drivers(), config.workdir, config.spark, parts.spark, parts.check_settings, config.engines
         )
         with parts.read_only():
             found += check_state_folder(config.state_url()) if parts.state_is_new else []
-            names = parts.select_streams(streams)
+            found += check_patterns(parts) if not streams else []
+            names = parts.select_streams(streams, new=True)
             for of_stream in parts.in_rounds(names, lambda one: check_stream(one, parts.all_sites(one.name))):
                 found += of_stream
             found += check_choices(parts, names)
@@ -548,8 +555,8 @@ class Project:
             once: Poll each once and return.
             accept_deletes: Lift the delete guard once.
             accept_source: Continue although a source is not the server that was prepared.
-            on_outcome: Called after every poll, one call at a time; with several sources from their threads.
-            stop: Set it to end after the current step.
+            on_outcome: Called after every poll, one call at a time; with several sources or jobs from their threads.
+            stop: Set it to end after the current steps.
         """
         options = JobOptions(once=once, accept_deletes=accept_deletes, accept_source=accept_source)
         return run_job(self._assembly, streams, options, JobEvents(on_outcome), stop or threading.Event())
@@ -557,31 +564,73 @@ class Project:
 
 @dataclass(frozen=True)
 class JobOptions:
-    """The options of a job: poll once, and the refusals that the user lifts once."""
+    """The options of a job.
+
+    Attributes:
+        once: Poll each stream once.
+        accept_deletes: Lift the delete guard once.
+        accept_source: Continue although a source is not the server that was prepared.
+        jobs: Streams of a source that are polled at the same time; None for the configured number.
+        tables: What the job reports about tables of patterns.
+    """
 
     once: bool = False
     accept_deletes: bool = False
     accept_source: bool = False
+    jobs: int | None = None
+    tables: TableEvents = field(default_factory=TableEvents)
 
 
 def run_job(
     parts: Assembly, streams: str | Iterable[str], options: JobOptions, events: JobEvents, stop: threading.Event
 ) -> JobReport:
-    """Poll streams of a project, once or until `stop` is set."""
-    parts.stopping = stop.is_set
+    """Poll streams of a project, once or until `stop` is set.
+
+    Without names it also follows the tables of patterns.
+    """
+    named = [streams] if isinstance(streams, str) else list(streams)
+    parts.stopping, parts.jobs = stop.is_set, options.jobs or parts.config.jobs
     lifted = {"accept_deletes": options.accept_deletes, "accept_source": options.accept_source}
-    work = [parts.open_stream(name, **lifted, ask=False) for name in parts.select_streams(streams)]
+    patterns = [] if named else [entry.source for entry in parts.config.patterns]
     try:
+        watch = TableWatch(parts, options.tables) if patterns else None
+        names = watch.streams() if watch else parts.select_streams(named)
+        work = [parts.open_stream(name, **lifted, ask=False) for name in names]
         with notifying(parts, work) as notify:
 
             def on_outcome(outcome: Outcome) -> None:
-                notify(outcome)
+                notify.add(outcome)
                 events.on_outcome(outcome)
 
-            made = replace(events, on_outcome=on_outcome, refresh=parts.refresh)
-            return run_once(work, made, stop) if options.once else run_always(work, made, stop)
+            def on_stream(stream: Stream) -> None:
+                notify.follow(stream)
+                options.tables.on_stream(stream)
+
+            made = replace(events, on_outcome=on_outcome, refresh=parts.refresh, jobs=parts.jobs_of)
+            if options.once:
+                return run_once(work, made, stop)
+            if watch is not None:
+                made = replace(made, renew=partial(_renewed, parts, watch, on_stream))
+            return run_always(work, made, stop, patterns)
     finally:
-        parts.stopping = lambda: False  # a later poll is another job
+        parts.stopping, parts.jobs = lambda: False, 1  # a later poll is another job
+
+
+def _renewed(
+    parts: Assembly, watch: TableWatch, on_stream: Callable[[Stream], None], source: str, polled: Mapping[str, Stream]
+) -> Mapping[str, Stream] | None:
+    """Return the streams of a source if they are others than `polled`; call `on_stream` for those that are new."""
+    try:
+        names = watch.renewed(source, polled)
+        if names is None:
+            return None
+        opened = {name: parts.open_stream(name, ask=False) for name in names if name not in polled}
+    except QbcdError as error:  # of the state database; the next poll gets and reports it
+        log.warning("tables of patterns could not be renewed: %s", error)
+        return None
+    for stream in opened.values():
+        on_stream(stream)
+    return {name: opened.get(name) or polled[name] for name in names}
 
 
 def _per_hour(before: tuple[float, float] | None, after: tuple[float, float] | None) -> Amount:

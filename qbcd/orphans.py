@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from qbcd.errors import ConfigError, QbcdError, Refused
@@ -25,6 +26,8 @@ class LeftStream:
         batches: Number of its batches.
         site: The site that keeps it.
         refuse_closed: Raises an error if the project is closed.
+        forget_table: Forgets its table in the record of tables of patterns.
+        dropped: Its table, if a pattern captured it and it does not exist any more.
     """
 
     name: str
@@ -32,6 +35,8 @@ class LeftStream:
     batches: int
     site: Site
     refuse_closed: Callable[[], None]
+    forget_table: Callable[[], None] = lambda: None
+    dropped: str = ""
 
     def reset(self, *, discard: bool = False) -> None:
         """Delete its replica and batches; refuse if batches wait for a sink, unless `discard`."""
@@ -41,9 +46,15 @@ class LeftStream:
         except Refused as error:
             error.remedy = f"add the name again and run it, or qbcd reset {self.name} --discard drops them"
             raise
+        self.forget_table()
 
     def describe(self) -> str:
         """Return a warning with the remedies for the stream."""
+        if self.dropped:
+            return (
+                f"table {self.dropped} of stream {self.name} does not exist any more, or the role may not see it; its "
+                f"replica remains in {self.place} (qbcd reset {self.name})"
+            )
         return (
             f"stream {self.name} is prepared, but no longer configured; its replica remains in {self.place} "
             f"(add the name again, or qbcd reset {self.name})"
@@ -51,7 +62,7 @@ class LeftStream:
 
     def data(self) -> dict[str, Any]:
         """Return JSON-ready data."""
-        return {"stream": self.name, "place": self.place, "batches": self.batches}
+        return {"stream": self.name, "place": self.place, "batches": self.batches, "dropped": self.dropped}
 
 
 @dataclass(frozen=True)
@@ -118,7 +129,8 @@ def foreign_stream(project: Assembly, name: str) -> ForeignStream:
 
 def _foreign_site(project: Assembly, name: str) -> tuple[Site, StreamRow]:
     """Return the site, and its row; the source of a configured stream comes first."""
-    own = next((config.source for config in project.config.streams if config.name == name), "")
+    configured = project.roster().find(name)
+    own = configured.source if configured is not None else ""
     sites = [site for site in project.all_sites(name) if site.context.kind == "database"]
     ours, failed = False, None
     for site in sorted(sites, key=lambda one: one.context.source.name != own):
@@ -143,7 +155,8 @@ def left_streams(project: Assembly, names: Collection[str] = ()) -> list[LeftStr
     Raises:
         QbcdError: A source cannot be reached, unless a stream requested by name is found elsewhere.
     """
-    configured = {config.name for config in project.config.streams}
+    roster = project.roster()
+    configured = {*roster.streams, *roster.new}
     known = project.state.names() - configured
     found: list[LeftStream] = []
     failed: QbcdError | None = None
@@ -163,7 +176,10 @@ def _kept(project: Assembly, name: str, site: Site) -> list[LeftStream]:
     if row is None or not row.prepared or row.project_id != project.state.project_id:
         return []
     place = "the workdir" if site.context.kind == "spark" else _schema_of(site)
-    return [LeftStream(name, place, len(site.context.batches()), site, project.refuse_closed)]
+    table = project.roster().dropped.get(name)
+    dropped = "" if table is None else f"{table.schema}.{table.name}"
+    forget = partial(project.known_tables.forget, [name])
+    return [LeftStream(name, place, len(site.context.batches()), site, project.refuse_closed, forget, dropped)]
 
 
 def _schema_of(site: Site) -> str:

@@ -44,6 +44,8 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
     config, source = stream.config, stream.source
     check_restriction(config.where, source.connector.dialect, place=config.place("where"))
     source.jdbc(stream.name)  # checks the options of JDBC readers, which are used only when rows travel
+    if row and frozen and (planned := _by_expected_table(stream, row, frozen)):
+        return planned
     with source.read(stream.name) as session:
         try:
             plan, warnings = resolve(config, source, session, frozen)
@@ -63,6 +65,27 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
         if change:
             refuse_change(stream, session, plan, change)
     return plan, warnings
+
+
+def _by_expected_table(stream: Stream, row: StreamRow, frozen: Frozen) -> tuple[StreamPlan, list[str]] | None:
+    """Plan a prepared stream by the table that the catalog has shown in this round, without a question of its own.
+
+    None if that is not possible, or if anything is not as before: then the source is asked, and that reports it.
+    """
+    config, source = stream.config, stream.source
+    if frozen.columns_changed or config.query:
+        return None
+    table = source.expected_table(stream.name, *frozen.table)
+    if table is None or table.row_security:
+        return None
+    try:
+        plan, warnings = resolve(config, source, None, frozen, table)
+        plan = stream.site.strategy(plan).freeze_options(row.checkpoint.get(FROZEN_OPTIONS, {}))
+        stream.site.strategy(plan).check(option_place(stream))
+        check_operators(plan, source.connector.dialect, place=config.place("where"))
+    except QbcdError:
+        return None
+    return None if change_of(row.checkpoint, plan) else (plan, warnings)
 
 
 def refuse_sinks(stream: Stream, plan: StreamPlan) -> None:

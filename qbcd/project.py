@@ -23,6 +23,7 @@ from qbcd.connectors import Connector, JdbcDriver, connector_for
 from qbcd.delivery import PYTHON_SINK
 from qbcd.errors import ConfigError, Refused, StateMissing
 from qbcd.local.database import LocalProvider
+from qbcd.roster import Roster, SourceTables, list_tables, roster_of
 from qbcd.side_by_side import side_by_side
 from qbcd.sinks import Sink, make_sink
 from qbcd.sites import (
@@ -41,7 +42,7 @@ from qbcd.spark.drivers import Wanted, driver_in, find_driver, user_cache
 from qbcd.spark.java import Surroundings
 from qbcd.spark.provider import SparkProvider
 from qbcd.spark.session import check_setting
-from qbcd.state import ProjectState
+from qbcd.state import KnownTables, ProjectState
 from qbcd.strategies import BY_JOIN, strategy_class
 from qbcd.stream import Stream
 
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("qbcd")
 T = TypeVar("T")
 LOCAL_MEMORY = 512 << 20  # bytes
+MOST_CONNECTIONS = 16  # of a source, if its configuration names no number
 
 
 class Assembly:
@@ -68,6 +70,9 @@ class Assembly:
         self._sinks: dict[str, Sink] = {}
         self._made = threading.RLock()  # for what is created on first use, by any thread
         self._empty = self._closed = False
+        self._roster: Roster | None = None
+        self._asked = threading.Lock()  # for the first question about the tables of patterns
+        self.jobs = 1  # polls of one source at the same time
         # Called with stream and step when a long step begins; the stream is empty for steps of the whole project.
         self.progress: Callable[[str, str], None] = lambda stream, what: None
         self.stopping: Callable[[], bool] = lambda: False  # checked between the steps of a long poll
@@ -100,9 +105,103 @@ class Assembly:
         if self._closed:
             raise Refused("the project is closed", remedy="open it again:  with qbcd.open(..) as project:")
 
-    def select_streams(self, streams: str | Iterable[str]) -> list[str]:
-        """Return the given names, or those of all streams; a string is one name."""
-        return [streams] if isinstance(streams, str) else list(streams) or [c.name for c in self.config.streams]
+    # -- streams -----------------------------------------------------------------------------------------------------
+    def select_streams(self, streams: str | Iterable[str], *, new: bool = False) -> list[str]:
+        """Return the given names, or those of all streams; a string is one name.
+
+        Args:
+            streams: The names, or none.
+            new: All streams include those of new tables, which are not captured yet.
+        """
+        if named := [streams] if isinstance(streams, str) else list(streams):
+            return named
+        roster = self.roster()
+        return [*roster.streams, *(roster.new if new else ())]
+
+    def roster(self, *, again: bool = False) -> Roster:
+        """Return the project's streams; sources with patterns are asked once, or `again`."""
+        if again:
+            self._roster = self._make_roster()
+            return self._roster
+        with self._asked:
+            if self._roster is None:
+                self._roster = self._make_roster()
+            return self._roster
+
+    def _make_roster(self) -> Roster:
+        sources = list(dict.fromkeys(entry.source for entry in self.config.patterns))
+        listed: dict[str, SourceTables] = {}
+
+        def ask(name: str) -> None:
+            listed[name] = list_tables(self.source(name), self.config)
+
+        side_by_side([partial(ask, name) for name in sources])
+        return roster_of(self.config, listed, self.known_tables.read() if sources else [])
+
+    @property
+    def known_tables(self) -> KnownTables:
+        """The record of the tables of patterns."""
+        return KnownTables(self.state)
+
+    def stream_config(self, name: str) -> StreamConfig:
+        """Return the stream called `name`; the source of a pattern is asked only for names that are not known.
+
+        Raises:
+            ConfigError: There is no such stream.
+        """
+        patterns = self.config.patterns
+        if not patterns or name in {stream.name for stream in self.config.streams}:
+            return self.config.stream(name)
+        if self._roster is None:
+            for one in self.known_tables.read():
+                entry = next((e for e in patterns if e.source == one.source and e.matches(one.schema, one.name)), None)
+                if (one.stream, one.state) == (name, "captured") and entry is not None:
+                    found = self.config.of_pattern(entry, one.schema, one.name)
+                    if found.name == name:
+                        return found
+        roster = self.roster()
+        stream = roster.find(name)
+        if stream is None:
+            raise next(iter(roster.problems), None) or self.config.unknown(name, [*roster.streams, *roster.new])
+        return stream
+
+    def capture_all(self, streams: str | Iterable[str]) -> list[str]:
+        """Record that the tables of the named streams, or all that patterns match, are captured; return the names.
+
+        Raises:
+            ConfigError: A name is not the name of a stream.
+        """
+        names = self.select_streams(streams, new=True)
+        for name in names:
+            self.stream_config(name)
+        self.capture(names)
+        return names
+
+    def capture(self, names: Iterable[str]) -> None:
+        """Record that the tables of these streams are captured; streams with an entry of their own need no record."""
+        roster = self._roster
+        if roster is None:  # then the record has named them
+            return
+        rows = [row for row in roster.as_known(names, "captured") if row not in roster.recorded]
+        self.known_tables.put(rows)
+        roster.recorded.update(rows)
+        for row in rows:
+            if row.stream in roster.new:
+                roster.streams[row.stream] = roster.new.pop(row.stream)
+        taken = {row.stream for row in rows}
+        roster.appeared = [name for name in roster.appeared if name not in taken]
+
+    def jobs_of(self, source: str) -> int:
+        """Return how many streams of a source are polled at the same time: not more than it has `connections`."""
+        return min(self.jobs, self._connections(source))
+
+    def _connections(self, source: str) -> int:
+        """Return the number of readers of a source; one process reads the files of a stream."""
+        config = self.config.databases.get(source)
+        if config is None:
+            return 1
+        chosen = "connections" in config.model_fields_set
+        return config.connections if chosen else max(config.connections, min(self.config.jobs, MOST_CONNECTIONS))
 
     @cached_property
     def state(self) -> ProjectState:
@@ -182,7 +281,7 @@ class Assembly:
             ask: The source may be asked for a variant; otherwise it is a guess until :meth:`refresh`.
         """
         self.refuse_closed()
-        own = settled(self.config, name, self.state, self.candidate, ask=ask)
+        own = settled(self.config, self.stream_config(name), self.state, self.candidate, ask=ask)
         config, guessed = with_variant(own.config, self.source(own.config.source), self.state, ask=ask)
         sinks = {s: self.sink(s) for s in config.sinks}
         settings = Settings(
@@ -195,7 +294,7 @@ class Assembly:
             every=config.every,
             key_change=config.key_change,
             rows_per_range=config.options.get("rows_per_range"),
-            connections=self._connections(config.source),
+            connections=max(1, self._connections(config.source) // self.jobs_of(config.source)),
             audit=config.audit,
             engine=EngineChoice(config.engine, self.config.local_rows, self.config.local_bytes, self._spark.on_cluster),
             new_values=config.new_columns == "add_with_values",
@@ -212,7 +311,7 @@ class Assembly:
 
     def reads_files(self, name: str) -> bool:
         """Return True if a stream reads files, and no database."""
-        return self.config.stream(name).source not in self.config.databases
+        return self.stream_config(name).source not in self.config.databases
 
     def candidate(self, config: StreamConfig) -> Stream:
         """Return a stream with a strategy to be judged, without sinks; it must not be prepared or polled."""
@@ -229,25 +328,24 @@ class Assembly:
             per_hour: Rows written in an hour, if they were measured.
         """
         if self.reads_files(name):
-            place = self.config.stream(name).place("strategy")
+            place = self.stream_config(name).place("strategy")
             raise ConfigError("there is one strategy for files, dump", stream=name, where=place)
-        own = settled(self.config, name, self.state, self.candidate, choose=False)
-        return advise(self.config, self.candidate(own.config), self.candidate, per_hour)
+        return advise(self.config, self._guessed(name), self.candidate, per_hour)
 
     def written_rows(self, name: str) -> tuple[float, float] | None:
         """Return the rows written to a stream's tables so far, and the source's clock; None if it counts none."""
-        return written_rows(self.candidate(settled(self.config, name, self.state, self.candidate, choose=False).config))
+        return written_rows(self._guessed(name))
 
-    def _connections(self, source: str) -> int:
-        """Return the number of readers of a source; one process reads the files of a stream."""
-        database = self.config.databases.get(source)
-        return 1 if database is None else database.connections
+    def _guessed(self, name: str) -> Stream:
+        """Return a stream to be judged, with its prepared strategy or a guess."""
+        own = settled(self.config, self.stream_config(name), self.state, self.candidate, choose=False)
+        return self.candidate(own.config)
 
     def by_source(self, names: Sequence[str]) -> dict[str, list[str]]:
         """Return the streams of each source, in order."""
         groups: dict[str, list[str]] = {}
         for name in names:
-            groups.setdefault(self.config.stream(name).source, []).append(name)
+            groups.setdefault(self.stream_config(name).source, []).append(name)
         return groups
 
     def in_rounds(self, names: Sequence[str], work: Callable[[Stream], T]) -> list[T]:

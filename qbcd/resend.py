@@ -151,7 +151,7 @@ def resend(stream: Stream, sink: str, restriction: str = "", patience: float = P
 def _resend_now(stream: Stream, sink: str, restriction: str, one: Resend | None) -> Report:
     """Resend under the lease; `one` is the request if it is stored already."""
     report, context = Report(stream.name), stream.site.context
-    with context.spark.turn(), stream.source.pooled(stream.name), context.hold() as held:
+    with context.spark.turn(), stream.source.pooled(), context.hold() as held:
         if not held.row.prepared:
             raise not_prepared(stream.name)
         enroll(stream, held.row)

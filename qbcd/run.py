@@ -48,7 +48,7 @@ def run_stream(stream: Stream, report: Report) -> None:
         SourceError: The source failed; the next poll continues from the last commit.
     """
     stream.check_strategy()
-    with _noting_spark(stream, report), stream.source.pooled(stream.name), stream.site.context.hold() as held:
+    with _noting_spark(stream, report), stream.source.pooled(), stream.site.context.hold() as held:
         check_requested(stream.name, stream.settings.requested, _prepared(held.row))
         refuse_unfilled(stream, held.row)
         report.epoch = held.row.epoch

@@ -67,6 +67,7 @@ class StreamStatus:
         skipped: Batches of the epoch that were passed over for a sink, which lacks their events.
         error: The error of this status or of the last poll, or an empty string.
         failed: The error that made this status incomplete.
+        sinks: The configured sinks.
         engine: The engine that does the stream's work, in words.
         chosen: The strategy was chosen by ``strategy: auto``; of a stream that is not prepared, it may change.
         max_lag: The stream is late above this lag; default: `LATE_INTERVALS` intervals.
@@ -97,6 +98,12 @@ class StreamStatus:
     engine: str = ""
     chosen: bool = False
     max_lag: timedelta | None = None
+    sinks: tuple[str, ...] = ()
+
+    @property
+    def waiting(self) -> int:
+        """Number of batches that wait for configured sinks; those for the Python consumer do not count."""
+        return max((self.pending.get(sink, 0) for sink in self.sinks), default=0)
 
     @property
     def state(self) -> State:
@@ -123,7 +130,7 @@ def stream_status(stream: Stream, now: float | None = None) -> StreamStatus:
     """
     engine = stream.settings.engine.describe()
     status = StreamStatus(stream.name, stream.config.strategy, stream.config.every, engine=engine)
-    status.chosen = stream.config.chosen
+    status.chosen, status.sinks = stream.config.chosen, stream.config.sinks
     runs = stream.project.runs(stream.name, HISTORY)
     status.last_poll = runs[0] if runs else None
     status.events = dict(sum((Counter(run.counts) for run in runs), Counter()))

@@ -81,12 +81,12 @@ def advise(config: ProjectConfig, stream: Stream, opened: OpenCandidate, per_hou
         opened: Returns the stream of a configuration with another strategy; nothing is created.
         per_hour: Rows written in an hour, if they were measured.
     """
-    with stream.source.pooled(stream.name):
+    with stream.source.pooled():
         return _advice(config, stream, opened, per_hour)
 
 
 def _advice(config: ProjectConfig, stream: Stream, opened: OpenCandidate, per_hour: Amount | None) -> Advice:
-    written = config.strategy_of(stream.name)
+    written = config.strategy_of(stream.config)
     needs = needs_of(written)
     options = _options(config, stream, opened)
     planned = next((one.plan for one in options if one.plan is not None), None)
@@ -121,11 +121,11 @@ def written_rows(stream: Stream) -> tuple[float, float] | None:
 
 
 def _options(config: ProjectConfig, stream: Stream, opened: OpenCandidate) -> list[Option]:
-    written = config.strategy_of(stream.name)
+    written = config.strategy_of(stream.config)
     needs = needs_of(written)
     found = []
     for one in candidates(needs, query=bool(stream.config.query)):
-        made = config.stream(stream.name, one.options) if one.options is not None else None
+        made = config.with_strategy(stream.config, one.options) if one.options is not None else None
         found.append(tried(one, needs, made, opened))
     return found
 

@@ -41,7 +41,7 @@ class Settled:
 
 def settled(
     config: ProjectConfig,
-    name: str,
+    written: StreamConfig,
     project: ProjectState,
     opened: OpenCandidate,
     *,
@@ -52,38 +52,37 @@ def settled(
 
     Args:
         config: The project's.
-        name: The stream.
+        written: The stream as written.
         project: The project's state.
         opened: Returns the stream of a configuration with a strategy; nothing is created.
         ask: Ask the source; otherwise guess.
         choose: Choose a strategy for a stream that is not prepared; otherwise guess.
     """
-    needs = config.strategy_of(name)
+    name, needs = written.name, config.strategy_of(written)
     if not isinstance(needs, AutoOptions):
-        return Settled(config.stream(name))
-    written = config.stream(name)
+        return Settled(written)
     able = {one.name: one for one in candidates(needs, query=bool(written.query))}
     with project.read() as conn:
         row = project.store.read(conn, name) if project.store.exists(conn) else None
     if row is not None and row.prepared:
-        return _kept(config, name, able, row.checkpoint, READ_ONLY)
+        return _kept(config, written, able, row.checkpoint, READ_ONLY)
     guess = (IN_SOURCE if project.acknowledged(name) else READ_ONLY) if not written.query else READ_ONLY_QUERY
     if not ask:
-        return Settled(config.stream(name, able[guess].options), guessed=True)
-    stream = opened(config.stream(name, able[guess].options))
+        return Settled(config.with_strategy(written, able[guess].options), guessed=True)
+    stream = opened(config.with_strategy(written, able[guess].options))
     try:
         held = _row_in_source(stream.source, name, project)
         if held is not None:
-            return _kept(config, name, able, held.checkpoint, IN_SOURCE)
+            return _kept(config, written, able, held.checkpoint, IN_SOURCE)
         if not choose:
-            return Settled(config.stream(name, able[guess].options))
+            return Settled(config.with_strategy(written, able[guess].options))
         advice = advise(config, stream, opened)
     except QbcdError:
-        return Settled(config.stream(name, able[guess].options), guessed=True)
+        return Settled(config.with_strategy(written, able[guess].options), guessed=True)
     if advice.choice.chosen is None:
         refused = _impossible(written, [(one.option.label, one.option.why_not) for one in advice.scored])
-        return Settled(config.stream(name, able[guess].options), refused=refused)
-    return Settled(config.stream(name, advice.choice.chosen.option.candidate.options))
+        return Settled(config.with_strategy(written, able[guess].options), refused=refused)
+    return Settled(config.with_strategy(written, advice.choice.chosen.option.candidate.options))
 
 
 def _row_in_source(source: Source, name: str, project: ProjectState) -> StreamRow | None:
@@ -95,18 +94,22 @@ def _row_in_source(source: Source, name: str, project: ProjectState) -> StreamRo
 
 
 def _kept(
-    config: ProjectConfig, name: str, able: Mapping[str, Candidate], checkpoint: Mapping[str, Any], other: str
+    config: ProjectConfig,
+    written: StreamConfig,
+    able: Mapping[str, Candidate],
+    checkpoint: Mapping[str, Any],
+    other: str,
 ) -> Settled:
     """Return the stream with the strategy that it is prepared with; refused if the needs do not allow it any more.
 
     Args:
         config: The project's.
-        name: The stream.
+        written: The stream as written.
         able: The strategies with the options that the needs give them.
         checkpoint: The stream's.
         other: A strategy of the same wing, if the prepared one cannot be made from the needs.
     """
-    requested, needs = Checkpoint(checkpoint).requested, config.strategy_of(name)
+    requested, needs = Checkpoint(checkpoint).requested, config.strategy_of(written)
     kept = str(requested.get("strategy") or checkpoint["shape"]["strategy"])
     options, why = able[kept].options if kept in able else None, "auto never chooses it"
     if options is None:
@@ -119,14 +122,14 @@ def _kept(
         changed = [one for one in now if now[one] != then.get(one) and one != "variant"]
         assert isinstance(needs, AutoOptions)
         why = unmet(needs, options) or (f"`{changed[0]}` has changed since `prepare`" if changed else "")
-    made = config.stream(name, options)
+    made = config.with_strategy(written, options)
     if not why:
         return Settled(made)
     refused = Refused(
         f"the stream was prepared with strategy {kept}, which does not fit `strategy: auto` now: {why}",
-        stream=name,
+        stream=written.name,
         where=made.place("strategy"),
-        remedy=f"undo the change; or qbcd reset {name} and prepare it, which chooses again",
+        remedy=f"undo the change; or qbcd reset {written.name} and prepare it, which chooses again",
     )
     return Settled(made, refused=refused)
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from qbcd.catalog.expected_tables import ExpectedTables
 from qbcd.catalog.source import Round, Source
 from qbcd.config.files import FilesConfig
 from qbcd.config.masking import Masking
@@ -28,7 +29,7 @@ class FileSource(Source):
         # not that of a database: there is no URL and no connector
         self.name, self.config, self.masking, self.schema = name, config, masking, ""
         self._place = place
-        self._engines = {}
+        self._engines, self.expected = {}, ExpectedTables()
         self._lock, self._thread = threading.Lock(), threading.local()
 
     def __repr__(self) -> str:
@@ -49,9 +50,12 @@ class FileSource(Source):
         yield
 
     @contextmanager
-    def pooled(self, stream: str) -> Iterator[None]:
+    def pooled(self) -> Iterator[None]:
         """Do nothing: there are no sessions to reuse."""
         yield
+
+    def rest(self) -> None:
+        """Do nothing: there are no sessions to end."""
 
     def narrow(self, stream: str) -> bool:
         """Return False: no reader of JDBC reads files."""

@@ -62,15 +62,20 @@ class Frozen:
 
 
 def resolve(
-    config: StreamConfig, source: Source, session: Session, frozen: Frozen | None = None
+    config: StreamConfig,
+    source: Source,
+    session: Session | None,
+    frozen: Frozen | None = None,
+    known: Table | None = None,
 ) -> tuple[StreamPlan, list[str]]:
     """Return the stream's plan, and warnings.
 
     Args:
         config: The stream's configuration with all defaults filled in.
         source: Its source.
-        session: An open session on it.
+        session: An open session on it; None with `known`.
         frozen: What was captured so far, which stays so: a new column or primary key of the table is only a warning.
+        known: The table, as the catalog has shown it a moment ago; rights are not checked then.
 
     Raises:
         ConfigError: A table or column does not exist; names file and line, and suggests a similar name.
@@ -79,7 +84,7 @@ def resolve(
         MissingPrivilege: The role may not read the table or a column.
         Refused: Row-level security hides rows from the role.
     """
-    table = _table(config, source, session, frozen)
+    table = known or _table(config, source, _given(session), frozen)
     key = _key(config, source, table, frozen)
     _check_excluded(config, key)
     chosen, warnings = _chosen(config, table, frozen)
@@ -90,7 +95,8 @@ def resolve(
         warnings += remarks_on(query) + remarks_on_views(table, source.connector.dialect)
     captured = [_typed(config, source, c) for c in (*key, *(c for c in chosen if c not in key))]
     _check_types(config, source, captured)
-    _check_rights(config, source, session, table, captured)
+    if session is not None:
+        _check_rights(config, source, session, table, captured)
     plan = StreamPlan(
         config.name,
         config.source,
@@ -103,6 +109,11 @@ def resolve(
         counted=config.key == (),
     )
     return plan, warnings
+
+
+def _given(session: Session | None) -> Session:
+    assert session is not None
+    return session
 
 
 def _table(config: StreamConfig, source: Source, session: Session, frozen: Frozen | None) -> Table:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,19 +20,20 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool, QueuePool
 
 from qbcd import waits
+from qbcd.catalog.expected_tables import ExpectedTables
 from qbcd.config.masking import Masking
 from qbcd.connectors.base import Connector
 from qbcd.connectors.error_templates import pooled
 from qbcd.connectors.facts import Fetch
-from qbcd.connectors.limited_drivers import WaitLimit, limit_waits, open_another, silence_below
+from qbcd.connectors.limited_drivers import WaitLimit, limit_waits, open_another, own_waits, silence_below
 from qbcd.connectors.queries import SupportsIncrementalQueries
 from qbcd.connectors.sessions import SupportsSessionPool, SupportsSnapshots
 from qbcd.errors import QbcdError, SourceError, SourceSilent
-from qbcd.model import Statement
+from qbcd.model import Statement, Table
 
 MARGIN = 30  # seconds after the server's time limit in which its error must arrive
 UNLIMITED = 86_400  # seconds of the longest wait for a statement that the server does not limit
-_POOL: Mapping[str, Any] = {"poolclass": QueuePool, "pool_size": 2, "max_overflow": -1}
+_POOL: Mapping[str, Any] = {"poolclass": QueuePool, "pool_size": 16, "max_overflow": -1}
 
 
 class Session:
@@ -148,7 +149,7 @@ class Round:
 class Source:
     """A configured source: connects on first use.
 
-    No session outlives its `with` block, or that of `pooled`.
+    No session outlives its `with` block, or all blocks of `pooled`.
 
     Args:
         name: The source's name in the configuration.
@@ -160,6 +161,8 @@ class Source:
 
     Attributes:
         masking: Masks secrets in messages of drivers and servers; a project adds secrets that are not in this URL.
+        expected: Tables that the polls of a round need.
+        collected: By stream, what this process knows of the last time that its batches were collected.
     """
 
     has_sessions = True  # it is a database
@@ -181,13 +184,17 @@ class Source:
         self._options = options
         self._place = place
         self.masking = Masking.of_url(url, name, schema)
-        self._engines: dict[tuple[str, bool, bool], Engine] = {}  # by (stream, read-only, pooled)
+        self._engines: dict[
+            tuple[str, bool, bool], Engine
+        ] = {}  # by (stream, read-only, pooled); pooled: of all streams
         self._proven = False  # the sessions are not shared with other clients
-        self._pooling: set[str] = set()
+        self._pooling = 0  # blocks of `pooled`
         self._narrowed: dict[str, int] = {}  # by stream, the place among the ways to fetch
         self._sent: dict[str, Sent] = {}  # by stream
         self._lock = threading.Lock()
         self._thread = threading.local()
+        self.expected = ExpectedTables()
+        self.collected: dict[str, tuple[float, object]] = {}
 
     def __repr__(self) -> str:
         return f"Source({self.name!r}, {self._url.render_as_string(hide_password=True)!r})"
@@ -256,24 +263,41 @@ class Source:
             yield session
 
     @contextmanager
-    def pooled(self, stream: str) -> Iterator[None]:
-        """Reuse the stream's sessions within the block; each is reset between uses.
+    def pooled(self) -> Iterator[None]:
+        """Keep sessions within the block for all streams; each is reset between uses.
 
-        A new session is often a new server process with an empty catalog cache, and a poll has about fifteen sessions.
+        A new session is often a new server process with an empty catalog cache, and a poll has several transactions.
         If the connector cannot reset a session, each one is new.
         """
         if not self.connector.supports(SupportsSessionPool):
             yield
             return
-        self._pooling.add(stream)
+        with self._lock:
+            self._pooling += 1
         try:
             yield
         finally:
-            self._pooling.discard(stream)
             with self._lock:
-                engines = [engine for key, engine in self._engines.items() if key[0] == stream and key[2]]
-            for engine in engines:  # the engines stay: they know facts about the server that statements have read
-                engine.dispose()
+                self._pooling -= 1
+                ended = not self._pooling
+            if ended:
+                self.rest()
+
+    def rest(self) -> None:
+        """End the sessions that `pooled` keeps and nobody uses."""
+        with self._lock:
+            engines = [engine for (_, _, kept), engine in self._engines.items() if kept]
+        for engine in engines:  # the engines stay: they know facts about the server that statements have read
+            engine.dispose()
+
+    def expected_table(self, stream: str, schema: str, name: str) -> Table | None:
+        """Return a table as the catalog has shown it in this round; None if it is not expected or does not exist."""
+
+        def probe(names: Sequence[tuple[str, str]]) -> list[Table | None]:
+            with self.read(stream) as session:
+                return self.connector.catalog.probe_tables(session.connection, names)
+
+        return self.expected.get((schema, name), probe)
 
     def jdbc(self, stream: str) -> tuple[str, dict[str, str]]:
         """Return JDBC URL and options of a read-only Spark read.
@@ -330,6 +354,8 @@ class Source:
         self, stream: str, *, read_only: bool, snapshot: str | None, level: str | None = None, steady: bool = False
     ) -> Iterator[Session]:
         engine = self._engine(stream, read_only)
+        kept = isinstance(engine.pool, QueuePool)
+        self._thread.begin = self._beginning(level) if kept else ()
         pins = (
             self.connector.sessions.pins()
             if snapshot is None
@@ -339,10 +365,11 @@ class Source:
         failed: Exception | None = None
         try:
             with self._connected(engine, stream) as connection:
-                if level is not None:
+                if level is not None and not (kept and self._level_statements(level)):
                     connection.execution_options(isolation_level=level)
                 session = Session(connection)
-                session.run("; ".join(pins))
+                if snapshot is not None or steady or not kept:
+                    session.run("; ".join(pins))  # otherwise the pool has sent them
                 try:
                     yield session
                 except SQLAlchemyError:
@@ -367,6 +394,7 @@ class Source:
         polls: Round = getattr(self._thread, "round", None) or Round()
         if polls.failed is not None:
             raise polls.answer(stream)
+        self._thread.stream = stream
         try:
             connection = engine.connect()
         except SQLAlchemyError as error:
@@ -378,7 +406,7 @@ class Source:
 
     def _engine(self, stream: str, read_only: bool) -> Engine:
         with self._lock:
-            key = (stream, read_only, stream in self._pooling)
+            key = ("" if self._pooling else stream, read_only, self._pooling > 0)
             if key not in self._engines:
                 with self._located():
                     self._engines[key] = self._make_engine(*key)
@@ -403,26 +431,40 @@ class Source:
             another = partial(open_another, engine, limit, arguments)
             self._refuse_shared(connection, another, stream, read_only)
 
-        self._count(engine, stream)
+        self._count(engine)
         # before SQLAlchemy's own first statements, and before any pin
         event.listen(engine, "connect", prove, insert=True)
         if kept:
-            self.connector.require(SupportsSessionPool).keep_sessions(engine)
+            self.connector.require(SupportsSessionPool).keep_sessions(engine, self._begin_use)
         return engine
 
-    def _count(self, engine: Engine, stream: str) -> None:
-        """Count what the engine's sessions send."""
-
-        def add(statements: int) -> None:
-            with self._lock:
-                sent = self._sent.setdefault(stream, Sent())
-                sent.statements += statements
-                sent.round_trips += 1
-
-        event.listen(engine, "before_cursor_execute", lambda *_sent: add(1))
-        event.listen(engine, "connect", lambda *_opened: add(0))
+    def _count(self, engine: Engine) -> None:
+        """Count what the engine's sessions send; streams share them."""
+        event.listen(engine, "before_cursor_execute", lambda *_sent: self._add_sent(1))
+        event.listen(engine, "connect", lambda *_opened: self._add_sent(0))
         for ending in ("commit", "rollback"):
-            event.listen(engine, ending, lambda _connection: add(0))
+            event.listen(engine, ending, lambda _connection: self._add_sent(0))
+
+    def _add_sent(self, statements: int) -> None:
+        """Count a round trip for the stream that this thread works on."""
+        with self._lock:
+            sent = self._sent.setdefault(self._thread.stream, Sent())
+            sent.statements += statements
+            sent.round_trips += 1
+
+    def _begin_use(self, connection: Any) -> tuple[str, ...]:
+        """Give a session of the pool to the stream that this thread works on; return the statements that begin it."""
+        stream, begin = self._thread.stream, self._thread.begin
+        own_waits(connection, (self, stream))
+        self._add_sent(1)
+        return (*begin, *self.connector.require(SupportsSessionPool).use_name(stream))
+
+    def _beginning(self, level: str | None) -> tuple[str, ...]:
+        """Return the pins of a session of the pool, with those of another isolation level."""
+        return (*self.connector.sessions.pins(), *(self._level_statements(level) if level else ()))
+
+    def _level_statements(self, level: str) -> tuple[str, ...]:
+        return self.connector.require(SupportsSessionPool).use_level(level)
 
     def _refuse_shared(self, connection: Any, another: Callable[[], Any], stream: str, read_only: bool) -> None:
         """Refuse the source, at its first session, if a pooler lends its sessions to other clients.

@@ -7,6 +7,7 @@ from qbcd.check.finding import Finding, distinct_errors, summary
 from qbcd.check.folders import check_state_folder, one_per_folder
 from qbcd.check.leftovers import check_left
 from qbcd.check.machine import check_machine
+from qbcd.check.patterns import check_patterns
 from qbcd.check.stream import check_stream
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "check_choices",
     "check_left",
     "check_machine",
+    "check_patterns",
     "check_state_folder",
     "check_stream",
     "distinct_errors",

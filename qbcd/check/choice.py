@@ -11,7 +11,7 @@ def check_choices(parts: Assembly, names: list[str]) -> list[Finding]:
     """Warn of prepared streams for which another strategy would read a fifth; the strategy itself never changes."""
     found = []
     for name in names:
-        if not parts.config.strategy_of(name).chooses:
+        if not parts.config.strategy_of(parts.stream_config(name)).chooses:
             continue
         try:
             advice = parts.advise(name)

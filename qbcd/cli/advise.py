@@ -99,7 +99,7 @@ def advise(
 
 def _advice(output: Output, project: Project, streams: list[str], seconds: float) -> list[Advice]:
     for name in streams:
-        project.config.stream(name)
+        project.stream(name)  # a name that is mistyped is refused before writes are counted
     with output.working("counting writes" if seconds else "reading statistics"):
         return project.advise(streams, watch=seconds, wait=time.sleep)
 

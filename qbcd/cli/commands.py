@@ -6,6 +6,7 @@ from qbcd.cli.advise import advise
 from qbcd.cli.app import app, command
 from qbcd.cli.demo import demo
 from qbcd.cli.diff import diff
+from qbcd.cli.discover import discover
 from qbcd.cli.inspect import changes, verify
 from qbcd.cli.plan import explain
 from qbcd.cli.poll import run
@@ -19,6 +20,7 @@ __all__ = ["app"]
 
 for function in (
     init,
+    discover,
     check,
     advise,
     explain,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from qbcd.monitoring.measured import Measured
     from qbcd.monitoring.metrics import Metrics
     from qbcd.project import Assembly
+    from qbcd.stream import Stream
 
 
 class Measuring:
@@ -33,6 +34,11 @@ class Measuring:
             self._measured.begin(parts.open_stream(name, ask=False) for name in names)
         if self._metrics is not None and self._file is not None:
             self._metrics.read(self._file)
+
+    def follow(self, stream: Stream) -> None:
+        """Measure one more stream, which is polled from now on."""
+        if self._measured is not None:
+            self._measured.begin([stream])
 
     def add(self, outcome: Outcome) -> None:
         """Count a poll."""

@@ -16,6 +16,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
+from rich.markup import escape
 
 from qbcd.cli.app import StreamNames, switch
 from qbcd.cli.measuring import Measuring, measuring
@@ -29,6 +30,8 @@ from qbcd.wording import counted
 if TYPE_CHECKING:
     from qbcd.api import Project
     from qbcd.job import JobReport, Outcome
+    from qbcd.stream import Report
+    from qbcd.table_watch import TableChange, TableEvents
 
 T = TypeVar("T")
 
@@ -48,6 +51,9 @@ class RunOptions:
     prepare: Annotated[bool, switch("--prepare", help="Prepare streams that are not prepared.")] = False
     accept_deletes: Annotated[bool, switch("--accept-deletes", help="Let the refused deletes through, once.")] = False
     accept_source: Annotated[bool, switch("--accept-source", help="Continue with a changed server, once.")] = False
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", metavar="N", min=1, max=64, help="Streams of a source polled at once.")
+    ] = None
     log_format: Annotated[
         LogFormat | None, typer.Option("--log-format", help="Log lines on stderr; text if it is no terminal.")
     ] = None
@@ -94,21 +100,26 @@ class Job:
         Raises:
             Refused: No stream is prepared, and ``--prepare`` is not given.
         """
+        from qbcd.api import assembly_of
+
         names = list(streams) or [handle.name for handle in self.project.streams]
+        if self.options.prepare:
+            names = assembly_of(self.project).capture_all(streams)
         prepare = self._unprepared(names) if self.options.prepare else []
         if not (self.options.once or self.options.prepare) and self._nothing_is_prepared(names):
             raise _nothing_prepared(names, all_streams=not streams)
         if not (self.options.once or self.output.log or self.output.err.is_terminal):
             self.output.log_lines(as_json=False)  # an error that ends the command earlier is not a log line
         codes = [self._prepare(name) for name in prepare if not self.stop.is_set()]
-        if self.options.once:  # an error was printed for streams that could not be prepared
-            names = [name for name in names if name not in self.failed]
+        if self.options.once and self.failed:  # an error was printed for streams that could not be prepared
+            streams = names = [name for name in names if name not in self.failed]
         if names and not self.stop.is_set():
-            codes.append(self._poll(names).exit_code)
+            codes.append(self._poll(names, streams).exit_code)
             codes.append(self._write_metrics())
         return worst(codes)
 
-    def _poll(self, names: Sequence[str]) -> JobReport:
+    def _poll(self, names: Sequence[str], named: Sequence[str]) -> JobReport:
+        """Poll `names`; without `named`, also streams of tables that appear later."""
         from qbcd.api import JobOptions, assembly_of, run_job
         from qbcd.job import JobEvents
 
@@ -128,8 +139,28 @@ class Job:
         self.measured.begin(assembly_of(self.project), names)
         if self.output.log is not None:
             self.output.log.add("info", f"polling {counted(len(names), 'stream')}")
-        how = JobOptions(once=options.once, accept_deletes=options.accept_deletes, accept_source=options.accept_source)
-        return run_job(assembly_of(self.project), names, how, JobEvents(add, then=self._prepare_later), self.stop)
+        how = JobOptions(
+            once=options.once,
+            accept_deletes=options.accept_deletes,
+            accept_source=options.accept_source,
+            jobs=options.jobs,
+            tables=self._table_events(),
+        )
+        return run_job(assembly_of(self.project), named, how, JobEvents(add, then=self._prepare_later), self.stop)
+
+    def _table_events(self) -> TableEvents:
+        from qbcd.table_watch import TableEvents
+
+        def change(one: TableChange) -> None:
+            if one.change == "capturing":
+                self.output.remark(one.stream, escape(one.text))
+            else:
+                self.output.warn(one.text, one.stream)
+
+        def prepared(name: str, report: Report) -> None:
+            show_prepared(self.output, name, report, self.output.remark)
+
+        return TableEvents(change, self.output.complain, prepared, self.measured.follow)
 
     def _write_metrics(self) -> int:
         try:

@@ -17,9 +17,10 @@ from qbcd.errors import ConfigError, QbcdError
 from qbcd.model import Statement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from qbcd.api import Project
+    from qbcd.project import Assembly
     from qbcd.stream import Report
 
 DryRun = Annotated[bool, switch("--dry-run", help="Print the DDL for a DBA, run nothing.")]
@@ -41,11 +42,17 @@ _ANSWERS = {"y": True, "yes": True, "": False, "n": False, "no": False}
 
 def prepare(output: Output, streams: StreamNames = None, dry_run: DryRun = False) -> int:
     """Create qbcd's own tables and take the baseline."""
-    codes = []
+    from qbcd.api import assembly_of
+
     with output.project() as project:
-        for name in streams or [s.name for s in project.streams]:
-            project.config.stream(name)  # an unknown name stops the command before anything is created
-        for name in streams or [s.name for s in project.streams]:
+        parts = assembly_of(project)
+        # an unknown name stops the command before anything is created
+        names = _all_tables(parts, streams or ()) if dry_run else parts.capture_all(streams or ())
+        problems = [] if streams else parts.roster().problems
+        codes = [problem.exit_code for problem in problems]
+        for problem in problems:
+            output.error(problem)
+        for name in names:
             try:
                 codes.append(_ddl(output, project, name) if dry_run else _prepare(output, project, name))
             except QbcdError as error:
@@ -54,6 +61,13 @@ def prepare(output: Output, streams: StreamNames = None, dry_run: DryRun = False
                 output.error(error)
                 codes.append(error.exit_code)
     return worst(codes)
+
+
+def _all_tables(parts: Assembly, streams: Sequence[str]) -> Sequence[str]:
+    with parts.read_only():
+        for name in streams:
+            parts.stream_config(name)
+        return parts.select_streams(streams, new=True)
 
 
 def _ddl(output: Output, project: Project, name: str) -> int:

@@ -10,8 +10,10 @@ import typer
 from rich.markup import escape
 
 from qbcd.cli.app import DEFAULT_CONFIG, StreamNames
+from qbcd.cli.discover import write_discovered
 from qbcd.cli.output import Output, show_progress, worst
 from qbcd.errors import ConfigError
+from qbcd.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,19 +28,30 @@ def init(
     directory: Annotated[
         Path | None, typer.Argument(metavar="DIR", help="The folder; default: the current one.")
     ] = None,
+    source: Annotated[
+        str | None, typer.Option("--source", metavar="URL", help="Capture all tables of this database.")
+    ] = None,
 ) -> int:
-    """Write a commented qbcd.yaml into DIR, or to the file of -c."""
+    """Write a commented qbcd.yaml into DIR, or to the file of -c; with --source one that captures its tables."""
     from qbcd.config import write_template
 
     named = output.config
     if directory is not None and named != DEFAULT_CONFIG:
         raise ConfigError("init accepts a folder or -c FILE, but not both", remedy="remove one of them")
-    path = write_template(directory or named.parent, named.name)
+    tables: int | None = None
+    if source is None:
+        path = write_template(directory or named.parent, named.name)
+    else:
+        path, tables = write_discovered(directory or named.parent, named.name, source)
     if output.as_json:
-        output.data({"file": str(path)})
+        output.data({"file": str(path), **({} if tables is None else {"tables": tables})})
         return 0
-    output.show(f"wrote {escape(str(path))}")
+    found = "" if tables is None else f" with {counted(tables, 'table')}"
+    output.show(f"wrote {escape(str(path))}{found}")
     which = "" if path == DEFAULT_CONFIG else f" -c {shlex.quote(str(path))}"
+    if tables is not None:
+        output.say(f"[dim]next: qbcd{escape(which)} check[/]")
+        return 0
     output.say(f"[dim]fill in the source and the tables, then: qbcd{escape(which)} check[/]")
     return 0
 

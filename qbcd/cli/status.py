@@ -45,6 +45,7 @@ class StatusOptions:
 
 UNHEALTHY = 5
 WATCH_SECONDS = 2.0
+_LISTED = 3  # new tables that a warning names
 _COLORS = {"ok": "green", "late": "yellow", "not prepared": "yellow", "preparing": "yellow", "polling": "green"}
 _OUTCOMES = {"ok": "changes", "empty": "no change", "failed": "failed", "refused": "refused"}
 _TITLES = ("stream", "state", "last poll", "last batch", "lag", "waiting")
@@ -61,8 +62,10 @@ def status(output: Output, streams: StreamNames = None, options: StatusOptions =
     with output.project() as project, output.working("reading the state"):
         found = _read(project, streams or (), limit)
         left = [] if streams else _left(output, project)
+        new = [] if streams else _new_tables(project)
     if output.as_json:
-        output.data({"streams": [shown_data(output, one) for one in found], "left": [one.data() for one in left]})
+        shown = [shown_data(output, one) for one in found]
+        output.data({"streams": shown, "left": [one.data() for one in left], "new_tables": new})
     elif streams:
         for number, one in enumerate(found):
             output.show(*([""] if number else []))
@@ -71,8 +74,11 @@ def status(output: Output, streams: StreamNames = None, options: StatusOptions =
         _show_lines(output, found)
     for one_left in left if not output.as_json else []:
         output.warn(one_left.describe())
+    if new and not output.as_json:
+        output.warn(f"{_tables(new)} not captured (qbcd prepare captures new tables; or add them to `exclude`)")
     if options.check or limit is not None:
-        return UNHEALTHY if any(_is_unhealthy(one) for one in found) else 0
+        unhealthy = any(_is_unhealthy(one) for one in found) or any(one.dropped for one in left)
+        return UNHEALTHY if unhealthy else 0
     return worst([one.failed.exit_code for one in found if one.failed])
 
 
@@ -83,10 +89,25 @@ def _read(project: Project, streams: Sequence[str], limit: timedelta | None) -> 
     return found
 
 
+def _new_tables(project: Project) -> list[str]:
+    """Return the tables that patterns match and no `prepare` has captured."""
+    from qbcd.api import assembly_of
+
+    parts = assembly_of(project)
+    with parts.read_only():
+        return [f"{one.table_schema}.{one.table_name}" for one in parts.roster().new.values()]
+
+
+def _tables(names: list[str]) -> str:
+    more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
+    return f"{'table' if len(names) == 1 else 'tables'} {', '.join(names[:_LISTED])}{more}: new and"
+
+
 def _is_unhealthy(one: StreamStatus) -> bool:
+    """Return True if a person should look: see the option ``--check``."""
     if one.state == "not prepared":
         return not one.polling  # otherwise a process prepares it now
-    if one.state == "ok" and any(one.pending.values()):
+    if one.state == "ok" and one.waiting:
         return not one.polling  # otherwise a process delivers them now
     return one.state != "ok"
 

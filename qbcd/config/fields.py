@@ -28,6 +28,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from qbcd.config.cron import CronLine
 from qbcd.config.databases import TABLE_PLACEHOLDERS
 
 NAME_PATTERN = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}")
@@ -124,6 +125,14 @@ def _duration(value: Any) -> timedelta:
     return length
 
 
+def parse_duration(text: str) -> timedelta | None:
+    """Return a duration that a user has written, or None if it is none."""
+    try:
+        return _duration(int(text) if text.strip().isdecimal() else text)
+    except PydanticCustomError:
+        return None
+
+
 def _size(value: Any) -> int:
     """Return a size in bytes; a whole number is bytes."""
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
@@ -148,6 +157,16 @@ def in_words(length: timedelta) -> str:
     milliseconds = length // timedelta(milliseconds=1)
     whole = [(milliseconds // size, unit) for unit, size in _MILLISECONDS.items() if milliseconds % size == 0]
     return "".join(map(str, whole[-1])) if milliseconds else "0s"
+
+
+def _every(value: Any) -> timedelta:
+    """Return a duration, or a line of cron as one."""
+    if not isinstance(value, str) or not len(value.split()) > 2:
+        return _positive(_duration(value))
+    try:
+        return CronLine.parse(value)
+    except ValueError:
+        raise wrong("not a line of cron", "write minute, hour, day, month and weekday: '*/5 8-18 * * 1-5'") from None
 
 
 def _positive(value: timedelta) -> timedelta:
@@ -235,8 +254,8 @@ def _unquoted(part: str) -> str:
 
 def _table(value: str) -> str:
     if "*" in re.sub(r'"[^"]*"', "", value):
-        remedy = "list each table as schema.table; if * is part of a name, put the name in double quotes"
-        raise wrong("patterns of table names are not built yet", remedy, not_built=True)
+        remedy = f"write tables: {value.strip()!r}; if * is part of a name, put the name in double quotes"
+        raise wrong("a pattern of tables has a key of its own, `tables`", remedy)
     try:
         split_table(value)
     except ValueError:
@@ -295,28 +314,32 @@ SIZE_SCHEMA = {
 }
 Size = Annotated[int, BeforeValidator(_size), WithJsonSchema(SIZE_SCHEMA)]
 Interval = Annotated[Duration, AfterValidator(_positive)]
+_CRON_SCHEMA = {"type": "string", "pattern": r"^\s*\S+(\s+\S+){4}\s*$"}
+EVERY_SCHEMA = {"anyOf": [*DURATION_SCHEMA["anyOf"], _CRON_SCHEMA]}
+Every = Annotated[timedelta, BeforeValidator(_every), WithJsonSchema(EVERY_SCHEMA)]
 Limit = Annotated[Duration, AfterValidator(_limit)]
 Wait = Annotated[Duration, AfterValidator(_wait)]
 Switch = Annotated[bool, BeforeValidator(_switch)]
 Whole = Annotated[int, BeforeValidator(_number)]
+Jobs = Annotated[int, Field(ge=1, le=64), BeforeValidator(_number)]
 Count = Annotated[int, Field(ge=1, le=10_000_000), BeforeValidator(_number)]
 Fraction = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(_number)]
 Ratio = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False), BeforeValidator(_number)]
 Rate = Annotated[float, Field(ge=0.001, le=10_000, allow_inf_nan=False), BeforeValidator(_number)]
 ScalarText = Annotated[str, BeforeValidator(_scalar_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 Filled = Annotated[str, AfterValidator(filled)]
-_NAMES_SCHEMA = {"type": "array", "items": {"type": "string"}}
+NAMES_SCHEMA = {"type": "array", "items": {"type": "string"}}
 Names = Annotated[
     list[Filled],
     AfterValidator(distinct),
     BeforeValidator(listed),
-    WithJsonSchema({"anyOf": [{"type": "string"}, _NAMES_SCHEMA]}),
+    WithJsonSchema({"anyOf": [{"type": "string"}, NAMES_SCHEMA]}),
 ]
 SomeNames = Annotated[
     Annotated[list[Filled], Field(min_length=1)],
     AfterValidator(distinct),
     BeforeValidator(listed),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {**_NAMES_SCHEMA, "minItems": 1}]}),
+    WithJsonSchema({"anyOf": [{"type": "string"}, {**NAMES_SCHEMA, "minItems": 1}]}),
 ]
 NO_KEY = "none"
 KeyNames = Annotated[SomeNames, WrapValidator(lambda value, names: [] if value == NO_KEY else names(value))]

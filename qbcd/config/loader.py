@@ -35,6 +35,7 @@ from qbcd.config.models import (
     ProjectConfig,
     SourceConfig,
     SparkConfig,
+    StreamDefaults,
     TableConfig,
     source_class,
 )
@@ -195,6 +196,13 @@ def _path(loc: tuple[str | int, ...]) -> KeyPath:
     return tuple(part for n, part in enumerate(loc) if n != tag)
 
 
+def _depth(loc: tuple[str | int, ...]) -> int:
+    """Return the length of the location of a table or of `defaults`; 0 elsewhere."""
+    if loc[:1] == ("sources",):
+        return 3 if loc[2:3] == ("defaults",) else 0
+    return {"defaults": 1, "tables": 2}.get(str(loc[0]), 0) if loc else 0
+
+
 def _model_at(values: Any, loc: tuple[str | int, ...]) -> type[Section]:
     """Return the model of a mapping.
 
@@ -208,18 +216,18 @@ def _model_at(values: Any, loc: tuple[str | int, ...]) -> type[Section]:
         for key in loc[tag + 1 :]:
             of_sink = of_sink.section(str(key))
         return of_sink
-    start = 2 if loc[:1] == ("defaults",) else 3
-    if loc[:1] in (("defaults",), ("tables",)) and loc[start - 1 : start] == ("strategy",):
+    start = _depth(loc) + 1
+    if start > 1 and loc[start - 1 : start] == ("strategy",):
         for part in loc[:start]:
             values = values[part]
         model: type[Section] = options_class(values if isinstance(values, str) else values["type"])
         for key in loc[start:]:
             model = model.section(str(key))
         return model
-    if loc[:1] == ("sources",):
-        return _source_model(values, loc)
     if loc[-1:] == ("guards",):
         return GuardsConfig
+    if loc[:1] == ("sources",):
+        return _source_model(values, loc)
     sections: dict[str | int, type[Section]] = {
         "tables": TableConfig,
         "defaults": DefaultsConfig,
@@ -231,7 +239,8 @@ def _model_at(values: Any, loc: tuple[str | int, ...]) -> type[Section]:
 
 def _source_model(values: Any, loc: tuple[str | int, ...]) -> type[Section]:
     if source_class(values["sources"][loc[1]]) is SourceConfig:
-        return SourceConfig if len(loc) == 2 else JdbcConfig
+        inner: dict[str | int, type[Section]] = {"jdbc": JdbcConfig, "defaults": StreamDefaults}
+        return SourceConfig if len(loc) == 2 else inner[loc[2]]
     if len(loc) == 2:
         return FilesConfig
     return FileFormat if len(loc) == 3 else FixedField

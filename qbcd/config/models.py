@@ -8,6 +8,7 @@ and turn pydantic's errors into errors with a place. No ``repr`` shows a secret.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from itertools import chain, count
 from pathlib import Path
@@ -29,12 +30,13 @@ from sqlalchemy.engine import URL
 
 from qbcd.config.audits import Audit, interval
 from qbcd.config.auto_strategy import AUTO
-from qbcd.config.document import Document, did_you_mean, quoted
+from qbcd.config.document import Document, KeyPath, did_you_mean, quoted
 from qbcd.config.fields import (
     Count,
     Duration,
+    Every,
     Filled,
-    Interval,
+    Jobs,
     KeyNames,
     Limit,
     LocalPath,
@@ -54,6 +56,15 @@ from qbcd.config.fields import (
 from qbcd.config.files import FilesConfig
 from qbcd.config.logins import Login, checked_url
 from qbcd.config.notify import NotifyConfig
+from qbcd.config.patterns import (
+    DEFAULT_NAME,
+    NewTables,
+    PatternEntry,
+    TablePattern,
+    TablePatterns,
+    refuse_bad_patterns,
+    refuse_bad_template,
+)
 from qbcd.config.sink_options import AnySink
 from qbcd.config.strategy_base import StrategyConfig
 from qbcd.config.strategy_registry import AnyStrategy
@@ -66,6 +77,7 @@ DEFAULT_LOCAL_ROWS = 1_000_000
 DEFAULT_LOCAL_BYTES = 1 << 30
 DEFAULT_LOCAL_MEMORY = 512 << 20
 DEFAULT_RETAIN = timedelta(days=7)
+MOST_NAMED = 20  # streams that an error lists
 
 
 def _state(value: SecretStr, info: ValidationInfo) -> SecretStr:
@@ -128,14 +140,30 @@ class JdbcConfig(Section):
     properties: dict[str, ScalarText] = Field(default_factory=dict, repr=False)
 
 
+class StreamDefaults(Section):
+    """Settings that tables inherit, unless they have their own."""
+
+    every: Every | None = None
+    sinks: Names | None = None
+    retain: Duration | None = None
+    strategy: AnyStrategy | None = None
+    baseline: Baseline | None = None
+    guards: GuardsConfig | None = None
+    key_change: KeyChange | None = None
+    audit: Audit | None = None
+    engine: EngineName | None = None
+    new_columns: NewColumns | None = None
+
+
 class SourceConfig(Login):
     """A database to capture from.
 
     Attributes:
         qbcd_schema: ``schema`` in the file: the schema in which qbcd may create tables.
-        connections: Concurrent read connections.
+        connections: Concurrent read connections; by default 2, or as many as `jobs`.
         statement_timeout: Time limit of qbcd's statements in the source, whole seconds; 0 for none.
         socket_timeout: Longest wait for the source's answer; by default a little longer than `statement_timeout`.
+        defaults: Settings of its tables, before those of the project.
     """
 
     qbcd_schema: Filled = Field(default="qbcd", alias="schema")
@@ -143,6 +171,7 @@ class SourceConfig(Login):
     connections: Whole = Field(default=2, ge=1, le=16)
     statement_timeout: Limit = timedelta(hours=1)
     socket_timeout: Wait | None = None
+    defaults: StreamDefaults = Field(default_factory=StreamDefaults)
 
 
 def source_class(written: Any) -> type[SourceConfig] | type[FilesConfig]:
@@ -162,30 +191,26 @@ AnySource = Annotated[
 ]
 
 
-class DefaultsConfig(Section):
-    """Settings that tables inherit unless they have their own."""
+class DefaultsConfig(StreamDefaults):
+    """Settings that tables inherit, unless their source or they have their own."""
 
-    every: Interval | None = None
-    sinks: Names | None = None
-    retain: Duration | None = None
-    strategy: AnyStrategy | None = None
-    baseline: Baseline | None = None
-    guards: GuardsConfig | None = None
-    key_change: KeyChange | None = None
-    audit: Audit | None = None
     source: Filled | None = None
-    engine: EngineName | None = None
-    new_columns: NewColumns | None = None
 
 
 NO_TABLE = ("`table` is missing", "write table: schema.table, or query: SELECT ..")
 
 
 class TableConfig(DefaultsConfig):
-    """A stream as written; :class:`StreamConfig` also has the inherited values."""
+    """A stream as written, or all streams of a pattern; :class:`StreamConfig` also has the inherited values.
+
+    Attributes:
+        tables: Patterns of tables; then `name` is a template, and `exclude` has patterns too.
+    """
 
     name: Filled | None = None
     table: TableName | None = None
+    tables: TablePatterns | None = None
+    new_tables: NewTables | None = None
     query: Filled | None = None
     key: KeyNames | None = None
     columns: SomeNames | None = None
@@ -195,6 +220,12 @@ class TableConfig(DefaultsConfig):
 
     @model_validator(mode="after")
     def _one_of_each(self) -> TableConfig:
+        if self.tables is not None:
+            return self._pattern()
+        if self.new_tables is not None:
+            raise wrong(
+                "`new_tables` belongs to a pattern of tables", "remove it, or write tables: app.*", at="new_tables"
+            )
         if self.table is None and self.query is None and self.name is None:
             raise wrong(*NO_TABLE)
         if self.table is not None and self.query is not None:
@@ -205,9 +236,19 @@ class TableConfig(DefaultsConfig):
             raise wrong("`columns` and `exclude` cannot both be given", "remove one", at="exclude")
         return self
 
+    def _pattern(self) -> TableConfig:
+        """Check the keys of a pattern."""
+        for key in ("table", "query"):
+            if getattr(self, key) is not None:
+                raise wrong(f"`{key}` and `tables` cannot both be given", "write two entries", at=key)
+        if self.name is not None:
+            refuse_bad_template(self.name)
+        refuse_bad_patterns(self.exclude or (), at="exclude")
+        return self
+
     @property
     def stream_name(self) -> str:
-        """The given name, or the table's name without its schema; a query must have a name."""
+        """The given name, or the table's name without its schema; a query must have a name, a pattern a template."""
         return self.name if self.name is not None else split_table(self.table or "")[1]
 
 
@@ -218,6 +259,7 @@ class ProjectConfig(Section):
         state: SQLAlchemy URL of the state database as written; :meth:`state_url` gives it with an absolute path.
         state_timeout: Longest wait for the state database: its answer, or the lock of its file.
         workdir: Folder of lake replicas and batches, absolute.
+        jobs: Streams of a source that are polled at the same time.
         local_rows: Most rows to fetch or to deliver in this process, if `engine` is ``auto``.
         local_bytes: Most bytes of a replica's files that this process reads, if `engine` is ``auto``.
         local_memory: Most bytes that one stream's work in this process holds in memory; more is spilled.
@@ -228,6 +270,7 @@ class ProjectConfig(Section):
     state: Annotated[SecretStr, AfterValidator(_state)] = SecretStr("sqlite:///.qbcd/state.db")
     state_timeout: Wait | None = None
     workdir: LocalPath = Field(default=".qbcd", validate_default=True)
+    jobs: Jobs = 1
     local_rows: Count = DEFAULT_LOCAL_ROWS
     local_bytes: Size = DEFAULT_LOCAL_BYTES
     local_memory: Size = DEFAULT_LOCAL_MEMORY
@@ -275,28 +318,47 @@ class ProjectConfig(Section):
 
     @property
     def streams(self) -> tuple[StreamConfig, ...]:
-        """Every stream, in the order of the file."""
-        return tuple(self._resolved(index) for index in range(len(self.tables)))
+        """Every stream with an entry of its own, in the order of the file; the catalog knows those of patterns."""
+        return tuple(self._resolved(index, table) for index, table in enumerate(self.tables) if table.tables is None)
 
-    def stream(self, name: str, chosen: StrategyConfig | None = None) -> StreamConfig:
-        """Return the stream called `name`.
+    @property
+    def patterns(self) -> tuple[PatternEntry, ...]:
+        """Every entry with patterns, in the order of the file."""
+        return tuple(self._pattern(index, table) for index, table in enumerate(self.tables) if table.tables is not None)
 
-        Args:
-            name: The stream.
-            chosen: The strategy that was chosen for it, instead of the written one.
+    @property
+    def engines(self) -> set[EngineName]:
+        """The engines that entries of `tables` request."""
+        return {self.setting(table, "engine") or "auto" for table in self.tables}
+
+    def of_pattern(self, entry: PatternEntry, schema: str, name: str) -> StreamConfig:
+        """Return the stream of a table that matches `entry`."""
+        written = self.tables[entry.index]
+        named = (written.name or DEFAULT_NAME).format(source=entry.source, schema=schema, table=name)
+        return self._of_pattern(entry.index, named, (schema, name))
+
+    def stream(self, name: str) -> StreamConfig:
+        """Return the stream called `name` that has an entry of its own.
 
         Raises:
             ConfigError: There is no such stream; the remedy suggests a similar name.
         """
-        return self._resolved(self._index(name), chosen)
+        return self._resolved(*self._entry(name))
 
-    def strategy_of(self, name: str) -> StrategyConfig:
-        """Return the strategy of the stream called `name` as written; raise as :meth:`stream` does."""
-        index = self._index(name)
-        strategy = self.tables[index].strategy or self.defaults.strategy
-        if strategy is None:
-            raise ConfigError("`strategy` is missing", where=self.where("tables", index))
-        return strategy
+    def strategy_of(self, stream: StreamConfig) -> StrategyConfig:
+        """Return the strategy of a stream as written.
+
+        Raises:
+            ConfigError: None is written.
+        """
+        return self._strategy(stream.index, self.tables[stream.index])
+
+    def with_strategy(self, stream: StreamConfig, chosen: StrategyConfig | None) -> StreamConfig:
+        """Return a stream with the strategy that was chosen for it; with None, that is the written one."""
+        written = self.tables[stream.index]
+        if written.tables is None:
+            return self._resolved(stream.index, written, chosen=chosen)
+        return self._of_pattern(stream.index, stream.name, (stream.table_schema, stream.table_name), chosen)
 
     def with_table(self, source: str, table: str) -> ProjectConfig:
         """Return the configuration with one more stream of ``strategy: auto``, which is the last one.
@@ -311,25 +373,54 @@ class ProjectConfig(Section):
             added = TableConfig.model_validate({"source": source, "table": table, "strategy": AUTO})
         except ValidationError as error:
             raise ConfigError(f"{quoted(table)} is no table", remedy="write schema.table, or table") from error
-        taken = {one.stream_name for one in self.tables}
+        taken = {one.stream_name for one in self.tables if one.tables is None}
         numbered = (f"{added.stream_name}_{number}" for number in count(2))
         name = next(one for one in chain([added.stream_name], numbered) if one not in taken)
         return self.model_copy(update={"tables": [*self.tables, added.model_copy(update={"name": name})]})
 
-    def _index(self, name: str) -> int:
-        """Return the place of a stream in the file."""
-        known = {table.stream_name: index for index, table in enumerate(self.tables)}
+    def _entry(self, name: str) -> tuple[int, TableConfig]:
+        """Return the place in the file, and the entry, of a stream that has an entry of its own."""
+        known = {table.stream_name: index for index, table in enumerate(self.tables) if table.tables is None}
         if name not in known:
-            remedy = did_you_mean(name, known, f"there are {', '.join(known)}")
-            raise ConfigError(f"there is no stream {quoted(name)}", remedy=remedy, where=self._document.display)
-        return known[name]
+            raise self.unknown(name, known)
+        return known[name], self.tables[known[name]]
 
-    def _resolved(self, index: int, chosen: StrategyConfig | None = None) -> StreamConfig:
-        table = self.tables[index]
-        schema, bare = split_table(table.table) if table.table is not None else ("", table.stream_name)
-        strategy = chosen or table.strategy or self.defaults.strategy
+    def unknown(self, name: str, known: Iterable[str]) -> ConfigError:
+        """Return the error for a name that is none of `known`."""
+        listed = list(known)
+        shown = ", ".join(listed[:MOST_NAMED]) + (
+            f" and {len(listed) - MOST_NAMED:,} more" * (len(listed) > MOST_NAMED)
+        )
+        remedy = did_you_mean(name, listed, f"there are {shown}" if listed else "no table matches the patterns")
+        return ConfigError(f"there is no stream {quoted(name)}", remedy=remedy, where=self._document.display)
+
+    def _pattern(self, index: int, table: TableConfig) -> PatternEntry:
+        return PatternEntry(
+            index,
+            self.source_of(table),
+            tuple(map(TablePattern.parse, table.tables or ())),
+            tuple(map(TablePattern.parse, table.exclude or ())),
+            table.new_tables or "report",
+            self.where("tables", index, "tables"),
+        )
+
+    def _of_pattern(
+        self, index: int, name: str, place: tuple[str, str], chosen: StrategyConfig | None = None
+    ) -> StreamConfig:
+        own = {"name": name, "tables": None, "exclude": None}
+        return self._resolved(index, self.tables[index].model_copy(update=own), place, chosen)
+
+    def _strategy(self, index: int, table: TableConfig) -> StrategyConfig:
+        strategy: StrategyConfig | None = self.setting(table, "strategy")
         if strategy is None:
             raise ConfigError("`strategy` is missing", where=self.where("tables", index))
+        return strategy
+
+    def _resolved(
+        self, index: int, table: TableConfig, place: tuple[str, str] | None = None, chosen: StrategyConfig | None = None
+    ) -> StreamConfig:
+        schema, bare = place or (split_table(table.table) if table.table is not None else ("", table.stream_name))
+        strategy = chosen or self._strategy(index, table)
         return StreamConfig(
             name=table.stream_name,
             source=self.source_of(table),
@@ -343,16 +434,16 @@ class ProjectConfig(Section):
             query=table.query or "",
             strategy=strategy.type,
             options=strategy.options,
-            baseline=self._inherit(table, "baseline", self._baseline(table)),
-            every=self._inherit(table, "every", DEFAULT_EVERY),
-            sinks=tuple(self._inherit(table, "sinks", ())),
-            retain=self._inherit(table, "retain", DEFAULT_RETAIN),
+            baseline=self.setting(table, "baseline") or self._baseline(table),
+            every=self.setting(table, "every") or DEFAULT_EVERY,
+            sinks=tuple(self.setting(table, "sinks") or ()),
+            retain=_or(self.setting(table, "retain"), DEFAULT_RETAIN),
             guards=self._guards(table),
-            key_change=self._inherit(table, "key_change", "off") == "pair",
-            audit=interval(table.audit, self.defaults.audit, strategy),
-            engine=self._inherit(table, "engine", "auto"),
+            key_change=self.setting(table, "key_change") == "pair",
+            audit=interval(table.audit, self.setting(table, "audit"), strategy),
+            engine=self.setting(table, "engine") or "auto",
             chosen=chosen is not None,
-            new_columns=self._inherit(table, "new_columns", "report"),
+            new_columns=self.setting(table, "new_columns") or "report",
             index=index,
             document=self._document,
         )
@@ -361,19 +452,37 @@ class ProjectConfig(Section):
         """Return the name of a table's source, its own or that of `defaults`; empty without both."""
         return table.source or self.defaults.source or ""
 
-    def _inherit(self, table: TableConfig, key: str, otherwise: Any) -> Any:
-        own, general = getattr(table, key), getattr(self.defaults, key)
-        return own if own is not None else general if general is not None else otherwise
+    def layers(self, table: TableConfig) -> Iterator[tuple[KeyPath, StreamDefaults]]:
+        """Yield the sections that give a table its settings, the first one before the next, with their key paths.
+
+        The path of the table itself is empty.
+        """
+        yield (), table
+        if (source := self.databases.get(self.source_of(table))) is not None:
+            yield ("sources", self.source_of(table), "defaults"), source.defaults
+        yield ("defaults",), self.defaults
+
+    def setting(self, table: TableConfig, key: str) -> Any:
+        """Return a setting of a table: its own, or that of its source's `defaults`, or of `defaults`, or None."""
+        return next((found for _, section in self.layers(table) if (found := getattr(section, key)) is not None), None)
+
+    def place_of(self, table: TableConfig, key: str) -> KeyPath:
+        """Return the key path of the section that sets `key` for a table; empty for its own or if none does."""
+        return next((path for path, section in self.layers(table) if getattr(section, key) is not None), ())
 
     def _baseline(self, table: TableConfig) -> Baseline:
         """Return the default: sinks that show all rows begin with them."""
-        names = self._inherit(table, "sinks", ())
+        names = self.setting(table, "sinks") or ()
         return "events" if any(self.sinks[name].begins_with_all_rows for name in names) else "silent"
 
     def _guards(self, table: TableConfig) -> GuardsConfig:
-        """Resolve each guard separately: from the table, then `defaults`, then the built-in value."""
+        """Resolve each guard separately: from the table, then the `defaults`, then the built-in value."""
         written: dict[str, Any] = {}
-        for guards in (self.defaults.guards, table.guards):
-            if guards is not None:
-                written.update({name: getattr(guards, name) for name in guards.model_fields_set})
+        for _, section in reversed(list(self.layers(table))):
+            if section.guards is not None:
+                written.update({name: getattr(section.guards, name) for name in section.guards.model_fields_set})
         return GuardsConfig(**written)
+
+
+def _or(value: timedelta | None, otherwise: timedelta) -> timedelta:
+    return otherwise if value is None else value

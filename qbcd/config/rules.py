@@ -109,17 +109,20 @@ def _tables(config: ProjectConfig, document: Document) -> Iterator[Problem]:
     yield from _sinks(config, document, ("defaults", "sinks"), config.defaults.sinks)
     if config.defaults.source is not None:
         yield from _source(config, document, ("defaults", "source"), config.defaults.source)
+    for name, source in config.databases.items():
+        yield from _sinks(config, document, ("sources", name, "defaults", "sinks"), source.defaults.sinks)
     seen: dict[str, int] = {}
     for index, table in enumerate(config.tables):
         here = ("tables", index)
-        yield from _stream_name(document, index, table, seen)
+        if table.tables is None:  # the names of a pattern's streams are checked once its tables are known
+            yield from _stream_name(document, index, table, seen)
         yield from _sinks(config, document, (*here, "sinks"), table.sinks)
         if table.source is not None:
             yield from _source(config, document, (*here, "source"), table.source)
         elif config.defaults.source is None:
             remedy = f"write source: {next(iter(config.sources))}, here or under `defaults`"
             yield Problem((*here, "source"), "`source` is missing", remedy)
-        if table.strategy is None and config.defaults.strategy is None:
+        if config.setting(table, "strategy") is None:
             remedy = f"write one of {', '.join(strategy_names())}, here or under `defaults`"
             yield Problem((*here, "strategy"), "`strategy` is missing", remedy)
 

@@ -47,7 +47,7 @@ def json_schema() -> dict[str, Any]:
     schema["properties"]["sources"]["additionalProperties"] = {"oneOf": [database, files]}
     no_table = {  # of a source with files
         "required": ["name"],
-        "not": {"anyOf": [{"required": ["table"]}, {"required": ["query"]}]},
+        "not": {"anyOf": [{"required": [key]} for key in ("table", "query", "tables")]},
         "properties": {
             "strategy": {
                 "anyOf": [
@@ -57,8 +57,14 @@ def json_schema() -> dict[str, Any]:
             }
         },
     }
-    sections["TableConfig"]["oneOf"] = [{"required": ["table"]}, {"required": ["query", "name"]}, no_table]
-    sections["TableConfig"]["not"] = {"required": ["columns", "exclude"]}
+    sections["TableConfig"]["oneOf"] = [
+        {"required": ["table"]},
+        {"required": ["query", "name"]},
+        {"required": ["tables"]},
+        no_table,
+    ]
+    # of a pattern, `exclude` has tables
+    sections["TableConfig"]["anyOf"] = [{"required": ["tables"]}, {"not": {"required": ["columns", "exclude"]}}]
     sections["OtherSink"] = {
         "type": "object",
         "properties": {"type": {"type": "string", "not": {"enum": list(BUILT_SINKS)}}},
@@ -85,7 +91,7 @@ def _add_strategies(sections: dict[str, Any], refs: dict[str, dict[str, Any]]) -
         if not section.get("required"):
             alone.append(name)
         section["required"] = ["type", *section.get("required", ())]
-    for holder in ("TableConfig", "DefaultsConfig"):
+    for holder in ("TableConfig", "DefaultsConfig", "StreamDefaults"):
         choices = sections[holder]["properties"]["strategy"]["anyOf"]
         choices[0] = {"oneOf": list(refs.values())}
         choices.insert(0, {"enum": alone})

@@ -13,7 +13,7 @@ def check_sink_needs(config: ProjectConfig, document: Document) -> list[Problem]
     """Return the problems of streams that do not give what their sinks need."""
     found: dict[Problem, None] = {}
     for index, table in enumerate(config.tables):
-        names = table.sinks if table.sinks is not None else config.defaults.sinks or []
+        names = config.setting(table, "sinks") or []
         for name in names:
             if name in config.sinks:
                 needs = config.sinks[name].needs
@@ -24,15 +24,15 @@ def check_sink_needs(config: ProjectConfig, document: Document) -> list[Problem]
 def _problems(
     config: ProjectConfig, table: TableConfig, here: KeyPath, sink: str, needs: SinkNeeds
 ) -> Iterator[Problem]:
-    baseline = table.baseline or config.defaults.baseline
+    baseline = config.setting(table, "baseline")
     if needs.baseline and baseline == "silent":
-        place = (*here, "baseline") if table.baseline else ("defaults", "baseline")
+        place = (*(config.place_of(table, "baseline") or here), "baseline")
         what = f"sink {sink} ({needs.subject}) shows all rows, and with `baseline: silent` it would lack those of today"
         yield Problem(place, what, "remove `baseline`: its default is then events")
     if needs.key and table.key == []:
         what = f"sink {sink} ({needs.subject}) finds rows by their key"
         yield Problem((*here, "key"), what, "name the key's columns, or write mode: log for the sink")
-    strategy = table.strategy or config.defaults.strategy
+    strategy = config.setting(table, "strategy")
     if needs.old_values and strategy is not None and strategy.without_old_values:
         what = f"sink {sink} ({needs.subject}) needs old values: {strategy.without_old_values}"
         yield Problem((*here, "sinks"), what, f"{strategy.old_values_remedy}, or write envelope: qbcd for the sink")

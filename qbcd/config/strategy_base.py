@@ -25,13 +25,14 @@ class StrategyUse:
 
     Attributes:
         path: Key path of the table.
-        inherited: The strategy is from `defaults`.
-        table: As written; None for a query.
+        inherited: The strategy is from a section `defaults`.
+        table: As written; None for a query or a pattern.
         key: None for the primary key, empty if rows have no key.
         columns: The captured columns; empty if the file lists none.
         where: The restriction, or an empty string.
         every: Interval between polls.
         types: The file sets types of columns.
+        inherited_from: Key path of that section.
     """
 
     path: KeyPath
@@ -43,11 +44,12 @@ class StrategyUse:
     where: str
     every: timedelta
     types: bool = False
+    inherited_from: KeyPath = ("defaults",)
 
     @property
     def options_path(self) -> KeyPath:
         """Key path of the strategy."""
-        return ("defaults", "strategy") if self.inherited else (*self.path, "strategy")
+        return (*self.inherited_from, "strategy") if self.inherited else (*self.path, "strategy")
 
     def table_problem(self, key: str, what: str, remedy: str) -> Problem:
         """Return a problem at a key of the table."""

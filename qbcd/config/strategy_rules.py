@@ -14,7 +14,7 @@ def check_strategies(config: ProjectConfig) -> list[Problem]:
     found: dict[Problem, None] = {}
     uses: dict[type[StrategyConfig], list[tuple[StrategyConfig, StrategyUse]]] = {}
     for index, table in enumerate(config.tables):
-        strategy = table.strategy or config.defaults.strategy
+        strategy = config.setting(table, "strategy")
         if strategy is None:
             continue
         use = _use(config, index)
@@ -39,8 +39,9 @@ def _use(config: ProjectConfig, index: int) -> StrategyUse:
         key=None if table.key is None else tuple(table.key),
         columns=tuple(table.columns or ()),
         where=table.where or "",
-        every=table.every or config.defaults.every or DEFAULT_EVERY,
+        every=config.setting(table, "every") or DEFAULT_EVERY,
         types=bool(table.types),
+        inherited_from=config.place_of(table, "strategy"),
     )
 
 
@@ -48,7 +49,7 @@ def _files(config: ProjectConfig, table: TableConfig, strategy: StrategyConfig, 
     """Report a strategy that does not fit the kind of its source: files or a database."""
     of_files = use.source in config.dumps
     if strategy.reads_files:
-        for key in ("table", "query"):
+        for key in ("table", "tables", "query"):
             if getattr(table, key) is not None:
                 what = f"strategy {strategy.type} reads files, which the source names, but `{key}` is given"
                 yield use.table_problem(key, what, "remove it, and give the stream a `name`")
@@ -61,7 +62,7 @@ def _files(config: ProjectConfig, table: TableConfig, strategy: StrategyConfig, 
     elif of_files:
         what = f"strategy {strategy.type} queries a database, and source {use.source} has files"
         yield Problem(use.options_path, what, "write `strategy: dump`")
-    elif table.table is None and table.query is None:
+    elif table.table is None and table.tables is None and table.query is None:
         yield Problem(use.path, *NO_TABLE)
 
 
@@ -71,13 +72,14 @@ def _query(table: TableConfig, strategy: StrategyConfig, use: StrategyUse) -> It
     if table.query is not None and not strategy.reads_query:
         what = f"strategy {strategy.type} reads a table; a query is captured by strategy vbd"
         yield use.table_problem("query", what, "write `strategy: vbd`, or make a view in the database and name it")
-    elif table.table is not None and strategy.reads_query:
-        what = f"strategy {strategy.type} captures the result of a query, but `table` is given"
+    elif table.query is None and (table.table is not None or table.tables is not None) and strategy.reads_query:
+        written = "table" if table.tables is None else "tables"
+        what = f"strategy {strategy.type} captures the result of a query, but `{written}` is given"
         yield Problem(use.options_path, what, "write `query: SELECT ..`, or use id_rcs or mds, which also read views")
 
 
 def _pairing(config: ProjectConfig, table: TableConfig, strategy: StrategyConfig, here: KeyPath) -> Iterator[Problem]:
-    key_change = table.key_change or config.defaults.key_change
+    key_change = config.setting(table, "key_change")
     if key_change == "pair" and table.key == []:
         own = "remove `key_change`" if table.key_change else "write `key_change: off` for this table"
         yield Problem((*here, "key_change"), "a stream without a key has no changes of a key", own)
@@ -91,7 +93,7 @@ def _pairing(config: ProjectConfig, table: TableConfig, strategy: StrategyConfig
 
 def _audit(config: ProjectConfig, table: TableConfig, strategy: StrategyConfig, here: KeyPath) -> Iterator[Problem]:
     """Report an audit that has no effect; under `defaults` it is for the tables that need one."""
-    audit = table.audit or config.defaults.audit
+    audit = config.setting(table, "audit")
     if audit is None or audit.every is None:
         return
     if strategy.keeps_nothing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -95,11 +96,24 @@ class StreamConfig:
     def place(self, *path: str | int) -> str:
         """Return ``file:line: tables[1].key`` of a key of this stream.
 
-        An inherited value has its place under `defaults`.
+        An inherited value has its place under the `defaults` that set it, the table of a pattern that of the pattern.
         """
-        tables = self.document.raw.get("tables", [])
+        raw = self.document.raw
+        tables = raw.get("tables", [])
         table = tables[self.index] if self.index < len(tables) else {}
-        defaults = self.document.raw.get("defaults") or {}
-        if path and path[0] in _INHERITED and table.get(path[0]) is None and defaults.get(path[0]) is not None:
-            return self.document.where(("defaults", *path))
-        return self.document.where(("tables", self.index, *path))
+        if path and path[0] == "table" and table.get("tables") is not None:
+            path = ("tables", *path[1:])
+        if path and path[0] in _INHERITED and table.get(path[0]) is None:
+            for above in (("sources", self.source, "defaults"), ("defaults",)):
+                if _section(raw, above).get(path[0]) is not None:
+                    return self.document.where((*above, *path))
+        # an entry with patterns is that of many streams
+        return self.document.where(("tables", self.index, *path)) + (
+            f", stream {self.name}" if table.get("tables") else ""
+        )
+
+
+def _section(raw: Any, path: tuple[str, ...]) -> Mapping[str, Any]:
+    for key in path:
+        raw = (raw or {}).get(key)
+    return raw or {}

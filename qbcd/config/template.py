@@ -91,7 +91,12 @@ tables:
 
 
 def write_template(directory: str | os.PathLike[str] = ".", name: str = FILE_NAME) -> Path:
-    """Write :data:`TEMPLATE` into a folder, which is created if missing; return the file.
+    """Write :data:`TEMPLATE` into a folder, as :func:`write_text`."""
+    return write_text(TEMPLATE, directory, name)
+
+
+def write_text(text: str, directory: str | os.PathLike[str] = ".", name: str = FILE_NAME) -> Path:
+    """Write a new file into a folder, which is created if missing; return the file.
 
     Raises:
         ConfigError: The file exists, or it cannot be written.
@@ -102,7 +107,7 @@ def write_template(directory: str | os.PathLike[str] = ".", name: str = FILE_NAM
         folder.mkdir(parents=True, exist_ok=True)
         # "x" refuses an existing file or dangling link, without a race between check and write
         with path.open("x", encoding="utf-8") as stream:
-            stream.write(TEMPLATE)
+            stream.write(text)
     except FileExistsError:
         remedy = "remove it, or name another folder or file"
         raise ConfigError(f"{path} exists and is not overwritten", remedy=remedy) from None

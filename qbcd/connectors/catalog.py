@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from sqlalchemy.engine import Connection
 
-from qbcd.connectors.facts import Collaborator, Index, Part, Privileges
+from qbcd.connectors.facts import Collaborator, Index, ListedTable, Part, Privileges
 from qbcd.model import Column, ServerIdentity, Table, Travel
 
 
@@ -115,6 +115,18 @@ class Catalog(Collaborator, ABC):
             Refused: It cannot, because of a storage engine or a setting of the server.
         """
         return  # the default: it can
+
+
+class SupportsTableLists(ABC):
+    """The catalog lists all tables at once; patterns of tables need that."""
+
+    @abstractmethod
+    def list_tables(self, conn: Connection) -> list[ListedTable]:
+        """Return the tables of all schemas that are not the server's own, ordered by schema and name.
+
+        Views, foreign and temporary tables are none. A table that the role may not read is listed if the server shows
+        it.
+        """
 
 
 class SupportsIndexes(ABC):

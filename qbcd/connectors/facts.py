@@ -37,6 +37,21 @@ class Fetch:
 
 
 @dataclass(frozen=True)
+class ListedTable:
+    """A table in the catalog's list.
+
+    Attributes:
+        parent: Schema and name of the outermost table whose rows include those of this one; None without one.
+        is_partition: It is a partition of that table.
+    """
+
+    schema: str
+    name: str
+    parent: tuple[str, str] | None = None
+    is_partition: bool = False
+
+
+@dataclass(frozen=True)
 class JdbcDriver:
     """The JDBC driver of a database, and how qbcd finds its jar.
 
@@ -100,6 +115,7 @@ class DatabaseFacts:
         full_join: The database has FULL JOIN.
         random_key_types: Base types whose values are generated in no order.
         ranges_per_statement: Maximum number of ranges in one statement.
+        page_bytes: Bytes of a page, in which the catalog counts sizes.
     """
 
     name: str
@@ -116,6 +132,7 @@ class DatabaseFacts:
     full_join: bool
     random_key_types: frozenset[str] = frozenset()
     ranges_per_statement: int
+    page_bytes = 8192
 
     def quote(self, name: str) -> str:
         """Return `name` as a quoted identifier. Names enter SQL only through this function.

@@ -10,7 +10,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,7 @@ from sqlalchemy.engine import Engine
 
 from qbcd import waits
 
+_COM_RESET_CONNECTION = 0x1F  # MariaDB 10.2, MySQL 5.7; the driver has no name for it
 CONNECT_TIMEOUT = 10.0  # seconds, if the driver is given none
 
 
@@ -68,6 +69,12 @@ def silence_below(error: BaseException) -> Silence | None:
             return found if isinstance(found, Silence) else None
         one = one.__cause__ or one.__context__
     return None
+
+
+def own_waits(connection: Any, owner: object) -> None:
+    """Let `owner` own the waits of a driver's connection from now on, for `qbcd.waits.interrupt`."""
+    if isinstance(connection, (LimitedPostgresConnection, LimitedFamilyConnection)):
+        connection.limit = replace(connection.limit, owner=owner)
 
 
 def limit_waits(engine: Engine, limit: WaitLimit) -> None:
@@ -169,6 +176,8 @@ class LimitedFamilyConnection(pymysql.connections.Connection):
     _sock: Any
     _rfile: Any
     _result: Any
+    _execute_command: Any
+    _read_ok_packet: Any
 
     def __init__(self, limit: WaitLimit, parameters: Mapping[str, Any]) -> None:
         self.limit = limit
@@ -215,6 +224,12 @@ class LimitedFamilyConnection(pymysql.connections.Connection):
         )
         with _limited(wait, lambda reason: FamilySilence(CR.CR_SERVER_LOST, reason)) as limited:
             yield limited
+
+    def reset_session(self) -> None:
+        """Let the server forget the session's settings, locks and temporary tables, within the limit."""
+        with self.waiting():
+            self._execute_command(_COM_RESET_CONNECTION, "")
+            self._read_ok_packet()
 
     def query(self, sql: Any, unbuffered: bool = False) -> Any:
         """Execute a statement and read its result within the limit."""

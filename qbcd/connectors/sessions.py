@@ -108,14 +108,27 @@ class SupportsSnapshots(ABC):
 
 
 class SupportsSessionPool(ABC):
-    """Sessions can be reset, so that several transactions of a stream share one."""
+    """Sessions can be reset, so that transactions of a source's streams share them."""
 
     @abstractmethod
-    def keep_sessions(self, engine: Engine) -> None:
-        """Reset the sessions of a pooled `engine` on return, and check them on checkout.
+    def keep_sessions(self, engine: Engine, begin: Callable[[Any], Sequence[str]]) -> None:
+        """Check the sessions of a pooled `engine` on checkout, reset them, and begin their use.
 
-        On checkout a session is as new: no settings, no locks, no temporary tables.
+        After checkout a session is as new: no settings but those of `begin`, no locks, no temporary tables.
+
+        Args:
+            engine: The engine.
+            begin: Called at each checkout with the driver's connection; returns the statements that begin a use:
+                the pins.
         """
+
+    def use_name(self, stream: str) -> tuple[str, ...]:
+        """Return statements that name a session after the stream that uses it, in the source's own monitoring."""
+        return ()
+
+    def use_level(self, level: str) -> tuple[str, ...]:
+        """Return statements that give a use another isolation level; none if the driver does that without one."""
+        return ()
 
 
 class SupportsCsvRows(ABC):

@@ -96,7 +96,13 @@ class States:
     """The states of the streams of a job. The outcomes must be added one at a time."""
 
     def __init__(self, streams: Iterable[Stream]) -> None:
-        self._known = {stream.name: _LastState(stream.source.name, _recorded(stream)) for stream in streams}
+        self._known: dict[str, _LastState] = {}
+        for stream in streams:
+            self.follow(stream)
+
+    def follow(self, stream: Stream) -> None:
+        """Begin with the state that the stream's history shows."""
+        self._known[stream.name] = _LastState(stream.source.name, _recorded(stream))
 
     def add(self, outcome: Outcome) -> Iterator[Notice]:
         """Yield the notices of a poll.

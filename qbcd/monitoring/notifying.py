@@ -16,6 +16,7 @@ from urllib.error import HTTPError
 from urllib.parse import unquote
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+from qbcd.config.masking import Masking
 from qbcd.config.notify import NotifyConfig
 from qbcd.errors import streams_named
 from qbcd.job import Outcome
@@ -32,34 +33,58 @@ _RETRIED = (408, 425, 429)  # and 5xx; other answers would be the same at the ne
 
 
 @contextmanager
-def notifying(parts: Assembly, streams: Sequence[Stream]) -> Iterator[Callable[[Outcome], None]]:
-    """Yield a function that takes outcomes, and sends what they change to the configured hooks.
+def notifying(parts: Assembly, streams: Sequence[Stream]) -> Iterator[Notifications]:
+    """Yield what takes outcomes, and sends what they change to the configured hooks.
 
     At the end of the block, wait for what is not sent, at most `END_S`.
     """
     if not parts.config.notify:
-        yield lambda outcome: None
+        yield Notifications()
         return
-    states = States(streams)
     hooks = [
         Hook(config, parts.config.where("notify", number), parts.masking.foreign)
         for number, config in enumerate(parts.config.notify)
     ]
-
-    def add(outcome: Outcome) -> None:
-        for notice in states.add(outcome):
-            for hook in hooks:
-                if hook.wants(notice):
-                    hook.put(notice, notice.data(parts.masking))
-
     try:
-        yield add
+        yield Notifications(States(streams), hooks, parts.masking)
     finally:
         until = time.monotonic() + END_S
         for hook in hooks:
             hook.end()
         for hook in hooks:
             hook.join(max(0.0, until - time.monotonic()))
+
+
+class Notifications:
+    """The notices of a job's polls; without hooks there are none. The threads of sources share it.
+
+    Args:
+        states: The states of the streams.
+        hooks: The addresses.
+        masking: Masks secrets in notices.
+    """
+
+    def __init__(
+        self, states: States | None = None, hooks: Sequence[Hook] = (), masking: Masking | None = None
+    ) -> None:
+        self._states, self._hooks, self._masking = states, hooks, masking or Masking()
+        self._lock = threading.Lock()
+
+    def add(self, outcome: Outcome) -> None:
+        """Send what the outcome of a poll changes."""
+        if self._states is None:
+            return
+        with self._lock:
+            for notice in self._states.add(outcome):
+                for hook in self._hooks:
+                    if hook.wants(notice):
+                        hook.put(notice, notice.data(self._masking))
+
+    def follow(self, stream: Stream) -> None:
+        """Take outcomes of one more stream from now on."""
+        if self._states is not None:
+            with self._lock:
+                self._states.follow(stream)
 
 
 class Hook:

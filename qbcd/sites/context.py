@@ -21,7 +21,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from qbcd import hooks, waits
 from qbcd.catalog.drift import fixed_at_prepare
 from qbcd.catalog.source import Source
-from qbcd.errors import LeaseHeld, MissingPrivilege, QbcdError, Refused, SchemaChanged, SourceSilent, StateConflict
+from qbcd.errors import MissingPrivilege, QbcdError, Refused, SchemaChanged, SourceSilent
 from qbcd.local.database import LocalProvider
 from qbcd.model import BatchHeader
 from qbcd.model.checkpoint import Checkpoint
@@ -137,6 +137,9 @@ class StreamContext(ABC):
         admit = partial(self._admit, register=register, reset=reset, take_over=take_over)
         lease = LeaseKeeper(self.store, self.stream, self.writing, ttl=LEASE_SECONDS, admit=admit)
         lease.on_lost = partial(self._end_waits, owner_of_calls())
+        acks: Mapping[str, Acknowledged] = {} if reset else self.project.acknowledged(self.stream)
+        batches: list[BatchHeader] = []
+        lease.then = lambda conn, row: batches.extend(self._batches_since_acknowledged(conn, acks))
         with ExitStack() as held:
             try:
                 keeper = held.enter_context(lease)
@@ -145,17 +148,8 @@ class StreamContext(ABC):
                 raise not_prepared(self.stream) from None
             held.enter_context(self._abandoned_in_silence(lease))
             hooks.reach("after_lease")
-            acks: Mapping[str, Acknowledged] = {} if reset else self.project.acknowledged(self.stream)
-            with self.reading() as conn:
-                row, batches = self.store.read(conn, self.stream), self._batches_since_acknowledged(conn, acks)
-            if row is None:
-                raise StateConflict(
-                    "its row in the state does not exist any more",
-                    stream=self.stream,
-                    remedy=f"qbcd prepare {self.stream}",
-                )
-            if row.fencing_token != keeper.token:  # this process paused for longer than its lease
-                raise LeaseHeld("another poller has taken the stream over", stream=self.stream, remedy="poll again")
+            row = keeper.row
+            assert row is not None
             if not reset:
                 self.project.check_acks(self.stream, row, batches)
             leased = LeasedStream(row, keeper)
@@ -217,10 +211,10 @@ class StreamContext(ABC):
             refuse_if_alive(conn, self.store, self.stream, self.project.project_id, take_over)
             self.store.take_over(conn, self.stream, self.project.project_id)
             return
-        self.store.foreign_project(conn, self.project.project_id, self.stream)
+        row = self.store.own(conn, self.project.project_id, self.stream)
         if register:
             self.store.register(conn, self.project.project_id, self.stream)
-        elif (row := self.store.read(conn, self.stream)) is None:
+        elif row is None:
             raise _NotHere("is not prepared", stream=self.stream)
         elif row.prepared and not reset:
             self.prove_place()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from qbcd.state.known_tables import KnownTable, KnownTables, TableState
 from qbcd.state.lease import LeaseKeeper, LeaseLost, Owner, acquire, holder, release, renew
 from qbcd.state.project import Acknowledged, DeliveryFailure, ProjectState, Refusal, Resend, Run, Skipped
 from qbcd.state.rows import Pin, Segment, StoredRange, StreamRow, Visits, batch_from_json, batch_to_json
@@ -14,6 +15,8 @@ __all__ = [
     "FORMAT_VERSION",
     "Acknowledged",
     "DeliveryFailure",
+    "KnownTable",
+    "KnownTables",
     "LeaseKeeper",
     "LeaseLost",
     "Owner",
@@ -29,6 +32,7 @@ __all__ = [
     "StoredRange",
     "StreamRow",
     "StreamStore",
+    "TableState",
     "Visits",
     "acquire",
     "batch_from_json",

@@ -19,13 +19,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import insert, select, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from qbcd import waits
 from qbcd.errors import LeaseHeld, QbcdError, StateConflict
 from qbcd.state.dialects import facts_of
+from qbcd.state.rows import StreamRow
 from qbcd.state.store import StreamStore
 
 log = logging.getLogger(__name__)
@@ -149,6 +150,11 @@ def _answers(pid: int) -> bool:
 
 
 def acquire(conn: Connection, store: StreamStore, stream: str, owner: Owner, ttl: float) -> int:
+    """Acquire the stream's lease, as `acquire_row`; return the new fencing token."""
+    return acquire_row(conn, store, stream, owner, ttl).fencing_token
+
+
+def acquire_row(conn: Connection, store: StreamStore, stream: str, owner: Owner, ttl: float) -> StreamRow:
     """Acquire the stream's lease in a separate transaction and increment the fencing token.
 
     Args:
@@ -159,7 +165,7 @@ def acquire(conn: Connection, store: StreamStore, stream: str, owner: Owner, ttl
         ttl: Seconds of the store's clock after which the lease ends, unless it is renewed.
 
     Returns:
-        The new fencing token.
+        The stream's row, with the new fencing token.
 
     Raises:
         LeaseHeld: Another poller works on the stream.
@@ -178,12 +184,11 @@ def acquire(conn: Connection, store: StreamStore, stream: str, owner: Owner, ttl
     _refuse_if_held(conn, store, stream)  # again: now the row is locked, and nobody can acquire it in between
     fenced = store.rewrite(conn, row, replace(row, fencing_token=row.fencing_token + 1))
     table = store.tables.lease
-    conn.execute(delete(table).where(table.c.stream == stream))
-    conn.execute(
-        insert(table).values(stream=stream, owner=str(owner), until=facts.clock + ttl, token=fenced.fencing_token)
-    )
+    values = {"owner": str(owner), "until": facts.clock + ttl, "token": fenced.fencing_token}
+    if conn.execute(update(table).where(table.c.stream == stream).values(**values)).rowcount != 1:
+        conn.execute(insert(table).values(stream=stream, **values))
     _working.add(owner.uuid)
-    return fenced.fencing_token
+    return fenced
 
 
 def holder(conn: Connection, store: StreamStore, stream: str) -> tuple[Owner, float] | None:
@@ -264,6 +269,8 @@ class LeaseKeeper:
         admit: Called first in the transaction that acquires the lease; raises an error to prevent that.
 
     Attributes:
+        row: The stream's row, as the lease was acquired.
+        then: Called last in the transaction that acquires the lease, with the row.
         on_lost: Called with the reason once the lease is lost, from another thread; it ends what the block waits for.
 
     Raises:
@@ -285,6 +292,8 @@ class LeaseKeeper:
         self.owner = owner or Owner.mine()
         self.ttl = ttl
         self.token = 0
+        self.row: StreamRow | None = None
+        self.then: Callable[[Connection, StreamRow], None] = lambda conn, row: None
         self.on_lost: Callable[[str], None] = lambda reason: None
         self._transactions, self._admit = transactions, admit
         self._stop = threading.Event()
@@ -298,7 +307,9 @@ class LeaseKeeper:
         try:
             with self._transactions() as conn:
                 self._admit(conn)
-                self.token = acquire(conn, self.store, self.stream, self.owner, self.ttl)
+                row = acquire_row(conn, self.store, self.stream, self.owner, self.ttl)
+                self.then(conn, row)
+            self.row, self.token = row, row.fencing_token
         except BaseException:
             _working.discard(self.owner.uuid)  # the commit may have succeeded although its reply was lost
             raise

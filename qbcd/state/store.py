@@ -105,6 +105,20 @@ class StreamStore:
         if others:
             raise self._foreign(others, asking)
 
+    def own(self, conn: Connection, project_id: str, stream: str) -> StreamRow | None:
+        """Return the stream's row, or None; refuse a store in which another project keeps a stream.
+
+        Raises:
+            StateConflict: There is one.
+        """
+        table = self.tables.stream
+        query = select(table).where((table.c.stream == stream) | (table.c.project_id != project_id))
+        rows = conn.execute(query.order_by(table.c.stream)).mappings().all()
+        others = [row["stream"] for row in rows if row["project_id"] != project_id]
+        if others:
+            raise self._foreign(others, stream)
+        return stream_row(unseal(table, dict(rows[0]))) if rows else None
+
     def refuse_foreign(self, row: StreamRow | None, project_id: str) -> None:
         """Refuse a stream's row that belongs to another project.
 

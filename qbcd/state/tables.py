@@ -25,6 +25,7 @@ from sqlalchemy import (
     select,
 )
 from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateSchema, CreateTable
 from sqlalchemy.sql import ClauseElement, Insert
 
@@ -35,6 +36,7 @@ from qbcd.state.dialects import KEY_TEXT, LONG_TEXT, SECONDS, TABLE_OPTIONS, fac
 from qbcd.state.upgrades import FORMAT_VERSION, refuse_newer
 
 PREFIX = "qbcd_"
+_SEEN = "qbcd_tables_seen"  # in the facts about a session
 
 
 def seconds(name: str) -> Column[float]:
@@ -130,10 +132,15 @@ class SiteTables:
         Raises:
             Refused: A newer qbcd wrote them, or they have no format version.
         """
-        tables = self.metadata.sorted_tables
-        if not {t.name for t in tables} <= present(conn, self.schema):
+        tables, seen = self.metadata.sorted_tables, (_SEEN, self.schema)
+        if seen not in conn.info and not {t.name for t in tables} <= present(conn, self.schema):
             return False
-        known = self._format(conn)
+        conn.info[seen] = True  # for the life of the session
+        try:
+            known = self._format(conn)
+        except DBAPIError:
+            del conn.info[seen]
+            raise
         if known is None:
             if not holds_rows(conn, tables):
                 return False

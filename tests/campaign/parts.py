@@ -15,6 +15,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         f"kill_delivery_{s}": (f"tests/campaign/kill_delivery/test_{s}.py",)
         for s in ("mds", "ts", "tdi", "tlcs", "vbd")
     },
+    "many": ("tests/campaign/many/",),
     "silence": ("tests/faults/test_silence.py", "tests/campaign/silence/"),
     "property": ("tests/integration/sites/test_property.py", "tests/campaign/lake/test_property_ranges.py"),
     "protocol": ("tests/faults/",),

@@ -19,6 +19,7 @@ from qbcd.cli import main
 # In the order of `qbcd --help`.
 COMMANDS = (
     "init",
+    "discover",
     "check",
     "advise",
     "explain",

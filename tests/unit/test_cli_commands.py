@@ -268,7 +268,7 @@ def test_logs_go_to_stderr_masked(cli: Cli, project: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr("qbcd.api.Project.status", chatty)
     quiet, loud = cli("status", "--json"), cli("status", "--json", "-v")
-    assert (quiet.data, loud.data) == ({"streams": [], "left": []},) * 2
+    assert (quiet.data, loud.data) == ({"streams": [], "left": [], "new_tables": []},) * 2
     assert "warned with ***" in quiet.err
     assert "said aside" not in quiet.err
     assert "said aside" in loud.err

@@ -97,6 +97,6 @@ def test_a_connector_must_make_its_collaborators() -> None:
 
 def test_sessions_of_a_connector_without_a_pool_end_with_their_block() -> None:
     source = Source("shop", make_url("postgresql://u@localhost/d"), Plain(), "qbcd")
-    with source.pooled("s"):
+    with source.pooled():
         engine: Engine = source._engine("s", True)
     assert isinstance(engine.pool, NullPool)

@@ -54,7 +54,8 @@ class History:
 
 
 def stream(name: str, history: History, of: str = "shop", **settings: Any) -> Stream:
-    config: Any = SimpleNamespace(name=name, every=timedelta(seconds=EVERY))
+    table = {"query": "", "table_schema": "", "table_name": name}
+    config: Any = SimpleNamespace(name=name, every=timedelta(seconds=EVERY), **table)
     nothing: Any = None
     url = make_url("postgresql://reader@127.0.0.1/shop")
     source = Source(of, url, connector_for(url), "qbcd")

@@ -61,7 +61,8 @@ def streams(names: str, source: str, url: str = URL.format(port=1)) -> list[Stre
     of = Source(source, parsed, connector_for(parsed), "qbcd")
     history: Any = SimpleNamespace(record_run=lambda run, cost: None)
     made = Settings(sinks=(), requested={})
-    configs: list[Any] = [SimpleNamespace(name=name, every=timedelta(seconds=10)) for name in names]
+    table = {"query": "", "table_schema": "", "table_name": "t"}
+    configs: list[Any] = [SimpleNamespace(name=name, every=timedelta(seconds=10), **table) for name in names]
     return [Stream(config, of, nothing, history, {}, made) for config in configs]  # type: ignore[arg-type]
 
 

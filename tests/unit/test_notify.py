@@ -129,10 +129,10 @@ def test_a_hook_that_hangs_delays_neither_polls_nor_other_hooks(monkeypatch: pyt
             {"url": f"{server.url}/some", "on": "recovered"},
         )
         began = time.monotonic()
-        with notifying(project(server, *hooks), [stream("a"), stream("b")]) as add:
+        with notifying(project(server, *hooks), [stream("a"), stream("b")]) as notify:
             for _ in range(200):
                 for outcome in ("refused", "ok"):
-                    add(polled("a", outcome))
+                    notify.add(polled("a", outcome))
             wait_until(lambda: len(server.at("/all")) == 400 and len(server.at("/some")) == 200)
         assert time.monotonic() - began < 50  # seconds; the hook hangs for longer
         assert len(server.at("/hang")) == 1
@@ -144,8 +144,8 @@ def test_a_hook_that_hangs_delays_neither_polls_nor_other_hooks(monkeypatch: pyt
 
 def test_without_hooks_nothing_is_read_or_started() -> None:
     parts: Any = SimpleNamespace(config=configured())
-    with notifying(parts, [SimpleNamespace()]) as add:  # type: ignore[list-item]
-        add(polled("a", "refused"))
+    with notifying(parts, [SimpleNamespace()]) as notify:  # type: ignore[list-item]
+        notify.add(polled("a", "refused"))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import pyarrow as pa
 from sqlalchemy import MetaData
@@ -38,7 +38,7 @@ from qbcd.sites.lake.replica import files, schema
 from qbcd.snapshots.base import Batches, Options
 from qbcd.snapshots.chunks import HIGH, LOW, ROW
 from qbcd.snapshots.compare import baseline
-from qbcd.state import Resend, batch_to_json, rows, upgrades
+from qbcd.state import Resend, batch_to_json, known_tables, rows, upgrades
 from qbcd.state.project_tables import METADATA
 from qbcd.state.tables import SiteTables
 from qbcd.strategies import in_source, outbox, tdi, tlcs_lake
@@ -66,6 +66,8 @@ OF_PROJECT = {
     "qbcd_resend": "stream* sink* number restriction pending at seal",
     "qbcd_refusal": "stream* kind version amount message at",
 }
+OF_PATTERNS = {"qbcd_known_table": "stream* source table_schema table_name state at"}  # created when first written
+KNOWN_STATES = ("captured", "reported", "gone")
 # The record of a sink in its target.
 OF_TARGETS = "project* stream* sink* target epoch batch_seq fingerprint boundary"
 POINTS = (
@@ -151,6 +153,8 @@ def test_tables() -> None:
     assert written(SiteTables("qbcd").metadata) == OF_SITES
     assert written(SiteTables(None).metadata) == {f"qbcd_{name}": columns for name, columns in OF_SITES.items()}
     assert written(METADATA) == OF_PROJECT
+    assert written(known_tables.METADATA) == OF_PATTERNS
+    assert get_args(known_tables.TableState) == KNOWN_STATES
     assert upgrades.FORMAT_VERSION == 1
 
 

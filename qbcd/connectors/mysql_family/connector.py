@@ -13,6 +13,7 @@ from qbcd.connectors.mysql_family.queries import FamilyQueries
 from qbcd.connectors.mysql_family.ranges import FamilyRanges
 from qbcd.connectors.mysql_family.session import FamilySessions
 from qbcd.connectors.mysql_family.statistics import FamilyStatistics
+from qbcd.connectors.mysql_family.table_list import FamilyTableList
 from qbcd.connectors.mysql_family.text_columns import FamilyTextColumns
 from qbcd.connectors.mysql_family.watermarks import FamilyWatermarks
 
@@ -29,4 +30,4 @@ class MySQLFamily(FamilyFacts, Connector):
         self.ranges = FamilyRanges(self)
         self.watermarks = FamilyWatermarks(self)
         self.queries = FamilyQueries(self)
-        self.abilities = (FamilyAccess(self), FamilyTextColumns(), FamilyStatistics(self))
+        self.abilities = (FamilyAccess(self), FamilyTextColumns(), FamilyStatistics(self), FamilyTableList())

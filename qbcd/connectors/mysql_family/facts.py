@@ -87,6 +87,7 @@ class FamilyFacts(DatabaseFacts, ABC):
         {"connectTimeout", "socketTimeout", "tcpKeepAlive", "tcpAbortiveClose", "useCompression", "maxAllowedPacket"}
     )
     spelling: ClassVar[Spelling]
+    page_bytes = 16384
     oldest: ClassVar[tuple[int, int]]
     no_pad: ClassVar[str]
     all_digits: ClassVar[str]

@@ -15,8 +15,9 @@ from urllib.parse import quote
 from sqlalchemy.engine import URL
 
 from qbcd.connectors.facts import Fetch
+from qbcd.connectors.mysql_family import session_pool
 from qbcd.connectors.mysql_family.facts import MYSQL_DRIVER_CLASS, FamilyFacts, Spelling
-from qbcd.connectors.sessions import Sessions
+from qbcd.connectors.sessions import Sessions, SupportsSessionPool
 from qbcd.errors import ConfigError
 from qbcd.model import Table
 
@@ -166,10 +167,15 @@ def _row(connection: Any, text: str) -> Any:
         return cursor.fetchone()
 
 
-class FamilySessions(Sessions):
+class FamilySessions(Sessions, SupportsSessionPool):
     """Sessions of PyMySQL and of both JDBC drivers."""
 
     facts: FamilyFacts
+    keep_sessions = staticmethod(session_pool.keep_sessions)
+
+    def use_level(self, level: str) -> tuple[str, ...]:
+        """See the base class."""
+        return (f"SET {self.facts.spelling.isolation} = '{level.replace(' ', '-')}'",)
 
     def sqlalchemy_url(self, url: URL) -> URL:
         """Return the URL with the driver that qbcd uses; its options are passed by `connect_args`.

@@ -17,6 +17,7 @@ from qbcd.connectors.postgresql.queries import PostgresQueries
 from qbcd.connectors.postgresql.ranges import PostgresRanges
 from qbcd.connectors.postgresql.scans import PostgresScans
 from qbcd.connectors.postgresql.statistics import PostgresStatistics
+from qbcd.connectors.postgresql.table_list import PostgresTableList
 from qbcd.connectors.postgresql.watermarks import PostgresWatermarks
 
 
@@ -62,4 +63,5 @@ class PostgreSQL(Connector):
             PostgresScans(self),
             PostgresLeaves(self),
             PostgresStatistics(self),
+            PostgresTableList(),
         )

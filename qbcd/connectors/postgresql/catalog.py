@@ -20,6 +20,7 @@ from qbcd.connectors.postgresql.types import make_column
 from qbcd.errors import Refused
 from qbcd.model import ServerIdentity, Table
 
+_SYSTEM, _PRIMARY = "qbcd_system", "qbcd_primary"  # in the facts about a session
 LOCKABLE = frozenset({"table", "partitioned", "view"})
 _KINDS = {"r": "table", "p": "partitioned", "v": "view", "m": "matview", "f": "foreign"}
 
@@ -276,9 +277,10 @@ def server_identity(conn: Connection) -> ServerIdentity:
     # the session's own: SQLAlchemy's value is from an earlier session
     has_version = conn.connection.server_version >= 150000
     r = rows_of(conn, _SERVER.format(version=_VERSION if has_version else "''"))[0]
-    system = "unknown"
-    if r["may_identify"]:
+    system = conn.info.get(_SYSTEM, "unknown")  # a session ends before its server can be another one
+    if r["may_identify"] and _SYSTEM not in conn.info:
         system = rows_of(conn, "SELECT system_identifier::text AS id FROM pg_control_system()")[0]["id"]
+        conn.info[_SYSTEM] = system
     described = r["described"]
     locale = described.get("datlocale") or described.get("daticulocale") or described["datcollate"]
     default = f"{described.get('datlocprovider', 'c')}:{locale}:{r['collation_version'] or ''}"
@@ -347,7 +349,11 @@ class PostgresCatalog(Catalog):
         self.check_accepts_writes(conn, stream=stream)
 
     def check_accepts_writes(self, conn: Connection, *, stream: str) -> None:
+        if _PRIMARY in conn.info:  # a primary becomes a standby by a restart, which ends its sessions
+            return
+        conn.info[_PRIMARY] = True
         if conn.exec_driver_sql("SELECT pg_is_in_recovery()").scalar_one():
+            del conn.info[_PRIMARY]
             raise Refused(
                 "the source is a standby, which accepts no writes",
                 stream=stream,

@@ -220,6 +220,11 @@ class PostgresSessions(Sessions, SupportsSessionPool):
     keep_sessions = staticmethod(session_pool.keep_sessions)
     jdbc_query = staticmethod(jdbc_query)
 
+    def use_name(self, stream: str) -> tuple[str, ...]:
+        """See the base class."""
+        name = application_name(stream).replace("'", "''")
+        return (f"SET application_name = '{name}'",)
+
     def fetches(self) -> tuple[Fetch, ...]:
         return (_by_bytes(10_000), _by_bytes(200), Fetch(1))
 

@@ -6,6 +6,8 @@ all modes (`qbcd.sites.database.commit`).
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 ROWS_PER_READER = 50_000
+COLLECT_EVERY_S = 60.0  # at most, if nothing is found or delivered meanwhile
 
 
 class DatabaseSite(Site):
@@ -130,11 +133,16 @@ class DatabaseSite(Site):
 
     def collect(self, plan: StreamPlan, leased: LeasedStream, settings: Settings) -> None:
         context, source = self.context, self.context.source
+        retain = settings.retain.total_seconds()
+        known = leased.row.last_batch_seq, tuple(sorted(context.project.acknowledged(context.stream).items()))
+        at, then = source.collected.get(context.stream, (-math.inf, None))
+        if then == known and time.monotonic() - at < min(retain, COLLECT_EVERY_S):
+            return  # nothing has been found or delivered since
+        source.collected[context.stream] = time.monotonic(), known
         with source.write(context.stream) as session:
             conn = session.connection
             context.lock(conn, leased.row)
             through = context.delivered_through(conn, settings)
-            retain = settings.retain.total_seconds()
             for header in context.store.expired_batches(conn, context.stream, through, retain):
                 session.run(forget_batch(source.connector, source.schema, header, header.seq))
                 context.store.delete_batch(conn, context.stream, header.epoch, header.seq)

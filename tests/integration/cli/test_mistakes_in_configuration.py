@@ -199,7 +199,7 @@ MISTAKES = {
     # -- tables
     "unknown-source": Mistake("source: shop", "source: shp", 13, "tables[0].source", 'no source "shp"', '"shop"'),
     "no-source": Mistake(SOURCE, "", 12, "tables[0].source", "`source` is missing", "source: shop, here or under"),
-    "pattern": Mistake("app.orders", "app.*", 12, "tables[0].table", "patterns of table names", "list each table"),
+    "pattern": Mistake("app.orders", "app.*", 12, "tables[0].table", "a key of its own", "tables: 'app.*'"),
     "parts": Mistake("app.orders", "x.app.orders", 12, "tables[0].table", "not a table name", "schema.table"),
     "schema": Mistake(TABLE, "  - schema: app\n", 12, "tables[0].schema", "unknown key", "table: schema.table"),
     "name": Mistake(SOURCE, f"{SOURCE}    name: my orders\n", 14, "tables[0].name", "cannot be a stream's", "1 to 100"),

@@ -14,7 +14,7 @@ from sqlalchemy import make_url
 
 from qbcd.catalog.source import SessionOptions, Source
 from qbcd.connectors import connector_for
-from qbcd.errors import ConfigError, SourceError
+from qbcd.errors import ConfigError, QbcdError, SourceError
 from qbcd.spark.jdbc import read_query
 from tests.support.maria_server import MariaServer
 from tests.support.places import Place, new_place
@@ -103,3 +103,25 @@ def test_a_server_of_the_other_family_is_refused_by_name(maria: Place) -> None:
     with pytest.raises(ConfigError, match=message), source.read("s"):
         pass
     source.close()
+
+
+def test_a_kept_session_is_as_new(maria: Place) -> None:
+    source = source_of(maria.url)
+    level = f"SELECT @@{source.connector.sessions.facts.spelling.isolation}, @@wait_timeout"  # type: ignore[attr-defined]
+    with hostile(maria), source.pooled():
+        with source.write("orders") as session:
+            first = session.one("SELECT connection_id()")[0]
+            session.run("CREATE TEMPORARY TABLE own (k int)")
+            session.run("SET @x = 7, SESSION div_precision_increment = 9")
+            assert session.one("SELECT get_lock('qbcd_kept', 0)")[0] == 1
+        with source.write("customers") as session:
+            assert session.one("SELECT connection_id()")[0] == first
+            assert tuple(session.one("SELECT @x, @@div_precision_increment, is_free_lock('qbcd_kept')")) == (None, 4, 1)
+            assert tuple(session.one(level)) == ("READ-COMMITTED", 86_400)
+        with pytest.raises(QbcdError, match="own"), source.write("orders") as session:
+            session.rows("SELECT * FROM own")
+        with source.read("orders", level="READ COMMITTED") as session:
+            assert tuple(session.one(level)) == ("READ-COMMITTED", 86_400)
+        with source.read("orders") as session:
+            assert session.one(level)[0] == "REPEATABLE-READ"
+    assert not maria.sql("SELECT 1 FROM information_schema.processlist WHERE id = %s", [first])

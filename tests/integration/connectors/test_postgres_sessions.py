@@ -67,7 +67,7 @@ def _all_ended(database: str) -> None:
 def test_sessions_of_a_poll_go_on_where_others_have_ended(shop: Source, database: str) -> None:
     me, left = "SELECT pg_backend_pid()", "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
     wide = "SELECT current_setting('search_path'), current_setting('work_mem'), to_regclass('pg_temp.own') IS NULL"
-    with shop.pooled("orders"):
+    with shop.pooled():
         with shop.write("orders") as session:
             first, plain = session.one(me)[0], session.one("SELECT current_setting('work_mem')")[0]
             session.run("CREATE TEMP TABLE own (k int)")

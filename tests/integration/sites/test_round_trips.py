@@ -22,8 +22,8 @@ BY_TIME = {"timestamp": "seen", "margin": "1ms", "lag": "1s"}
 STRATEGIES: dict[str, Any] = {"id_rcs": "id_rcs", "mds": "mds", "ts": {"type": "ts", **BY_TIME}, "id": "id"}
 # By database and strategy. The log-in of a connection counts as two.
 MOST: dict[str, dict[str, int]] = {
-    "postgresql": {"id_rcs": 20, "mds": 54, "ts": 68, "id": 80, "delta": 80},
-    "mariadb": {"id_rcs": 31, "mds": 71, "ts": 93, "id": 106},
+    "postgresql": {"id_rcs": 18, "mds": 36, "ts": 48, "id": 70, "delta": 80},
+    "mariadb": {"id_rcs": 24, "mds": 47, "ts": 63, "id": 72},
 }
 QUERY = "SELECT t.id, t.a, d.a AS b, e.a AS c FROM {} AS t JOIN {} AS d ON d.id = t.a JOIN {} AS e ON e.id = t.a"
 

@@ -1,0 +1,19 @@
+"""Checks of patterns of tables: what they match, and which tables are new or do not exist any more."""
+
+from __future__ import annotations
+
+from qbcd.check.finding import Finding, failed
+from qbcd.project import Assembly
+
+
+def check_patterns(project: Assembly) -> list[Finding]:
+    """Report tables that patterns match and cannot capture, and tables that are new."""
+    roster = project.roster()
+    found = [failed("tables", problem) for problem in roster.problems]
+    found += [
+        Finding(
+            "tables", "warning", f"{new.table_schema}.{new.table_name} is new: qbcd prepare {name} captures it", name
+        )
+        for name, new in roster.new.items()
+    ]
+    return found

@@ -1,0 +1,147 @@
+"""Command ``discover``, and ``init --source``: the tables of a source and a drafted configuration."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from qbcd.cli.app import switch
+from qbcd.cli.output import Output
+from qbcd.errors import ConfigError
+from qbcd.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from qbcd.discovery import FoundTable
+
+SourceName = Annotated[str, typer.Argument(metavar="SOURCE", help="The source's name in the configuration.")]
+Patterns = Annotated[
+    list[str] | None, typer.Option("--tables", metavar="PATTERN", help="Only these tables: app.*; may be repeated.")
+]
+Write = Annotated[bool, switch("--write", help="Add an entry to the configuration for each table without a stream.")]
+_NAME = "source"  # of the source that `init` writes
+
+
+def discover(output: Output, source: SourceName, tables: Patterns = None, write: Write = False) -> int:
+    """List the tables of a source: rows, sizes, keys, strategies; draft entries for those without a stream."""
+    from qbcd.api import assembly_of
+    from qbcd.discovery import discover as found_in
+    from qbcd.discovery import drafted
+
+    with output.project() as project, output.working("reading the catalog"):
+        parts = assembly_of(project)
+        with parts.read_only():
+            found = found_in(parts, source, tables or ())
+    missing, lines = [one for one in found if not one.stream], drafted(source, found)
+    if write and missing:
+        _append(output.config, lines)
+    if output.as_json:
+        output.data({"source": source, "tables": [_data(one) for one in found], "written": len(missing) * write})
+        return 0
+    if found:
+        output.show(_listed(found))
+    without = f"; {len(missing):,} without a stream" if missing else ""
+    output.show(f"{counted(len(found), 'table')} in [bold]{escape(source)}[/]{without}")
+    if write and missing:
+        entries = counted(len(missing), "entry", "entries")
+        output.say(f"{entries} added to {escape(str(output.config))}; next: qbcd check")
+    elif missing:
+        output.say("[dim]entries to capture them; --write adds them to the configuration:[/]")
+        output.text("tables:\n" + "\n".join(lines))
+    return 0
+
+
+def _listed(found: Sequence[FoundTable]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for title in ("table", "rows", "MB", "key", "strategies", "stream"):
+        table.add_column(title, justify="right" if title in ("rows", "MB") else "left")
+    for one in found:
+        table.add_row(
+            escape(one.label),
+            f"{one.rows:,}" if one.rows >= 0 else "?",
+            f"{one.size / (1 << 20):,.1f}",
+            escape(", ".join(one.key)) or "[yellow]none[/]",
+            " ".join(one.strategies) if one.key else "id_rcs with key: none",
+            escape(one.stream) or "-",
+        )
+    return table
+
+
+def _data(one: FoundTable) -> dict[str, object]:
+    return {
+        "table": one.label,
+        "rows": None if one.rows < 0 else one.rows,
+        "bytes": one.size,
+        "key": list(one.key),
+        "timestamps": list(one.timestamps),
+        "strategies": list(one.strategies),
+        "stream": one.stream or None,
+    }
+
+
+def _append(path: Path, lines: Sequence[str]) -> None:
+    """Add entries at the end of a configuration, if that is the end of `tables`; the file is replaced as a whole.
+
+    Raises:
+        ConfigError: The file would not be valid, or not what was meant.
+    """
+    from qbcd.config import load_config
+
+    text = path.read_text(encoding="utf-8")
+    dashes = re.findall(r"^( *)- ", text, re.MULTILINE)
+    indent = dashes[-1] if dashes else "  "
+    lines = [indent + line[2:] for line in lines]
+    new = path.with_name(f".{path.name}.new")
+    new.write_text(text.rstrip("\n") + "\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    try:
+        before, after = load_config(path), load_config(new)
+        if after.tables[: len(before.tables)] != before.tables or len(after.tables) == len(before.tables):
+            raise ConfigError("")
+    except ConfigError:
+        new.unlink()
+        what = f"{path} does not end with the list `tables`, so that entries cannot be added to it"
+        remedy = "make `tables` the last key of the file, with each entry after a dash; or paste what discover prints"
+        raise ConfigError(what, remedy=remedy) from None
+    os.replace(new, path)
+
+
+def write_discovered(directory: Path, name: str, url: str) -> tuple[Path, int]:
+    """Write a configuration that captures the tables of the database at `url`; return the file and their number.
+
+    Raises:
+        ConfigError: The URL has a password in plain text, or the file exists.
+        QbcdError: The source cannot be reached.
+    """
+    from qbcd.api import Project, assembly_of
+    from qbcd.config import config_from_dict
+    from qbcd.config.template import write_text
+    from qbcd.config.urls import literal_password
+    from qbcd.discovery import discover as found_in
+    from qbcd.discovery import new_file
+
+    if literal_password(url):
+        remedy = "write ${env:NAME} or ${file:/path} in its place, in single quotes for the shell"
+        raise ConfigError("a password on the command line can be seen by other users of this machine", remedy=remedy)
+    entry = {"source": _NAME, "tables": "*.*", "strategy": "id_rcs"}
+    config = config_from_dict({"version": 1, "sources": {_NAME: {"url": url}}, "tables": [entry]}, directory)
+    with Project(config) as project:
+        parts = assembly_of(project)
+        with parts.read_only():
+            found = found_in(parts, _NAME)
+    if not found:
+        raise ConfigError("the role sees no table in this database", remedy="grant it SELECT, or name another database")
+    text = new_file(_NAME, url, [_uncaptured(one) for one in found])
+    return write_text(text, directory, name), len(found)
+
+
+def _uncaptured(one: FoundTable) -> FoundTable:
+    from dataclasses import replace
+
+    return replace(one, stream="")

@@ -1,0 +1,44 @@
+"""A session pool for PyMySQL: the protocol's command resets a session when it is used again; one SET begins the use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from pymysql.constants import SERVER_STATUS
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+from sqlalchemy.pool import PoolResetState
+
+from qbcd.connectors import session_pools
+
+_SET = "SET "
+
+
+def keep_sessions(engine: Engine, begin: Callable[[Any], Sequence[str]]) -> None:
+    """See :meth:`~qbcd.connectors.sessions.SupportsSessionPool.keep_sessions`."""
+    event.listen(engine, "reset", _reset)
+    session_pools.keep(
+        engine,
+        begin=partial(_begin, begin),
+        is_open=lambda connection: bool(connection.open),
+        number=lambda connection: int(connection._sock.fileno()),
+    )
+
+
+def _reset(connection: Any, _record: object, state: PoolResetState) -> None:
+    """End a transaction that the block has left, so that its locks end with it."""
+    in_transaction = connection.open and connection.server_status & SERVER_STATUS.SERVER_STATUS_IN_TRANS
+    if in_transaction and not state.terminate_only:
+        connection.rollback()
+
+
+def _begin(statements: Callable[[Any], Sequence[str]], connection: Any, used: bool) -> None:
+    """Set the variables of the start again, which the reset has undone, together with those of the use."""
+    if used:
+        connection.reset_session()
+    texts = [*([connection.init_command] if used else ()), *statements(connection)]
+    assert all(text.startswith(_SET) for text in texts)
+    with connection.cursor() as cursor:
+        cursor.execute(_SET + ", ".join(text.removeprefix(_SET) for text in texts))

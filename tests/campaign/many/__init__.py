@@ -1,0 +1,1 @@
+"""Campaign: many streams of one source."""

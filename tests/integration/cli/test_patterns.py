@@ -1,0 +1,106 @@
+"""Patterns of tables on the command line: captured, new, dropped, discovered; several at the same time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.support.cli import Cli
+from tests.support.oracle import events
+from tests.support.places import Place, over
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    return Cli(capsys)
+
+
+def write(place: Place, **entry: Any) -> None:
+    """Write the configuration: one pattern over the place's schema, polled two at a time."""
+    data = {
+        "version": 1,
+        "jobs": 2,
+        "sources": {"shop": {**place.source, "defaults": {"strategy": "mds", "sinks": "changes"}}},
+        "sinks": {"changes": {"type": "jsonl", "path": "out"}},
+        "defaults": {"source": "shop", "every": "1s"},
+        "tables": [{"tables": f"{place.schema}.*", "exclude": f"{place.schema}.tmp_*", **entry}],
+    }
+    Path("qbcd.yaml").write_text(yaml.safe_dump(data, sort_keys=False))
+
+
+def make(place: Place, *names: str) -> None:
+    for name in names:
+        place.sql(f"CREATE TABLE {name} (id integer PRIMARY KEY, v integer)")
+        place.sql(f"INSERT INTO {name} VALUES (1, 1), (2, 2)")
+
+
+def inserted(name: str) -> list[int]:
+    return [event["after"]["id"] for event in events(Path("out"), name) if event["op"] == "c"]
+
+
+@over(elsewhere=[])
+def test_tables_of_a_pattern_from_the_first_to_the_last(
+    place: Place, workspace: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace)
+    make(place, "a", "b", "tmp_x")
+    write(place)
+    assert cli("run", "--once").code == 3, "nothing is prepared"
+    assert cli("prepare").code == 0
+    place.sql("INSERT INTO a VALUES (3, 3)")
+    assert cli("run", "--once").code == 0
+    assert (inserted("a"), inserted("b")) == ([3], [])
+
+    make(place, "c")
+    place.sql("DROP TABLE b")
+    first, second = cli("run", "--once"), cli("run", "--once")
+    assert (first.code, second.code) == (0, 0)
+    for name, what in (("c", "is new and not captured"), ("b", "does not exist any more")):
+        assert f"stream {name}: table {place.schema}.{name} {what}" in first.err
+        assert f"table {place.schema}.{name}" not in second.err, "reported once"
+    assert cli("status", "--json").data["new_tables"] == [f"{place.schema}.c"]
+    assert cli("status", "--check").code == 5, "a dropped table stays in the status"
+    assert cli("reset", "b", "--yes", "--discard").code == 0
+    assert cli("prepare", "c").code == 0
+    assert cli("status", "--max-lag", "1h").code == 0
+    assert cli("status", "--max-lag", "0s").code == 5
+
+    write(place, new_tables="capture")
+    make(place, "d")
+    captured = cli("run", "--once")
+    assert "is new: it is captured from now on" in captured.err
+    place.sql("INSERT INTO c VALUES (9, 9)")
+    place.sql("INSERT INTO d VALUES (9, 9)")
+    assert cli("run", "--once", "--jobs", "3").code == 0
+    assert (inserted("c"), inserted("d")) == ([9], [9])
+
+    found = {
+        one["table"]: one for one in cli("discover", "shop", "--tables", f"{place.schema}.*", "--json").data["tables"]
+    }
+    assert {name.rpartition(".")[2]: one["stream"] for name, one in found.items()} == {
+        "a": "a",
+        "c": "c",
+        "d": "d",
+        "tmp_x": None,
+    }
+    assert found[f"{place.schema}.a"]["key"] == ["id"]
+    assert cli("discover", "shop", "--tables", f"{place.schema}.*", "--write").code == 0
+    assert cli("check").code == 0
+    assert [handle["stream"] for handle in cli("status", "--json").data["streams"]] == ["a", "c", "d", "tmp_x"]
+
+
+@over()
+def test_a_first_configuration_from_a_database(place: Place, workspace: Path, cli: Cli, monkeypatch: Any) -> None:
+    monkeypatch.chdir(workspace)
+    make(place, "orders")
+    place.sql("CREATE TABLE nokey (a integer)")
+    assert cli("init", "--source", place.url).code == 0
+    assert cli("check").code == 0
+    assert cli("prepare").code == 0
+    secret = place.url_as("reader", "hunter2")
+    refused = cli("init", "--source", secret)
+    assert (refused.code, "hunter2" in refused.out + refused.err) == (2, False)
+    assert "${env:NAME}" in refused.err
