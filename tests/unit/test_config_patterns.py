@@ -89,6 +89,23 @@ def test_a_stream_of_a_pattern_is_that_of_an_entry_of_its_own() -> None:
     )
 
 
+def test_a_chosen_strategy_of_a_stream_of_a_pattern() -> None:
+    config = built({"tables": "app.*", "name": "{schema}.{table}", "exclude": "app.b"}, {"table": "app.b"})
+    other = built({"table": "a.b"}, {"table": "a.c", "strategy": "id_rcs"})
+    mds, id_rcs = map(other.strategy_of, other.streams)
+    for stream in (config.of_pattern(config.patterns[0], "app", "a"), config.stream("b")):
+        chosen = config.with_strategy(stream, id_rcs)
+        assert (chosen.strategy, chosen.chosen, chosen.name) == ("id_rcs", True, stream.name)
+        assert (config.strategy_of(chosen), config.with_strategy(chosen, None)) == (mds, stream)
+
+
+def test_files_have_no_tables() -> None:
+    files = {"dumps": {"files": "in/*.csv"}}
+    for strategy, what in (("dump", "`tables` is given"), ("mds", "source dumps has files")):
+        with pytest.raises(ConfigError, match=what):
+            built({"tables": "app.*", "source": "dumps", "strategy": strategy}, sources=files)
+
+
 def at(text: str) -> float:
     return datetime.fromisoformat(text).replace(tzinfo=timezone.utc).timestamp()
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from qbcd import open as opened
+from qbcd import table_watch
+from qbcd.api import JobOptions, assembly_of, run_job
+from qbcd.job import JobEvents, Outcome
+from qbcd.monitoring.notifying import Notifications
+from qbcd.table_watch import TableEvents
 from tests.support.cli import Cli
 from tests.support.oracle import events
 from tests.support.places import Place, over
@@ -66,7 +73,7 @@ def test_tables_of_a_pattern_from_the_first_to_the_last(
     assert cli("reset", "b", "--yes", "--discard").code == 0
     assert cli("prepare", "c").code == 0
     assert cli("status", "--max-lag", "1h").code == 0
-    assert cli("status", "--max-lag", "0s").code == 5
+    assert cli("status", "--max-lag", "1ms").code == 5
 
     write(place, new_tables="capture")
     make(place, "d")
@@ -90,6 +97,57 @@ def test_tables_of_a_pattern_from_the_first_to_the_last(
     assert cli("discover", "shop", "--tables", f"{place.schema}.*", "--write").code == 0
     assert cli("check").code == 0
     assert [handle["stream"] for handle in cli("status", "--json").data["streams"]] == ["a", "c", "d", "tmp_x"]
+
+
+@over(elsewhere=[])
+def test_auto_chooses_for_each_table_of_a_pattern(
+    place: Place, workspace: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace)
+    make(place, "a", "b")
+    write(place, strategy={"type": "auto", "write_source": False})
+    assert [one["stream"] for one in cli("advise", "--json").data["advice"]] == ["a", "b"]
+    assert cli("prepare").code == 0
+    write(place, strategy="auto", new_tables="capture")
+    make(place, "c")
+    assert cli("run", "--once").code == 0
+    for name in ("a", "c"):
+        place.sql(f"INSERT INTO {name} VALUES (3, 3)")
+    assert cli("run", "--once").code == 0
+    assert [inserted(name) for name in "abc"] == [[3], [], [3]]
+    found = {one["stream"]: one for one in cli("status", "--json").data["streams"]}
+    assert {name: (one["strategy"], one["chosen_by_auto"]) for name, one in found.items()} == {
+        "a": ("id_rcs", True),
+        "b": ("id_rcs", True),
+        "c": ("mds", True),
+    }
+    assert cli("check").code == 0
+
+
+@over(elsewhere=[])
+def test_a_table_that_appears_in_a_job_has_notices_and_numbers(
+    place: Place, workspace: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace)
+    monkeypatch.setattr(table_watch, "LIST_EVERY_S", 0.0)
+    followed = list[str]()
+    monkeypatch.setattr(Notifications, "follow", lambda self, stream: followed.append(stream.name))
+    make(place, "a")
+    write(place, new_tables="capture")
+    assert cli("prepare").code == 0
+    stop, measured = threading.Event(), list[str]()
+
+    def polled(outcome: Outcome) -> None:
+        if outcome.stream == "b":
+            stop.set()
+        elif not measured:
+            make(place, "b")
+            measured.append("")
+
+    with opened("qbcd.yaml") as project:
+        events = TableEvents(on_stream=lambda stream: measured.append(stream.name))
+        run_job(assembly_of(project), (), JobOptions(tables=events), JobEvents(polled), stop)
+    assert (followed, measured) == (["b"], ["", "b"])
 
 
 @over()
