@@ -29,6 +29,7 @@ from qbcd.errors import EnvironmentMissing, QbcdError, UnsupportedType
 from qbcd.job import JobEvents, JobReport, Outcome, poll, run_always, run_once
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.monitoring.notifying import notifying
+from qbcd.monitoring.openlineage_events import openlineage
 from qbcd.orphans import ForeignStream, LeftStream, foreign_stream, left_streams
 from qbcd.planning import plan_of
 from qbcd.project import Assembly
@@ -454,10 +455,11 @@ def run_job(
     lifted = {"accept_deletes": options.accept_deletes, "accept_source": options.accept_source}
     work = [parts.open_stream(name, **lifted, ask=False) for name in parts.select_streams(streams)]
     try:
-        with notifying(parts, work) as notify:
+        with notifying(parts, work) as notify, openlineage(parts, work) as report:
 
             def on_outcome(outcome: Outcome) -> None:
                 notify(outcome)
+                report(outcome)
                 events.on_outcome(outcome)
 
             made = replace(events, on_outcome=on_outcome, refresh=parts.refresh)

@@ -52,6 +52,7 @@ _SHAPES = {
     "guards": "write guards: {max_delete_fraction: 0.5}",
     "types": "write types: {amount: text}",
     "notify": "write notify: [{on: [refused, failed], url: '${env:HOOK}'}]",
+    "openlineage": "write openlineage: {namespace: qbcd}",
     "on": "write on: [refused, failed]",
 }
 # Parts of an address, with the keys that other tools have for them.

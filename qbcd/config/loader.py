@@ -30,6 +30,7 @@ from qbcd.config.fields import Section
 from qbcd.config.hints import merged, missing_key, shape, unknown_key
 from qbcd.config.models import DefaultsConfig, JdbcConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
 from qbcd.config.notify import NotifyConfig
+from qbcd.config.openlineage import OpenLineageConfig
 from qbcd.config.rules import check_rules
 from qbcd.config.secrets import expand
 from qbcd.config.sink_options import SINK_OPTIONS
@@ -213,5 +214,6 @@ def _model_at(values: Any, loc: tuple[str | int, ...]) -> type[Section]:
         "defaults": DefaultsConfig,
         "spark": SparkConfig,
         "notify": NotifyConfig,
+        "openlineage": OpenLineageConfig,
     }
     return sections[loc[0]] if loc else ProjectConfig

@@ -40,6 +40,7 @@ from qbcd.config.fields import (
 )
 from qbcd.config.logins import Login, checked_url
 from qbcd.config.notify import NotifyConfig
+from qbcd.config.openlineage import OpenLineageConfig
 from qbcd.config.sink_options import AnySink
 from qbcd.config.strategy_registry import AnyStrategy
 from qbcd.config.streams import Baseline, EngineName, GuardsConfig, KeyChange, StreamConfig
@@ -186,6 +187,7 @@ class ProjectConfig(Section):
         local_bytes: Most bytes of a replica's files that this process reads, if `engine` is ``auto``.
         local_memory: Most bytes that one stream's work in this process holds in memory; more is spilled.
         notify: Addresses that get a message when the state of a stream changes.
+        openlineage: Events about polls for a data catalog; None without them.
     """
 
     version: Literal[1]
@@ -201,6 +203,7 @@ class ProjectConfig(Section):
     defaults: DefaultsConfig = Field(default_factory=DefaultsConfig)
     tables: list[TableConfig] = Field(min_length=1)
     notify: list[NotifyConfig] = Field(default_factory=list)
+    openlineage: OpenLineageConfig | None = None
 
     _document: Document = PrivateAttr(default_factory=lambda: Document("", Path.cwd(), {}))
 
