@@ -41,13 +41,20 @@ def polled(what: str, stream: str, at: float, waiting: tuple[str, ...]) -> Outco
     """Return the outcome of a poll: ok, empty, busy, a failed sink, an error, or a source that is down for all."""
     if what == "busy":
         return Outcome(stream, None, LeaseHeld("busy"), "shop")
-    word = {"schema": "refused", "sink": "failed", "down": "failed", "source": "failed", "back": "ok"}.get(what, what)
+    word = {
+        "schema": "refused",
+        "sink": "failed",
+        "down": "failed",
+        "source": "failed",
+        "back": "ok",
+        "hurt": "failed",
+    }.get(what, what)
     run = Run(stream, at - 1, at, word)  # type: ignore[arg-type]
     report = Report(stream, failures={"lake": DeliveryError("full")} if what == "sink" else {})
     outcome = Outcome(stream, report, ERRORS.get("down" if what == "source" else what), "shop", run=run)
     if what == "source":
         outcome.reached, outcome.waiting = False, waiting
-    elif what == "back":
+    elif what in ("back", "hurt"):  # the source answers; then a sink fails
         outcome.reached = True
     return outcome
 
@@ -94,6 +101,7 @@ def test_the_history_is_the_state_before(recorded: str, what: str, said: list[st
         ("refused:b source:a source:b back:a refused:b", ["refused b", "failed a c", "recovered a c"]),
         ("source:a back:a refused:b ok:c", ["failed a b c", "recovered a b c", "refused b"]),
         ("source:a sink:a", ["failed a b c"]),
+        ("source:a hurt:b", ["failed a b c", "recovered a c"]),
         ("source:a back:b sink:a", ["failed a b c", "recovered a b c", "failed a"]),
     ],
 )
