@@ -118,7 +118,7 @@ def waiting_batches(site: Site, sink: str, done: Acknowledged, row: StreamRow) -
 
 def _publish(stream: Stream, held: LeasedStream, sink: Sink, name: str, header: BatchHeader) -> None:
     """Write and acknowledge one batch; after a crash between the two it is written again."""
-    if not (sink.concurrent and stream.settings.engine.is_local(header.size)):
+    if not sink.concurrent or stream.site.context.why_spark_for(stream.settings.engine, header.size):
         stream.site.context.spark.await_turn()
     held.keeper.check()
     hooks.reach("before_publish")
@@ -172,7 +172,8 @@ def _write(stream: Stream, sink: Sink, header: BatchHeader) -> None:
 @contextmanager
 def open_batch(stream: Stream, header: BatchHeader) -> Iterator[SinkBatch]:
     """A batch whose rows can be read within the block."""
-    context, why_spark = stream.site.context, stream.settings.engine.why_spark(header.size)
+    context = stream.site.context
+    why_spark = context.why_spark_for(stream.settings.engine, header.size)
     with ExitStack() as opened:
 
         def local(part: range) -> LocalRows:

@@ -87,6 +87,10 @@ class LocalFailed(QbcdError):
     """The local database could not finish a step; the cause is not the source (exit code 1)."""
 
 
+class LocalOutOfMemory(LocalFailed):
+    """The local database needs more memory than it may have; Spark can do the same step."""
+
+
 class EnvironmentMissing(QbcdError):
     """Java, a JDBC driver or a Python package is missing; a retry does not help (exit code 2)."""
 

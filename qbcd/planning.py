@@ -102,9 +102,22 @@ def refuse_change(stream: Stream, session: Session, plan: StreamPlan, change: Ch
         raise SchemaChanged(
             f"{change.describe()}: {problem}",
             stream=stream.name,
-            remedy=f"undo the change, or qbcd reset {stream.name} and prepare it again",
+            remedy=f"{_undo(stream, change)}, or qbcd reset {stream.name} and prepare it again",
+        )
+    if change.added and stream.settings.new_values and getattr(stream.site.strategy(plan), "keeps", "rows") != "rows":
+        raise SchemaChanged(
+            f"{change.describe()}: its values in rows that are there already cannot be found without old values",
+            stream=stream.name,
+            where=stream.config.place("new_columns"),
+            remedy="write new_columns: add, or a replica that keeps the old values",
         )
     stream.site.refuse_unfit(session, plan, option_place(stream))
+
+
+def _undo(stream: Stream, change: Change) -> str:
+    """Return how to undo a change: a new column may be there by the stream's policy alone."""
+    by_policy = change.added and stream.config.new_columns in ("add", "add_with_values")
+    return "write new_columns: report" if by_policy else "undo the change"
 
 
 def option_place(stream: Stream) -> Callable[[str], str]:

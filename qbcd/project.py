@@ -181,6 +181,7 @@ class Assembly:
             connections=self.config.sources[config.source].connections,
             audit=config.audit,
             engine=EngineChoice(config.engine, self.config.local_rows, self.config.local_bytes, self._spark.on_cluster),
+            new_values=config.new_columns == "add_with_values",
             accept_deletes=accept_deletes,
             accept_source=accept_source,
         )

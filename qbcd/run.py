@@ -20,7 +20,7 @@ from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.drift import check_requested
 from qbcd.delivery import deliver, enroll, pending, removed_sinks
 from qbcd.error_messages import one_message
-from qbcd.errors import QbcdError, Refused, RowsTooWide, SchemaChanged, SinkConflict, SourceSilent
+from qbcd.errors import QbcdError, Refused, SchemaChanged, SinkConflict, SourceSilent
 from qbcd.model import StreamPlan
 from qbcd.planning import option_place, plan_of, refuse_sinks
 from qbcd.sites import (
@@ -36,7 +36,7 @@ from qbcd.sites import (
 )
 from qbcd.sql import restriction_remarks
 from qbcd.state import Signs, StreamRow, nothing_to_take_over, refuse_if_alive, signs_of_owner, takeover
-from qbcd.stream import Report, Stream
+from qbcd.stream import TOO_WIDE, Report, Stream
 from qbcd.wording import counted
 
 log = logging.getLogger("qbcd")
@@ -66,12 +66,12 @@ def run_stream(stream: Stream, report: Report) -> None:
 
 
 def _detected(stream: Stream, plan: StreamPlan, held: LeasedStream) -> Iterator[Detection]:
-    """Yield the steps of a poll; begin the next one again with fewer rows at a time if rows are too wide."""
+    """Yield the steps of a poll; begin the next one again in another way if rows are too wide."""
     while True:
         try:
             yield from stream.site.detect(plan, stream.settings, held)
             return
-        except RowsTooWide as error:
+        except TOO_WIDE as error:
             stream.narrow(error)
 
 

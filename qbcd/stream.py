@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from qbcd.catalog.source import Source
 from qbcd.config import StreamConfig
-from qbcd.errors import DeliveryError, RowsTooWide
+from qbcd.errors import DeliveryError, LocalOutOfMemory, QbcdError, RowsTooWide
 from qbcd.model import BatchHeader, Cost
 from qbcd.sinks import Sink
 from qbcd.sites import Detection, Settings, Site
@@ -18,6 +18,7 @@ from qbcd.state import ProjectState
 
 T = TypeVar("T")
 log = logging.getLogger("qbcd")
+TOO_WIDE = (RowsTooWide, LocalOutOfMemory)  # errors after which the same work can succeed in another way
 
 
 @dataclass(frozen=True)
@@ -43,27 +44,39 @@ class Stream:
         return self.config.name
 
     def narrowing(self, action: Callable[[], T]) -> T:
-        """Run `action`; if rows are too wide for a JDBC reader, run it again with fewer rows at a time.
+        """Run `action`; if rows need more memory than there is, run it again in another way.
 
         Raises:
             RowsTooWide: See :meth:`narrow`.
+            LocalOutOfMemory: See :meth:`narrow`.
         """
         while True:
             try:
                 return action()
-            except RowsTooWide as error:
+            except TOO_WIDE as error:
                 self.narrow(error)
 
-    def narrow(self, error: RowsTooWide) -> None:
-        """Let the next JDBC reads hold fewer rows.
+    def narrow(self, error: QbcdError) -> None:
+        """Let the next JDBC reads hold fewer rows, or the next work be Spark's.
+
+        Args:
+            error: One of `TOO_WIDE`.
 
         Raises:
             RowsTooWide: `error`, if one row at a time is too wide, or the user has set the number of rows.
+            LocalOutOfMemory: `error`, if the user has set ``engine: local``.
         """
-        if not self.source.narrow(self.name):
+        context = self.site.context
+        if isinstance(error, LocalOutOfMemory):
+            if self.settings.engine.engine != "auto" or context.needs_spark:
+                raise error
+            context.needs_spark = "DuckDB ran out of memory (local_memory)"
+            context.progress("DuckDB ran out of memory; again with Spark")
+        elif self.source.narrow(self.name):
+            context.progress("the rows are wide; reading again with fewer rows at a time")
+        else:
             raise error
-        log.debug("stream %s: %s; reading again", self.name, error.what)
-        self.site.context.progress("the rows are wide; reading again with fewer rows at a time")
+        log.debug("stream %s: %s; again", self.name, error.what)
 
 
 @dataclass

@@ -12,7 +12,7 @@ from qbcd.catalog.query_table import check_limit, probe_query, remarks_on, remar
 from qbcd.catalog.source import Session, Source
 from qbcd.config import StreamConfig, frozen_options
 from qbcd.config.fields import NO_KEY
-from qbcd.errors import ConfigError, MissingPrivilege, Refused, UnsafeKey, UnsupportedType
+from qbcd.errors import ConfigError, MissingPrivilege, Refused, SchemaChanged, UnsafeKey, UnsupportedType
 from qbcd.model import Column, StreamPlan, Table
 from qbcd.queries import parse_query
 
@@ -192,6 +192,7 @@ def _check_excluded(config: StreamConfig, key: list[Column]) -> None:
 def _chosen(config: StreamConfig, table: Table, frozen: Frozen | None) -> tuple[list[Column], list[str]]:
     if frozen and not frozen.columns_changed:
         chosen = [_column(config, table, name, "columns") for name in frozen.columns]
+        chosen += _taken_up(config, table, frozen)
     elif config.columns:
         chosen = [_column(config, table, name, "columns") for name in config.columns]
     else:
@@ -205,15 +206,40 @@ def _chosen(config: StreamConfig, table: Table, frozen: Frozen | None) -> tuple[
     return sorted(chosen, key=lambda c: order.get(c.name, len(order))), _table_warnings(config, table, frozen, chosen)
 
 
+def _new_columns(config: StreamConfig, table: Table, frozen: Frozen) -> list[Column]:
+    """Return the columns that the table got after prepare; none if the user names all columns."""
+    if config.columns or table.query:
+        return []
+    known = {*frozen.key, *frozen.columns, *config.exclude, str(config.options.get("checksum_column"))}
+    return [c for c in table.columns if c.name not in known]
+
+
+def _taken_up(config: StreamConfig, table: Table, frozen: Frozen) -> list[Column]:
+    """Return new columns to capture from now on, by the stream's policy.
+
+    Raises:
+        SchemaChanged: The policy refuses a new column.
+    """
+    if config.new_columns not in ("add", "add_with_values", "refuse"):
+        return []
+    new = _new_columns(config, table, frozen)
+    if new and config.new_columns == "refuse":
+        raise SchemaChanged(
+            f"column {new[0].name!r} was added to {table.label} after prepare (new_columns: refuse)",
+            stream=config.name,
+            where=config.place("new_columns"),
+            remedy=f"leave it out by exclude: [{new[0].name}], or capture it by new_columns: add",
+        )
+    return new
+
+
 def _table_warnings(config: StreamConfig, table: Table, frozen: Frozen, chosen: list[Column]) -> list[str]:
     """Return warnings about changes of the table since prepare that affect no captured column."""
-    name, known = table.label, {*frozen.key, *(c.name for c in chosen), *config.exclude}
-    known.add(str(config.options.get("checksum_column")))
     warnings = [
-        f"column {c.name!r} was added to {name} after prepare and is not captured "
-        "(name it and the others in `columns` to capture it from now on)"
-        for c in ([] if config.columns else table.columns)
-        if c.name not in known
+        f"column {c.name!r} was added to {table.label} after prepare and is not captured "
+        "(`new_columns: add` captures it from now on)"
+        for c in (_new_columns(config, table, frozen) if config.new_columns == "report" else ())
+        if c not in chosen
     ]
     return [*warnings, *_key_warning(config, table, frozen)]
 

@@ -43,7 +43,7 @@ from qbcd.config.notify import NotifyConfig
 from qbcd.config.openlineage import OpenLineageConfig
 from qbcd.config.sink_options import AnySink
 from qbcd.config.strategy_registry import AnyStrategy
-from qbcd.config.streams import Baseline, EngineName, GuardsConfig, KeyChange, StreamConfig
+from qbcd.config.streams import Baseline, EngineName, GuardsConfig, KeyChange, NewColumns, StreamConfig
 from qbcd.config.urls import is_memory_database, parse_url
 from qbcd.errors import ConfigError
 
@@ -144,6 +144,7 @@ class DefaultsConfig(Section):
     audit: Audit | None = None
     source: Filled | None = None
     engine: EngineName | None = None
+    new_columns: NewColumns | None = None
 
 
 class TableConfig(DefaultsConfig):
@@ -274,6 +275,7 @@ class ProjectConfig(Section):
             key_change=self._inherit(table, "key_change", "off") == "pair",
             audit=interval(table.audit, self.defaults.audit, strategy),
             engine=self._inherit(table, "engine", "auto"),
+            new_columns=self._inherit(table, "new_columns", "report"),
             index=index,
             document=self._document,
         )

@@ -12,9 +12,22 @@ from qbcd.config.fields import Fraction, Section, Switch
 
 Baseline = Literal["events", "silent"]
 KeyChange = Literal["pair", "off"]
+NewColumns = Literal["ignore", "report", "add", "add_with_values", "refuse"]
 EngineName = Literal["auto", "local", "spark"]
 
-_INHERITED = ("every", "sinks", "retain", "strategy", "baseline", "guards", "key_change", "audit", "source", "engine")
+_INHERITED = (
+    "every",
+    "sinks",
+    "retain",
+    "strategy",
+    "baseline",
+    "guards",
+    "key_change",
+    "audit",
+    "source",
+    "engine",
+    "new_columns",
+)
 
 
 class GuardsConfig(Section):
@@ -45,6 +58,7 @@ class StreamConfig:
         key_change: Mark a delete and an insert of equal content as a pair.
         audit: Interval of full comparisons; None for never, and if polls compare everything.
         engine: The engine that fetches, compares and delivers rows.
+        new_columns: What happens when the table gets a column.
     """
 
     name: str
@@ -67,6 +81,7 @@ class StreamConfig:
     query: str = ""
     audit: timedelta | None = None
     engine: EngineName = "auto"
+    new_columns: NewColumns = "report"
     index: int = field(default=0, repr=False, compare=False)
     document: Document = field(default_factory=lambda: Document("", Path(), {}), repr=False, compare=False)
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import duckdb
 
-from qbcd.errors import LocalFailed
+from qbcd.errors import LocalFailed, LocalOutOfMemory
 
 _CONTINUES = "the next run continues from the last commit"
 _OF_DISK = "offload"  # in DuckDB's message, if the spilled rows need more space than the disk has
@@ -42,7 +42,7 @@ def explain(error: duckdb.Error, stream: str = "") -> LocalFailed:
     first = (str(error).strip().splitlines() or [""])[0]
     if isinstance(error, duckdb.OutOfMemoryException) and _OF_DISK not in first:
         remedy = f"raise `local_memory`, or set `engine: spark`; {_CONTINUES}"
-        return LocalFailed(f"DuckDB ran out of memory: {first}", remedy=remedy, stream=stream)
+        return LocalOutOfMemory(f"DuckDB ran out of memory: {first}", remedy=remedy, stream=stream)
     if isinstance(error, (duckdb.OutOfMemoryException, duckdb.IOException)):
         remedy = f"check owner, rights and free space of the workdir, into which rows are spilled; {_CONTINUES}"
         return LocalFailed(f"DuckDB failed: {first}", remedy=remedy, stream=stream)

@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy.engine import URL
 
 from qbcd.config import StreamConfig
+from qbcd.config.databases import OPENLINEAGE_NAMES, SCHEMA_IS_DATABASE
 from qbcd.config.openlineage import OpenLineageConfig
 from qbcd.config.sink_options import DatabaseSinkConfig
 from qbcd.errors import ConfigError, EnvironmentMissing
@@ -29,8 +30,6 @@ from qbcd.version import __version__
 
 log = logging.getLogger("qbcd")
 PRODUCER = f"urn:qbcd:{__version__}"  # OpenLineage wants a URI
-_SCHEMES = {"postgresql": "postgres"}  # names of databases in OpenLineage that differ from qbcd's
-_SCHEMA_IS_DATABASE = ("mariadb", "mysql")
 _FOLDERS = ("jsonl", "parquet")
 
 
@@ -133,15 +132,15 @@ class Events:
 
 
 def _namespace(url: URL) -> str:
-    """Return a database as OpenLineage names it: ``postgres://host:port``; without user and password."""
+    """Return a server as OpenLineage names it: ``name://host:port``; without user and password."""
     name = url.get_backend_name()
     port = f":{url.port}" if url.port else ""
-    return f"{_SCHEMES.get(name, name)}://{url.host or ''}{port}"
+    return f"{OPENLINEAGE_NAMES.get(name, name)}://{url.host or ''}{port}"
 
 
 def _name(url: URL, schema: str, table: str) -> str:
     """Return a table as OpenLineage names it: ``database.schema.table``, or ``database.table``."""
-    database = "" if schema and url.get_backend_name() in _SCHEMA_IS_DATABASE else str(url.database or "")
+    database = "" if schema and url.get_backend_name() in SCHEMA_IS_DATABASE else str(url.database or "")
     return ".".join(part for part in (database, schema, table) if part)
 
 

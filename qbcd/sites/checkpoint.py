@@ -15,6 +15,7 @@ from qbcd.sites.poll import Poll
 from qbcd.state import StreamRow
 
 AUDIT = "audit"  # the reason of events that only an audit found
+NEW_COLUMN = "new_column"  # the reason of updates that differ in newly captured columns alone
 
 
 def due(poll: Poll) -> float:

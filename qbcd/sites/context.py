@@ -25,6 +25,7 @@ from qbcd.errors import LeaseHeld, MissingPrivilege, QbcdError, Refused, SchemaC
 from qbcd.local.database import LocalProvider
 from qbcd.model import BatchHeader
 from qbcd.model.checkpoint import Checkpoint
+from qbcd.sites.engine_choice import EngineChoice
 from qbcd.sites.refusals import not_prepared
 from qbcd.sites.values import LeasedStream, Settings
 from qbcd.spark.provider import SparkProvider
@@ -65,6 +66,7 @@ class StreamContext(ABC):
         folder: The stream's own files, if it has any; need not exist yet.
         progress: Receives one line about each long step.
         why_spark: The reason why the last work on rows was Spark's.
+        needs_spark: The reason why ``engine: auto`` takes Spark for all further work; empty if it may be local.
         stopping: Returns True once the job is to stop; called between the steps of a long poll.
     """
 
@@ -87,7 +89,12 @@ class StreamContext(ABC):
         self.folder: Path | None = None
         self.progress: Callable[[str], None] = lambda what: None
         self.why_spark = ""
+        self.needs_spark = ""
         self.stopping: Callable[[], bool] = lambda: False
+
+    def why_spark_for(self, choice: EngineChoice, rows: int, size: int = 0) -> str:
+        """Return the reason why Spark does work on that many rows and bytes of the replica; empty if it does not."""
+        return choice.why_spark(rows, size) or (self.needs_spark if choice.engine == "auto" else "")
 
     def rest(self, seconds: float) -> None:
         """Sleep; return early once the job is to stop."""

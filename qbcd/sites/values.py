@@ -29,6 +29,7 @@ class Settings:
         rows_per_range: Rows of a range in the lake wing; None if the table's size decides.
         audit: Interval between full comparisons of replica and source; None for never.
         engine: The choice of the engine that fetches, compares and delivers rows.
+        new_values: Values that rows already have in a newly captured column are events.
         accept_deletes: Lift the delete guard once.
         accept_source: Continue although the source is another server than the remembered one.
     """
@@ -46,6 +47,7 @@ class Settings:
     connections: int = 2
     audit: timedelta | None = None
     engine: EngineChoice = field(default_factory=EngineChoice)
+    new_values: bool = False
     accept_deletes: bool = False
     accept_source: bool = False
 

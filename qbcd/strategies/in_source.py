@@ -256,6 +256,11 @@ class InSource(Strategy):
         """Remove the old values of `added` columns, which come from `fill`, from a slice."""
         return self._part("outbox_unknown", part, added=[i for i in self._images if i.name in added])
 
+    def note_new(self, added: Columns, reason: str, part: OutboxSlice) -> Statement:
+        """Give `reason` to the updates of a slice that differ in `added` columns alone."""
+        positions = [i.position for i in self._images if i.name in added]
+        return self._part("outbox_new_columns", part, positions=positions, reason=reason)
+
     def image_names(self, added: Columns) -> dict[str, str]:
         """Return the images of `added` columns: name in the outbox -> column."""
         return {name: i.name for i in self._images if i.name in added for name in (i.before, i.after)}

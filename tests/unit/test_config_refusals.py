@@ -77,7 +77,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             "    where: region = 'EU'",
             "    polite: 1d",
             'qbcd.yaml:19: tables[0].polite: unknown key "polite" (known keys: every, sinks, retain, strategy, '
-            "baseline, guards, key_change, audit, source, engine, name, table, query, key, columns, exclude, types, "
+            "baseline, guards, key_change, audit, source, engine, new_columns, name, table, query, key, columns, exclude, types, "
             "where)",
         ),
         (

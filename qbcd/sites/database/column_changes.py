@@ -3,17 +3,20 @@
 See docs/design/protocol.md#rule-16.
 
 Tables get new columns before the step, in their own transaction, since DDL may commit by itself. The step fills them
-in the replica without an event and only then compares, so it finds changes written in between. After the step, columns
+in the replica without an event and only then compares, so it finds changes written in between; with ``new_columns:
+add_with_values`` it fills nothing, so that the comparison finds their values. After the step, columns
 that are no longer captured are dropped from the replica; until then the user may undo the change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from qbcd.catalog.capture_change import Change
 from qbcd.errors import MissingPrivilege, SchemaChanged
 from qbcd.model import Table
+from qbcd.sites.checkpoint import NEW_COLUMN
 from qbcd.sites.database import open_batch, own_tables
 from qbcd.sites.database.commit import Find, StepRequest, StepResult, run_step
 from qbcd.sites.database.poll import DatabasePoll
@@ -31,12 +34,16 @@ def apply_change(poll: DatabasePoll, change: Change, compare: Sequence[Find]) ->
     if change.columns:
         add_columns(poll, change)
     poll.context.progress("comparing table and replica, since columns or restriction changed")
-    fills = bool(change.added) and keeps == "rows"
+    shows = bool(change.added) and poll.settings.new_values
+    fills = bool(change.added) and keeps == "rows" and not shows
     comparable = keeps != "nothing" and (keeps != "keys" or change.where)
+    after = []
+    if fills:
+        after = [partial(strategy.unknown, change.added)]
+    elif shows:
+        after = [partial(strategy.note_new, change.added, NEW_COLUMN)]
     request = StepRequest(
-        compare if comparable else [],
-        before=[strategy.fill(change.added)] if fills else [],
-        after_find=[lambda part: strategy.unknown(change.added, part)] if fills else [],
+        compare if comparable else [], before=[strategy.fill(change.added)] if fills else [], after_find=after
     )
     result = run_step(poll, request)
     if change.dropped and keeps == "rows":

@@ -66,7 +66,7 @@ class LakeContext(StreamContext):
     @contextmanager
     def engine_for(self, choice: EngineChoice, rows: int) -> Iterator[Engine]:
         """The engine for about that many rows to fetch or to rewrite."""
-        why_spark = choice.why_spark(rows, self._stored_bytes() if choice.engine == "auto" else 0)
+        why_spark = self.why_spark_for(choice, rows, self._stored_bytes() if choice.engine == "auto" else 0)
         if not why_spark:
             from qbcd.sites.lake.engines.local.engine import LocalEngine
 

@@ -182,8 +182,8 @@ def test_an_added_column_is_a_warning_and_events_go_on(place: Place, project: qb
         assert outcome.error is None
         assert outcome.report is not None
         assert outcome.report.warnings == [
-            "column 'extra' was added to public.orders after prepare and is not captured (name it and the others in "
-            "`columns` to capture it from now on)"
+            "column 'extra' was added to public.orders after prepare and is not captured "
+            "(`new_columns: add` captures it from now on)"
         ]
         last = events(place.folder / "out" / "changes", stream)[-1]
         assert last["op"] == "u"

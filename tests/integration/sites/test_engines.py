@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from qbcd.errors import LocalOutOfMemory
 from qbcd.sites.engine_choice import EngineChoice
 from tests.integration.sites.test_property import run
-from tests.support.places import Place, over
+from tests.support import sql
+from tests.support.places import Place, over, place_of
+from tests.support.project import config, opened, poll
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,3 +44,25 @@ def test_engines_may_alternate_at_any_time(
     ops, _ = run(seed, place, workspace, spark, rounds=2 if seed == 1 else 4, count=2)
     assert ops["u"] + ops["d"] > 0, ops
     assert min(drawn["local"], drawn["spark"]) > 0, drawn
+
+
+@over("rows", [40], elsewhere=[])
+def test_spark_continues_if_duckdb_needs_more_memory(
+    rows: int, database: str, workspace: Path, spark: SparkSession
+) -> None:
+    long_text = "text" if database.startswith("postgresql") else "longtext"
+    sql(database, f"CREATE TABLE t (id int PRIMARY KEY, v {long_text})")
+    table = {"name": "t", "table": "t", "strategy": "id_rcs"}
+    made = config(place_of(database).url, {**table, "name": "local", "engine": "local"}, table)
+    with opened(made | {"local_memory": "20MB"}, workspace, spark) as project:
+        for name in ("t", "local"):
+            project.stream(name).prepare()
+        for number in range(rows):
+            place_of(database).insert("t", [(number, Random(number).randbytes(500_000).hex())])
+        with pytest.raises(LocalOutOfMemory, match="ran out of memory"):
+            poll(project, "local")
+        (outcome,) = poll(project, "t")
+        assert outcome.report is not None
+        assert outcome.report.counts == {"c": rows}
+        assert outcome.report.cost.why_spark == "DuckDB ran out of memory (local_memory)"
+        assert project.stream("t").verify() == []

@@ -72,6 +72,14 @@ def grown(ranges: Sequence[StoredRange], growth: Mapping[int, tuple[int, int]]) 
     ]
 
 
+def changed_only(positions: Sequence[int]) -> str:
+    """Return SQL for changes that differ in none but these last positions.
+
+    ``changed`` lists positions in order, so the first one shows it.
+    """
+    return " OR ".join(f"changed = '{p}' OR changed LIKE '{p},%'" for p in positions)
+
+
 class Engine(ABC):
     """Reads, compares and writes rows.
 
@@ -284,8 +292,14 @@ class Engine(ABC):
         """Return the deletes among the changes."""
 
     @abstractmethod
-    def with_reason(self, changes: Rows, reason: str) -> Rows:
-        """Return the changes with a reason, which their events show."""
+    def with_reason(self, changes: Rows, reason: str, only: Sequence[int] = ()) -> Rows:
+        """Return the changes with a reason, which their events show.
+
+        Args:
+            changes: The changes.
+            reason: The reason.
+            only: The last positions, if only changes that differ in none but these have the reason.
+        """
 
     @abstractmethod
     def of_keys(self, rows: Rows, others: Rows) -> Rows:

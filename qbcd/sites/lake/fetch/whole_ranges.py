@@ -5,7 +5,7 @@ from __future__ import annotations
 from qbcd import hooks
 from qbcd.catalog.capture_change import plan_before
 from qbcd.errors import TornRead
-from qbcd.sites.checkpoint import AUDIT
+from qbcd.sites.checkpoint import AUDIT, NEW_COLUMN
 from qbcd.sites.lake.commit import RangeChanges, WrittenBatch, write_batch
 from qbcd.sites.lake.engines.base import By, Rows
 from qbcd.sites.lake.fetch.base import FetchedStep, RowsPath
@@ -88,13 +88,17 @@ def _differences(poll: TablePoll, plan: FetchPlan, stage: Rows) -> Rows:
     if not snapshot.change.columns:
         found = poll.engine.differences(old, stage, poll.plan, by=_by(snapshot))
     else:
-        names = {b.name for b in before.captured}
+        shown = snapshot.change.added if poll.settings.new_values else ()
+        names = {*(b.name for b in before.captured), *shown}
         both = [i for i, c in enumerate(poll.plan.captured) if c.name in names]
         if strategy.keeps == "rows":
             old = poll.engine.aligned(old, before, poll.plan, stage)
         dropped = bool(snapshot.change.dropped and strategy.keeps == "rows")
-        by_value = snapshot.by_value or poll.plan.counted or dropped
+        by_value = snapshot.by_value or poll.plan.counted or dropped or bool(shown)
         found = poll.engine.differences(old, stage, poll.plan, by="values" if by_value else "digest", both=both)
+        if shown and not snapshot.by_value:
+            only = [i for i, c in enumerate(poll.plan.captured) if c.name in shown]
+            found = poll.engine.with_reason(found, NEW_COLUMN, only)
     return poll.engine.with_reason(found, AUDIT) if snapshot.by_value or snapshot.audits else found
 
 

@@ -14,7 +14,7 @@ from qbcd.local.database import LocalDatabase
 from qbcd.local.query import Query, derived, duckdb_type
 from qbcd.model import Column, StreamPlan
 from qbcd.model.wire import wire_type
-from qbcd.sites.lake.engines.base import By
+from qbcd.sites.lake.engines.base import By, changed_only
 from qbcd.sites.lake.engines.local.rows import (
     fetched,
     filtered,
@@ -213,9 +213,16 @@ without_deletes = partial(filtered, where="op <> 'd'")
 deletes = partial(filtered, where="op = 'd'")
 
 
-def with_reason(changes: Query, reason: str) -> Query:
-    """Return the changes with a reason, which their events show."""
-    return selected(changes, {**_same(*changes.columns), "reason": literal(reason)})
+def with_reason(changes: Query, reason: str, only: Sequence[int] = ()) -> Query:
+    """Return the changes with a reason, which their events show.
+
+    Args:
+        changes: The changes.
+        reason: The reason.
+        only: The last positions, if only changes that differ in none but these have the reason.
+    """
+    value = f"CASE WHEN {changed_only(only)} THEN {literal(reason)} END" if only else literal(reason)
+    return selected(changes, {**_same(*changes.columns), "reason": value})
 
 
 def with_ranges_of(database: LocalDatabase, rows: Query, keys: Query, range_ids: Sequence[int]) -> Query:

@@ -15,7 +15,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from qbcd.model import Column, StreamPlan
-from qbcd.sites.lake.engines.base import By
+from qbcd.sites.lake.engines.base import By, changed_only
 from qbcd.sites.lake.replica.schema import IDENTITY, UNTRAVELLED
 from qbcd.spark.sql_literals import number
 
@@ -216,9 +216,16 @@ def deletes(changes: DataFrame) -> DataFrame:
     return changes.where("op = 'd'")
 
 
-def with_reason(changes: DataFrame, reason: str) -> DataFrame:
-    """Return the changes with a reason, which their events show."""
-    return changes.withColumn("reason", F.lit(reason))
+def with_reason(changes: DataFrame, reason: str, only: Sequence[int] = ()) -> DataFrame:
+    """Return the changes with a reason, which their events show.
+
+    Args:
+        changes: The changes.
+        reason: The reason.
+        only: The last positions, if only changes that differ in none but these have the reason.
+    """
+    value = F.when(F.expr(changed_only(only)), F.lit(reason)) if only else F.lit(reason)
+    return changes.withColumn("reason", value)
 
 
 def of_keys(rows: DataFrame, others: DataFrame) -> DataFrame:
