@@ -75,9 +75,9 @@ class Hook:
         self._background = Background("qbcd-notify", self._deliver, self._full)
 
     def wants(self, notice: Notice) -> bool:
-        """Return True if the address gets such notices; a changed schema is a refusal too."""
+        """Return True if the address gets such notices; a changed schema can be a refusal too."""
         on = self._config.on
-        return notice.event in on or (notice.event == "schema_changed" and "refused" in on)
+        return notice.event in on or (notice.event == "schema_changed" and notice.outcome in on)
 
     def put(self, notice: Notice, data: dict[str, Any]) -> None:
         """Add a notice to the queue; drop it with a warning if the queue is full."""

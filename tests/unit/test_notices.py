@@ -77,6 +77,26 @@ def test_one_notice_per_change(polls: str, said: str) -> None:
     assert " ".join(f"{one.event}:{one.previous}" for one in found) == said
 
 
+def test_a_change_that_a_poll_applies_is_no_change_of_state() -> None:
+    made, found = states("a"), list[Notice]()
+    for at, what in enumerate(("ok", "refused", "sink", "ok")):
+        outcome = polled(what, "a", at, ())
+        assert outcome.report is not None
+        outcome.report.change = "column n is captured from now on"
+        found += made.add(outcome)
+    assert [(one.event, one.previous, one.outcome) for one in found] == [
+        ("schema_changed", "ok", "ok"),
+        ("refused", "ok", "refused"),  # a refused poll applies nothing
+        ("schema_changed", "failed", "failed"),
+        ("failed", "refused", "failed"),
+        ("schema_changed", "ok", "ok"),
+        ("recovered", "failed", "ok"),
+    ]
+    data = found[0].data(Masking())
+    assert (data["what"], data["error_type"]) == ("column n is captured from now on", None)
+    assert data["text"] == "qbcd: stream a schema changed: column n is captured from now on"
+
+
 @pytest.mark.parametrize(
     ("recorded", "what", "said"),
     [
