@@ -45,6 +45,7 @@ from qbcd.errors import ConfigError, EnvironmentMissing, QbcdError, UnsupportedT
 from qbcd.job import JobEvents, JobReport, Outcome, poll, run_always, run_once
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.monitoring.notifying import notifying
+from qbcd.monitoring.openlineage_events import openlineage
 from qbcd.orphans import ForeignStream, LeftStream, foreign_stream, left_streams
 from qbcd.planning import plan_of
 from qbcd.project import Assembly
@@ -596,10 +597,11 @@ def run_job(
         watch = TableWatch(parts, options.tables) if patterns else None
         names = watch.streams() if watch else parts.select_streams(named)
         work = [parts.open_stream(name, **lifted, ask=False) for name in names]
-        with notifying(parts, work) as notify:
+        with notifying(parts, work) as notify, openlineage(parts, work) as report:
 
             def on_outcome(outcome: Outcome) -> None:
                 notify.add(outcome)
+                report(outcome)
                 events.on_outcome(outcome)
 
             def on_stream(stream: Stream) -> None:

@@ -57,6 +57,7 @@ def run_stream(stream: Stream, report: Report) -> None:
         deliver(stream, held, report)
         plan, warnings = plan_of(stream, held.row)
         report.warnings += warnings
+        report.change = change_of(held.row.checkpoint, plan).describe()
         for found in _detected(stream, plan, held):
             report.add(found)
             if found.header:

@@ -105,6 +105,7 @@ class Report:
         pending: By sink, the batches that wait for it; empty before the first deliveries.
         attempts: By sink, the failed deliveries in a row of its next batch.
         epoch: UTC second of the stream's `prepare`; 0 until it is read.
+        change: The change of captured columns or restriction that the poll applies, in words; usually empty.
     """
 
     stream: str
@@ -118,6 +119,7 @@ class Report:
     pending: dict[str, int] = field(default_factory=dict)
     attempts: dict[str, int] = field(default_factory=dict)
     epoch: int = 0
+    change: str = ""
 
     @property
     def header(self) -> BatchHeader | None:

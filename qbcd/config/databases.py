@@ -23,6 +23,8 @@ ADD_A_CONNECTOR = "docs/extending/add-a-connector.md"
 # Placeholders in the name of a sink's table.
 TABLE_PLACEHOLDERS = ("stream", "schema", "table", "source")
 DEFAULT_TARGET_TABLE = "{schema}_{table}"
+OPENLINEAGE_NAMES = {"postgresql": "postgres"}  # names there that differ from qbcd's
+SCHEMA_IS_DATABASE = ("mariadb", "mysql")
 
 _OTHERS = ("mssql",)  # spelled like one of the databases above, but another product
 _ALIASES = {"postgres": "postgresql"}

@@ -57,6 +57,7 @@ _SHAPES = {
     "roll": "write roll: {every: 1h, size: 128MB}",
     "storage": "write storage: {region: eu-central-1}",
     "notify": "write notify: [{on: [refused, failed], url: '${env:HOOK}'}]",
+    "openlineage": "write openlineage: {namespace: qbcd}",
     "on": "write on: [refused, failed]",
 }
 # Parts of an address, with the keys that other tools have for them.

@@ -40,6 +40,7 @@ from qbcd.config.models import (
     source_class,
 )
 from qbcd.config.notify import NotifyConfig
+from qbcd.config.openlineage import OpenLineageConfig
 from qbcd.config.rules import check_rules
 from qbcd.config.secrets import expand
 from qbcd.config.sink_options import SINK_OPTIONS
@@ -233,6 +234,7 @@ def _model_at(values: Any, loc: tuple[str | int, ...]) -> type[Section]:
         "defaults": DefaultsConfig,
         "spark": SparkConfig,
         "notify": NotifyConfig,
+        "openlineage": OpenLineageConfig,
     }
     return sections[loc[0]] if loc else ProjectConfig
 

@@ -56,6 +56,7 @@ from qbcd.config.fields import (
 from qbcd.config.files import FilesConfig
 from qbcd.config.logins import Login, checked_url
 from qbcd.config.notify import NotifyConfig
+from qbcd.config.openlineage import OpenLineageConfig
 from qbcd.config.patterns import (
     DEFAULT_NAME,
     NewTables,
@@ -264,6 +265,7 @@ class ProjectConfig(Section):
         local_bytes: Most bytes of a replica's files that this process reads, if `engine` is ``auto``.
         local_memory: Most bytes that one stream's work in this process holds in memory; more is spilled.
         notify: Addresses that get a message when the state of a stream changes.
+        openlineage: Events about polls for a data catalog; None without them.
     """
 
     version: Literal[1]
@@ -280,6 +282,7 @@ class ProjectConfig(Section):
     defaults: DefaultsConfig = Field(default_factory=DefaultsConfig)
     tables: list[TableConfig] = Field(min_length=1)
     notify: list[NotifyConfig] = Field(default_factory=list)
+    openlineage: OpenLineageConfig | None = None
 
     _document: Document = PrivateAttr(default_factory=lambda: Document("", Path.cwd(), {}))
 

@@ -28,6 +28,7 @@ class Notice:
         lasted: Seconds for which the state before lasted; None if this process did not see it begin.
         error: The error that ended the poll, or the first of those that ended deliveries.
         sinks: By sink, the error that ended its deliveries.
+        change: A change of the captured columns that a poll has applied, in words.
     """
 
     event: Event
@@ -38,18 +39,21 @@ class Notice:
     lasted: float | None = None
     error: QbcdError | None = None
     sinks: Mapping[str, str] = field(default_factory=dict)
+    change: str = ""
 
     @property
     def outcome(self) -> State:
         """The state after the change."""
         if self.event == "recovered":
             return "ok"
+        if self.change:  # it was applied, and is no change of the state
+            return self.previous
         return "failed" if self.event == "failed" else "refused"
 
     def data(self, masking: Masking) -> dict[str, Any]:
         """Return the notice as JSON-ready data, with secrets masked."""
         error, subject = self.error, streams_named(self.streams)
-        what, remedy = (masking.foreign(text) for text in ((error.what, error.remedy) if error else ("", "")))
+        what, remedy = (masking.foreign(text) for text in ((error.what, error.remedy) if error else (self.change, "")))
         text = f"qbcd: {subject} {self.event.replace('_', ' ')}"
         return {
             "version": 1,
@@ -66,7 +70,7 @@ class Notice:
             "what": what,
             "remedy": remedy,
             "sinks": {sink: masking.foreign(message) for sink, message in self.sinks.items()},
-            "text": f"{text}: {what}{f' ({remedy})' if remedy else ''}" if error else text,
+            "text": f"{text}: {what}{f' ({remedy})' if remedy else ''}" if what else text,
         }
 
 
@@ -120,6 +124,8 @@ class States:
         known = self._known[outcome.stream]
         if outcome.reached:
             yield from self._source_answers(outcome, at, but=outcome.stream if state != "ok" else "")
+        if outcome.error is None and outcome.report is not None and outcome.report.change:
+            yield Notice("schema_changed", (outcome.stream,), outcome.source, state, at, change=outcome.report.change)
         if state == known.state:
             known.unreached = False
             return

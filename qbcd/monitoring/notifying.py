@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import logging
-import queue
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,15 +18,15 @@ from qbcd.config.masking import Masking
 from qbcd.config.notify import NotifyConfig
 from qbcd.errors import streams_named
 from qbcd.job import Outcome
+from qbcd.monitoring import background
+from qbcd.monitoring.background import Background
 from qbcd.monitoring.notices import Notice, States
 from qbcd.project import Assembly
 from qbcd.stream import Stream
 from qbcd.version import __version__
 
 log = logging.getLogger("qbcd")
-MOST_WAITING = 1000  # notices of a hook that waits for an answer; further ones are dropped with a warning
 PAUSES_S = (1.0, 5.0)  # between the attempts for one notice
-END_S = 10.0  # longest wait at the end of a job for notices that are not sent yet
 _RETRIED = (408, 425, 429)  # and 5xx; other answers would be the same at the next attempt
 
 
@@ -36,7 +34,7 @@ _RETRIED = (408, 425, 429)  # and 5xx; other answers would be the same at the ne
 def notifying(parts: Assembly, streams: Sequence[Stream]) -> Iterator[Notifications]:
     """Yield what takes outcomes, and sends what they change to the configured hooks.
 
-    At the end of the block, wait for what is not sent, at most `END_S`.
+    At the end of the block, wait for what is not sent, at most `background.END_S`.
     """
     if not parts.config.notify:
         yield Notifications()
@@ -48,7 +46,7 @@ def notifying(parts: Assembly, streams: Sequence[Stream]) -> Iterator[Notificati
     try:
         yield Notifications(States(streams), hooks, parts.masking)
     finally:
-        until = time.monotonic() + END_S
+        until = time.monotonic() + background.END_S
         for hook in hooks:
             hook.end()
         for hook in hooks:
@@ -98,49 +96,40 @@ class Hook:
 
     def __init__(self, config: NotifyConfig, place: str, masked: Callable[[str], str]) -> None:
         self._config, self._place, self._masked = config, place, masked
-        self._queue: queue.Queue[tuple[Notice, dict[str, Any]] | None] = queue.Queue(MOST_WAITING + 1)
-        self._stopped = threading.Event()
         self._opener = build_opener(_NoRedirect)
-        self._thread = threading.Thread(target=self._work, name="qbcd-notify", daemon=True)
-        self._thread.start()
+        self._background = Background("qbcd-notify", self._deliver, self._full)
 
     def wants(self, notice: Notice) -> bool:
-        """Return True if the address gets such notices; a changed schema is a refusal too."""
+        """Return True if the address gets such notices; a changed schema can be a refusal too."""
         on = self._config.on
-        return notice.event in on or (notice.event == "schema_changed" and "refused" in on)
+        return notice.event in on or (notice.event == "schema_changed" and notice.outcome in on)
 
     def put(self, notice: Notice, data: dict[str, Any]) -> None:
         """Add a notice to the queue; drop it with a warning if the queue is full."""
-        if self._queue.qsize() >= MOST_WAITING:
-            self._lost(notice, f"{MOST_WAITING:,} others wait for the hook")
-        else:
-            self._queue.put_nowait((notice, data))
+        self._background.put((notice, data))
 
     def end(self) -> None:
         """Let the thread end after the notices in the queue."""
-        self._queue.put_nowait(None)
+        self._background.end()
 
     def join(self, seconds: float) -> None:
         """Wait for the thread; warn of notices that are not sent in time."""
-        self._thread.join(seconds)
-        self._stopped.set()
-        if self._thread.is_alive():
+        if not self._background.join(seconds):
             log.warning("%s: the hook does not answer; the latest notifications may be lost", self._place)
 
-    def _work(self) -> None:
-        while (item := self._queue.get()) is not None:
-            notice, data = item
-            problem = self._send(data)
-            if self._stopped.is_set():
-                return
-            if problem:
-                self._lost(notice, problem)
+    def _full(self, item: tuple[Notice, dict[str, Any]]) -> None:
+        self._lost(item[0], f"{background.MOST_WAITING:,} others wait for the hook")
+
+    def _deliver(self, item: tuple[Notice, dict[str, Any]]) -> None:
+        problem = self._send(item[1])
+        if problem and not self._background.stopped.is_set():
+            self._lost(item[0], problem)
 
     def _send(self, data: dict[str, Any]) -> str:
         """Send a notice; return the problem if no attempt succeeded."""
         for pause in (*PAUSES_S, None):
             problem, again = self._attempt(data)
-            if not problem or not again or pause is None or self._stopped.wait(pause):
+            if not problem or not again or pause is None or self._background.stopped.wait(pause):
                 return problem
         return ""
 

@@ -14,6 +14,7 @@ from qbcd.cli.commands import app
 from qbcd.config import GuardsConfig, JdbcConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
 from qbcd.config.fields import Section
 from qbcd.config.notify import NotifyConfig
+from qbcd.config.openlineage import OpenLineageConfig
 from qbcd.config.sink_options import BUILT_SINKS
 from qbcd.config.strategy_registry import BUILT_STRATEGIES, options_class
 from qbcd.connectors import Connector, MariaDB, MySQL, PostgreSQL
@@ -143,7 +144,7 @@ def test_the_page_of_destinations_shows_what_was_tried() -> None:
 
 @pytest.mark.parametrize(
     "section",
-    [ProjectConfig, SparkConfig, SourceConfig, JdbcConfig, TableConfig, GuardsConfig, NotifyConfig],
+    [ProjectConfig, SparkConfig, SourceConfig, JdbcConfig, TableConfig, GuardsConfig, NotifyConfig, OpenLineageConfig],
     ids=lambda s: s.__name__,
 )
 def test_every_key_is_explained(section: type[Section]) -> None:

@@ -41,13 +41,20 @@ def polled(what: str, stream: str, at: float, waiting: tuple[str, ...]) -> Outco
     """Return the outcome of a poll: ok, empty, busy, a failed sink, an error, or a source that is down for all."""
     if what == "busy":
         return Outcome(stream, None, LeaseHeld("busy"), "shop")
-    word = {"schema": "refused", "sink": "failed", "down": "failed", "source": "failed", "back": "ok"}.get(what, what)
+    word = {
+        "schema": "refused",
+        "sink": "failed",
+        "down": "failed",
+        "source": "failed",
+        "back": "ok",
+        "hurt": "failed",
+    }.get(what, what)
     run = Run(stream, at - 1, at, word)  # type: ignore[arg-type]
     report = Report(stream, failures={"lake": DeliveryError("full")} if what == "sink" else {})
     outcome = Outcome(stream, report, ERRORS.get("down" if what == "source" else what), "shop", run=run)
     if what == "source":
         outcome.reached, outcome.waiting = False, waiting
-    elif what == "back":
+    elif what in ("back", "hurt"):  # the source answers; then a sink fails
         outcome.reached = True
     return outcome
 
@@ -68,6 +75,26 @@ def test_one_notice_per_change(polls: str, said: str) -> None:
     made = states("a")
     found = [n for at, what in enumerate(polls.split()) for n in made.add(polled(what, "a", at, ("a",)))]
     assert " ".join(f"{one.event}:{one.previous}" for one in found) == said
+
+
+def test_a_change_that_a_poll_applies_is_no_change_of_state() -> None:
+    made, found = states("a"), list[Notice]()
+    for at, what in enumerate(("ok", "refused", "sink", "ok")):
+        outcome = polled(what, "a", at, ())
+        assert outcome.report is not None
+        outcome.report.change = "column n is captured from now on"
+        found += made.add(outcome)
+    assert [(one.event, one.previous, one.outcome) for one in found] == [
+        ("schema_changed", "ok", "ok"),
+        ("refused", "ok", "refused"),  # a refused poll applies nothing
+        ("schema_changed", "failed", "failed"),
+        ("failed", "refused", "failed"),
+        ("schema_changed", "ok", "ok"),
+        ("recovered", "failed", "ok"),
+    ]
+    data = found[0].data(Masking())
+    assert (data["what"], data["error_type"]) == ("column n is captured from now on", None)
+    assert data["text"] == "qbcd: stream a schema changed: column n is captured from now on"
 
 
 @pytest.mark.parametrize(
@@ -94,6 +121,7 @@ def test_the_history_is_the_state_before(recorded: str, what: str, said: list[st
         ("refused:b source:a source:b back:a refused:b", ["refused b", "failed a c", "recovered a c"]),
         ("source:a back:a refused:b ok:c", ["failed a b c", "recovered a b c", "refused b"]),
         ("source:a sink:a", ["failed a b c"]),
+        ("source:a hurt:b", ["failed a b c", "recovered a c"]),
         ("source:a back:b sink:a", ["failed a b c", "recovered a b c", "failed a"]),
     ],
 )

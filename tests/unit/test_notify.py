@@ -17,6 +17,7 @@ from qbcd.config.notify import NotifyConfig
 from qbcd.config.schema import json_schema
 from qbcd.errors import ConfigError
 from qbcd.job import Outcome
+from qbcd.monitoring import background
 from qbcd.monitoring import notifying as module
 from qbcd.monitoring.notices import Notice
 from qbcd.monitoring.notifying import Hook, notifying
@@ -90,7 +91,7 @@ def test_a_hook_that_is_not_there_shows_no_address(
 
 
 def test_a_full_queue_drops_what_comes_last(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_WAITING", 3)
+    monkeypatch.setattr(background, "MOST_WAITING", 3)
     with hook_server() as server:
         made = hook(f"{server.url}/hang", timeout=timedelta(seconds=60))
         made.put(notice(), {"n": 0})
@@ -120,7 +121,7 @@ def polled(name: str, outcome: Any) -> Outcome:
 
 
 def test_a_hook_that_hangs_delays_neither_polls_nor_other_hooks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "END_S", 0.2)
+    monkeypatch.setattr(background, "END_S", 0.2)
     before = {thread for thread in threading.enumerate() if thread.name == "qbcd-notify"}
     with hook_server() as server:
         hooks = (

@@ -25,12 +25,13 @@ def test_all_show_the_same(
         watched(place, workspace, f"{server.url}/hook", every="1h")
         assert cli("prepare").code == 0
         change(place, 1)
-        codes = [cli("run", "--once", "--metrics-file", "qbcd.prom").code for _ in range(2)]
-        assert codes == [3, 3]
-        metrics, status = samples((workspace / "qbcd.prom").read_text()), cli("status", "--json").data["streams"]
-        assert [one["state"] for one in status] == ["ok", "failed", "refused"]
+        for _ in range(2):
+            assert cli("run", "--once", "--metrics-file", "qbcd.prom").code == 3
+            metrics = samples((workspace / "qbcd.prom").read_text())
+            status = cli("status", "--json").data["streams"]
+            assert [one["state"] for one in status] == ["ok", "failed", "refused"]
+            assert differences(metrics, status) == []
         assert [cli("status", "well", "--max-lag", limit).code for limit in ("1h", "1ms")] == [0, 5]
-        assert differences(metrics, status) == []
         assert (
             metrics["qbcd_polls_total", "refused", "refused"] == metrics["qbcd_polls_total", "dead_sink", "failed"] == 2
         )

@@ -1,0 +1,190 @@
+"""OpenLineage events of polls: START, then COMPLETE or FAIL, with the table and the sinks as datasets.
+
+The package ``openlineage-python`` makes and sends them, as its own configuration says: a file, HTTP, Kafka. A thread
+sends them, so that no poll waits.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from typing import Any
+
+from sqlalchemy.engine import URL
+
+from qbcd.config import StreamConfig
+from qbcd.config.databases import OPENLINEAGE_NAMES, SCHEMA_IS_DATABASE
+from qbcd.config.openlineage import OpenLineageConfig
+from qbcd.config.sink_options import DatabaseSinkConfig
+from qbcd.errors import ConfigError, EnvironmentMissing
+from qbcd.job import Outcome
+from qbcd.monitoring import background
+from qbcd.monitoring.background import Background
+from qbcd.plugins import in_one_line
+from qbcd.project import Assembly
+from qbcd.state import Run
+from qbcd.stream import Stream
+from qbcd.version import __version__
+
+log = logging.getLogger("qbcd")
+PRODUCER = f"urn:qbcd:{__version__}"  # OpenLineage wants a URI
+_FOLDERS = ("jsonl", "parquet")
+
+
+@contextmanager
+def openlineage(parts: Assembly, streams: Sequence[Stream]) -> Iterator[Callable[[Outcome], None]]:
+    """Yield a function that takes outcomes and sends their events, if the configuration wants events.
+
+    Raises:
+        EnvironmentMissing: The package is not installed.
+        ConfigError: The client has no place for the events.
+    """
+    config = parts.config.openlineage
+    if config is None:
+        yield lambda outcome: None
+        return
+    client = _client(parts)
+    makers = {stream.name: Events(parts, stream.config, config) for stream in streams}
+
+    def events_of(name: str) -> Events:
+        if name not in makers:  # of a table that appeared while the job runs
+            makers[name] = Events(parts, parts.stream_config(name), config)
+        return makers[name]
+
+    sender = _Sender(client, events_of, parts.masking.foreign)
+    thread = Background("qbcd-openlineage", sender.send, sender.dropped)
+    try:
+        yield thread.put
+    finally:
+        thread.end()
+        if not thread.join(background.END_S):
+            log.warning("OpenLineage: the latest events are not sent")
+        client.close(timeout=background.END_S)
+
+
+class Events:
+    """The events of one stream."""
+
+    def __init__(self, parts: Assembly, stream: StreamConfig, config: OpenLineageConfig) -> None:
+        self._parts, self._stream, self._config = parts, stream, config
+
+    def of(self, outcome: Outcome) -> Iterator[Any]:
+        """Yield the events of a poll: none without changes, unless they are wanted too."""
+        from openlineage.client import event_v2, facet_v2
+        from openlineage.client.uuid import generate_new_uuid
+
+        run = outcome.run
+        if run is None or (run.outcome == "empty" and not self._config.empty_polls):
+            return
+        number = str(generate_new_uuid(datetime.fromtimestamp(run.started_at, timezone.utc)))
+        job = event_v2.Job(self._config.namespace, self._stream.name, self._job_facets(facet_v2))
+        inputs = [event_v2.InputDataset(*name) for name in self._inputs()]
+        written = facet_v2.output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
+            rowCount=sum(run.counts.values())
+        )
+        outputs = [
+            event_v2.OutputDataset(*name, outputFacets={"outputStatistics": written}) for name in self._outputs()
+        ]
+        ended = event_v2.RunState.COMPLETE if run.outcome in ("ok", "empty") else event_v2.RunState.FAIL
+        for state, at, facets in (
+            (event_v2.RunState.START, run.started_at, {}),
+            (ended, run.finished_at, self._run_facets(facet_v2, run)),
+        ):
+            yield event_v2.RunEvent(
+                eventTime=datetime.fromtimestamp(at, timezone.utc).isoformat(),
+                producer=PRODUCER,
+                eventType=state,
+                run=event_v2.Run(number, facets),
+                job=job,
+                inputs=inputs,
+                outputs=outputs if state is not event_v2.RunState.START else [],
+            )
+
+    def _job_facets(self, facets: Any) -> dict[str, Any]:
+        made = {"jobType": facets.job_type_job.JobTypeJobFacet("BATCH", "QBCD", "POLL")}
+        if self._stream.query:
+            made["sql"] = facets.sql_job.SQLJobFacet(self._stream.query)
+        return made
+
+    def _run_facets(self, facets: Any, run: Run) -> dict[str, Any]:
+        if run.outcome in ("ok", "empty"):
+            return {}
+        message = self._parts.masking.foreign(run.message)
+        return {"errorMessage": facets.error_message_run.ErrorMessageRunFacet(message, "python")}
+
+    def _inputs(self) -> Iterator[tuple[str, str]]:
+        """Yield namespace and name of the table; the tables of a query are in its text."""
+        stream = self._stream
+        if not stream.query:
+            url = self._parts.config.sources[stream.source].sqlalchemy_url()
+            yield _namespace(url), _name(url, stream.table_schema, stream.table_name)
+
+    def _outputs(self) -> Iterator[tuple[str, str]]:
+        """Yield namespace and name of what each sink writes; a sink of a package has the name of the sink."""
+        stream = self._stream
+        for sink in stream.sinks:
+            config = self._parts.config.sinks[sink]
+            if config.type in _FOLDERS:
+                yield "file", f"{config.options['path']}/{stream.name}"
+            elif isinstance(config, DatabaseSinkConfig):
+                url = config.sqlalchemy_url()
+                names = {"schema": stream.table_schema, "table": stream.table_name}
+                table = config.table.format(stream=stream.name, source=stream.source, **names)
+                yield _namespace(url), _name(url, config.target_schema or "", table)
+            elif config.type != "console":
+                yield self._config.namespace, f"{sink}/{stream.name}"
+
+
+def _namespace(url: URL) -> str:
+    """Return a server as OpenLineage names it: ``name://host:port``; without user and password."""
+    name = url.get_backend_name()
+    port = f":{url.port}" if url.port else ""
+    return f"{OPENLINEAGE_NAMES.get(name, name)}://{url.host or ''}{port}"
+
+
+def _name(url: URL, schema: str, table: str) -> str:
+    """Return a table as OpenLineage names it: ``database.schema.table``, or ``database.table``."""
+    database = "" if schema and url.get_backend_name() in SCHEMA_IS_DATABASE else str(url.database or "")
+    return ".".join(part for part in (database, schema, table) if part)
+
+
+class _Sender:
+    """Makes and sends events; a row of failures has one warning."""
+
+    def __init__(self, client: Any, events_of: Callable[[str], Events], masked: Callable[[str], str]) -> None:
+        self._client, self._events_of, self._masked, self._failing = client, makers, masked, False
+
+    def send(self, outcome: Outcome) -> None:
+        try:
+            for event in self._events_of(outcome.stream).of(outcome):
+                self._client.emit(event)
+                self._failing = False
+        except Exception as error:  # noqa: BLE001 -- of a foreign package; it must not end the thread
+            self._warn(self._masked(in_one_line(error)))
+
+    def dropped(self, outcome: Outcome) -> None:
+        self._warn(f"{background.MOST_WAITING:,} others wait")
+
+    def _warn(self, problem: str) -> None:
+        if not self._failing:
+            log.warning("OpenLineage: events are lost: %s", problem)
+        self._failing = True
+
+
+def _client(parts: Assembly) -> Any:
+    try:
+        from openlineage.client import OpenLineageClient
+    except ModuleNotFoundError as error:
+        raise EnvironmentMissing(
+            "OpenLineage events need the package openlineage-python", remedy="pip install 'qbcd[openlineage]'"
+        ) from error
+    client = OpenLineageClient()
+    if client.transport.kind == "console":  # its default, which writes into a log
+        raise ConfigError(
+            "OpenLineage has no place for events",
+            remedy="set OPENLINEAGE_URL, or name a configuration of its client in OPENLINEAGE_CONFIG",
+            where=parts.config.where("openlineage"),
+        )
+    return client
