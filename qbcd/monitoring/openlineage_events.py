@@ -115,10 +115,12 @@ class Events:
         return {"errorMessage": facets.error_message_run.ErrorMessageRunFacet(message, "python")}
 
     def _inputs(self) -> Iterator[tuple[str, str]]:
-        """Yield namespace and name of the table; the tables of a query are in its text."""
-        stream = self._stream
-        if not stream.query:
-            url = self._parts.config.sources[stream.source].sqlalchemy_url()
+        """Yield namespace and name of the table, or of a series of files; the tables of a query are in its text."""
+        stream, dumps = self._stream, self._parts.config.dumps
+        if stream.source in dumps:
+            yield "file", str(dumps[stream.source].files)
+        elif not stream.query:
+            url = self._parts.config.databases[stream.source].sqlalchemy_url()
             yield _namespace(url), _name(url, stream.table_schema, stream.table_name)
 
     def _outputs(self) -> Iterator[tuple[str, str]]:
@@ -154,7 +156,7 @@ class _Sender:
     """Makes and sends events; a row of failures has one warning."""
 
     def __init__(self, client: Any, events_of: Callable[[str], Events], masked: Callable[[str], str]) -> None:
-        self._client, self._events_of, self._masked, self._failing = client, makers, masked, False
+        self._client, self._events_of, self._masked, self._failing = client, events_of, masked, False
 
     def send(self, outcome: Outcome) -> None:
         try:
