@@ -36,14 +36,14 @@ OWN_PAGES = 15  # of a poll in outbox and guards, as EXPLAIN (BUFFERS) of a poll
 FURTHER_READS = 3.0  # of a dirty range: leaf checksums, keys with digests, rows
 # Statements of a poll of a small table without changes, as `tests/integration/sites/test_round_trips.py` counts them.
 STATEMENTS: Mapping[str, tuple[int, int]] = {
-    "id_rcs": (20, 31),
-    "mds": (54, 71),
-    "ts": (68, 93),
-    "tdi": (68, 93),
-    "atdi": (68, 93),
-    "id": (80, 106),
-    "tlcs": (80, 106),
-    "vbd": (54, 71),
+    "id_rcs": (18, 24),
+    "mds": (36, 47),
+    "ts": (48, 63),
+    "tdi": (48, 63),
+    "atdi": (48, 63),
+    "id": (70, 72),
+    "tlcs": (70, 72),
+    "vbd": (36, 47),
 }
 
 
@@ -116,7 +116,7 @@ def predict(strategy: TableStrategy, facts: Facts, speed: float | None = None) -
     rows, size = _shipped(strategy, facts, changed)
     copy = _replica(strategy, facts)
     in_source = isinstance(strategy, InSource)
-    statements = STATEMENTS.get(strategy.name, (54, 71))[0 if strategy.connector.full_join else 1]
+    statements = STATEMENTS.get(strategy.name, STATEMENTS["mds"])[0 if strategy.connector.full_join else 1]
     return Prediction(
         formula=reads.formula,
         pages=pages,

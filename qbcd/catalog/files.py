@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from qbcd.catalog.expected_tables import ExpectedTables
-from qbcd.catalog.source import Round, Source
+from qbcd.catalog.source import Round, Sent, Source
 from qbcd.config.files import FilesConfig
 from qbcd.config.masking import Masking
 from qbcd.errors import QbcdError, SourceError
@@ -53,6 +53,10 @@ class FileSource(Source):
     def pooled(self) -> Iterator[None]:
         """Do nothing: there are no sessions to reuse."""
         yield
+
+    def sent(self, stream: str) -> Sent:
+        """Return nothing: no statement is sent."""
+        return Sent()
 
     def rest(self) -> None:
         """Do nothing: there are no sessions to end."""
