@@ -205,7 +205,7 @@ def of(place: Place, *, both: bool) -> dict[Variant, tuple[str, ...]]:
 
 
 def test_every_strategy_has_a_variant() -> None:
-    assert {variant.strategy["type"] for variant in VARIANTS} == set(BUILT_STRATEGIES)
+    assert {variant.strategy["type"] for variant in VARIANTS} == {*BUILT_STRATEGIES} - {"dump"}  # of files
     assert len({variant.name for variant in VARIANTS}) == len(VARIANTS)
 
 

@@ -144,7 +144,9 @@ def test_every_template_renders(installed: Installed) -> None:
     rendered = installed.run("-c", RENDER_TEMPLATES).split()
     assert rendered
     assert sorted(rendered) == sorted(
-        name.removeprefix("qbcd/sql_templates/") for name in installed.sources if name.endswith(".j2")
+        name.removeprefix("qbcd/sql_templates/")
+        for name in installed.sources
+        if name.startswith("qbcd/sql_templates/") and name.endswith(".j2")
     )
 
 

@@ -33,7 +33,8 @@ SINKS = {
 
 
 def project_of(url: str, folder: Path, *streams: str, **more: Any) -> qbcd.Project:
-    tables = [{"name": name, "table": "t", "strategy": name} for name in streams or STREAMS]
+    engine = more.pop("engine", "auto")
+    tables = [{"name": name, "table": "t", "strategy": name, "engine": engine} for name in streams or STREAMS]
     return opened(config(place_of(url).url, *tables, **{"sinks": SINKS, **more}), folder)
 
 
@@ -104,7 +105,7 @@ def test_too_little_memory_is_a_failed_delivery(database: str, workspace: Path) 
     with project_of(database, workspace, "mds", sinks=jsonl) as project:
         project.stream("mds").prepare()
         sql(database, "UPDATE t SET note = repeat('x', 12000000)")
-    with project_of(database, workspace, "mds", sinks=jsonl, local_memory="8MB") as project:
+    with project_of(database, workspace, "mds", sinks=jsonl, local_memory="8MB", engine="local") as project:
         (outcome,) = project.run(once=True).outcomes
         assert outcome.error is None
         assert outcome.report is not None

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import AbstractContextManager
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 
+from qbcd.config.streams import EngineName
 from qbcd.errors import LocalOutOfMemory
 from qbcd.sites.engine_choice import EngineChoice
+from qbcd.sites.lake.context import LakeContext
+from qbcd.sites.lake.engines.base import Engine
 from tests.integration.sites.test_property import run
 from tests.support import sql
 from tests.support.places import Place, over, place_of
@@ -25,14 +29,15 @@ def drawn_engines(monkeypatch: pytest.MonkeyPatch, seed: int) -> Counter[str]:
 
     Deliveries are local: Java below 19 has other last digits for some floats.
     """
-    rng, drawn = Random(f"engines {seed}"), Counter[str]()
+    rng, drawn, engine_for = Random(f"engines {seed}"), Counter[str](), LakeContext.engine_for
+    engines: list[EngineName] = ["local", "spark"]
 
-    def why_spark(self: EngineChoice, rows: int, size: int | None = None) -> str:
-        engine = "local" if size is None else rng.choice(["local", "spark"])
-        drawn[engine] += size is not None
-        return "" if engine == "local" else "drawn"
+    def drawn_for(self: LakeContext, choice: EngineChoice, rows: int) -> AbstractContextManager[Engine]:
+        engine = rng.choice(engines)
+        drawn[engine] += 1
+        return engine_for(self, EngineChoice(engine), rows)
 
-    monkeypatch.setattr(EngineChoice, "why_spark", why_spark)
+    monkeypatch.setattr(LakeContext, "engine_for", drawn_for)
     return drawn
 
 

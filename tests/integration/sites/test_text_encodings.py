@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import qbcd
-from qbcd import run
 from qbcd.errors import ConfigError, QbcdError, Undeliverable, UnsupportedType
+from qbcd.sites import base as sites
 from qbcd.sites.database import commit
 from qbcd.status import StreamStatus
 from tests.support.cli import Cli
@@ -59,7 +59,7 @@ def status_of(project: qbcd.Project) -> StreamStatus:
 def prepared_by_an_earlier_version(project: qbcd.Project, patched: pytest.MonkeyPatch) -> None:
     """Prepare a stream without the check of the encoding."""
     with patched.context() as before:
-        before.setattr(run, "unknown_encoding", lambda *args: None)
+        before.setattr(sites, "unknown_encoding", lambda *args: None)
         project.stream("s").prepare()
 
 
@@ -117,7 +117,7 @@ def test_an_excluded_column_and_a_baseline(encoded: Place, workspace: Path, monk
         [outcome] = poll(project, "s")
         assert outcome.report and outcome.report.counts == {"u": 1}
         project.stream("s").reset()
-    monkeypatch.setattr(run, "unknown_encoding", lambda *args: None)
+    monkeypatch.setattr(sites, "unknown_encoding", lambda *args: None)
     again = project_of(encoded, workspace, baseline="events")
     with again, pytest.raises(UnsupportedType, match=r"column 'v' .* \(id\) = \(2\)"):
         again.stream("s").prepare()
