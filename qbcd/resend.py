@@ -183,8 +183,7 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
         if name in report.failures:
             return
     site.context.progress(f"sending the rows of the replica to {name}")
-    with stream.source.read(stream.name) as session:
-        ts_ms = stream.source.connector.catalog.clock_ms(session.connection)
+    ts_ms = stream.source.clock_ms(stream.name)
 
     def send() -> int:
         with site.open_replica(plan, stream.settings, held, one.restriction) as rows:

@@ -215,8 +215,7 @@ def _add_progress(stream: Stream, row: StreamRow, status: StreamStatus) -> None:
 def _behind(stream: Stream, instant: float | None) -> float | None:
     if instant is None:
         return None
-    with stream.source.read(stream.name) as session:
-        return max(0.0, stream.source.connector.catalog.clock_ms(session.connection) / 1000 - instant)
+    return max(0.0, stream.source.clock_ms(stream.name) / 1000 - instant)
 
 
 def latest_events(stream: Stream, n: int) -> list[tuple[BatchHeader, list[str]]]:

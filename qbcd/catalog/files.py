@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -57,6 +58,10 @@ class FileSource(Source):
     def sent(self, stream: str) -> Sent:
         """Return nothing: no statement is sent."""
         return Sent()
+
+    def clock_ms(self, stream: str) -> int:
+        """Return this machine's clock."""
+        return int(time.time() * 1000)
 
     def rest(self) -> None:
         """Do nothing: there are no sessions to end."""

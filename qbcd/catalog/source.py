@@ -283,6 +283,11 @@ class Source:
             if ended:
                 self.rest()
 
+    def clock_ms(self, stream: str) -> int:
+        """Return the source's clock, in milliseconds since 1970 UTC."""
+        with self.read(stream) as session:
+            return self.connector.catalog.clock_ms(session.connection)
+
     def rest(self) -> None:
         """End the sessions that `pooled` keeps and nobody uses."""
         with self._lock:

@@ -62,6 +62,15 @@ def test_python_reads_the_baseline_and_the_batches(workspace: Path) -> None:
     assert counts == [{"r": 4}, {"d": 1, "u": 2, "c": 1}]
 
 
+def test_the_replica_is_sent_again(workspace: Path) -> None:
+    scene = begun(workspace)
+    scene.put("02.csv", SECOND)
+    scene.poll()
+    with scene.open() as project:
+        (sink,) = project.stream(STREAM).config.sinks
+        assert project.stream(STREAM).resend(sink) == len(dict(SECOND))
+
+
 @pytest.mark.parametrize(
     "method", ["window", *(pytest.param(m, marks=pytest.mark.campaign) for m in ("nl", "sm", "ph", "hh", "ordered"))]
 )
