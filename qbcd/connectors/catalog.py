@@ -25,6 +25,10 @@ class Catalog(Collaborator, ABC):
             names: (schema, name); an empty schema means the role's default.
         """
 
+    def has_locked_tables(self, conn: Connection) -> bool:
+        """Return True if `probe_tables` could wait for a table that another session has locked or wants to lock."""
+        return False
+
     def probe_table(self, conn: Connection, schema: str, name: str) -> Table | None:
         """Return table `schema`.`name`, as `probe_tables`."""
         return self.probe_tables(conn, [(schema, name)])[0]

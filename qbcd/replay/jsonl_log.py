@@ -184,6 +184,8 @@ _FROM_JSON: dict[str, Callable[[Any], Any]] = {
     "binary": lambda value: base64.b64decode(value, validate=True),
     "float32": float,
     "float64": float,
+    # an instant: in a column without zone it is the time in UTC, as sinks write it
+    "timestamp": lambda value: value.removesuffix("Z") if isinstance(value, str) else value,
     "text": lambda value: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False),
 }
 

@@ -161,6 +161,12 @@ SELECT t.schema, t.name, t.kind, t.row_security, t.heap AND NOT t.has_children A
 FROM t
 """
 
+# The functions that `_TABLES` calls lock the table that they look at.
+_LOCKED = """
+SELECT EXISTS (SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+               WHERE d.datname = current_database() AND l.locktype = 'relation' AND l.mode = 'AccessExclusiveLock')
+"""
+
 _NAMES = """
 SELECT n.nspname || '.' || c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
@@ -330,6 +336,9 @@ class PostgresCatalog(Catalog):
     filled_parts = staticmethod(view_dependencies.filled_parts)
     type_problem = staticmethod(types.type_problem)
     key_problem = staticmethod(types.key_problem)
+
+    def has_locked_tables(self, conn: Connection) -> bool:
+        return bool(conn.exec_driver_sql(_LOCKED).scalar_one())
 
     def other_relation(self, conn: Connection, schema: str, name: str) -> tuple[str, str]:
         schemas = [schema] if schema else default_schemas(conn)

@@ -193,7 +193,7 @@ CASES = {
         stream="",
     ),
     "a state database without its folder": Mistake(
-        "prepare", 1, "/blocked/state.db cannot be created", "check the folder", more=BLOCKED, file="blocked"
+        "prepare", 1, "/blocked/state.db cannot be created", "check the folder", more=BLOCKED, file="blocked", stream=""
     ),
     "a damaged state database": Mistake(
         "run --once", 3, "bad.db is damaged", "restore it", more={"state": "sqlite:///bad.db"}, file="bad.db", stream=""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -99,6 +99,11 @@ def create(target: TargetPlace, batch: MadeBatch) -> None:
         session.run_ddl(database.create(made, columns))
 
 
+def plain(state: Mapping[Any, Sequence[Any]]) -> dict[Any, list[Any]]:
+    """Return rows with whole numbers as text: those of 64 bits without sign are decimals in Parquet."""
+    return {key: [str(v) if isinstance(v, int) else v for v in row] for key, row in state.items()}
+
+
 @pytest.mark.parametrize(("database", "kind", "seed"), [*CHOSEN, *REST])
 def test_the_table_equals_the_source_after_each_part_of_a_log(
     database: str, kind: str, seed: int, request: pytest.FixtureRequest, tmp_path: Path
@@ -110,10 +115,10 @@ def test_the_table_equals_the_source_after_each_part_of_a_log(
             create(target, batches[0])
         paths = written(tmp_path, kind, batches)
         assert run(target, *reversed(paths[:2])).batches == 2
-        assert target.state() == target.of(states[1])
+        assert plain(target.state()) == plain(target.of(states[1]))
         again = run(target, tmp_path / "orders")
         assert (again.batches, again.present) == (1, 2)
-        assert target.state() == target.of(states[-1])
+        assert plain(target.state()) == plain(target.of(states[-1]))
         assert run(target, *paths[-1:]).batches == 0
         assert target.sql("SELECT epoch, batch_seq FROM qbcd_sink") == [(EPOCH, 3)]
 
