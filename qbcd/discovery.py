@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from qbcd.config.fields import NAME_PATTERN
 from qbcd.config.patterns import TablePattern
+from qbcd.config.template import SCHEMA_LINE
 from qbcd.connectors.catalog import SupportsTableLists
 from qbcd.errors import ConfigError
 from qbcd.model import Table
@@ -159,6 +160,7 @@ def _text(value: str) -> str:
 def new_file(source: str, url: str, tables: Sequence[FoundTable]) -> str:
     """Return the text of a configuration that captures `tables`."""
     head = [
+        SCHEMA_LINE,
         "# yaml: the configuration of qbcd; docs/reference/configuration.md explains every key.",
         f"# {counted(len(tables), 'table')} found in {source}. Next: qbcd check, qbcd prepare, qbcd run --once",
         "version: 1",

@@ -12,10 +12,11 @@ from typing import Annotated, Any, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from qbcd.cli.completion import DEFAULT_CONFIG as DEFAULT_CONFIG
+from qbcd.cli.completion import stream_names
 from qbcd.cli.output import Output
 from qbcd.version import __version__
 
-DEFAULT_CONFIG = Path("qbcd.yaml")
 HELP = "Finds inserts, updates and deletes in databases that can only be queried."
 
 
@@ -36,7 +37,15 @@ class _Command(TyperCommand):
 
 
 class _Commands(TyperGroup):
-    """The commands, with ``--help`` as a switch."""
+    """The commands, with ``--help`` and the options of Typer as switches."""
+
+    def get_params(self, ctx: Any) -> Any:
+        """See Click's Command."""
+        found: list[Any] = super().get_params(ctx)
+        for parameter in found:
+            if parameter.name in ("install_completion", "show_completion"):
+                _as_switch(parameter)
+        return found
 
     def get_help_option(self, ctx: Any) -> Any:
         """See Click's Command."""
@@ -54,7 +63,6 @@ app = typer.Typer(
     cls=_Commands,
     help=HELP,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -73,8 +81,10 @@ Verbose = Annotated[bool, switch("-v", "--verbose", help="Log more, and show tra
 Json = Annotated[bool, switch("--json", help="Machine-readable output on stdout.")]
 NoProgress = Annotated[bool, switch("--no-progress", help="No progress on stderr.")]
 
-StreamName = Annotated[str, typer.Argument(metavar="STREAM", help="The stream's name.")]
-StreamNames = Annotated[list[str] | None, typer.Argument(metavar="STREAM", help="Streams; default: all.")]
+StreamName = Annotated[str, typer.Argument(metavar="STREAM", help="The stream's name.", autocompletion=stream_names)]
+StreamNames = Annotated[
+    list[str] | None, typer.Argument(metavar="STREAM", help="Streams; default: all.", autocompletion=stream_names)
+]
 
 
 @dataclass

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
     from qbcd.check import Finding
 
+SchemaFile = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", metavar="FILE", help="Write it into this file; an older one is replaced."),
+]
 _MARKS = {"ok": "[green]ok     [/]", "warning": "[yellow]warning[/]", "error": "[red]error  [/]"}
 
 
@@ -33,7 +37,7 @@ def init(
     ] = None,
 ) -> int:
     """Write a commented qbcd.yaml into DIR, or to the file of -c; with --source one that captures its tables."""
-    from qbcd.config import write_template
+    from qbcd.config import SCHEMA_FILE, write_schema, write_template
 
     named = output.config
     if directory is not None and named != DEFAULT_CONFIG:
@@ -43,11 +47,13 @@ def init(
         path = write_template(directory or named.parent, named.name)
     else:
         path, tables = write_discovered(directory or named.parent, named.name, source)
+    of_editor = write_schema(path.parent / SCHEMA_FILE)
     if output.as_json:
-        output.data({"file": str(path), **({} if tables is None else {"tables": tables})})
+        output.data({"file": str(path), "schema": str(of_editor), **({} if tables is None else {"tables": tables})})
         return 0
     found = "" if tables is None else f" with {counted(tables, 'table')}"
     output.show(f"wrote {escape(str(path))}{found}")
+    output.say(f"[dim]editors complete and explain keys by {escape(str(of_editor))}[/]")
     which = "" if path == DEFAULT_CONFIG else f" -c {shlex.quote(str(path))}"
     if tables is not None:
         output.say(f"[dim]next: qbcd{escape(which)} check[/]")
@@ -56,10 +62,17 @@ def init(
     return 0
 
 
-def schema(output: Output) -> int:
-    """Print the JSON Schema of the configuration."""
-    from qbcd.config import json_schema
+def schema(output: Output, to: SchemaFile = None) -> int:
+    """Print the JSON Schema of the configuration, or write it into a file for editors."""
+    from qbcd.config import json_schema, write_schema
 
+    if to is not None:
+        path = write_schema(to)
+        if output.as_json:
+            output.data({"schema": str(path)})
+        else:
+            output.show(f"wrote {escape(str(path))}")
+        return 0
     output.data(json_schema(), indent=2)
     return 0
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 from qbcd.config.document import Document, InvalidConfig
 from qbcd.config.loader import config_from_dict, load_config
 from qbcd.config.models import DefaultsConfig, JdbcConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
-from qbcd.config.schema import json_schema
+from qbcd.config.schema import json_schema, write_schema
 from qbcd.config.sink_options import SinkConfig
 from qbcd.config.strategy_base import StrategyConfig
 from qbcd.config.strategy_registry import frozen_options
 from qbcd.config.streams import GuardsConfig, StreamConfig
-from qbcd.config.template import TEMPLATE, write_template
+from qbcd.config.template import SCHEMA_FILE, TEMPLATE, write_template
 
 __all__ = [
+    "SCHEMA_FILE",
     "TEMPLATE",
     "DefaultsConfig",
     "Document",
@@ -33,5 +34,6 @@ __all__ = [
     "frozen_options",
     "json_schema",
     "load_config",
+    "write_schema",
     "write_template",
 ]

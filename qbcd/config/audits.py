@@ -17,7 +17,7 @@ class AuditConfig(Section):
     """The audit schedule of a stream.
 
     Attributes:
-        every: The interval; None for never.
+        every: The interval; without it never.
     """
 
     every: Interval | None = None
@@ -53,7 +53,7 @@ _SCHEMA = {
         {"enum": [OFF]},
         {
             "type": "object",
-            "properties": {"every": DURATION_SCHEMA},
+            "properties": {"every": {**DURATION_SCHEMA, "description": "Interval of full comparisons."}},
             "required": ["every"],
             "additionalProperties": False,
         },

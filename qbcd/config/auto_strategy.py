@@ -21,7 +21,7 @@ class Need(Section):
     Attributes:
         deletes: Deleted rows are reported.
         old_values: Updates and deletes have old values.
-        batch: ``snapshot`` if each batch must show one state of the source; None for any.
+        batch: ``snapshot`` if each batch must show one state of the source; without it any.
     """
 
     deletes: Switch = True
@@ -40,7 +40,7 @@ class AutoOptions(StrategyConfig):
         zone: The zone in which a timestamp without zone was written.
         lag: Distance from the clock if open transactions cannot be seen; rows that commit later are lost.
         delete_flag: Column that marks a row as deleted.
-        deleted_value: Its value then.
+        deleted_value: Value of `delete_flag` in deleted rows.
     """
 
     chooses: ClassVar[bool] = True

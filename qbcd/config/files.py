@@ -86,7 +86,9 @@ class FixedField(Section):
     """A field of fixed width.
 
     Attributes:
-        at: Its first and its last position, from 1, in characters.
+        name: Name of the column.
+        at: First and last position, from 1, in characters.
+        type: Type of the values.
     """
 
     example: ClassVar[str] = "write {name: id, at: [1, 10], type: integer}"
@@ -106,8 +108,11 @@ class FileFormat(Section):
     """The format of dumps.
 
     Attributes:
-        type: Default: by the end of the file's name.
-        compression: Default: gzip for ``.gz``, zstd for ``.zst``.
+        type: Format of the file; default: by the end of its name.
+        compression: Compression of the file; default: gzip for ``.gz``, zstd for ``.zst``.
+        encoding: Encoding of the text, by a name that Python knows.
+        delimiter: The character between values of a CSV file.
+        quote: The character around values of a CSV file; ``none`` for none.
         header: The first line of a CSV file has the names of its columns.
         names: The names of columns, for CSV without a header and for jsonl.
         null: The text of an unquoted CSV field that is NULL.
@@ -169,6 +174,7 @@ class FilesConfig(Section):
         order: The order in which dumps were written.
         complete: Path of the marker that a dump is complete; without it, a dump must be unchanged for `quiet`.
         quiet: Time for which a dump must be unchanged before it is read.
+        format: Format of the dumps; default: by the end of the file's name.
     """
 
     files: Annotated[Filled, AfterValidator(_pattern)]

@@ -78,7 +78,7 @@ def load_config(path: str | os.PathLike[str]) -> ProjectConfig:
         ConfigError: The file cannot be read or is wrong; `NotBuilt` if it uses a feature that does not exist yet.
     """
     display = os.fspath(path)
-    text = _read(Path(display), display)
+    text = read_text(Path(display), display)
     values, lines = parse_yaml(text, display)
     folder = Path(os.path.abspath(display)).parent
     return _build(Document(display, folder, values, lines))
@@ -99,7 +99,12 @@ def config_from_dict(data: Mapping[str, Any], base_dir: str | os.PathLike[str] =
     return _build(Document("", Path(os.path.abspath(base_dir)), plain_data(data)))
 
 
-def _read(path: Path, display: str) -> str:
+def read_text(path: Path, display: str) -> str:
+    """Return the text of a configuration.
+
+    Raises:
+        ConfigError: It cannot be read; the message calls it `display`.
+    """
     try:
         if not path.exists():
             remedy = "`qbcd init` writes one; -c FILE names another"

@@ -33,7 +33,9 @@ class Login(Section):
     """A database, and who connects.
 
     Attributes:
-        url: SQLAlchemy URL as written, placeholders replaced.
+        url: SQLAlchemy URL of the database, as ``postgresql://user@host:5432/database``.
+        user: Name of the login, if it is not in `url`.
+        password: Password of the login, as ``${env:NAME}`` or ``${file:/path}``.
     """
 
     url: DatabaseUrl

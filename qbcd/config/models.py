@@ -115,6 +115,7 @@ class SparkConfig(Section):
     """Settings of the Spark session that qbcd starts if none is passed.
 
     Attributes:
+        master: The address of Spark; ``local[*]`` starts it on this machine.
         conf: Spark's own settings; not shown, because they may contain credentials of a file system.
         driver_jar: The JDBC driver to use before any other. With sources of several databases it serves those whose
             driver it contains.
@@ -134,6 +135,7 @@ class JdbcConfig(Section):
         fetchsize: Rows that a reader holds at a time; default: as many as fit into a buffer.
         driver_jar: This source's JDBC driver, used before ``spark.driver_jar`` and any other. If a database has
             several drivers, the one in the jar is used.
+        properties: JDBC properties; only those that the page of the database lists.
     """
 
     fetchsize: Count | None = None
@@ -142,7 +144,22 @@ class JdbcConfig(Section):
 
 
 class StreamDefaults(Section):
-    """Settings that tables inherit, unless they have their own."""
+    """Settings that tables inherit, unless they have their own.
+
+    Attributes:
+        every: Interval of polls, or a line of cron such as ``0 2 * * *``, in UTC; default: ``30s``.
+        sinks: Names under `sinks`, in order of delivery.
+        retain: Time for which qbcd keeps delivered batches; default: ``7d``.
+        strategy: A strategy's name, or a mapping with its `type` and options.
+        baseline: ``events`` delivers the rows that `prepare` finds, as op ``r``; ``silent`` does not. Default:
+            ``silent``, and ``events`` with a mirror or history.
+        guards: Limits for deletes of a poll; a poll that exceeds them is refused.
+        key_change: ``pair`` marks a delete and an insert with equal content as a changed key; default: ``off``.
+        audit: Interval of full comparisons with the source, as ``{every: 24h}``; default: ``off``.
+        engine: Place of the work: ``local`` is this process, ``spark`` is Spark; ``auto``, the default, takes Spark
+            for large work.
+        new_columns: Reaction to a column that the table gets; default: ``report``.
+    """
 
     every: Every | None = None
     sinks: Names | None = None
@@ -160,7 +177,8 @@ class SourceConfig(Login):
     """A database to capture from.
 
     Attributes:
-        qbcd_schema: ``schema`` in the file: the schema in which qbcd may create tables.
+        qbcd_schema: Schema (MariaDB, MySQL: database) in which qbcd may create tables.
+        jdbc: Options of the JDBC reader, which Spark uses.
         connections: Concurrent read connections; by default 2, or as many as `jobs`.
         statement_timeout: Time limit of qbcd's statements in the source, whole seconds; 0 for none.
         socket_timeout: Longest wait for the source's answer; by default a little longer than `statement_timeout`.
@@ -193,7 +211,11 @@ AnySource = Annotated[
 
 
 class DefaultsConfig(StreamDefaults):
-    """Settings that tables inherit, unless their source or they have their own."""
+    """Settings that tables inherit, unless their source or they have their own.
+
+    Attributes:
+        source: Name under `sources`.
+    """
 
     source: Filled | None = None
 
@@ -205,7 +227,18 @@ class TableConfig(DefaultsConfig):
     """A stream as written, or all streams of a pattern; :class:`StreamConfig` also has the inherited values.
 
     Attributes:
+        name: Name of the stream, unique in the file; default: the table's name.
+        table: The table as ``schema.table`` (MariaDB, MySQL: ``database.table``).
         tables: Patterns of tables; then `name` is a template, and `exclude` has patterns too.
+        new_tables: With `tables`, for tables that appear after the first `prepare`: ``report`` them once, the
+            default, or ``capture`` them.
+        query: A SELECT instead of a table; it needs `name` and strategy ``vbd``.
+        key: Columns that identify a row; default: the primary key, or the only unique key without NULL. ``none``:
+            rows without a key.
+        columns: Captured columns; default: all. The key is always included.
+        exclude: Columns that are not captured, instead of `columns`; with `tables`, patterns of tables.
+        types: Columns to deliver in the database's own text, as ``{column: text}``.
+        where: Restriction of the rows: one boolean expression in the source's SQL.
     """
 
     name: Filled | None = None
@@ -257,15 +290,21 @@ class ProjectConfig(Section):
     """The whole file.
 
     Attributes:
-        state: SQLAlchemy URL of the state database as written; :meth:`state_url` gives it with an absolute path.
+        version: Version of this format.
+        state: SQLAlchemy URL of the state database.
         state_timeout: Longest wait for the state database: its answer, or the lock of its file.
-        workdir: Folder of lake replicas and batches, absolute.
+        workdir: Folder of lake replicas and batches; a relative path starts at the folder of the file.
         jobs: Streams of a source that are polled at the same time.
         local_rows: Most rows to fetch or to deliver in this process, if `engine` is ``auto``.
         local_bytes: Most bytes of a replica's files that this process reads, if `engine` is ``auto``.
         local_memory: Most bytes that one stream's work in this process holds in memory; more is spilled.
+        spark: Settings of the Spark session that qbcd starts.
+        sources: Databases or files to capture from, by name.
+        sinks: Destinations of events, by name; ``python`` is reserved.
+        defaults: Settings that tables inherit.
+        tables: Tables, queries and patterns to capture.
         notify: Addresses that get a message when the state of a stream changes.
-        openlineage: Events about polls for a data catalog; None without them.
+        openlineage: Settings of events about polls for a data catalog; without them none are sent.
     """
 
     version: Literal[1]

@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
+import json
+import os
 from datetime import timedelta
+from pathlib import Path
 from types import GenericAlias
 from typing import Any
 
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core.core_schema import ModelSchema
 
+from qbcd.config.descriptions import descriptions
 from qbcd.config.fields import in_words
 from qbcd.config.files import FilesConfig
 from qbcd.config.models import ProjectConfig, SourceConfig
 from qbcd.config.sink_options import BUILT_SINKS
 from qbcd.config.strategy_registry import options_class, strategy_names
+from qbcd.errors import ConfigError
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+TITLE = "qbcd configuration"
 
 _PLACEHOLDER = {"type": "string", "pattern": r"\$\{(env|file):[^{}]+\}"}
 _NARROW = ("enum", "pattern")
 _FIXED = ("version", "type")  # the value selects the rest of the schema, so it cannot be a placeholder
-_NOISE = ("title", "description", "format", "writeOnly")
+_NOISE = ("title", "format", "writeOnly")
 
 
 class _Generator(GenerateJsonSchema):
-    """Pydantic's generator, with durations as users write them."""
+    """Pydantic's generator, with durations as users write them, and descriptions of keys instead of classes."""
+
+    def model_schema(self, schema: ModelSchema) -> dict[str, Any]:
+        """See pydantic."""
+        made = super().model_schema(schema)
+        made.pop("description", None)
+        for key, text in descriptions(schema["cls"]).items():
+            made["properties"][key]["description"] = text
+        return made
 
     def encode_default(self, dft: Any) -> Any:
         return in_words(dft) if isinstance(dft, timedelta) else super().encode_default(dft)
@@ -67,7 +82,13 @@ def json_schema() -> dict[str, Any]:
     sections["TableConfig"]["anyOf"] = [{"required": ["tables"]}, {"not": {"required": ["columns", "exclude"]}}]
     sections["OtherSink"] = {
         "type": "object",
-        "properties": {"type": {"type": "string", "not": {"enum": list(BUILT_SINKS)}}},
+        "properties": {
+            "type": {
+                "type": "string",
+                "not": {"enum": list(BUILT_SINKS)},
+                "description": "Sink of an installed package, which checks the other keys.",
+            }
+        },
         "required": ["type"],
     }
     # either `defaults` has a source, or each table
@@ -75,7 +96,35 @@ def json_schema() -> dict[str, Any]:
         {"properties": {"defaults": {"required": ["source"]}}, "required": ["defaults"]},
         {"properties": {"tables": {"items": {"required": ["source"]}}}},
     ]
-    return {"$schema": DIALECT, "title": "qbcd configuration", "$defs": sections, **schema}
+    return {"$schema": DIALECT, "title": TITLE, "$defs": sections, **schema}
+
+
+def write_schema(path: Path) -> Path:
+    """Write the schema into a file, for editors; an older schema is replaced. Return the file.
+
+    Raises:
+        ConfigError: The file has other content, or it cannot be written.
+    """
+    new = path.with_name(f".{path.name}.new")
+    try:
+        if path.exists() and not _is_schema(path):
+            remedy = "remove it, or name another file with `qbcd schema -o FILE`"
+            raise ConfigError(f"{path} exists, is not a schema of qbcd, and is not overwritten", remedy=remedy)
+        new.write_text(json.dumps(json_schema(), indent=1) + "\n", encoding="utf-8")
+        os.replace(new, path)
+    except OSError as error:
+        remedy = "check the folder and its permissions"
+        raise ConfigError(f"{path} cannot be written: {type(error).__name__}", remedy=remedy) from None
+    return path
+
+
+def _is_schema(path: Path) -> bool:
+    """Return True if a file has a schema of this or another version."""
+    try:
+        data = json.loads(path.read_bytes())
+    except ValueError:
+        return False
+    return isinstance(data, dict) and data.get("title") == TITLE
 
 
 def _add_strategies(sections: dict[str, Any], refs: dict[str, dict[str, Any]]) -> None:
@@ -128,5 +177,5 @@ def _widened(node: dict[str, Any]) -> dict[str, Any]:
     narrow = node.get("type") in ("integer", "number", "boolean") or any(key in node for key in _NARROW)
     if not narrow or "properties" in node:
         return node
-    outer = {"default": node.pop("default")} if "default" in node else {}
+    outer: dict[str, Any] = {key: node.pop(key) for key in ("description", "default") if key in node}
     return {"anyOf": [node, dict(_PLACEHOLDER)], **outer}

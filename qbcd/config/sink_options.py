@@ -44,7 +44,11 @@ class SinkNeeds:
 
 
 class SinkConfig(Section):
-    """A sink and its options."""
+    """A sink and its options.
+
+    Attributes:
+        type: Kind of the sink.
+    """
 
     type: str
 
@@ -73,7 +77,8 @@ class BuiltSinkConfig(SinkConfig):
     """A sink of qbcd's own.
 
     Attributes:
-        initial: The beginning of a sink that is new in a prepared stream.
+        initial: The beginning of a sink that is new in a prepared stream: all rows of the ``replica``, or the
+            ``next`` batch.
     """
 
     initial: Initial | None = None
@@ -85,7 +90,15 @@ class BuiltSinkConfig(SinkConfig):
 
 
 class FileSinkConfig(BuiltSinkConfig):
-    """Files under `path`: a local folder, or a URL of a store."""
+    """Files under `path`: a local folder, or a URL of a store.
+
+    Attributes:
+        path: A local or mounted folder, or a URL such as ``s3://BUCKET/FOLDER``.
+        lock_timeout: Longest wait for another process that writes to the folder.
+        roll: Conditions for a file of several small batches; without it each batch has its own file.
+        keep: Age at which delivered files are removed; without it none are.
+        storage: Options of an object store or HDFS.
+    """
 
     path: SinkPath
     lock_timeout: Wait = timedelta(seconds=60)
@@ -118,7 +131,11 @@ class ParquetSinkConfig(FileSinkConfig):
 
 
 class ConsoleSinkConfig(BuiltSinkConfig):
-    """A table per batch on the terminal, of at most `limit` rows."""
+    """A table per batch on the terminal.
+
+    Attributes:
+        limit: Most events of a batch that are shown.
+    """
 
     type: Literal["console"]
     limit: Whole = Field(default=20, ge=1, le=100_000)
@@ -128,7 +145,13 @@ class DatabaseSinkConfig(BuiltSinkConfig, Login):
     """A table per stream in a database: a mirror, a history, or a log.
 
     Attributes:
-        target_schema: ``schema`` in the file: the schema of the target tables.
+        target_schema: Schema of the target tables, which must exist.
+        mode: Content of the table: ``mirror`` has the rows of the source, ``scd2`` every version of them, ``log`` every
+            event.
+        deletes: Deleted rows of a mirror: ``hard`` removes them, ``soft`` keeps and marks them.
+        envelope: Columns of a log.
+        table: Name of the table, with ``{stream}``, ``{schema}``, ``{table}`` and ``{source}`` of the stream.
+        columns_like: Names of the columns that ``scd2`` adds.
     """
 
     type: Literal["database"]
@@ -194,7 +217,11 @@ class DatabaseSinkConfig(BuiltSinkConfig, Login):
 
 
 class OtherSink(SinkConfig):
-    """A sink of an installed package, which checks its options; `path` must be local."""
+    """A sink of an installed package, which checks its options; `path` must be local.
+
+    Attributes:
+        settings: All keys except `type`.
+    """
 
     settings: dict[str, Any] = Field(default_factory=dict, repr=False)
 

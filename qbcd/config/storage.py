@@ -40,7 +40,18 @@ def _endpoint(value: str) -> str:
 
 
 class StorageConfig(Section):
-    """Options of an object store or HDFS; without credentials those of the environment are used."""
+    """Options of an object store or HDFS; without credentials those of the environment are used.
+
+    Attributes:
+        endpoint: Server of S3 or Google Cloud Storage, as ``https://minio.example:9000``; default: the provider's.
+        region: Region of the bucket (S3).
+        access_key: First half of the credentials (S3), as ``${env:NAME}`` or ``${file:/path}``.
+        secret_key: Second half of the credentials (S3), as ``${env:NAME}`` or ``${file:/path}``.
+        session_token: Token of temporary credentials (S3), as ``${env:NAME}`` or ``${file:/path}``.
+        role_arn: A role to assume (S3).
+        anonymous: Use no credentials (S3, Google Cloud Storage).
+        user: Name of the account (HDFS).
+    """
 
     endpoint: Annotated[str, AfterValidator(_endpoint)] | None = None
     region: Filled | None = None
@@ -75,7 +86,12 @@ class StorageConfig(Section):
 
 
 class RollConfig(Section):
-    """Small batches in one file: closed after `every`, or when it has `size` bytes."""
+    """Conditions that close a file of several small batches.
+
+    Attributes:
+        every: Age of its first batch; a whole number is seconds.
+        size: Size of its batches; a whole number is bytes.
+    """
 
     every: Interval = timedelta(hours=1)
     size: Size = Field(default=128 << 20)

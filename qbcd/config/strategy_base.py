@@ -66,6 +66,7 @@ class StrategyConfig(Section):
     A subclass declares it: ``type: Literal["ts"] = "ts"``.
 
     Attributes:
+        type: Name of the strategy.
         meaning: The options that define what is captured; they are fixed at `prepare`, all others may change.
         reads_query: The strategy captures the result of a query; others capture a table.
         chooses: These are needs, by which a strategy is chosen at `prepare`, for a table or a query.
@@ -152,7 +153,7 @@ class VisitOptions(StrategyConfig):
 
     Attributes:
         pace: Speed at which ranges are read.
-        per_poll: Number of ranges that one poll reads; None for all.
+        per_poll: Number of ranges that one poll reads; default: all.
         max_staleness: With `per_poll`, every range is read within this time.
     """
 

@@ -116,7 +116,7 @@ class Pace(Section):
 _NAME_SCHEMA = {"type": "string"}
 _SWEEP_SCHEMA = {
     "type": "object",
-    "properties": {"every": DURATION_SCHEMA},
+    "properties": {"every": {**DURATION_SCHEMA, "description": "Interval of the search for deleted rows."}},
     "required": ["every"],
     "additionalProperties": False,
 }

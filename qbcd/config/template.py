@@ -8,8 +8,12 @@ from pathlib import Path
 from qbcd.errors import ConfigError
 
 FILE_NAME = "qbcd.yaml"
+SCHEMA_FILE = ".qbcd-schema.json"  # next to the configuration
+SCHEMA_LINE = f"# yaml-language-server: $schema={SCHEMA_FILE}"  # editors read it
 
-TEMPLATE = """\
+TEMPLATE = (
+    f"{SCHEMA_LINE}\n"
+    + """\
 # qbcd: finds inserts, updates and deletes in databases that can only be queried.
 # Next: qbcd check, qbcd prepare, qbcd run --once
 version: 1
@@ -88,6 +92,7 @@ tables:
   # A query instead of a table:
   # - {name: sales, source: shop, strategy: vbd, query: "SELECT region, count(*) AS n FROM orders GROUP BY region"}
 """
+)
 
 
 def write_template(directory: str | os.PathLike[str] = ".", name: str = FILE_NAME) -> Path:

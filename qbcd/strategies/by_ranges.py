@@ -25,6 +25,7 @@ class RangeOptions(VisitOptions):
 
     Attributes:
         pages_per_range: Pages that a range touches when ranges are built, unless `rows_per_range` is given.
+        rows_per_range: Rows that a range holds when ranges are built, instead of `pages_per_range`.
     """
 
     pages_per_range: Count | None = None

@@ -24,7 +24,7 @@ class EventOptions(StrategyConfig):
     """Options of strategies that may look for inserts and deletes alone.
 
     Attributes:
-        events: The kinds of changes to look for; None for all.
+        events: The kinds of changes to look for; default: all.
     """
 
     meaning = ("events",)

@@ -50,10 +50,10 @@ class IdRcsOptions(VisitOptions):
     """Options of the strategy that compares range checksums.
 
     Attributes:
-        rows_per_range: Rows that a range holds when ranges are built; None if the table's size decides.
-        buckets: Kind of ranges: of the key, of its hash, or of the table's pages; None if the catalog decides.
+        rows_per_range: Rows that a range holds when ranges are built; default: by the table's size.
+        buckets: Kind of ranges: of the key, of its hash, or of the table's pages; default: chosen at `prepare`.
         replica: The stored part of a row: its values, or key and digest.
-        consistency: ``range`` if each range may be read in its own state; None for one state if possible.
+        consistency: ``range`` if each range may be read in its own state; default: one state if possible.
     """
 
     meaning = ("buckets", "replica")

@@ -39,9 +39,9 @@ class FlagOptions(WatermarkOptions):
 
     Attributes:
         delete_flag: Column that marks a row as deleted.
-        deleted_value: Its value then.
+        deleted_value: Value of `delete_flag` in deleted rows.
         purge: True if qbcd removes flagged rows once their batch is durable.
-        retention: Time for which the application leaves flagged rows in place; None for ever.
+        retention: Time for which the application leaves flagged rows in place; default: for ever.
         create_index: True if `prepare` creates the covering index.
     """
 

@@ -19,8 +19,8 @@ class TlcsOptions(RangeOptions):
     """Options of the strategy that compares a checksum per row (paper section 3.3).
 
     Attributes:
-        checksums: Their place: a table of qbcd's own, a column of the captured table, or the lake.
-        checksum_column: That column.
+        checksums: Place of the row digests: a table of qbcd's own, a column of the captured table, or the lake.
+        checksum_column: Column of the captured table with the row digests, for this stream only.
         deletes: True if keys are compared as well, to find deleted rows.
         replica: The place of a copy for old values: none, a table next to the digests, or the lake.
     """

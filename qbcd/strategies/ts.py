@@ -42,7 +42,7 @@ class TsOptions(WatermarkOptions):
     """Options of the strategy that reads new rows by their timestamp (paper section 3.2.1).
 
     Attributes:
-        replica: Its place and content: all values in the source or in the lake, keys only, or nothing.
+        replica: Place and content of the replica: all values in the source or in the lake, keys only, or nothing.
         deletes: Schedule of the search for deleted rows; never without it.
         counter: ``table`` if the user guarantees that an integer timestamp grows over the whole table.
         rows_per_range: Rows of a range of the key, for sweeps by ranges.

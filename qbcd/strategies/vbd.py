@@ -22,7 +22,7 @@ class VbdOptions(StrategyConfig):
     Attributes:
         variant: The way to compare the result; ``auto`` chooses by the source at prepare.
         replica: The stored part of a row of the result, for variant compare: its values, or key and digest.
-        buckets: Ranges of the key or of its hash, for variant checksum; None for the hash.
+        buckets: Ranges of the key or of its hash, for variant checksum; default: the hash.
         rows_per_range: Rows of a range when ranges are built, for variant checksum.
         timestamps: Timestamp columns of tables that the query reads, by table name, for variant delta.
         zone: The zone of timestamps without zone, ``UTC`` or ``+HH:MM``.

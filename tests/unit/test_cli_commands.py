@@ -6,6 +6,7 @@ Reports create nothing.
 from __future__ import annotations
 
 import io
+import json
 import logging
 import re
 import subprocess
@@ -85,7 +86,7 @@ def test_python_m_qbcd_is_the_command_line(workspace: Path) -> None:
 
 def test_init_writes_a_file_once(cli: Cli, workspace: Path) -> None:
     ran = cli("init", "new", "--json")
-    assert (ran.code, ran.data) == (0, {"file": "new/qbcd.yaml"})
+    assert (ran.code, ran.data) == (0, {"file": "new/qbcd.yaml", "schema": "new/.qbcd-schema.json"})
     assert (workspace / "new" / "qbcd.yaml").read_text() == qbcd.config.TEMPLATE
     again = cli("init", "new")
     assert again.code == 2
@@ -95,6 +96,21 @@ def test_init_writes_a_file_once(cli: Cli, workspace: Path) -> None:
 def test_schema_is_json(cli: Cli) -> None:
     ran = cli("schema")
     assert (ran.code, ran.data, ran.err) == (0, json_schema(), "")
+
+
+def test_init_writes_a_schema_for_editors_and_schema_renews_it(cli: Cli, workspace: Path) -> None:
+    file = workspace / ".qbcd-schema.json"
+    assert cli("init").code == 0
+    assert (workspace / "qbcd.yaml").read_text().startswith(f"# yaml-language-server: $schema={file.name}\n")
+    assert json.loads(file.read_text()) == json_schema()
+    file.write_text(json.dumps({"title": json_schema()["title"]}))  # of an older version
+    ran = cli("schema", "-o", file.name)
+    assert (ran.code, ran.out, json.loads(file.read_text())) == (0, f"wrote {file.name}\n", json_schema())
+    refused = cli("schema", "-o", "qbcd.yaml")
+    assert (refused.code, (workspace / "qbcd.yaml").read_text()) == (2, TEMPLATE)
+    assert "qbcd.yaml exists, is not a schema of qbcd, and is not overwritten" in refused.err
+    assert cli("schema", "-o", "nowhere/x.json").code == 2
+    assert sorted(path.name for path in workspace.iterdir()) == [file.name, "qbcd.yaml"]
 
 
 def test_init_writes_the_given_file_and_names_the_next_step(cli: Cli, workspace: Path) -> None:

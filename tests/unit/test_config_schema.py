@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import yaml
+from pydantic import Field
 
 from qbcd.config import TEMPLATE, config_from_dict, json_schema, load_config, write_template
+from qbcd.config.descriptions import descriptions
 from qbcd.config.models import ProjectConfig
+from qbcd.config.strategy_base import StrategyConfig
 from qbcd.config.strategy_registry import BUILT_STRATEGIES
 from qbcd.errors import ConfigError
 
@@ -28,6 +32,7 @@ WORDS = {
     "$defs",
     "$ref",
     "title",
+    "description",
     "default",
     "type",
     "properties",
@@ -198,6 +203,47 @@ def test_the_schema_takes_the_documented_example(tmp_path: Path) -> None:
 def test_the_schema_shows_defaults_as_users_write_them() -> None:
     properties = json_schema()["$defs"]["TsOptions"]["properties"]
     assert (properties["margin"]["default"], properties["replica"]["default"]) == ("1s", "source")
+
+
+def keys(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every key that a mapping of the file may have, with its schema; conditions on other keys are none."""
+    if isinstance(node, list):
+        for item in node:
+            yield from keys(item, path)
+    if not isinstance(node, dict):
+        return
+    named = node.get("properties", {})
+    if node.get("additionalProperties") is False or path == "/$defs/OtherSink":
+        yield from ((f"{path}: {key}", one) for key, one in named.items())
+    for key, item in node.items():
+        yield from keys(item, f"{path}/{key}")
+
+
+def test_every_key_of_the_schema_has_a_description_for_users() -> None:
+    found = dict(keys(json_schema()))
+    assert [path for path, key in found.items() if not key.get("description", "").endswith(".")] == []
+    assert [path for path, key in found.items() if "``" in key["description"] or ":meth:" in key["description"]] == []
+    of_all = ("/$defs/VbdOptions: lag", "/$defs/RollConfig: size", "/$defs/DatabaseSinkConfig: schema", ": jobs")
+    nested = "/$defs/TsOptions/properties/deletes/anyOf: every"
+    assert {*of_all, nested, "/$defs/OtherSink: type"} <= set(found)
+
+
+def test_options_of_packages_are_described_by_docstrings_or_fields() -> None:
+    class Ours(StrategyConfig):
+        """Options of a package.
+
+        Attributes:
+            size: Rows of ``one`` piece,
+                in thousands.
+        """
+
+        type: Literal["ours"] = "ours"
+        size: int = 1
+        unit: int = Field(default=1, alias="per", description="Pieces of a poll.")
+        other: int = 1
+
+    described = {"type": "Name of the strategy.", "size": "Rows of `one` piece, in thousands."}
+    assert descriptions(Ours) == {**described, "per": "Pieces of a poll."}
 
 
 def changed(path: tuple[str | int, ...], value: Any) -> dict[str, Any]:
