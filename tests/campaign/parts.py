@@ -27,6 +27,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "sinks": ("tests/integration/sinks/", "tests/campaign/sinks/"),
     "snapshots": ("tests/unit/test_snapshots.py", "tests/campaign/snapshots/"),
     "monitoring": ("tests/campaign/monitoring/", "tests/integration/monitoring/", "tests/unit/test_report.py"),
+    "orchestrators": ("tests/campaign/orchestrators/",),
     "servers": ("tests/integration/", "tests/campaign/connectors/", "tests/packaging/", "tests/unit/", "tests/golden/"),
 }
 
