@@ -179,7 +179,7 @@ class DiffResult:
 
     def _compare(self, old: Operand, new: Operand, options: DiffOptions, folder: Path | None) -> None:
         old, new = old.as_types(types_for(old, new)), new.as_types(types_for(new, old))
-        names = _names(old, new, options)
+        names = compared_names(old, new, options)
         keys = len(names.key)
         olds, news = old.named(names.all), new.named(names.all)
         labels = (old.label, new.label)
@@ -244,7 +244,7 @@ class DiffResult:
         return found.rows
 
     def _keep(self, new: Operand, options: DiffOptions, folder: Path) -> None:
-        names = _names(new, new, options)
+        names = compared_names(new, new, options)
         captured = new.named(names.all)
         keys = len(names.key)
         rows, count = new.load(self._database, captured, keys)
@@ -262,12 +262,15 @@ class DiffResult:
 
 
 @dataclass(frozen=True)
-class _Names:
+class ComparedNames:
+    """Names of the key columns and of the other columns that are compared."""
+
     key: tuple[str, ...]
     others: tuple[str, ...]
 
     @property
     def all(self) -> list[str]:
+        """All of them, the key first."""
         return [*self.key, *self.others]
 
 
@@ -308,7 +311,7 @@ def _address(text: str) -> str:
     return text if "://" in text else str(Path(text).resolve())
 
 
-def _names(old: Operand, new: Operand, options: DiffOptions) -> _Names:
+def compared_names(old: Operand, new: Operand, options: DiffOptions) -> ComparedNames:
     """Return the key, and the other columns to compare.
 
     Raises:
@@ -330,7 +333,7 @@ def _names(old: Operand, new: Operand, options: DiffOptions) -> _Names:
         name, has, lacks = (lacking, new, old) if lacking is not None else (more, old, new)
         remedy = f"compare the others: --exclude {name}; or name the columns to compare: --columns a,b"
         raise ConfigError(f"{has.label} has a column {name!r}, which {lacks.label} does not have", remedy=remedy)
-    return _Names(tuple(key), others)
+    return ComparedNames(tuple(key), others)
 
 
 def _plan(columns: Sequence[Column], keys: int, label: str) -> StreamPlan:
