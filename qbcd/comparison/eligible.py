@@ -36,8 +36,9 @@ def why_complete(tables: Sequence[TableOperand], columns: Sequence[Sequence[Colu
     if connector.name != new.source.connector.name:
         return f"{connector.name} and {new.source.connector.name} compute different digests of equal rows"
     for one in tables:
-        if one.plan.table.kind not in _STORED or one.plan.table.remote:
-            return f"{one.plan.table.label} is no stored table, so that each range would compute or move all its rows"
+        table = one.plan.table
+        if table.remote or table.kind not in _STORED:
+            return f"{table.label} {'has rows on another server' if table.remote else f'is a {table.kind}'}"
         if one.separate_states:
             return one.separate_states
     if old.encoding != new.encoding:
@@ -49,10 +50,10 @@ def _of_columns(connector: Connector, columns: Sequence[Sequence[Column]], keys:
     for place, (one, other) in enumerate(zip(*columns, strict=True)):
         form = connector.expressions.digest_form(one)
         if not form:
-            return f"column {one.name} is {one.sql_type}, whose digest has its meaning in one database only"
+            return f"column {one.name} is {one.sql_type}, whose digests mean something else in another database"
         if form != connector.expressions.digest_form(other):
-            types = f"{one.sql_type} and {other.sql_type}" if one.sql_type != other.sql_type else one.sql_type
-            return f"column {one.name} is {types}, and enters the digests of both tables in different ways"
+            types = " and ".join(dict.fromkeys((one.sql_type, other.sql_type)))
+            return f"column {one.name} is {types}, with different digests of equal values"
         if place < keys and one.fact("zeros") and one.travel.kind != "decimal":
             return f"key column {one.name} is {one.sql_type}: equal keys can have different texts"
     return ""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from qbcd.config.files import FileFormat
 from qbcd.config.urls import literal_password
 from qbcd.connectors.encodings import SupportsEncodings
 from qbcd.connectors.facts import quoted as quoted_name
-from qbcd.errors import ConfigError
+from qbcd.errors import ConfigError, QbcdError, UnsafeKey
 from qbcd.files.columns import column_of, value_type
 from qbcd.files.formats import DumpReader, open_dump
 from qbcd.local.database import LocalDatabase
@@ -161,7 +162,8 @@ class TableOperand(Operand):
         self._assembly = Assembly(config)
         self.source = self._assembly.source(_SOURCE)
         with self.source.read(STREAM) as session:
-            self.plan, _ = resolve(config.stream(STREAM), self.source, session)
+            with _without_configuration(key):
+                self.plan, _ = resolve(config.stream(STREAM), self.source, session)
             connector, connection = self.source.connector, session.connection
             self.server = connector.catalog.server_identity(connection)
             known = connector.supports(SupportsEncodings)
@@ -192,6 +194,18 @@ class TableOperand(Operand):
 
     def close(self) -> None:
         self._assembly.close()
+
+
+@contextmanager
+def _without_configuration(key: Sequence[str]) -> Iterator[None]:
+    """In the block, errors name no place in a configuration, which the user has not written."""
+    try:
+        yield
+    except QbcdError as error:
+        error.where = error.stream = ""
+        if isinstance(error, UnsafeKey) and not key:
+            error.remedy = "name the columns that identify a row: --key id, or --key a,b"
+        raise
 
 
 def in_table(database: LocalDatabase, rows: Query) -> Query:
