@@ -37,7 +37,7 @@ class Reladiff(Tool):
     def __init__(self, tables: ComparedTables, name: str, options: dict[str, Any]) -> None:
         self.name = name
         self._arguments = {
-            "url": tables.url.replace("mariadb+pymysql", "mysql"),
+            "url": tables.url.replace("mariadb:", "mysql:", 1),
             "table": tables.table,
             "copy": tables.copied,
             "key": "id",

@@ -145,7 +145,7 @@ def test_tables_are_read_completely_where_checksums_are_not_safe(place: Place, w
     assert reasons[what] in found.complete_because
 
 
-@over(elsewhere=[None])
+@over(elsewhere=[()])
 def test_rows_are_those_of_the_state_of_the_checksums(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     old, new = (make(place, KEYS["number"], name) for name in ("old", "new"))
     place.sql(f"UPDATE {new} SET amount = 7 WHERE id = 11")
