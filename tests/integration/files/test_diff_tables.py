@@ -167,10 +167,10 @@ def test_the_command_says_what_it_reads(place: Place, capsys: pytest.CaptureFixt
     place.sql(f"UPDATE {new} SET amount = 7 WHERE id = 11")
     ran = cli("diff", *urls)
     assert (ran.code, "4 and 4 rows read, 0.0 MB: 1 dirty of " in ran.out) == (4, True), ran.out
-    told = cli("diff", *urls, "--explain").out
-    assert "checksums: both servers compute count and checksum of ranges of the key id" in " ".join(told.split())
-    told = cli("diff", *urls, "--explain", "--method", "join").out
-    assert "one statement for each table" in " ".join(told.split())
+    shown = cli("diff", *urls, "--explain").out
+    assert "checksums: both servers compute count and checksum of ranges of the key id" in " ".join(shown.split())
+    shown = cli("diff", *urls, "--explain", "--method", "join").out
+    assert "one statement for each table" in " ".join(shown.split())
     place.sql(f"ALTER TABLE {new} DROP CONSTRAINT new_pkey")
     ran = cli("diff", *urls)
     message = f"error: {new} has no primary key (name the columns that identify a row: --key id, or --key a,b)"
