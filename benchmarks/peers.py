@@ -101,9 +101,10 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
 
 def _tools(orders: Orders, project: Project, folder: Path) -> list[Tool]:
     cuts = quarters(orders.place.one(f"SELECT max(id) FROM {orders.table}"))
+    compared = reladiff.ComparedTables(orders.place.url, orders.table, orders.copied, orders.columns)
     return [
-        reladiff.Reladiff(orders, "reladiff hashdiff, its defaults", reladiff.DEFAULT),
-        reladiff.Reladiff(orders, "reladiff hashdiff, tuned", reladiff.TUNED),
+        reladiff.Reladiff(compared, "reladiff hashdiff, its defaults", reladiff.DEFAULT),
+        reladiff.Reladiff(compared, "reladiff hashdiff, tuned", reladiff.TUNED),
         pg_comparator.PgComparator(orders, "pg_comparator, checksum in C", pg_comparator.DEFAULT),
         pg_comparator.PgComparator(orders, "pg_comparator, checksum in C, tuned", pg_comparator.TUNED),
         SparkJoin(project, orders.table, cuts, folder),

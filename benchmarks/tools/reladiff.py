@@ -3,35 +3,45 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.orders import Orders
 from benchmarks.tools.base import Found, Tool, environment, output
 
-REQUIREMENTS = ("reladiff[postgresql]==0.6.*", "psycopg2-binary")
+REQUIREMENTS = ("reladiff[postgresql,mysql]==0.6.*", "psycopg2-binary")
 INSIDE = Path(__file__).with_name("reladiff_inside.py")
 DEFAULT: dict[str, Any] = {}
 TUNED: dict[str, Any] = {"threads": 2, "bisection_factor": 256, "bisection_threshold": 5000}
+
+
+@dataclass(frozen=True)
+class ComparedTables:
+    """A table and its copy in one database, with key `id`."""
+
+    url: str
+    table: str
+    copied: str
+    columns: tuple[str, ...]
 
 
 class Reladiff(Tool):
     """hashdiff; the time of a run is measured inside its process, after all imports.
 
     Args:
-        orders: The table and its copy.
+        tables: The table and its copy.
         name: Its name in the table of results.
         options: Options that override its defaults.
     """
 
-    def __init__(self, orders: Orders, name: str, options: dict[str, Any]) -> None:
+    def __init__(self, tables: ComparedTables, name: str, options: dict[str, Any]) -> None:
         self.name = name
         self._arguments = {
-            "url": orders.place.url,
-            "table": orders.table,
-            "copy": orders.copied,
+            "url": tables.url.replace("mariadb:", "mysql:", 1),
+            "table": tables.table,
+            "copy": tables.copied,
             "key": "id",
-            "columns": orders.columns,
+            "columns": tables.columns,
             **options,
         }
 

@@ -230,6 +230,10 @@ class Source:
         finally:
             self._thread.round = before
 
+    def count_for(self, stream: str) -> None:
+        """Count what this thread sends for a stream, in sessions that another thread opened."""
+        self._thread.stream = stream
+
     @contextmanager
     def read(self, stream: str, *, snapshot: str | None = None, level: str | None = None) -> Iterator[Session]:
         """A read-only transaction that sees one state of the source.

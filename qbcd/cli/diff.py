@@ -81,6 +81,18 @@ def _listed(text: str) -> list[str]:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
+def _read(found: DiffResult) -> list[str]:
+    """Return what was read of two tables, and how."""
+    if not found.amounts:
+        return []
+    rows = " and ".join(f"{one.rows:,}" for one in found.amounts)
+    shipped = f"{rows} rows read, {sum(one.bytes for one in found.amounts) / 1_000_000:,.1f} MB"
+    if found.ranges is None:
+        return [f"{shipped}: both tables completely, since {found.complete_because}"]
+    kind = "ranges of the key" if found.ranges.kind == "key" else "buckets of the key's hash"
+    return [f"{shipped}: {found.ranges.dirty:,} dirty of {found.ranges.compared:,} {kind}"]
+
+
 def _show(output: Output, found: DiffResult, file: Path | None) -> None:
     say = output.say if output.as_json else output.show
     if found.kept:
@@ -92,6 +104,8 @@ def _show(output: Output, found: DiffResult, file: Path | None) -> None:
     say(f"[bold]{escape(old)} -> {escape(new)}[/]")
     said = formatting.events(found.counts) if found else "no difference"
     say(f"  {said}; {rows}, key {escape(', '.join(found.key))}, {formatting.duration(found.seconds)}")
+    for line in _read(found):
+        say(f"  {escape(line)}")
     for method, reason in found.restarts:
         say(f"  method {method} was followed by {found.method}: {escape(reason)}")
     if file is not None and found:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from qbcd.comparison.by_ranges import RangeCounts, differing_rows
+from qbcd.comparison.eligible import tables_of, why_complete
 from qbcd.comparison.kept import KeptOperand, folder_of, keep
 from qbcd.comparison.operands import Operand, identified, in_table, operand
 from qbcd.comparison.unify import common_column, in_common, types_for
@@ -24,6 +26,7 @@ from qbcd.local.database import LocalDatabase
 from qbcd.local.dumps import repeated_key
 from qbcd.local.errors import explained_errors
 from qbcd.local.query import Query
+from qbcd.local.source import ReadAmount
 from qbcd.model import BatchHeader, Column, StreamPlan, Table
 from qbcd.sites.lake.engines.local import diff
 from qbcd.sites.lake.engines.local.by_method import ParquetSide, changes_by
@@ -89,6 +92,9 @@ class DiffResult:
         method: The method that was used.
         restarts: Methods whose assumption did not hold, each with the reason.
         kept: The rows were only kept, for the next call to compare with.
+        ranges: The ranges whose checksums were compared; None if all rows were read.
+        complete_because: Why two tables were read completely; empty for others.
+        amounts: Rows and bytes that were read of each of two tables.
         seconds: Time that it took.
     """
 
@@ -107,6 +113,9 @@ class DiffResult:
         self.method = "join"
         self.restarts: list[tuple[str, str]] = []
         self.kept = False
+        self.ranges: RangeCounts | None = None
+        self.complete_because = ""
+        self.amounts: tuple[ReadAmount, ...] = ()
         self.seconds = 0.0
 
     def __enter__(self) -> DiffResult:
@@ -170,14 +179,16 @@ class DiffResult:
 
     def _compare(self, old: Operand, new: Operand, options: DiffOptions, folder: Path | None) -> None:
         old, new = old.as_types(types_for(old, new)), new.as_types(types_for(new, old))
-        names = _names(old, new, options)
+        names = compared_names(old, new, options)
         keys = len(names.key)
         olds, news = old.named(names.all), new.named(names.all)
         labels = (old.label, new.label)
         common = [common_column(one, other, labels) for one, other in zip(olds, news, strict=True)]
         sides = []
-        for one, own in ((old, olds), (new, news)):
-            rows, count = one.load(self._database, own, keys)
+        read = self._differing(old, new, (olds, news), keys, options) or (
+            one.load(self._database, own, keys) for one, own in ((old, olds), (new, news))
+        )
+        for (rows, count), one, own in zip(read, (old, new), (olds, news), strict=True):
             rows = identified(self._database, in_common(rows, own, common), common, keys)
             if options.method in BY_JOIN:
                 self._check_keys(rows, common[:keys], one.label)
@@ -198,6 +209,27 @@ class DiffResult:
         if folder is not None and options.renew:
             keep(folder, self._database, sides[1][0], common, (new.label, sides[1][1], keys))
 
+    def _differing(
+        self, old: Operand, new: Operand, columns: Sequence[Sequence[Column]], keys: int, options: DiffOptions
+    ) -> list[tuple[Query, int]] | None:
+        """Return the rows in which two tables may differ, by range checksums; None if all rows must be read."""
+        tables = tables_of(old, new)
+        if tables is None or options.method not in BY_JOIN:
+            return None
+        self.amounts = tuple(one.amount for one in tables)
+        self.complete_because = f"method is {options.method}"
+        if options.method == "auto":
+            self.complete_because = why_complete(tables, columns, keys)
+        if self.complete_because:
+            return None
+        try:
+            found, self.ranges = differing_rows(self._database, tables, columns, keys)
+        except UnsafeKey as error:  # the complete comparison names such a key
+            self.complete_because = error.what
+            return None
+        self.method = "checksums"
+        return found
+
     def _by_method(self, sides: Sequence[Query], plan: StreamPlan, options: DiffOptions) -> Query:
         """Return the changes by a method of `qbcd.snapshots`, which reads both sides from files."""
         width, keys, dumps = len(plan.captured), len(plan.key), []
@@ -212,7 +244,7 @@ class DiffResult:
         return found.rows
 
     def _keep(self, new: Operand, options: DiffOptions, folder: Path) -> None:
-        names = _names(new, new, options)
+        names = compared_names(new, new, options)
         captured = new.named(names.all)
         keys = len(names.key)
         rows, count = new.load(self._database, captured, keys)
@@ -230,12 +262,15 @@ class DiffResult:
 
 
 @dataclass(frozen=True)
-class _Names:
+class ComparedNames:
+    """Names of the key columns and of the other columns that are compared."""
+
     key: tuple[str, ...]
     others: tuple[str, ...]
 
     @property
     def all(self) -> list[str]:
+        """All of them, the key first."""
         return [*self.key, *self.others]
 
 
@@ -276,7 +311,7 @@ def _address(text: str) -> str:
     return text if "://" in text else str(Path(text).resolve())
 
 
-def _names(old: Operand, new: Operand, options: DiffOptions) -> _Names:
+def compared_names(old: Operand, new: Operand, options: DiffOptions) -> ComparedNames:
     """Return the key, and the other columns to compare.
 
     Raises:
@@ -298,7 +333,7 @@ def _names(old: Operand, new: Operand, options: DiffOptions) -> _Names:
         name, has, lacks = (lacking, new, old) if lacking is not None else (more, old, new)
         remedy = f"compare the others: --exclude {name}; or name the columns to compare: --columns a,b"
         raise ConfigError(f"{has.label} has a column {name!r}, which {lacks.label} does not have", remedy=remedy)
-    return _Names(tuple(key), others)
+    return ComparedNames(tuple(key), others)
 
 
 def _plan(columns: Sequence[Column], keys: int, label: str) -> StreamPlan:

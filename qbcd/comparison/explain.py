@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, closing
 from pathlib import Path
 
-from qbcd.comparison.compare import DiffOptions
+from qbcd.comparison.by_ranges import FINE, GROUP, MOST, SUM_BYTES
+from qbcd.comparison.compare import DiffOptions, compared_names
+from qbcd.comparison.eligible import kind_for, why_complete
+from qbcd.comparison.operands import TableOperand
 from qbcd.strategies import BY_JOIN
 
 _MEGABYTE = 1 << 20
@@ -15,6 +19,8 @@ _MISSES = "a changed row with a probability of 2^-128: digests of rows are compa
 def explanation(old: str, new: str | None, options: DiffOptions) -> dict[str, str]:
     """Return the parts of the explanation by name."""
     options.check()
+    if new is not None and "://" in old and "://" in new and options.method in BY_JOIN:
+        return {"old": old, "new": new, **_of_tables(old, new, options)}
     sizes = [Path(one).stat().st_size for one in (old, new) if one and Path(one).is_file()]
     total = sum(sizes) / _MEGABYTE
     memory = options.memory / _MEGABYTE
@@ -27,3 +33,37 @@ def explanation(old: str, new: str | None, options: DiffOptions) -> dict[str, st
         "memory": f"{memory:,.0f} MB; {fits}",
         "misses": _MISSES if options.method in ("smc1", "smc2", "phc1", "phc2") else "nothing: values are compared",
     }
+
+
+def _of_tables(old: str, new: str, options: DiffOptions) -> dict[str, str]:
+    """Return the parts about two tables, by their catalogs."""
+    with ExitStack() as stack:
+        first, second = (stack.enter_context(closing(TableOperand(one, options.key))) for one in (old, new))
+        names, tables = compared_names(first, second, options), (first, second)
+        columns, keys = [one.named(names.all) for one in tables], len(names.key)
+        why = f"the method is {options.method}" if options.method != "auto" else why_complete(tables, columns, keys)
+        known = [one.plan.table.rows for one in tables]
+        rows = " and ".join(f"about {n:,}" if n >= 0 else "an unknown number of" for n in known)
+        memory = f"{options.memory / _MEGABYTE:,.0f} MB; rows beyond it are spilled to disk"
+        if why:
+            reads = f"one statement for each table, {rows} rows: {why}"
+            return {"method": _METHOD, "reads": reads, "memory": memory, "misses": "nothing: values are compared"}
+        kind, because = kind_for(tables, [t.strategy(c, keys) for t, c in zip(tables, columns, strict=True)])
+        by = f"ranges of the key {', '.join(names.key)}"
+        by = by if kind == "key" else f"buckets of the hash of the key, since {because}"
+        return {
+            "method": f"checksums: both servers compute count and checksum of {by}; rows of dirty ones are compared",
+            "ranges": _ranges(max(known), kind),
+            "reads": f"on the servers {rows} rows; over the network {SUM_BYTES} bytes per range, and dirty ranges",
+            "memory": memory,
+            "misses": "a dirty range with a probability of 2^-64; within dirty ranges nothing",
+        }
+
+
+def _ranges(rows: int, kind: str) -> str:
+    """Return the number of ranges for a number of rows, which may be unknown."""
+    size = max(FINE, -(-rows // MOST))
+    if kind == "hash":
+        return f"of about {size:,} rows, {max(1, -(-rows // size)):,} in all"
+    number = max(1, -(-rows // (GROUP * size)))
+    return f"of {GROUP * size:,} rows, {number:,} in all; each dirty one in {GROUP} parts, of which dirty ones are read"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,20 +15,21 @@ from qbcd.config.document import quoted
 from qbcd.config.fields import split_table
 from qbcd.config.files import FileFormat
 from qbcd.config.urls import literal_password
+from qbcd.connectors.encodings import SupportsEncodings
 from qbcd.connectors.facts import quoted as quoted_name
-from qbcd.errors import ConfigError
+from qbcd.errors import ConfigError, QbcdError, UnsafeKey
 from qbcd.files.columns import column_of, value_type
 from qbcd.files.formats import DumpReader, open_dump
 from qbcd.local.database import LocalDatabase
 from qbcd.local.dumps import DIALECT, DumpRows, identity_of
 from qbcd.local.query import Query
-from qbcd.local.source import SourceReads, fetch_rows
+from qbcd.local.source import ReadAmount, SourceReads, fetch_rows
 from qbcd.model import Column, KeyRange, Travel
 from qbcd.project import Assembly
 from qbcd.sites.lake.replica.schema import row_fields
 from qbcd.strategies import IdRcs
 
-_STREAM, _SOURCE = "diff", "operand"
+STREAM, _SOURCE = "diff", "operand"
 
 
 class Operand(ABC):
@@ -124,6 +126,15 @@ class TableOperand(Operand):
     Args:
         text: ``URL#schema.table``, with placeholders for its credentials.
         key: The key, or empty for the primary key.
+
+    Attributes:
+        source: Its database.
+        plan: The table with all its columns.
+        address: Host, port and database of the URL.
+        server: The server's identity.
+        encoding: The database's encoding, empty for Unicode.
+        amount: What was read of its rows.
+        separate_states: Why statements of one transaction may see different states of it; empty if they do not.
     """
 
     def __init__(self, text: str, key: Sequence[str]) -> None:
@@ -136,7 +147,7 @@ class TableOperand(Operand):
         except ValueError:
             remedy = "write dialect://user@host/database#schema.table"
             raise ConfigError("the URL names no table", remedy=remedy) from None
-        entry: dict[str, Any] = {"name": _STREAM, "table": table, "source": _SOURCE, "strategy": "id_rcs"}
+        entry: dict[str, Any] = {"name": STREAM, "table": table, "source": _SOURCE, "strategy": "id_rcs"}
         try:
             config = config_from_dict(
                 {
@@ -147,24 +158,54 @@ class TableOperand(Operand):
             )
         except ConfigError as error:  # its place is in a configuration that the user has not written
             raise ConfigError(error.what, remedy=error.remedy) from None
+        self.amount = ReadAmount()
         self._assembly = Assembly(config)
-        self._source = self._assembly.source(_SOURCE)
-        with self._source.read(_STREAM) as session:
-            self._plan, _ = resolve(config.stream(_STREAM), self._source, session)
-        self.columns = self._plan.captured
-        self.proven = tuple(c.name for c in self._plan.key)
-        self.label = f"{self._plan.table.label} of {self._source.label.partition('(')[2].rstrip(')') or url}"
+        self.source = self._assembly.source(_SOURCE)
+        with self.source.read(STREAM) as session:
+            with _without_configuration(key):
+                self.plan, _ = resolve(config.stream(STREAM), self.source, session)
+            connector, connection = self.source.connector, session.connection
+            self.server = connector.catalog.server_identity(connection)
+            known = connector.supports(SupportsEncodings)
+            self.encoding = connector.require(SupportsEncodings).foreign_encoding(connection) if known else ""
+            self.separate_states = connector.catalog.separate_states(connection, self.plan.table)
+        parsed = config.databases[_SOURCE].sqlalchemy_url()
+        self.address = (parsed.host, parsed.port, parsed.database)
+        self.columns = self.plan.captured
+        self.proven = tuple(c.name for c in self.plan.key)
+        self.label = f"{self.plan.table.label} of {self.source.label.partition('(')[2].rstrip(')') or url}"
+
+    def strategy(self, captured: Sequence[Column], keys: int, ranges: str = "key") -> IdRcs:
+        """Return the statements that read the table.
+
+        Args:
+            captured: The columns; the first are the key.
+            keys: Number of key columns.
+            ranges: Kind of ranges.
+        """
+        plan = replace(self.plan, key=tuple(captured[:keys]), columns=tuple(captured[keys:]))
+        return IdRcs(self.source.connector, plan.with_options(buckets=ranges))
 
     def load(self, database: LocalDatabase, captured: Sequence[Column], keys: int) -> tuple[Query, int]:
-        plan = replace(self._plan, key=tuple(captured[:keys]), columns=tuple(captured[keys:]))
-        strategy = IdRcs(self._source.connector, plan)
-        statement = strategy.images([KeyRange(1, None, None)], typed=False)
+        statement = self.strategy(captured, keys).images([KeyRange(1, None, None)], typed=False)
         fields = row_fields([c.travel for c in captured])
-        rows = fetch_rows(database, SourceReads(self._source, _STREAM, [statement]), fields)
+        rows = fetch_rows(database, SourceReads(self.source, STREAM, [statement], amount=self.amount), fields)
         return rows, _count(database, rows)
 
     def close(self) -> None:
         self._assembly.close()
+
+
+@contextmanager
+def _without_configuration(key: Sequence[str]) -> Iterator[None]:
+    """In the block, errors name no place in a configuration, which the user has not written."""
+    try:
+        yield
+    except QbcdError as error:
+        error.where = error.stream = ""
+        if isinstance(error, UnsafeKey) and not key:
+            error.remedy = "name the columns that identify a row: --key id, or --key a,b"
+        raise
 
 
 def in_table(database: LocalDatabase, rows: Query) -> Query:

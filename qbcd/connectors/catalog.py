@@ -62,6 +62,10 @@ class Catalog(Collaborator, ABC):
         """
         return {one: "same" if one == f"{table.schema}.{table.name}" else "through" for one in relations}
 
+    def separate_states(self, conn: Connection, table: Table) -> str:
+        """Return why statements of one transaction may see different states of `table`; empty if they see one."""
+        return ""
+
     def filled_parts(self, conn: Connection, table: Table, parts: Sequence[str]) -> list[Part]:
         """Return those of `parts`, some of `table.parts`, that have rows or may have some."""
         return []

@@ -31,6 +31,15 @@ class Expressions(Collaborator, ABC):
         See docs/design/architecture.md#reading-4.
         """
 
+    def digest_form(self, column: Column) -> str:
+        """Return how a column enters a digest.
+
+        If it is the same for two columns, in tables of any databases of this kind with the same encoding, then equal
+        digests mean equal values, and different digests mean different values. It is empty if no other database may
+        be compared so, because the digest is over numbers that have their meaning in one database only.
+        """
+        return repr((column.base_type, column.sql_type, column.comparison, column.travel, column.facts))
+
     @abstractmethod
     def key_identity(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
         """Return the binary identity of a key: equal exactly when the columns' own equality says so."""

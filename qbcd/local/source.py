@@ -11,8 +11,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -36,6 +36,14 @@ WAITING = 2 * CHUNK_BYTES  # bytes that wait for the database; readers wait if t
 Put: TypeAlias = Callable[[pa.Table], None]
 
 
+@dataclass
+class ReadAmount:
+    """The rows that were read, and their bytes as Arrow columns."""
+
+    rows: int = 0
+    bytes: int = 0
+
+
 @dataclass(frozen=True)
 class SourceReads:
     """Statements on a source whose rows are read together.
@@ -45,7 +53,9 @@ class SourceReads:
         stream: The stream's name.
         statements: SELECTs of the same columns.
         snapshot: Name of the exported snapshot that all readers share; None if each statement sees its own state.
-        at_once: Number of statements that are read at the same time.
+        at_once: Number of statements that are read at the same time; one with a session.
+        session: An open session that reads all statements, in the state that its transaction sees; None for new ones.
+        amount: Receives what was read.
     """
 
     source: Source
@@ -53,6 +63,8 @@ class SourceReads:
     statements: Sequence[Statement]
     snapshot: str | None = None
     at_once: int = 1
+    session: Session | None = None
+    amount: ReadAmount = field(default_factory=ReadAmount)
 
 
 def fetch_rows(database: LocalDatabase, reads: SourceReads, fields: Fields) -> Query:
@@ -77,6 +89,7 @@ def fetch_rows(database: LocalDatabase, reads: SourceReads, fields: Fields) -> Q
         readers = _Readers(reads, fields)
         with readers.started():
             for rows in readers.chunks():
+                reads.amount.rows, reads.amount.bytes = reads.amount.rows + len(rows), reads.amount.bytes + rows.nbytes
                 connection.register(chunk, rows)
                 connection.execute(f"INSERT INTO {table} SELECT {values} FROM {chunk}")
                 connection.unregister(chunk)
@@ -100,7 +113,7 @@ class _Readers:
         self._failed: BaseException | None = None
         self._ended = False
         self._cap = waits.capped(math.inf)
-        self._running = min(max(1, reads.at_once), len(reads.statements))
+        self._running = 1 if reads.session else min(max(1, reads.at_once), len(reads.statements))
 
     @contextmanager
     def started(self) -> Iterator[None]:
@@ -148,7 +161,9 @@ class _Readers:
     def _read(self) -> None:
         reads = self._reads
         level = None if reads.snapshot else ISOLATION_WITHOUT_SNAPSHOT
-        with reads.source.read(reads.stream, snapshot=reads.snapshot, level=level) as session:
+        reads.source.count_for(reads.stream)
+        opened = reads.source.read(reads.stream, snapshot=reads.snapshot, level=level)
+        with nullcontext(reads.session) if reads.session else opened as session:
             for statement in iter(self._next, None):
                 with _explained(session, reads):
                     _read(session, reads, statement, self._fields, self._put)

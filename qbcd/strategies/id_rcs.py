@@ -245,7 +245,7 @@ class IdRcs(TableStrategy):
 
         `key` if the key follows the storage order; otherwise `page`, or the best kind without pages.
         """
-        if not self._scattered():
+        if not self.is_scattered:
             return "key"
         return "page" if self.is_by_pages else self.without_pages
 
@@ -334,8 +334,9 @@ class IdRcs(TableStrategy):
             "hash` and mds do not depend on it"
         ]
 
-    def _scattered(self) -> bool:
-        """Return True if neighbors by key are scattered over the table, or there is no key.
+    @property
+    def is_scattered(self) -> bool:
+        """True if neighbors by key are scattered over the table, or there is no key.
 
         The catalog decides, or the type of the key if the catalog does not know.
         """

@@ -16,7 +16,7 @@ from qbcd.connectors.facts import Part, Privileges
 from qbcd.connectors.mysql_family import server, types, view_dependencies
 from qbcd.connectors.mysql_family.facts import FamilyFacts
 from qbcd.connectors.mysql_family.grants import granted, granted_everywhere
-from qbcd.connectors.mysql_family.rows import COLUMNS, KINDS, TABLE, place_of, role_of, rows_of
+from qbcd.connectors.mysql_family.rows import COLUMNS, KINDS, TABLE, engines, place_of, role_of, rows_of
 from qbcd.connectors.mysql_family.types import make_column
 from qbcd.model import ServerIdentity, Table
 
@@ -163,6 +163,12 @@ class FamilyCatalog(Catalog):
 
     def clock_ms(self, conn: Connection) -> int:
         return int(conn.exec_driver_sql("SELECT floor(unix_timestamp(sysdate(6)) * 1000)").scalar_one())
+
+    def separate_states(self, conn: Connection, table: Table) -> str:
+        for name, engine in engines(conn, table).items():
+            if engine.lower() != "innodb":
+                return f"{name} has storage engine {engine or '(hidden)'}, which has no transactions"
+        return ""
 
     def check_in_source(self, conn: Connection, table: Table, *, stream: str, own: Sequence[str] = ()) -> None:
         server.check_settings(conn, stream, own)

@@ -77,6 +77,14 @@ def row_digest(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expressi
     return sql("cast(conv(left(sha2({row}, 256), 16), 16, -10) AS SIGNED)", row=concatenated(parts))
 
 
+def digest_form(column: Column) -> str:
+    """See the base class. Strings enter by their bytes in their character set, whatever their collation."""
+    if column.base_type in types.STRINGS or column.base_type in types.BINARIES:
+        kind = "string" if column.base_type in types.STRINGS else "bytes"
+        return repr((kind, column.fact("charset"), types.is_long(column)))
+    return repr((column.base_type, column.sql_type, column.travel, column.fact("charset"), column.fact("all_digits")))
+
+
 def _digest_part(column: Column, value: exp.Expression) -> exp.Expression:
     """Return text that is different for all values and NULL, also if other text follows.
 
@@ -205,6 +213,7 @@ class FamilyExpressions(Expressions):
 
     null_safe_distinct = staticmethod(null_safe_distinct)
     row_digest = staticmethod(row_digest)
+    digest_form = staticmethod(digest_form)
     key_identity = staticmethod(key_identity)
     key_hash = staticmethod(key_hash)
     canonical_text = staticmethod(canonical_text)

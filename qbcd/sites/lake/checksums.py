@@ -6,12 +6,12 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any, TypeVar
 
-from qbcd.catalog.source import Session
+from qbcd.catalog.source import Session, Source
 from qbcd.errors import TornRead
 from qbcd.model import KeyRange, Statement
 from qbcd.ranges import partition, schedule
@@ -19,6 +19,7 @@ from qbcd.ranges.leaves import merge
 from qbcd.sites.lake.poll import TablePoll
 from qbcd.sites.lake.snapshot import ISOLATION_WITHOUT_SNAPSHOT
 from qbcd.strategies import IdRcs, Query
+from qbcd.strategies.partitions.base import Partitioning
 from qbcd.wording import counted
 
 Range = TypeVar("Range", bound=KeyRange)
@@ -42,29 +43,39 @@ def checksums(poll: TablePoll, known: Sequence[Range], texts: dict[int, str] | N
     Raises:
         TornRead: A digest was NULL, or the result lacks a range.
     """
-    stream, partitioning, connections = poll.context.stream, poll.strategy.partitioning, poll.settings.connections
-    found = {r.range_id: (0, 0) for r in known}
-    leaf_texts: dict[int, list[str]] = {r.range_id: [] for r in known}
-    answered, with_leaves = set(), texts is not None
+    partitioning, connections = poll.strategy.partitioning, poll.settings.connections
+    with_leaves = texts is not None
     if poll.strategy.plan.option("target") is None:
-        rows = _gather(poll, partitioning.passes(known, connections, leaves=with_leaves), _all_rows)
+        rows = _gather(poll, partitioning.passes(known, connections, leaves=with_leaves), all_rows)
     else:
         in_steps = partial(_in_steps, poll, with_leaves)
         rows = _gather(poll, partition.shares(known, connections), in_steps)
+    found = added_up(rows, known, partitioning, poll.context.stream)
+    if texts is not None:
+        leaf_texts: dict[int, list[str]] = {r.range_id: [] for r in known}
+        for row in rows:
+            leaf_texts[row.range_id].append(row.leaves)
+        texts |= {n: merge(own) if partitioning.hashed else " ".join(own) for n, own in leaf_texts.items()}
+    return found
+
+
+def added_up(rows: Sequence[Any], known: Sequence[Range], partitioning: Partitioning, stream: str) -> list[Range]:
+    """Return all `known` ranges with the counts and checksums of the rows of a checksum pass.
+
+    Raises:
+        TornRead: A digest was NULL, or the result lacks a range.
+    """
+    found, answered = {r.range_id: (0, 0) for r in known}, set()
     for row in rows:
         if row.n != row.digests:
             raise without_digest(stream, row.range_id)
         count, checksum = found[row.range_id]
         found[row.range_id] = count + int(row.n), checksum + int(row.checksum)
         answered.add(row.range_id)
-        if with_leaves:
-            leaf_texts[row.range_id].append(row.leaves)
     if partitioning.answers_all and len(answered) != len(known):
         raise TornRead(
             f"{len(answered):,} of {counted(len(known), 'range was', 'ranges were')} answered", stream=stream
         )
-    if texts is not None:
-        texts |= {n: merge(own) if partitioning.hashed else " ".join(own) for n, own in leaf_texts.items()}
     return [replace(r, rows=found[r.range_id][0], checksum=found[r.range_id][1]) for r in known]
 
 
@@ -73,7 +84,7 @@ def table_checksum(poll: TablePoll) -> tuple[int, int]:
 
     Each connection scans its part of the storage once.
     """
-    rows = _gather(poll, poll.strategy.partitioning.totals(poll.settings.connections), _all_rows)
+    rows = _gather(poll, poll.strategy.partitioning.totals(poll.settings.connections), all_rows)
     return sum(int(row.n) for row in rows), sum(int(row.checksum) for row in rows)
 
 
@@ -100,23 +111,45 @@ def rows_at_once(strategy: IdRcs) -> float:
 
 
 def _gather(poll: TablePoll, shares: Sequence[Share], ask: Callable[[Session, Share], list[Any]]) -> list[Any]:
-    """Return the rows of all shares: the snapshot's session reads the first, new sessions the rest."""
     snapshot = poll.snapshot
+    return SessionsOfSnapshot(poll.context.source, poll.context.stream, snapshot.session, snapshot.name).gather(
+        shares, ask
+    )
 
-    def elsewhere(share: Share) -> list[Any]:
-        level = None if snapshot.name else ISOLATION_WITHOUT_SNAPSHOT
-        with poll.context.source.read(poll.context.stream, snapshot=snapshot.name, level=level) as session:
-            return ask(session, share)
 
-    here, *others = shares
-    if not others:
-        return ask(snapshot.session, here)
-    with ThreadPoolExecutor(len(others), thread_name_prefix="qbcd-read") as pool:
-        futures = [pool.submit(elsewhere, share) for share in others]
-        rows = ask(snapshot.session, here)
-        for future in futures:
-            rows += future.result()
-    return rows
+@dataclass(frozen=True)
+class SessionsOfSnapshot:
+    """Sessions that read one snapshot of a source: an open one, and new ones.
+
+    Attributes:
+        source: The source.
+        stream: The stream's name.
+        session: The open session.
+        snapshot: Name of its exported snapshot; None if each statement of another session sees its own state.
+    """
+
+    source: Source
+    stream: str
+    session: Session
+    snapshot: str | None
+
+    def gather(self, shares: Sequence[Share], ask: Callable[[Session, Share], list[Any]]) -> list[Any]:
+        """Return the rows of all shares: the open session reads the first, new sessions the rest."""
+
+        def elsewhere(share: Share) -> list[Any]:
+            level = None if self.snapshot else ISOLATION_WITHOUT_SNAPSHOT
+            with self.source.read(self.stream, snapshot=self.snapshot, level=level) as session:
+                return ask(session, share)
+
+        here, *others = shares
+        if not others:
+            return ask(self.session, here)
+        with ThreadPoolExecutor(len(others), thread_name_prefix="qbcd-read") as pool:
+            futures = [pool.submit(elsewhere, share) for share in others]
+            rows = ask(self.session, here)
+            for future in futures:
+                rows += future.result()
+        return rows
 
 
 def _rows_up_to(most: int, session: Session, share: Sequence[Statement]) -> list[Any]:
@@ -127,7 +160,8 @@ def _rows_up_to(most: int, session: Session, share: Sequence[Statement]) -> list
     return found
 
 
-def _all_rows(session: Session, share: Sequence[Statement]) -> list[Any]:
+def all_rows(session: Session, share: Sequence[Statement]) -> list[Any]:
+    """Return the rows of all statements of a share."""
     return [row for statement in share for row in session.rows(statement)]
 
 
