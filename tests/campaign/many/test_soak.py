@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,8 @@ PATIENCE = 300.0  # seconds
 ROWS = 12
 JOBS = 4
 KILLS = (0.1, 0.2)  # parts of the time; from the second kill on, one process is measured
-RESTARTS = (0.45, 0.6)  # the first one is orderly, the second one a crash
+RESTARTS = (0.4, 0.5)  # the first one is orderly, the second one a crash
+EARLY, LATE = (0.25, 0.4), (0.8, 1.0)  # the times that are compared
 LOST = 10.0  # seconds between two losses of sessions
 MARGIN = {"timestamp": "at"}
 SWEEP = {"deletes": {"every": "5s"}}
@@ -158,27 +159,39 @@ class Writer(threading.Thread):
         )
 
 
-@dataclass
-class Samples:
-    """What a process used, over time."""
+@dataclass(frozen=True)
+class Sample:
+    """What the process uses at a part of the time: open files, threads, memory in KB."""
 
-    times: list[float] = field(default_factory=list)
-    files: list[int] = field(default_factory=list)
-    threads: list[int] = field(default_factory=list)
-    memory: list[int] = field(default_factory=list)  # KB
+    part: float
+    files: int
+    threads: int
+    memory: int
 
-    def take(self, process: int) -> None:
-        folder = Path(f"/proc/{process}")
-        status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
-        self.times.append(time.monotonic())
-        self.files.append(len(list((folder / "fd").iterdir())))
-        self.threads.append(int(status["Threads"]))
-        self.memory.append(int(status["VmRSS"].split()[0]))
 
-    def compared(self, values: Sequence[int]) -> tuple[float, float]:
-        """Return the medians of the second and of the last quarter of the time."""
-        quarter = len(values) // 4
-        return statistics.median(values[quarter : 2 * quarter]), statistics.median(values[-quarter:])
+def sample_of(process: int, part: float) -> Sample:
+    folder = Path(f"/proc/{process}")
+    status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
+    files = len(list((folder / "fd").iterdir()))
+    return Sample(part, files, int(status["Threads"]), int(status["VmRSS"].split()[0]))
+
+
+@dataclass(frozen=True)
+class Use:
+    """The most open files and threads, and the median of memory in KB, within a part of the time."""
+
+    files: int
+    threads: int
+    memory: float
+
+    @classmethod
+    def within(cls, samples: Sequence[Sample], part: tuple[float, float]) -> Use:
+        mine = [one for one in samples if part[0] <= one.part <= part[1]]
+        return cls(
+            max(one.files for one in mine),
+            max(one.threads for one in mine),
+            statistics.median(one.memory for one in mine),
+        )
 
 
 class Soak:
@@ -187,14 +200,14 @@ class Soak:
     def __init__(self, place: Place, server: Any, folder: Path) -> None:
         self.place, self.server, self.folder = place, server, folder
         self.drawn = random.Random(5)
-        self.samples = Samples()
+        self.samples: list[Sample] = []
         self.most_sessions = self.lost = 0
         self._log = (folder / "run.log").open("ab")
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         command = [sys.executable, "-m", "qbcd", "run", "--log-format", "json"]
-        self.samples = Samples()
+        self.samples = []
         self._process = subprocess.Popen(
             command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self._log
         )
@@ -218,9 +231,9 @@ class Soak:
             self.kill()
         self._log.close()
 
-    def sample(self) -> None:
+    def sample(self, part: float) -> None:
         assert self.process.poll() is None, f"qbcd run ended with {self.process.returncode}"
-        self.samples.take(self.process.pid)
+        self.samples.append(sample_of(self.process.pid, part))
         self.most_sessions = max(self.most_sessions, len(self.sessions()))
 
     def sessions(self) -> list[int]:
@@ -284,7 +297,7 @@ def wear(soak: Soak, seconds: float) -> None:
         elif now > next_loss:
             next_loss += LOST
             soak.lose_sessions()
-        soak.sample()
+        soak.sample(now / seconds)
     assert not (kills or restarts)
 
 
@@ -331,12 +344,13 @@ def test_fifty_streams_stay_exact_and_leak_nothing(
     wait_until(lambda: not soak.sessions(), timeout=PATIENCE, what="the end of all sessions")
     assert place.kind != "postgresql" or no_sessions(place.url)
     ended, errors = outcomes(workspace)
-    used = {name: soak.samples.compared(getattr(soak.samples, name)) for name in ("files", "threads", "memory")}
+    early, late = (Use.within(soak.samples, part) for part in (EARLY, LATE))
     changes = sum(one.written for one in writers)
     print(
         f"\n{changes} changes, {soak.lost} sessions lost, at most {soak.most_sessions} sessions, polls: {dict(ended)}"
     )
-    print(f"medians of the second and the last quarter of {len(soak.samples.times)} samples: {used}")
+    print(*soak.samples[:: len(soak.samples) // 16], sep="\n")
+    print(f"early: {early}, late: {late}")
     print("\n".join(f"{number} x {error}" for error, number in errors.most_common()))
 
     until = time.monotonic() + PATIENCE
@@ -348,6 +362,6 @@ def test_fifty_streams_stay_exact_and_leak_nothing(
     assert "refused" not in ended
     log = [json.loads(line) for line in (workspace / "run.log").read_text().splitlines()]
     assert not [one for one in log if "Traceback" in str(one)]
-    assert used["files"][1] <= used["files"][0] + 5
-    assert used["threads"][1] <= used["threads"][0] + 2
-    assert used["memory"][1] <= used["memory"][0] * 1.05
+    assert late.files <= early.files + 10
+    assert late.threads <= early.threads + 5
+    assert late.memory <= early.memory * 1.1
