@@ -176,22 +176,10 @@ def sample_of(process: int, part: float) -> Sample:
     return Sample(part, files, int(status["Threads"]), int(status["VmRSS"].split()[0]))
 
 
-@dataclass(frozen=True)
-class Use:
-    """The most open files and threads, and the median of memory in KB, within a part of the time."""
-
-    files: int
-    threads: int
-    memory: float
-
-    @classmethod
-    def within(cls, samples: Sequence[Sample], part: tuple[float, float]) -> Use:
-        mine = [one for one in samples if part[0] <= one.part <= part[1]]
-        return cls(
-            max(one.files for one in mine),
-            max(one.threads for one in mine),
-            statistics.median(one.memory for one in mine),
-        )
+def within(samples: Sequence[Sample], part: tuple[float, float]) -> dict[str, float]:
+    """Return the medians within a part of the time; a sample may meet any moment of four polls."""
+    mine = [one for one in samples if part[0] <= one.part <= part[1]]
+    return {what: statistics.median(getattr(one, what) for one in mine) for what in ("files", "threads", "memory")}
 
 
 class Soak:
@@ -344,12 +332,11 @@ def test_fifty_streams_stay_exact_and_leak_nothing(
     wait_until(lambda: not soak.sessions(), timeout=PATIENCE, what="the end of all sessions")
     assert place.kind != "postgresql" or no_sessions(place.url)
     ended, errors = outcomes(workspace)
-    early, late = (Use.within(soak.samples, part) for part in (EARLY, LATE))
+    early, late = (within(soak.samples, part) for part in (EARLY, LATE))
     changes = sum(one.written for one in writers)
     print(
         f"\n{changes} changes, {soak.lost} sessions lost, at most {soak.most_sessions} sessions, polls: {dict(ended)}"
     )
-    print(*soak.samples[:: len(soak.samples) // 16], sep="\n")
     print(f"early: {early}, late: {late}")
     print("\n".join(f"{number} x {error}" for error, number in errors.most_common()))
 
@@ -362,6 +349,6 @@ def test_fifty_streams_stay_exact_and_leak_nothing(
     assert "refused" not in ended
     log = [json.loads(line) for line in (workspace / "run.log").read_text().splitlines()]
     assert not [one for one in log if "Traceback" in str(one)]
-    assert late.files <= early.files + 10
-    assert late.threads <= early.threads + 5
-    assert late.memory <= early.memory * 1.1
+    assert late["files"] <= early["files"] + 5
+    assert late["threads"] <= early["threads"] + 10  # a leak of one a poll, or one a lost session, would be many more
+    assert late["memory"] <= early["memory"] * 1.05
