@@ -44,6 +44,7 @@ JOBS = 4
 KILLS = (0.1, 0.2)  # parts of the time; from the second kill on, one process is measured
 RESTARTS = (0.4, 0.5)  # the first one is orderly, the second one a crash
 EARLY, LATE = (0.25, 0.4), (0.8, 1.0)  # the times that are compared
+USED = ("files", "threads", "memory", "sessions")
 LOST = 10.0  # seconds between two losses of sessions
 MARGIN = {"timestamp": "at"}
 SWEEP = {"deletes": {"every": "5s"}}
@@ -161,25 +162,26 @@ class Writer(threading.Thread):
 
 @dataclass(frozen=True)
 class Sample:
-    """What the process uses at a part of the time: open files, threads, memory in KB."""
+    """What the process uses at a part of the time: open files, threads, memory in KB, sessions on the server."""
 
     part: float
     files: int
     threads: int
     memory: int
+    sessions: int
 
 
-def sample_of(process: int, part: float) -> Sample:
+def sample_of(process: int, part: float, sessions: int) -> Sample:
     folder = Path(f"/proc/{process}")
     status = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
     files = len(list((folder / "fd").iterdir()))
-    return Sample(part, files, int(status["Threads"]), int(status["VmRSS"].split()[0]))
+    return Sample(part, files, int(status["Threads"]), int(status["VmRSS"].split()[0]), sessions)
 
 
 def within(samples: Sequence[Sample], part: tuple[float, float]) -> dict[str, float]:
     """Return the medians within a part of the time; a sample may meet any moment of four polls."""
     mine = [one for one in samples if part[0] <= one.part <= part[1]]
-    return {what: statistics.median(getattr(one, what) for one in mine) for what in ("files", "threads", "memory")}
+    return {what: statistics.median(getattr(one, what) for one in mine) for what in USED}
 
 
 class Soak:
@@ -189,7 +191,7 @@ class Soak:
         self.place, self.server, self.folder = place, server, folder
         self.drawn = random.Random(5)
         self.samples: list[Sample] = []
-        self.most_sessions = self.lost = 0
+        self.lost = 0
         self._log = (folder / "run.log").open("ab")
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -221,8 +223,7 @@ class Soak:
 
     def sample(self, part: float) -> None:
         assert self.process.poll() is None, f"qbcd run ended with {self.process.returncode}"
-        self.samples.append(sample_of(self.process.pid, part))
-        self.most_sessions = max(self.most_sessions, len(self.sessions()))
+        self.samples.append(sample_of(self.process.pid, part, len(self.sessions())))
 
     def sessions(self) -> list[int]:
         """Return the server's numbers of the sessions of qbcd."""
@@ -333,10 +334,9 @@ def test_fifty_streams_stay_exact_and_leak_nothing(
     assert place.kind != "postgresql" or no_sessions(place.url)
     ended, errors = outcomes(workspace)
     early, late = (within(soak.samples, part) for part in (EARLY, LATE))
+    most = max(one.sessions for one in soak.samples)
     changes = sum(one.written for one in writers)
-    print(
-        f"\n{changes} changes, {soak.lost} sessions lost, at most {soak.most_sessions} sessions, polls: {dict(ended)}"
-    )
+    print(f"\n{changes} changes, {soak.lost} sessions lost, at most {most} sessions, polls: {dict(ended)}")
     print(f"early: {early}, late: {late}")
     print("\n".join(f"{number} x {error}" for error, number in errors.most_common()))
 
@@ -351,4 +351,6 @@ def test_fifty_streams_stay_exact_and_leak_nothing(
     assert not [one for one in log if "Traceback" in str(one)]
     assert late["files"] <= early["files"] + 5
     assert late["threads"] <= early["threads"] + 10  # a leak of one a poll, or one a lost session, would be many more
+    assert late["sessions"] <= early["sessions"] + 3
+    assert most <= 5 * JOBS
     assert late["memory"] <= early["memory"] * 1.05
