@@ -162,7 +162,7 @@ class Writer(threading.Thread):
 
 @dataclass(frozen=True)
 class Sample:
-    """What the process uses at a part of the time: open files, threads, memory in KB, sessions on the server."""
+    """Open files, threads, memory in KB and sessions on the server, at a part of the time."""
 
     part: float
     files: int
