@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import create_engine, event
 from sqlalchemy.engine import URL, Connection, CursorResult, Engine, Row
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import PendingRollbackError, SQLAlchemyError
 from sqlalchemy.pool import NullPool, QueuePool
 
 from qbcd import waits
@@ -342,6 +342,8 @@ class Source:
 
     def explain(self, error: BaseException, stream: str) -> QbcdError:
         """Return qbcd's error for an error of this source's driver."""
+        if isinstance(error, PendingRollbackError) and error.__context__ is not None:
+            error = error.__context__  # whose handler used a session that had ended
         if (silence := silence_below(error)) is not None:
             reason = str(silence) or f"no answer for {self._options.longest_wait} s (socket_timeout)"
             remedy = "find out what holds up server or network; if statements need longer, raise `socket_timeout`"

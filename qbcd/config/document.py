@@ -147,8 +147,11 @@ def dotted(path: KeyPath) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return `text` in double quotes, on one line, shortened, control characters escaped."""
-    short = text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+    """Return `text` in double quotes, on one line, shortened, control characters escaped.
+
+    The middle is left out, because the end of a path is the name of its file.
+    """
+    short = text if len(text) <= _SHOWN else f"{text[: _SHOWN // 2 - 3]}...{text[-_SHOWN // 2 :]}"
     return '"' + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in short) + '"'
 
 

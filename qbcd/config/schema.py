@@ -9,7 +9,7 @@ from pathlib import Path
 from types import GenericAlias
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import SecretStr, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import ModelSchema
 
@@ -31,7 +31,7 @@ _NOISE = ("title", "format", "writeOnly")
 
 
 class _Generator(GenerateJsonSchema):
-    """Pydantic's generator, with durations as users write them, and descriptions of keys instead of classes."""
+    """Pydantic's generator, with defaults as users write them, and descriptions of keys instead of classes."""
 
     def model_schema(self, schema: ModelSchema) -> dict[str, Any]:
         """See pydantic."""
@@ -42,7 +42,10 @@ class _Generator(GenerateJsonSchema):
         return made
 
     def encode_default(self, dft: Any) -> Any:
-        return in_words(dft) if isinstance(dft, timedelta) else super().encode_default(dft)
+        """See pydantic. A default is in the code, so it is no secret."""
+        if isinstance(dft, timedelta):
+            return in_words(dft)
+        return dft.get_secret_value() if isinstance(dft, SecretStr) else super().encode_default(dft)
 
 
 def json_schema() -> dict[str, Any]:

@@ -138,8 +138,9 @@ class SiteTables:
         conn.info[seen] = True  # for the life of the session
         try:
             known = self._format(conn)
-        except DBAPIError:
-            del conn.info[seen]
+        except DBAPIError as error:
+            if not error.connection_invalidated:  # otherwise there is no `info` any more
+                del conn.info[seen]
             raise
         if known is None:
             if not holds_rows(conn, tables):

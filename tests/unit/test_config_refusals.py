@@ -291,6 +291,9 @@ def test_several_problems_are_listed_in_the_order_of_the_file(tmp_path: Path) ->
 def test_files_that_cannot_be_a_configuration(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"there is no configuration file .*`qbcd init`"):
         load_config(tmp_path / "none.yaml")
+    with pytest.raises(ConfigError, match=r'"/folder/.*\.\.\..*/none\.yaml"') as long:
+        load_config("/folder" * 20 + "/none.yaml")
+    assert len(str(long.value)) < 180  # the name of the file remains when a path is shortened
     with pytest.raises(ConfigError, match="not a regular file"):
         load_config(tmp_path)
     with pytest.raises(ConfigError):

@@ -10,6 +10,7 @@ from qbcd.errors import SourceError
 LOCK = "another session locks the table or its rows, for example for DDL; the next poll tries again"
 FULL = "free space on the server's disk; the next poll starts from what was committed"
 READ_ONLY = "the server accepts no writes: poll the primary, or use a strategy that only reads, such as id_rcs"
+BETWEEN = "the server starts, stops or recovers; the next poll tries again"
 OTHER = "this is the server's own message, and its log may contain more; the next poll tries again"
 
 
@@ -35,6 +36,9 @@ def jdbc(text: str) -> Exception:
         ("postgresql", jdbc("could not write to file: No space left on device"), "could not write", FULL),
         ("postgresql", Coded("25006", "cannot execute INSERT in a read-only transaction"), "INSERT in", READ_ONLY),
         ("postgresql", Coded("0A000", "cannot set transaction read-write mode during recovery"), "recovery", READ_ONLY),
+        ("postgresql", Exception("x failed: FATAL:  the database system is shutting down"), "cannot be reach", BETWEEN),
+        ("postgresql", Exception("x: FATAL:  the database system is not yet accepting connections"), "yet", BETWEEN),
+        ("postgresql", Coded("57P03", "the database system is starting up"), "starting up", BETWEEN),
         ("postgresql", Coded("22012", "division by zero"), "division by zero", OTHER),
         ("mariadb", Exception(1213, "Deadlock found when trying to get lock"), "Deadlock found", LOCK),
         ("mariadb", Exception(1020, "Record has changed since last read in table 't'"), "Record has changed", LOCK),

@@ -90,6 +90,11 @@ def _ended(message: str, stream: str, source: str) -> QbcdError:
     return SourceError(f"source {source} cannot be reached any more: {message}", remedy=remedy, stream=stream)
 
 
+def _between(message: str, stream: str, source: str) -> QbcdError:
+    remedy = "the server starts, stops or recovers; the next poll tries again"
+    return SourceError(f"source {source} cannot be reached: {message}", remedy=remedy, stream=stream)
+
+
 _STATES: Mapping[str, Maker] = {
     "3D000": no_database,
     "42501": _privilege,
@@ -107,6 +112,7 @@ _STATES: Mapping[str, Maker] = {
     "53300": unreachable,
     "57P01": _ended,
     "57P02": _ended,
+    "57P03": _between,
 }
 _STATE_CLASSES: Mapping[str, Maker] = {"28": _login, "08": unreachable, "57P": unreachable}
 # Classes of errors of the session, of locks, of full disks and of the server itself: a retry may succeed.
@@ -134,6 +140,7 @@ _WORDS: tuple[tuple[str, Maker], ...] = (
     (r"No space left on device", full),
     # libpq does not report why the server ended a session between two statements
     (r"closed the connection unexpectedly|terminating connection", _ended),
+    (r"database system is (starting up|shutting down|in recovery mode|not .*accepting connections)", _between),
     (r"connection|could not translate host name|timeout expired|timed out|SSL|certificate", unreachable),
 )
 

@@ -53,6 +53,8 @@ class _TextSearch:
         try:
             self._session.rows(self._query(", ".join(f"count({value})" for value in values), end))
         except DBAPIError as error:
+            if error.connection_invalidated:
+                raise
             run(f"ROLLBACK TO SAVEPOINT {_SAVED}")
             if not self._encodings.is_no_unicode(error):
                 raise
