@@ -165,6 +165,10 @@ class SupportsPages(ABC):
         """Return SQL of the number of pages of a table now. It does not read them."""
 
     @abstractmethod
+    def stored_page(self) -> str:
+        """Return SQL of a number for a row's page, distinct over all partitions, in a query of that table alone."""
+
+    @abstractmethod
     def per_pages(self, select: Sequence[str], relation: str, ranges: Sequence[KeyRange]) -> str:
         """Return one statement that reads many ranges of pages: ``range_id, <select>``.
 
