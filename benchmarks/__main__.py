@@ -17,6 +17,7 @@ COMPARISONS = {
     "id_rcs_poll": "ID/RCS polls against the server's own digest scan and a Spark full outer join",
     "blocks": "Blocks that a poll reads, by strategy, next to the paper's formulas",
     "figures": "Figures 9 and 10: blocks that a poll reads, by the share of columns and of rows in the replica",
+    "requests": "Page requests of polls on MariaDB, next to the advisor's predictions",
     "hot_ranges": "Recently changed ranges first: changes that a poll of half the ranges finds",
     "leaves": "Sizes of ranges and levels of a checksum tree: bytes shipped and rows scanned",
     "peers": "ID/RCS polls against other tools on the same changes",
