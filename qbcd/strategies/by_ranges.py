@@ -136,7 +136,8 @@ class ByRanges(InSource):
     @property
     def shows_pages(self) -> bool:
         """True if the database shows the page of each row of the captured table."""
-        return self.connector.supports(SupportsPages) and self.plan.table.kind in self.paged
+        shown = self.connector.supports(SupportsPages) and self.connector.require(SupportsPages).stored_page()
+        return bool(shown) and self.plan.table.kind in self.paged
 
     def pages(self, ranges: Sequence[KeyRange]) -> Statement:
         """Return the query for rows (range_id, n): the pages of the captured table with rows of each range.
