@@ -203,13 +203,23 @@ def sizes_of(one: TableStatistics) -> TableSizes:
         if max(grown, 1 / max(grown, 1e-9)) > STALE or dead > DEAD * max(one.known_rows, 1):
             fewest = max(0.0, min(one.known_rows, one.known_rows * grown) - dead)
             rows, doubt = Amount.between(fewest, one.known_rows, one.known_rows * grown), "the statistics are stale"
+        elif one.counted_rows is not None and _differs(one.counted_rows, one.known_rows):
+            factor = max(one.counted_rows, 1) / max(one.known_rows, 1)
+            rows, pages = Amount.between(one.known_rows, one.counted_rows), pages * Amount.between(1.0, factor)
+            doubt = "the statistics are stale"
         elif (one.highest_number or 0) > NUMBERED * max(one.known_rows, 1):
             factor = (one.highest_number or 0) / max(one.known_rows, 1)
             rows, pages = rows * Amount(1.0, factor), pages * Amount(1.0, factor)
             doubt = "the table may have more rows than its statistics say"
         else:
-            rows = rows * grown
+            rows = rows * grown if one.counted_rows is None else Amount.of(one.counted_rows)
     return TableSizes(one.page_bytes, pages, rows, _written(one, rows), doubt)
+
+
+def _differs(rows: int, known: int) -> bool:
+    """Return True if a table has grown or shrunk so much that its pages, as they were then, are wrong."""
+    few, many = sorted((max(rows, 1), max(known, 1)))
+    return many > STALE * few
 
 
 def _written(one: TableStatistics, rows: Amount) -> Amount:

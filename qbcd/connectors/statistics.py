@@ -70,6 +70,7 @@ class TableStatistics:
         inserted: Those inserted.
         clock: Seconds of the source's clock when the counters were read.
         counters_since: Seconds of that clock when the counters began.
+        counted_rows: Rows by a count that the server keeps since then; None if it keeps none.
         highest_number: The last number of an AUTO_INCREMENT column, which is at least the number of rows inserted.
     """
 
@@ -83,6 +84,7 @@ class TableStatistics:
     clock: float = 0.0
     counters_since: float | None = None
     highest_number: int | None = None
+    counted_rows: int | None = None
 
 
 @dataclass(frozen=True)

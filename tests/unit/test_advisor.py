@@ -150,6 +150,8 @@ def test_an_unknown_number_is_never_a_confident_one() -> None:
         (TableStatistics(8192, 100, 100, 1000, dead=900), (100, 100), (100, 1000), "stale"),
         (TableStatistics(8192, 100, 0, 0), (100, 100), (0, math.inf), "was empty"),
         (TableStatistics(16384, None, 100, 1000, highest_number=100_000), (100, 10_000), (1000, 100_000), "more rows"),
+        (TableStatistics(16384, None, 3, 100, counted_rows=10_000), (3, 300), (100, 10_000), "stale"),
+        (TableStatistics(16384, None, 3, 100, counted_rows=120), (3, 3), (120, 120), ""),
         (TableStatistics(8192), (0, math.inf), (0, math.inf), "never analyzed"),
     ],
 )

@@ -355,7 +355,7 @@ def test_a_grown_table_has_a_range(database: str, workspace: Path) -> None:
     with kept(workspace, place, "auto") as project:
         [found] = project.advise()
     assert found.facts is not None
-    assert found.facts.rows.low <= 10_000 <= found.facts.rows.high * 1.1
+    assert found.facts.rows.low <= 10_000 <= found.facts.rows.high * 1.5, "by the rows of the few pages of then"
     assert not found.facts.rows.certain
 
 
