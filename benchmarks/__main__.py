@@ -16,6 +16,8 @@ from benchmarks.places import PLACES
 COMPARISONS = {
     "id_rcs_poll": "ID/RCS polls against the server's own digest scan and a Spark full outer join",
     "blocks": "Blocks that a poll reads, by strategy, next to the paper's formulas",
+    "figures": "Figures 9 and 10: blocks that a poll reads, by the share of columns and of rows in the replica",
+    "requests": "Page requests of polls on MariaDB, next to the advisor's predictions",
     "hot_ranges": "Recently changed ranges first: changes that a poll of half the ranges finds",
     "leaves": "Sizes of ranges and levels of a checksum tree: bytes shipped and rows scanned",
     "peers": "ID/RCS polls against other tools on the same changes",
@@ -48,6 +50,7 @@ def main() -> int:
     parser.add_argument("--columns", type=int, default=0, help="result_poll: further columns of the orders")
     parser.add_argument("--tables", type=int, default=300, help="many_tables: number of tables")
     parser.add_argument("--engine", choices=("auto", "local", "spark"), default="auto", help="fetch_paths: the engine")
+    parser.add_argument("--plot", default="", help="figures: draw them into this SVG file")
     given = vars(parser.parse_args())
     name, database = given.pop("name"), given.pop("database")
     comparison = importlib.import_module(f"benchmarks.{name}")

@@ -1,13 +1,14 @@
 """Blocks that a poll of each database-wing strategy reads, next to the paper's formula.
 
-1 % of the rows change: the newest ones, or random ones. Each strategy polls the same changes through its own stream.
+1 % of the rows change: the newest ones, or random ones. Each strategy polls the same changes through its own stream, of
+all rows or of 1 % of them.
 Blocks are the server's own counts for the statements of the poll (see `explained`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,11 @@ from benchmarks import explained
 from benchmarks.explained import Blocks, Explained, listening
 from benchmarks.measure import Options, Table
 from benchmarks.places import Place
+from qbcd.advisor.amounts import Amount
+from qbcd.advisor.facts import ChangeRate
+from qbcd.advisor.prediction import OWN_PAGES, predict
 from qbcd.api import Project, assembly_of
-from qbcd.strategies import InSource, Watermarked, costs
+from qbcd.strategies import InSource, TableStrategy, Watermarked, costs
 from qbcd.strategies.outbox import outbox_name
 
 DATABASES = ("postgresql",)
@@ -38,10 +42,40 @@ FROM generate_series(1, {rows}) AS i;
 VACUUM ANALYZE public.orders;
 """
 CHANGE = "UPDATE public.orders SET quantity = quantity + 1, updated_at = clock_timestamp() WHERE {which}"
-# If pages have no free space, PostgreSQL writes all new row versions at the end of the table.
+NEWEST = "id > {rows} - {changed}"
+ANY = "id IN (SELECT id FROM public.orders ORDER BY md5(id::text) LIMIT {changed})"
+# 1 % of the rows, of which 1 % are among the newest 1 %; an index finds them.
+FIRST, LAST = 0.9801, 0.9901
+START = "timestamptz '2024-01-01 00:00:00+00' + {} * interval '1 second'"
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Changes of one database.
+
+    Attributes:
+        fill: Fill factor of the table; in pages without free space PostgreSQL writes new row versions at the end.
+        which: The rows that change.
+        clustered: Share of them that are next to each other.
+        restricted: Streams capture 1 % of the rows.
+    """
+
+    fill: int
+    which: str
+    clustered: float
+    restricted: bool = False
+
+    def where(self, rows: int) -> str:
+        """Return the restriction of the streams."""
+        lo, hi = (START.format(round(rows * share)) for share in (FIRST, LAST))
+        return f"placed_at > {lo} AND placed_at <= {hi}" if self.restricted else ""
+
+
 PATTERNS = {
-    "clustered": (100, "id > {rows} - {changed}"),
-    "random": (90, "id IN (SELECT id FROM public.orders ORDER BY md5(id::text) LIMIT {changed})"),
+    "clustered": Pattern(100, NEWEST, 1.0),
+    "random": Pattern(90, ANY, 0.0),
+    "clustered, restricted": Pattern(100, NEWEST, 1.0, restricted=True),
+    "random, restricted": Pattern(90, ANY, 0.0, restricted=True),
 }
 TIMESTAMP = {"timestamp": "updated_at", "margin": "1ms"}
 FLAG = {**TIMESTAMP, "delete_flag": "is_deleted"}
@@ -92,22 +126,26 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
         "off by",
     )
     table = Table(heading, place.version())
-    for pattern in PATTERNS:
-        place.one(f"CREATE DATABASE {pattern}")
-        own = type(place)(place.url.rsplit("/", 1)[0] + f"/{pattern}")
-        table.rows += list(_pattern(own, folder / pattern, options.rows, pattern))
+    for number, (name, pattern) in enumerate(PATTERNS.items()):
+        place.one(f"CREATE DATABASE pattern_{number}")
+        own = type(place)(place.url.rsplit("/", 1)[0] + f"/pattern_{number}")
+        table.rows += [(name, *line) for line in _pattern(own, folder / str(number), options.rows, pattern)]
     return table
 
 
-def _pattern(place: Place, folder: Path, rows: int, pattern: str) -> Iterator[tuple[str, ...]]:
-    fill, which = PATTERNS[pattern]
-    changed = round(rows * SHARE)
-    place.run(CREATE.format(rows=rows, fill=fill))
+def _pattern(place: Place, folder: Path, rows: int, pattern: Pattern) -> Iterator[tuple[str, ...]]:
+    changed, where = round(rows * SHARE), pattern.where(rows)
+    place.run(CREATE.format(rows=rows, fill=pattern.fill))
+    if where:
+        place.run("CREATE INDEX orders_placed ON public.orders (placed_at)")
+        place.run("VACUUM ANALYZE public.orders")
     folder.mkdir()
-    with Project.from_dict(_config(place.url), base_dir=folder) as project:
+    with Project.from_dict(_config(place.url, where), base_dir=folder) as project:
         for name in STREAMS:
             project.stream(name).prepare()
-        place.run(CHANGE.format(which=which.format(rows=rows, changed=changed)))
+        place.run(CHANGE.format(which=pattern.which.format(rows=rows, changed=changed)))
+        moved = "SELECT count(*) FROM public.orders WHERE updated_at > '2026-01-01'"
+        events = place.one(f"{moved} AND {where}" if where else moved)
         place.run("SELECT pg_sleep(0.1)")
         for name, (_, called, first) in STREAMS.items():
             strategy = assembly_of(project).open_stream(name).site.strategy(project.stream(name).plan())
@@ -116,10 +154,9 @@ def _pattern(place: Place, folder: Path, rows: int, pattern: str) -> Iterator[tu
             sizes, predicted = _sizes(place, strategy, index), _predicted(project, name, pattern)
             with listening(place.url) as statements:
                 [outcome] = project.run([name], once=True).outcomes
-            if outcome.error or not outcome.report or outcome.report.counts != {"u": changed}:
+            if outcome.error or not outcome.report or outcome.report.counts != {"u": events}:
                 raise outcome.error or AssertionError(f"{name}: {outcome.report}")
             yield (
-                pattern,
                 called,
                 *_line(strategy, sizes, statements, rows, pattern),
                 *_compared(statements, strategy, predicted),
@@ -128,24 +165,34 @@ def _pattern(place: Place, folder: Path, rows: int, pattern: str) -> Iterator[tu
                 place.run(f"DROP INDEX public.{index}")
 
 
-def _predicted(project: Project, name: str, pattern: str) -> float:
-    """Return the pages that `qbcd explain` predicts, for changes that are as close together as the pattern's."""
-    predicted = project.stream(name).predict()
-    assert predicted is not None
-    pages = predicted[0].pages
-    return pages.low if pattern == "clustered" else pages.high
+def _predicted(project: Project, name: str, pattern: Pattern) -> Amount:
+    """Return the pages that the advisor predicts for such changes, without those of qbcd's other tables."""
+    found = project.stream(name).predict()
+    assert found is not None
+    strategy = assembly_of(project).open_stream(name).site.strategy(project.stream(name).plan())
+    assert isinstance(strategy, TableStrategy)
+    change = ChangeRate(Amount.of(SHARE), Amount.of(pattern.clustered))
+    pages = predict(strategy, replace(found[1], change=change)).pages
+    return Amount(pages.low - OWN_PAGES, pages.high - OWN_PAGES)
 
 
-def _compared(statements: list[Explained], strategy: InSource, predicted: float) -> Iterator[str]:
-    """Yield the prediction, and its distance from the blocks that were read to find changes."""
-    read = sum((s.below for s in statements if _finds(s, strategy)), Blocks()).read
-    yield f"{predicted:,.0f}"
-    yield f"{100 * (predicted - read) / read:+.0f} %"
+def blocks_of(statements: list[Explained], strategy: InSource) -> Blocks:
+    """Return the blocks of the statements of a poll that find changes."""
+    return sum((s.below for s in statements if _finds(s, strategy)), Blocks())
 
 
-def _config(url: str) -> dict[str, Any]:
+def _compared(statements: list[Explained], strategy: InSource, predicted: Amount) -> Iterator[str]:
+    """Yield the prediction, and the distance of its nearest bound from the blocks that were read to find changes."""
+    read = blocks_of(statements, strategy).read
+    nearest = min(max(read, predicted.low), predicted.high)
+    yield predicted.text("page").removesuffix(" pages")
+    yield f"{100 * (nearest - read) / read:+.0f} %"
+
+
+def _config(url: str, where: str) -> dict[str, Any]:
     def table(name: str, strategy: Any) -> dict[str, Any]:
-        more = {"columns": NARROW} if name.startswith("atdi") else {}
+        more: dict[str, Any] = {"columns": NARROW} if name.startswith("atdi") else {}
+        more |= {"where": where} if where else {}
         return {"source": "shop", "table": "public.orders", "name": name, "strategy": strategy, **more}
 
     return {
@@ -163,8 +210,10 @@ def _before(place: Place, strategy: InSource, first: str) -> str:
     place.run(strategy.index().replace("%%", "%"))
     if first == "vacuum":
         place.run("VACUUM public.orders")
-    names = "SELECT indexname FROM pg_indexes WHERE tablename = 'orders' AND indexname <> 'orders_pkey'"
-    return str(place.one(names))
+    others = "'orders_pkey', 'orders_placed'"
+    return str(
+        place.one(f"SELECT indexname FROM pg_indexes WHERE tablename = 'orders' AND indexname NOT IN ({others})")
+    )
 
 
 def _sizes(place: Place, strategy: InSource, index: str) -> Sizes:
@@ -185,7 +234,7 @@ def _sizes(place: Place, strategy: InSource, index: str) -> Sizes:
     )
 
 
-def _line(strategy: InSource, sizes: Sizes, statements: list[Explained], rows: int, pattern: str) -> Iterator[str]:
+def _line(strategy: InSource, sizes: Sizes, statements: list[Explained], rows: int, pattern: Pattern) -> Iterator[str]:
     """Yield the formula, its pages, the blocks read, and the other blocks of the poll."""
     formula, pages, indexes = _formula(strategy, sizes, rows, pattern)
     finding = [s for s in statements if _finds(s, strategy)]
@@ -218,7 +267,7 @@ def _copy(strategy: InSource) -> tuple[str, ...]:
     return next(iter(strategy.replicas[1:]), ())
 
 
-def _formula(strategy: InSource, sizes: Sizes, rows: int, pattern: str) -> tuple[str, float, float]:
+def _formula(strategy: InSource, sizes: Sizes, rows: int, pattern: Pattern) -> tuple[str, float, float]:
     """Return the paper's formula, its pages here, and pages of keys' indexes, which it ignores.
 
     Random changes touch the number of pages of table and replica that Yao's formula gives. In the index on the
@@ -227,23 +276,24 @@ def _formula(strategy: InSource, sizes: Sizes, rows: int, pattern: str) -> tuple
     changed = round(rows * SHARE)
 
     def share(pages: float) -> float:
-        return costs.yao(rows, pages, changed) / pages if pattern == "random" else SHARE
+        return costs.yao(rows, pages, changed) / pages if not pattern.clustered else SHARE
 
     s, m = sizes.table, sizes.replica
+    scanned = (LAST - FIRST) * s if pattern.restricted else s  # R*N
     looked_up = share(sizes.replica_key) * sizes.replica_key
-    both = sizes.key + sizes.replica_key
+    both = (0 if pattern.restricted else sizes.key) + sizes.replica_key
     by_index = costs.tdi(s * share(s) / SHARE, m * share(m) / SHARE, sizes.index, SHARE, sizes.height)
     covering = costs.atdi(sizes.index, m * share(m) / SHARE, SHARE, sizes.height)
     formulas: dict[str, Callable[[], tuple[str, float, float]]] = {
-        "mds": lambda: ("N + M", costs.mds(s, m), 0.0),
+        "mds": lambda: ("R N + M", costs.mds(scanned, m), 0.0),
         "ts": lambda: ("S + delta M", costs.ts(s, m, share(m)), looked_up),
-        "tlcs": lambda: ("N + D", costs.tlcs(s, 0, 0) + m, both),
+        "tlcs": lambda: ("R N + D", costs.tlcs(scanned, 0, 0) + m, both),
         "tlcs_source": lambda: (
-            "N + D + delta W",
-            costs.tlcs(s, sizes.copy, share(sizes.copy)) + m,
+            "R N + D + delta W",
+            costs.tlcs(scanned, sizes.copy, share(sizes.copy)) + m,
             both + share(sizes.copy_key) * sizes.copy_key,
         ),
-        "id": lambda: ("N + M + ranges", costs.incremental(s, m, 1), both),
+        "id": lambda: ("R N + M + ranges", costs.incremental(scanned, m, 1), both),
         "ts_indexed": lambda: ("delta (S + M + I) + K", by_index, looked_up),
         "tdi": lambda: ("delta (S + M + I) + K", by_index, looked_up),
         "atdi": lambda: ("delta (I + W) + K", covering, looked_up),

@@ -6,9 +6,10 @@ A sink that is down delays only its own deliveries. See docs/design/protocol.md#
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from qbcd import hooks
@@ -69,30 +70,91 @@ def deliver(stream: Stream, held: LeasedStream, report: Report) -> None:
     acks, resends = stream.project.acknowledged(stream.name), stream.project.resends(stream.name)
     late = {name for name in acks if name not in stream.sinks or name in resends}  # also removed ones, and `python`
     report.pending.update({name: max(0, held.row.last_batch_seq - acks[name].seq) for name in late})
-    for name in stream.sinks:
-        if name not in resends:
-            deliver_to(stream, held, name, acks[name], report)
+    deliver_to(stream, held, {name: acks[name] for name in stream.sinks if name not in resends}, report)
 
 
-def deliver_to(stream: Stream, held: LeasedStream, name: str, acknowledged: Acknowledged, report: Report) -> None:
-    """Deliver the batches that one sink lacks; a failure goes into `report`."""
-    # numbers continue over epochs, so equal last numbers mean that no batch waits
-    waiting = acknowledged.seq < held.row.last_batch_seq
-    batches = waiting_batches(stream.site, name, acknowledged, held.row) if waiting else []
-    report.pending[name] = len(batches)
-    report.attempts.update({} if batches else {name: 0})
-    for header in batches:
-        stream.site.context.progress(f"delivering {counted(header.size, 'event')} to {name}")
-        try:
-            _publish(stream, held, stream.sinks[name], name, header)
-        except DeliveryError as error:
-            note_failure(stream, held, name, error, report)
-            break
-        report.delivered += 1
-        report.pending[name] -= 1
-        report.attempts[name] = 0
-    else:
+def deliver_to(stream: Stream, held: LeasedStream, sinks: Mapping[str, Acknowledged], report: Report) -> None:
+    """Deliver the batches that each of some sinks lacks, batch by batch; failures go into `report`.
+
+    Sinks that lack the same batch share one read of it.
+    """
+    lacking: dict[str, list[BatchHeader]] = {}
+    for name, acknowledged in sinks.items():
+        # numbers continue over epochs, so equal last numbers mean that no batch waits
+        waiting = acknowledged.seq < held.row.last_batch_seq
+        lacking[name] = waiting_batches(stream.site, name, acknowledged, held.row) if waiting else []
+        report.pending[name] = len(lacking[name])
+        report.attempts.update({} if lacking[name] else {name: 0})
+    headers = {(one.epoch, one.seq): one for batches in lacking.values() for one in batches}
+    with SharedRows(stream) as shared:
+        for number in sorted(headers):
+            for name in [name for name, batches in lacking.items() if batches and number == _number(batches[0])]:
+                if _delivered(stream, held, name, headers[number], report, shared):
+                    lacking[name].pop(0)
+                else:
+                    del lacking[name]  # its other batches wait
+    for name in lacking:
         _maintain(stream, held, name, report)
+
+
+def _number(header: BatchHeader) -> tuple[int, int]:
+    return header.epoch, header.seq
+
+
+def _delivered(
+    stream: Stream, held: LeasedStream, name: str, header: BatchHeader, report: Report, shared: SharedRows
+) -> bool:
+    """Deliver one batch to one sink; return False if it failed, which goes into `report`."""
+    stream.site.context.progress(f"delivering {counted(header.size, 'event')} to {name}")
+    try:
+        _publish(stream, held, name, header, shared)
+    except DeliveryError as error:
+        note_failure(stream, held, name, error, report)
+        return False
+    report.delivered += 1
+    report.pending[name] -= 1
+    report.attempts[name] = 0
+    return True
+
+
+class SharedRows:
+    """Staged rows in a local database, kept for the next sink that lacks the same batch.
+
+    A sealed batch never changes. After an error nothing is kept, so that the next attempt reads again.
+    """
+
+    def __init__(self, stream: Stream) -> None:
+        self._site, self._kept = stream.site, ExitStack()
+        self._rows: LocalRows | None = None
+        self._number = (0, 0)
+
+    def __enter__(self) -> SharedRows:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Drop the rows."""
+        self._rows = None
+        self._kept.close()
+
+    @contextmanager
+    def open(self, header: BatchHeader, part: range) -> Iterator[LocalRows]:
+        """Staged rows of a batch, at least those of `part`."""
+        try:
+            if self._rows is None or self._number != _number(header):
+                self.close()
+                if len(part) < header.size:
+                    with self._site.open_staged(header, part) as rows:
+                        yield rows
+                    return
+                self._rows = self._kept.enter_context(self._site.open_staged(header, part))
+                self._number = _number(header)
+            yield self._rows
+        except BaseException:
+            self.close()
+            raise
 
 
 def note_failure(stream: Stream, held: LeasedStream, sink: str, error: DeliveryError, report: Report) -> None:
@@ -144,10 +206,12 @@ def waiting_batches(site: Site, sink: str, done: Acknowledged, row: StreamRow) -
     return waiting
 
 
-def _publish(stream: Stream, held: LeasedStream, sink: Sink, name: str, header: BatchHeader) -> None:
+def _publish(stream: Stream, held: LeasedStream, name: str, header: BatchHeader, shared: SharedRows) -> None:
     """Write and acknowledge one batch; after a crash between the two it is written again."""
+    sink, site = stream.sinks[name], stream.site
+    opened = partial(sink_batch, stream, header, partial(site.staged, header), partial(shared.open, header))
     passed = f"qbcd skip {stream.name} {name} --batch {header.number} passes over it; its events are then missing in "
-    write_batch(stream, held, sink, BatchOnItsWay(header, lambda: open_batch(stream, header), f"{passed}{name}"))
+    write_batch(stream, held, sink, BatchOnItsWay(header, opened, f"{passed}{name}"))
     stream.project.acknowledge(stream.name, name, header)
     hooks.reach("after_acknowledge")
 

@@ -13,8 +13,8 @@ from typing import Any
 from qbcd.errors import ConfigError, QbcdError, Refused
 from qbcd.project import Assembly
 from qbcd.run import reset_stream, take_over_stream
-from qbcd.sites import Site, own_row
-from qbcd.state import StreamRow, nothing_to_take_over
+from qbcd.sites import Site, digest_queue, own_row
+from qbcd.state import nothing_to_take_over
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,9 @@ class ForeignStream:
         """
         self.project.refuse_closed()
         refuse_to_keep(self.name, discard=discard)
-        site, _ = _foreign_site(self.project, self.name)  # again: until now the state database may not exist
+        site, _, take_over = _foreign_site(self.project, self.name)  # again: the state database may not have existed
         site.context.progress = lambda what: self.project.progress(self.name, what)
-        take_over_stream(site)
+        take_over(site)
 
 
 def refuse_to_keep(name: str, *, discard: bool) -> None:
@@ -123,25 +123,27 @@ def foreign_stream(project: Assembly, name: str) -> ForeignStream:
         StateConflict: No source does.
         QbcdError: A source cannot be reached, and no other one keeps the stream for another project.
     """
-    site, row = _foreign_site(project, name)
-    return ForeignStream(name, _schema_of(site), row.project_id, project)
+    site, owner, _ = _foreign_site(project, name)
+    return ForeignStream(name, _schema_of(site), owner, project)
 
 
-def _foreign_site(project: Assembly, name: str) -> tuple[Site, StreamRow]:
-    """Return the site, and its row; the source of a configured stream comes first."""
+def _foreign_site(project: Assembly, name: str) -> tuple[Site, str, Callable[[Site], None]]:
+    """Return the site, its project, and the way to take it over; the source of a configured stream comes first."""
     configured = project.roster().find(name)
     own = configured.source if configured is not None else ""
     sites = [site for site in project.all_sites(name) if site.context.kind == "database"]
     ours, failed = False, None
     for site in sorted(sites, key=lambda one: one.context.source.name != own):
         try:
-            row = own_row(site.context)
+            row, queue = own_row(site.context), digest_queue.position_of(site.context.source, name)
         except QbcdError as error:
             failed = failed or error
             continue
         if row is not None and row.project_id != project.state.project_id:
-            return site, row
-        ours = ours or row is not None
+            return site, row.project_id, take_over_stream
+        if queue is not None and queue[0] != project.state.project_id:  # its row is in the state of its project
+            return site, queue[0], lambda found: digest_queue.take_over(found.context)
+        ours = ours or row is not None or queue is not None
     raise failed or nothing_to_take_over(name, ours=ours)
 
 

@@ -329,7 +329,8 @@ class Assembly:
         """
         if self.reads_files(name):
             place = self.stream_config(name).place("strategy")
-            raise ConfigError("there is one strategy for files, dump", stream=name, where=place)
+            remedy = f"qbcd explain {name} shows what its polls do; name streams of databases, or none"
+            raise ConfigError("there is one strategy for files, dump", stream=name, where=place, remedy=remedy)
         return advise(self.config, self._guessed(name), self.candidate, per_hour)
 
     def written_rows(self, name: str) -> tuple[float, float] | None:

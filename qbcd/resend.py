@@ -179,7 +179,7 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
     refuse_without_rows(stream, plan, name)
     site.seal(plan, stream.settings, held)
     if not sink.shows_all_rows:  # its batches are not in the replica's rows: it gets them first
-        deliver_to(stream, held, name, stream.project.acknowledged(stream.name)[name], report)
+        deliver_to(stream, held, {name: stream.project.acknowledged(stream.name)[name]}, report)
         if name in report.failures:
             return
     site.context.progress(f"sending the rows of the replica to {name}")

@@ -317,7 +317,13 @@ def status_data(status: StreamStatus) -> dict[str, Any]:
         },
         "watermark": watermark and {"at": watermark.at, "lag_seconds": watermark.lag},
         "pass": visits
-        and {"ranges": visits.ranges, "visited": visits.visited, "oldest_visit_seconds_ago": status.visited_ago},
+        and {
+            "ranges": visits.ranges,
+            "visited": visits.visited,
+            "oldest_visit_seconds_ago": status.visited_ago,
+            "pages": visits.pages
+            and {"ranges": visits.pages.counted, "total": visits.pages.total, "most": visits.pages.most},
+        },
         "audit": None if status.audited_ago is None else {"last_seconds_ago": status.audited_ago},
         "last_batch": batch
         and {"epoch": batch.epoch, "batch_seq": batch.seq, "ts_ms": batch.ts_ms, "counts": dict(batch.counts)},

@@ -11,7 +11,14 @@ from qbcd.advisor.history import History
 from qbcd.catalog.source import Session
 from qbcd.connectors.base import Connector
 from qbcd.connectors.facts import Index
-from qbcd.connectors.statistics import IndexSize, LogCapture, PlannedScan, SupportsStatistics, TableStatistics
+from qbcd.connectors.statistics import (
+    IndexSize,
+    LogCapture,
+    PlannedScan,
+    StorageLayout,
+    SupportsStatistics,
+    TableStatistics,
+)
 from qbcd.model import Column, Statement, StreamPlan, Table
 from qbcd.sql import compile_sql, render
 from qbcd.strategies import costs
@@ -21,8 +28,6 @@ STALE = 1.5  # statistics are stale if the table has grown or shrunk by this fac
 DEAD = 0.2  # or if more than this share of its rows are dead
 COUNTED = 600.0  # seconds for which a server must have counted writes
 NUMBERED = 3  # more numbers given out than this many times the rows: the statistics may be stale
-ENTRY_OVERHEAD = 14  # bytes of an index entry, next to its values
-ROW_OVERHEAD = 28  # bytes of a stored row, next to its values
 WIDTHS = {
     "boolean": 1,
     "int16": 2,
@@ -69,6 +74,7 @@ class Facts:
         doubt: Why sizes are uncertain, or an empty string.
         indexes: The table's usable indexes.
         tables: Number of tables that a poll reads: 1, or those of a query.
+        layout: How the server stores rows.
     """
 
     page_bytes: int
@@ -84,6 +90,7 @@ class Facts:
     history: History = field(default_factory=History)
     log: LogCapture | None = None
     every: float = 30.0
+    layout: StorageLayout = field(default_factory=StorageLayout)
 
     @property
     def plain_indexes(self) -> Sequence[Index]:
@@ -107,13 +114,16 @@ class Facts:
 
     def stored(self, width: Amount, share: Amount | float = 1.0) -> Amount:
         """Return the pages of a copy of a share of the rows, of `width` bytes each."""
-        per_page = max(1, self.page_bytes - 200)
-        return lifted(lambda r, s, w: max(1.0, r * s * (w + ROW_OVERHEAD) / per_page), self.rows, share, width)
+        layout = self.layout
+        return lifted(lambda r, s, w: max(1.0, layout.pages(r * s, w, self.page_bytes)), self.rows, share, width)
 
     def key_index(self, key: Sequence[Column], table: Table) -> Amount:
-        """Return the pages of a replica's index on its key."""
+        """Return the pages of a replica's index on its key; NONE if its rows are in that index."""
+        layout = self.layout
+        if layout.keyed:
+            return NONE
         return lifted(
-            lambda r, s, w: max(1.0, r * s * (w + ENTRY_OVERHEAD) / self.page_bytes),
+            lambda r, s, w: max(1.0, layout.index_pages(r * s, w, self.page_bytes)),
             self.rows,
             self.share,
             width_of(key, table),
@@ -158,7 +168,7 @@ def gather(session: Session, connector: Connector, plan: StreamPlan, every: floa
         pages = rows = UNKNOWN
         doubt = f"{plan.table.label} has no pages of its own"
     facts = Facts(page_bytes, pages, rows, Amount.of(1.0), pages, _assumed(), doubt=doubt, tables=len(bases))
-    facts = replace(facts, history=history, log=known.log_capture(conn), every=every)
+    facts = replace(facts, history=history, log=known.log_capture(conn), every=every, layout=known.layout)
     if not plan.table.query:
         facts = replace(facts, indexes=tuple(known.index_sizes(conn, plan.table)))
         facts = _restricted(facts, plan, known.planned_scan(conn, plan.table, _rows_of(connector, plan)))
@@ -193,13 +203,23 @@ def sizes_of(one: TableStatistics) -> TableSizes:
         if max(grown, 1 / max(grown, 1e-9)) > STALE or dead > DEAD * max(one.known_rows, 1):
             fewest = max(0.0, min(one.known_rows, one.known_rows * grown) - dead)
             rows, doubt = Amount.between(fewest, one.known_rows, one.known_rows * grown), "the statistics are stale"
+        elif one.counted_rows is not None and _differs(one.counted_rows, one.known_rows):
+            factor = max(one.counted_rows, 1) / max(one.known_rows, 1)
+            rows, pages = Amount.between(one.known_rows, one.counted_rows), pages * Amount.between(1.0, factor)
+            doubt = "the statistics are stale"
         elif (one.highest_number or 0) > NUMBERED * max(one.known_rows, 1):
             factor = (one.highest_number or 0) / max(one.known_rows, 1)
             rows, pages = rows * Amount(1.0, factor), pages * Amount(1.0, factor)
             doubt = "the table may have more rows than its statistics say"
         else:
-            rows = rows * grown
+            rows = rows * grown if one.counted_rows is None else Amount.of(one.counted_rows)
     return TableSizes(one.page_bytes, pages, rows, _written(one, rows), doubt)
+
+
+def _differs(rows: int, known: int) -> bool:
+    """Return True if a table has grown or shrunk so much that its pages, as they were then, are wrong."""
+    few, many = sorted((max(rows, 1), max(known, 1)))
+    return many > STALE * few
 
 
 def _written(one: TableStatistics, rows: Amount) -> Amount:

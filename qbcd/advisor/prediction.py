@@ -165,26 +165,38 @@ def _replica(strategy: TableStrategy, facts: Facts) -> Amount:
 
 
 def _by_comparison(strategy: InSource, facts: Facts) -> _Reads:
-    """Return R*N + M (`mds`, `tlcs`), with the range table (`id`), or B + M (`vbd`)."""
-    copy, times = _replica(strategy, facts), 1 if strategy.connector.full_join else 2
-    name = "W" if strategy.keeps in ("digests", "keys") else "M"
-    scan = "B" if strategy.plan.table.query else "R*N" if strategy.plan.where else "N"
+    """Return R*N + M (`mds`), with key indexes and ranges (`id`), N + D + delta*W (`tlcs`), or B + M (`vbd`)."""
+    plan, copy, times = strategy.plan, _replica(strategy, facts), 1 if strategy.connector.full_join else 2
+    name = "D" if strategy.keeps in ("digests", "keys") else "M"
+    scan = "B" if plan.table.query else "R*N" if plan.where else "N"
     symbols: list[tuple[str, Amount]] = [("B" if scan == "B" else "N", facts.pages)]
-    symbols += [("R", facts.share * 100), ("R*N", facts.scan)] if strategy.plan.where else []
+    symbols += [("R", facts.share * 100), ("R*N", facts.scan)] if plan.where else []
     symbols.append((name, copy))
     symbols.append(("own", Amount.of(OWN_PAGES)))
-    formula, pages = f"{scan} + {name} + own", facts.scan + copy + OWN_PAGES
-    longest = pages
+    formula, once, longest = f"{scan} + {name} + own", facts.scan + copy + OWN_PAGES, facts.scan + copy + OWN_PAGES
     if strategy.poll_mode == "ranges":
-        aux = lifted(lambda n: max(1.0, n / RANGE_PAGES / 80), facts.pages)
-        symbols.append(("aux", aux))
-        formula, pages = f"{formula} + aux", pages + aux
-        longest = pages.at_most(2 * float(strategy.plan.option("pages_per_range") or RANGE_PAGES))
+        size = float(plan.option("pages_per_range") or RANGE_PAGES)
+        # the index of the key finds the rows of a range, if the table has more than one
+        keys = facts.key_pages([c.name for c in plan.key]) + facts.key_index(plan.key, plan.table)
+        several = Amount(float(facts.scan.low > size), float(facts.scan.high > size))
+        aux = lifted(lambda n: max(1.0, n / size / 80), facts.pages)
+        symbols += [("keys", keys * several), ("aux", aux)]
+        formula, once = f"{formula} + keys + aux", once + keys * several + aux
+        longest = once.at_most(2 * size)
+    whole = facts.copied(plan.captured, plan.table) if isinstance(strategy, Tlcs) and strategy.copy else NONE
+    if whole.high:
+        formula += " + delta*W"
+        symbols.append(("W", whole))
     if times > 1:
-        formula, pages, longest = f"2 ({formula})", pages * 2, longest * 2
+        formula, once, longest = f"2 ({formula})", once * times, longest * times
     if isinstance(strategy, Id | Tlcs):
         formula += " for a pass"
-    return _Reads(formula, tuple(symbols), lambda change: pages, longest)
+    found = facts.key_index(plan.key, plan.table)
+
+    def pages(change: ChangeRate) -> Amount:
+        return once + _changed(facts, whole, change) + (_changed(facts, found, change) if whole.high else NONE)
+
+    return _Reads(formula, tuple(symbols), pages, longest)
 
 
 def _by_checksums(strategy: IdRcs, facts: Facts) -> _Reads:
@@ -208,22 +220,25 @@ def _by_checksums(strategy: IdRcs, facts: Facts) -> _Reads:
 
 
 def _by_window(strategy: Watermarked, facts: Facts, *, in_source: bool) -> _Reads:
-    """Return (S + M + I)*delta + K with an index on the timestamp, I*delta + delta*W + K with a covering one."""
+    """Return (S + M + I)*delta + K with an index on the timestamp, I*delta + delta*W + K with a covering one.
+
+    With the covering one, pages of the table are read too as long as VACUUM has not seen them: a range.
+    """
     copy = _replica(strategy, facts) if in_source else NONE
     name, sweep = ("M" if strategy.keeps == "rows" else "W"), _sweep(strategy, facts)
     symbols: list[tuple[str, Amount]] = [("S", facts.pages)]
     covering = isinstance(strategy, Atdi) and strategy.has_index(facts.plain_indexes)
     indexed = strategy.poll_mode != "ranges" and serves(strategy, facts.plain_indexes)
-    table = NONE if covering else facts.pages
+    table = facts.pages * (Amount(0.0, 1.0) if covering else 1.0)
     lead, rest = strategy.index_columns()
     index = facts.index_pages(lead, rest if covering else ()) if indexed or covering else NONE
     height = lifted(costs.height, index) if index.high else NONE
     keyed = facts.key_index(strategy.plan.key, strategy.plan.table)
-    parts = [part for part in ("S" if table.high else "", name if copy.high else "", "I") if part]
+    parts = [part for part in ("" if covering else "S", name if copy.high else "", "I") if part]
     if indexed or covering:
         symbols += [(name, copy)] if copy.high else []
         symbols += [("I", index), ("K", height)]
-        formula = f"({' + '.join(parts)})*delta + K"
+        formula = f"({' + '.join(parts)})*delta + K{' + (0 to S)*delta' if covering else ''}"
     else:
         formula = f"S + delta*{name}" if copy.high else "S"
         symbols += [(name, copy)] if copy.high else []

@@ -48,6 +48,7 @@ LEGEND = (
 )
 _TITLES = ("strategy", "fits", "del", "old", "pages", "shipped", "longest", "stmts", "room")
 _WIDTHS = (10, 4, 3, 3, 11, 9, 8, 5, 9)
+_LISTED = 5  # streams of files that are named
 _RIGHT = 4  # from this column on, text is aligned to the right
 _ORIGINS = {
     "history": "by the last polls",
@@ -73,6 +74,7 @@ def advise(
     if source and streams:
         raise ConfigError("name streams, or --source and --table, and not both")
     with output.project() as project:
+        files = [] if streams or source else _streams_of_files(project)
         if source:
             from qbcd.api import Project as ProjectOf
 
@@ -90,11 +92,19 @@ def advise(
     for one in found:
         for line in [*advice_lines(one), ""]:
             output.text(line)
-    for line in _wrapped(LEGEND):
+    for line in [*_of_files(files), *(_wrapped(LEGEND) if found else ())]:
         output.text(line)
     if plot is not None:
         output.say(f"drawn into {escape(str(plot))}")
     return 0
+
+
+def _streams_of_files(project: Project) -> list[str]:
+    from qbcd.api import assembly_of
+
+    parts = assembly_of(project)
+    with parts.read_only():
+        return [name for name in parts.select_streams(()) if parts.reads_files(name)]
 
 
 def _advice(output: Output, project: Project, streams: list[str], seconds: float) -> list[Advice]:
@@ -136,6 +146,18 @@ def advice_lines(one: Advice) -> Iterator[str]:
     if one.facts is not None and one.facts.log is not None:
         yield from _wrapped(_log(one.facts))
     yield from _reasons(one)
+
+
+def _of_files(names: list[str]) -> Iterator[str]:
+    """Yield that streams of files have no choice of strategy."""
+    if names:
+        some = ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else "")
+        what = "a stream of files has" if len(names) == 1 else "streams of files have"
+        yield from _wrapped(
+            f"{some}: {what} no choice of strategy. dump compares each new file with the rows of the one before, in "
+            f"this process or in Spark, and no database is read. qbcd explain {names[0]} shows how."
+        )
+        yield ""
 
 
 def _described(one: Advice) -> str:

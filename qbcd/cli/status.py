@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from qbcd.api import Project
     from qbcd.orphans import LeftStream
-    from qbcd.state import DeliveryFailure
+    from qbcd.state import DeliveryFailure, Visits
     from qbcd.status import StreamStatus
 
 _CHECK = "Exit with 5 if a stream is refused, failed, late or not prepared, or if batches wait."
@@ -278,6 +278,8 @@ def _facts(one: StreamStatus) -> Iterator[tuple[str, str]]:
     if visits is not None:
         oldest = "one was never visited" if one.visited_ago is None else f"oldest {formatting.age(one.visited_ago)} ago"
         yield "pass", f"{visits.visited:,} of {formatting.counted(visits.ranges, 'range')} visited, {oldest}"
+        if visits.pages is not None:
+            yield "pages", _pages(visits)
     if one.audited_ago is not None:
         yield "audit", f"{formatting.age(one.audited_ago)} ago"
     if one.prepared:
@@ -291,6 +293,15 @@ def _facts(one: StreamStatus) -> Iterator[tuple[str, str]]:
         yield "skipped", f"{batch_number(lost.epoch, lost.seq)} for {lost.sink}: {events}, {_moment(lost.at)}"
     for text in _errors(one):
         yield "error", text
+
+
+def _pages(visits: Visits) -> str:
+    """Return the page counts of the ranges, in words."""
+    assert visits.pages is not None
+    counted, most = visits.pages.counted, formatting.counted(visits.pages.most, "page")
+    of = "" if counted == visits.ranges else f" of {formatting.counted(visits.ranges, 'range')}"
+    held = f"{counted:,}{of}" if of else formatting.counted(counted, "range")
+    return f"{visits.pages.total:,} in {held}; the largest has {most}"
 
 
 # -- errors ------------------------------------------------------------------------------------------------------------

@@ -164,6 +164,13 @@ class SupportsPages(ABC):
     def page_count(self, table: Table) -> str:
         """Return SQL of the number of pages of a table now. It does not read them."""
 
+    def stored_page(self) -> str:
+        """Return SQL of a number for a row's page, distinct over all partitions, in a query of that table alone.
+
+        By default it is empty: pages of ranges are not counted, but estimated.
+        """
+        return ""
+
     @abstractmethod
     def per_pages(self, select: Sequence[str], relation: str, ranges: Sequence[KeyRange]) -> str:
         """Return one statement that reads many ranges of pages: ``range_id, <select>``.

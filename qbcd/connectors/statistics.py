@@ -6,6 +6,7 @@ not see it; then it is None.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
@@ -13,6 +14,46 @@ from sqlalchemy.engine import Connection
 
 from qbcd.connectors.facts import Index
 from qbcd.model import Statement, Table
+
+
+@dataclass(frozen=True)
+class StorageLayout:
+    """Storage of rows and index entries by the server, for the sizes of tables that do not exist yet.
+
+    Attributes:
+        page: Bytes of a page that hold no rows.
+        row: Bytes of a row next to its values, with its pointer in the page.
+        fill: Share of a page that a load fills.
+        index_page: Bytes of an index page that hold no entries.
+        entry: Bytes of an entry next to its values, with its pointer in the page.
+        index_fill: Share of an index page that a load fills.
+        align: A row takes a multiple of so many bytes.
+        keyed: Rows are in the index of their primary key, so there is no other one.
+    """
+
+    page: int = 24
+    row: int = 28
+    fill: float = 1.0
+    index_page: int = 40
+    entry: int = 12
+    index_fill: float = 0.9
+    align: int = 8
+    keyed: bool = False
+
+    def pages(self, rows: float, width: float, page_bytes: int) -> float:
+        """Return the pages of a table of `rows` rows with values of `width` bytes; no row spans two pages."""
+        room = (page_bytes - self.page) * self.fill
+        return rows / _per_page(room, self.align * math.ceil((self.row + width) / self.align))
+
+    def index_pages(self, rows: float, width: float, page_bytes: int) -> float:
+        """Return the pages of an index with values of `width` bytes."""
+        room = (page_bytes - self.index_page) * self.index_fill
+        return rows / _per_page(room, self.align * math.ceil((self.entry + width) / self.align))
+
+
+def _per_page(room: float, size: float) -> float:
+    """Return the number of rows that fit into a page; a row that is larger is stored in parts."""
+    return float(room // size) if size <= room else room / size
 
 
 @dataclass(frozen=True)
@@ -29,6 +70,7 @@ class TableStatistics:
         inserted: Those inserted.
         clock: Seconds of the source's clock when the counters were read.
         counters_since: Seconds of that clock when the counters began.
+        counted_rows: Rows by a count that the server keeps since then; None if it keeps none.
         highest_number: The last number of an AUTO_INCREMENT column, which is at least the number of rows inserted.
     """
 
@@ -42,6 +84,7 @@ class TableStatistics:
     clock: float = 0.0
     counters_since: float | None = None
     highest_number: int | None = None
+    counted_rows: int | None = None
 
 
 @dataclass(frozen=True)
@@ -88,7 +131,13 @@ class LogCapture:
 
 
 class SupportsStatistics(ABC):
-    """The source has statistics, which cost a few catalog queries."""
+    """The source has statistics, which cost a few catalog queries.
+
+    Attributes:
+        layout: How it stores rows; by default as PostgreSQL does.
+    """
+
+    layout: StorageLayout = StorageLayout()
 
     @abstractmethod
     def table_statistics(self, conn: Connection, table: Table) -> TableStatistics:

@@ -6,7 +6,7 @@ Python never orders or equates keys here. The order of ranges is the order in wh
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import TypeVar
 
@@ -54,17 +54,27 @@ def pairs(known: Sequence[Range], now: Sequence[KeyRange]) -> Iterator[tuple[Ran
     return ((old[r.range_id], r) for r in now)
 
 
-def merge(known: Sequence[Range], size: float, small: float = SMALL) -> list[list[Range]]:
-    """Group neighbors, in key order, that should be merged into ranges of at most `size` rows."""
+def merge(
+    known: Sequence[Range], size: float, small: float = SMALL, size_of: Callable[[Range], float] | None = None
+) -> list[list[Range]]:
+    """Group neighbors, in key order, that should be merged into ranges of at most `size`.
+
+    Args:
+        known: The ranges.
+        size: Rows, or in the unit of `size_of`.
+        small: Share of `size` below which a range is small.
+        size_of: Returns the size of a range, if it is not its rows.
+    """
     groups: list[list[Range]] = []
-    held = 0
+    held = 0.0
     for one in known:
-        if groups and should_merge(held, one.rows, size, small):
+        own = float(one.rows) if size_of is None else size_of(one)
+        if groups and should_merge(held, own, size, small):
             groups[-1].append(one)
-            held += one.rows
+            held += own
         else:
             groups.append([one])
-            held = one.rows
+            held = own
     return groups
 
 
@@ -79,7 +89,7 @@ def runs(known: Sequence[Range]) -> list[list[Range]]:
     return found
 
 
-def should_merge(rows: int, others: int, size: float, small: float = SMALL) -> bool:
+def should_merge(rows: float, others: float, size: float, small: float = SMALL) -> bool:
     """Return True if two adjacent ranges should be merged: one is small, both fit into `size`."""
     return min(rows, others) < small * size and rows + others <= size
 

@@ -13,6 +13,7 @@ from qbcd.sites.database.own_tables import select_only_choice
 from qbcd.sites.database.site import DatabaseSite
 from qbcd.sites.dumps.site import DumpSite
 from qbcd.sites.encodings import unknown_encoding
+from qbcd.sites.lake import digest_queue
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.replica.files import Files
 from qbcd.sites.lake.site import LakeSite
@@ -45,6 +46,7 @@ __all__ = [
     "StreamContext",
     "UnseenDeletes",
     "check_key",
+    "digest_queue",
     "not_prepared",
     "own_row",
     "prepared_elsewhere",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from qbcd.state.known_tables import KnownTable, KnownTables, TableState
 from qbcd.state.lease import LeaseKeeper, LeaseLost, Owner, acquire, holder, release, renew
 from qbcd.state.project import Acknowledged, DeliveryFailure, ProjectState, Refusal, Resend, Run, Skipped
-from qbcd.state.rows import Pin, Segment, StoredRange, StreamRow, Visits, batch_from_json, batch_to_json
+from qbcd.state.rows import Pin, RangePages, Segment, StoredRange, StreamRow, Visits, batch_from_json, batch_to_json
 from qbcd.state.store import StreamStore
 from qbcd.state.tables import SiteTables
 from qbcd.state.takeover import Signs, nothing_to_take_over, refuse_if_alive, signs_of_owner
@@ -22,6 +22,7 @@ __all__ = [
     "Owner",
     "Pin",
     "ProjectState",
+    "RangePages",
     "Refusal",
     "Resend",
     "Run",

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from sqlalchemy import Column, Integer, MetaData, Table, create_engine, event, insert, inspect, select, table
 from sqlalchemy.engine import URL, Connection, Engine, RowMapping, make_url
@@ -66,7 +66,7 @@ class StateDatabase:
         SourceError: It cannot be reached.
     """
 
-    added: ClassVar[Sequence[Table]] = ()
+    added: Sequence[Table] = ()
 
     def __init__(
         self,

@@ -121,12 +121,11 @@ class ProjectState(StateDatabase):
         QbcdError: As :class:`~qbcd.state.database.StateDatabase`.
     """
 
-    added = ADDED
-
     def __init__(
         self, url: str | URL, *, create: bool = True, masking: Masking | None = None, timeout: float | None = None
     ) -> None:
         self.store = StreamStore(None)
+        self.added = (*ADDED, *self.store.tables.added)
         names = frozenset(table for part in (METADATA, self.store.tables.metadata) for table in part.tables)
         super().__init__(url, self._create_tables, names, create=create, masking=masking, timeout=timeout)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from qbcd.errors import StateConflict
@@ -49,10 +49,29 @@ class StoredRange(KeyRange):
     Attributes:
         segment: The base segment with the range's rows, or None.
         last_visited: Last visit in seconds of the store's clock, 0 for never.
+        pages: Pages of the captured table that hold the range's rows, when they were last counted; None if never.
+        moved: Changes of its rows since then; each may have put a row on another page.
     """
 
     segment: str | None = None
     last_visited: float = 0.0
+    pages: int | None = None
+    moved: int = 0
+
+
+@dataclass(frozen=True)
+class RangePages:
+    """Stored page counts of a stream's ranges.
+
+    Attributes:
+        counted: Number of ranges whose pages are counted.
+        total: Their pages; a page with rows of two ranges counts twice.
+        most: Pages of the largest one.
+    """
+
+    counted: int
+    total: int
+    most: int
 
 
 @dataclass(frozen=True)
@@ -63,11 +82,13 @@ class Visits:
         ranges: Number of ranges.
         visited: Number of ranges that the pass has visited.
         oldest: Seconds of the store's clock at the oldest last visit of a range; 0 if one was never visited.
+        pages: Page counts of the ranges; None if none is stored.
     """
 
     ranges: int
     visited: int
     oldest: float
+    pages: RangePages | None = None
 
 
 @dataclass(frozen=True)
@@ -152,6 +173,8 @@ def range_row(values: Mapping[str, Any]) -> StoredRange:
         checksum=int(values["checksum"]),
         segment=values["segment"],
         last_visited=values["last_visited"],
+        pages=values.get("pages"),
+        moved=values.get("moved") or 0,
     )
 
 
@@ -204,7 +227,10 @@ def merge_ranges(groups: Sequence[Sequence[StoredRange]], next_id: int) -> list[
             after += group
             continue
         rows, checksum, visited = zip(*((r.rows, r.checksum, r.last_visited) for r in group), strict=True)
-        lo, hi = group[0].lo, group[-1].hi
-        after.append(StoredRange(next_id, lo, hi, sum(rows), sum(checksum), last_visited=min(visited)))
+        lo, hi, pages = group[0].lo, group[-1].hi, [r.pages for r in group if r.pages is not None]
+        known = sum(pages) if len(pages) == len(group) else None  # a page with rows of two ranges counts twice
+        moved = sum(r.moved for r in group)
+        merged = StoredRange(next_id, lo, hi, sum(rows), sum(checksum), last_visited=min(visited))
+        after.append(replace(merged, pages=known, moved=moved))
         next_id += 1
     return after

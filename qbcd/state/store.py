@@ -23,6 +23,7 @@ from qbcd.state.bootstrap import holds_rows, insert_once
 from qbcd.state.dialects import facts_of
 from qbcd.state.rows import (
     Pin,
+    RangePages,
     Segment,
     StoredRange,
     StreamRow,
@@ -350,8 +351,12 @@ class StreamStore:
             StateConflict: They leave a gap or overlap.
             Refused: A row is damaged.
         """
-        table = self.tables.range
-        rows = conn.execute(select(table).where(table.c.stream == stream)).mappings().all()
+        table, pages = self.tables.range, self.tables.range_pages
+        query = select(table)
+        if self.tables.has(conn, pages):
+            same = (pages.c.stream == table.c.stream) & (pages.c.range_id == table.c.range_id)
+            query = query.add_columns(pages.c.pages, pages.c.moved).select_from(table.outerjoin(pages, same))
+        rows = conn.execute(query.where(table.c.stream == stream)).mappings().all()
         return in_key_order(stream, [range_row(unseal(table, dict(row))) for row in rows])
 
     def visits(self, conn: Connection, stream: str, since: float) -> Visits:
@@ -362,7 +367,42 @@ class StreamStore:
             func.min(table.c.last_visited),
         )
         found = conn.execute(select(func.count(), seen, oldest).where(table.c.stream == stream)).one()
-        return Visits(int(found[0]), int(found[1]), float(found[2] or 0.0))
+        return Visits(int(found[0]), int(found[1]), float(found[2] or 0.0), self._pages(conn, stream))
+
+    def _pages(self, conn: Connection, stream: str) -> RangePages | None:
+        table = self.tables.range_pages
+        if not self.tables.has(conn, table):
+            return None
+        query = select(func.count(), func.sum(table.c.pages), func.max(table.c.pages)).where(table.c.stream == stream)
+        found = conn.execute(query).one()
+        return RangePages(int(found[0]), int(found[1]), int(found[2])) if found[0] else None
+
+    def keeps_pages(self, conn: Connection) -> bool:
+        """Return True if the store has room for page counts of ranges; that of an older version may lack it."""
+        return self.tables.has(conn, self.tables.range_pages)
+
+    def add_pages(self, conn: Connection) -> None:
+        """Add the table of page counts to a store of an older version; see :meth:`SiteTables.add`."""
+        self.tables.add(conn, self.tables.range_pages)
+
+    def set_pages(self, conn: Connection, stream: str, changed: Sequence[StoredRange]) -> None:
+        """Set the page counts of ranges; nothing happens in a store without :meth:`keeps_pages`."""
+        table = self.tables.range_pages
+        if not changed or not self.tables.has(conn, table):
+            return
+        for part in _chunks(changed):
+            ids = [item.range_id for item in part]
+            conn.execute(delete(table).where(table.c.stream == stream, table.c.range_id.in_(ids)))
+        self._insert_pages(conn, stream, changed)
+
+    def _insert_pages(self, conn: Connection, stream: str, ranges: Sequence[StoredRange]) -> None:
+        values = [
+            {"stream": stream, "range_id": item.range_id, "pages": item.pages, "moved": item.moved}
+            for item in ranges
+            if item.pages is not None
+        ]
+        if values:
+            conn.execute(insert(self.tables.range_pages), values)
 
     def replace_ranges(self, conn: Connection, row: StreamRow, ranges: Sequence[StoredRange]) -> StreamRow:
         """Replace all ranges of the stream by `ranges`, which may be empty.
@@ -385,6 +425,9 @@ class StreamStore:
                 raise StateConflict(f"range id {item.range_id} was used for another range", stream=row.stream)
         conn.execute(delete(self.tables.range).where(self.tables.range.c.stream == row.stream))
         self._insert_ranges(conn, row.stream, ranges)
+        if self.keeps_pages(conn):
+            conn.execute(delete(self.tables.range_pages).where(self.tables.range_pages.c.stream == row.stream))
+            self._insert_pages(conn, row.stream, ranges)
         following = max([row.next_range_id, *(item.range_id + 1 for item in ranges)])
         return self.rewrite(conn, row, replace(row, next_range_id=following))
 
@@ -496,7 +539,8 @@ class StreamStore:
             StateConflict: Another process advanced the stream.
         """
         # Nothing is read, since rows may be damaged.
-        for table in (self.tables.range, self.tables.segment, self.tables.batch):
+        added = [table for table in self.tables.added if self.tables.has(conn, table)]
+        for table in (self.tables.range, self.tables.segment, self.tables.batch, *added):
             conn.execute(delete(table).where(table.c.stream == row.stream))
         return self.advance(conn, row, checkpoint={}, prepared=False)
 

@@ -37,6 +37,7 @@ from qbcd.state.upgrades import FORMAT_VERSION, refuse_newer
 
 PREFIX = "qbcd_"
 _SEEN = "qbcd_tables_seen"  # in the facts about a session
+_NAMES = "qbcd_table_names"
 
 
 def seconds(name: str) -> Column[float]:
@@ -117,9 +118,17 @@ class SiteTables:
             loose=(),
         )
         self.pin = self._table("pin", text("pin_id", key=True), text("stream"), big("version"), seconds("until"))
+        self.range_pages = self._table(
+            "range_pages", text("stream", key=True), big("range_id", key=True), big("pages"), big("moved")
+        )
 
     def _table(self, name: str, *columns: Column[Any], loose: tuple[str, ...] | None = None) -> Table:
         return make_table(self.metadata, name if self.schema else PREFIX + name, *columns, loose=loose)
+
+    @property
+    def added(self) -> tuple[Table, ...]:
+        """Tables that stores of older versions lack; everything works without them."""
+        return (self.range_pages,)
 
     @property
     def place(self) -> str:
@@ -132,10 +141,12 @@ class SiteTables:
         Raises:
             Refused: A newer qbcd wrote them, or they have no format version.
         """
-        tables, seen = self.metadata.sorted_tables, (_SEEN, self.schema)
-        if seen not in conn.info and not {t.name for t in tables} <= present(conn, self.schema):
-            return False
-        conn.info[seen] = True  # for the life of the session
+        tables, seen = [t for t in self.metadata.sorted_tables if t not in self.added], (_SEEN, self.schema)
+        if seen not in conn.info:
+            names = present(conn, self.schema)
+            if not {t.name for t in tables} <= names:
+                return False
+            conn.info[seen], conn.info[_NAMES, self.schema] = True, names  # for the life of the session
         try:
             known = self._format(conn)
         except DBAPIError as error:
@@ -148,6 +159,23 @@ class SiteTables:
             known = self._format(conn)  # another process has just created them
         refuse_newer(known, self.place)
         return True
+
+    def has(self, conn: Connection, table: Table) -> bool:
+        """Return True if one of the `added` tables exists; a state database gets all when it is opened."""
+        if self.schema is None:
+            return True
+        names = (_NAMES, self.schema)
+        if names not in conn.info:
+            conn.info[names] = present(conn, self.schema)
+        return table.name in conn.info[names]
+
+    def add(self, conn: Connection, table: Table) -> None:
+        """Create one of the `added` tables.
+
+        If DDL commits implicitly, this ends the caller's transaction.
+        """
+        create_missing(conn, [table])
+        conn.info.pop((_NAMES, self.schema), None)
 
     def create(self, conn: Connection) -> None:
         """Create the missing schema and tables; several processes may do it at the same time.
@@ -171,6 +199,7 @@ class SiteTables:
             conn.execute(CreateSchema(schema, if_not_exists=True))
         tables = self.metadata.sorted_tables
         create_missing(conn, tables)
+        conn.info.pop((_NAMES, schema), None)
         if not holds_rows(conn, tables):
             insert_once(conn, self._layout_row())
 

@@ -127,6 +127,37 @@ class ByRanges(InSource):
             self.connector.ranges.per_range(["COUNT(*) AS n"], relation, self.plan.key, ranges, aggregate=True)
         )
 
+    @property
+    def target_pages(self) -> int | None:
+        """The pages that a range should have; None if its rows are what counts."""
+        plan = self.plan
+        pages, rows = plan.option("pages_per_range"), plan.option("rows_per_range")
+        return int(pages) if pages and not rows and plan.table.kind in self.paged else None
+
+    @property
+    def shows_pages(self) -> bool:
+        """True if the database shows the page of each row of the captured table."""
+        shown = self.connector.supports(SupportsPages) and self.connector.require(SupportsPages).stored_page()
+        return bool(shown) and self.plan.table.kind in self.paged
+
+    def pages(self, ranges: Sequence[KeyRange]) -> Statement:
+        """Return the query for rows (range_id, n): the pages of the captured table with rows of each range.
+
+        Only for a table that `shows_pages`.
+        """
+        plan, connector = self.plan, self.connector
+        place = connector.require(SupportsPages).stored_page()
+        keys = ", ".join(connector.quote(c.name) for c in plan.key)
+        where = f" WHERE (\n{plan.where}\n)" if plan.where else ""
+        relation = f"(SELECT {keys}, {place} AS qbcd_stored FROM {connector.quoted_table(plan.table)}{where})"
+        select = ["COUNT(DISTINCT t.qbcd_stored) AS n"]
+        return Statement(connector.ranges.per_range(select, relation, plan.key, ranges, aggregate=True))
+
+    def estimated_pages(self, rows: int) -> int | None:
+        """Return the pages of `rows` rows by the table's statistics; None without statistics."""
+        table = self.plan.table
+        return -(-rows * table.pages // table.rows) if table.pages > 0 and table.rows > 0 else None
+
     def row_count(self) -> Statement:
         """Return the query for one row (n), the table's restricted rows, for guards before a pass."""
         return self._compiled("row_count")

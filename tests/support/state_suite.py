@@ -10,12 +10,14 @@ from contextlib import suppress
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import select
 
 from qbcd.errors import LeaseHeld, QbcdError, Refused, StateConflict
 from qbcd.state import (
     LeaseKeeper,
     LeaseLost,
     Owner,
+    RangePages,
     Segment,
     StoredRange,
     StreamRow,
@@ -26,7 +28,7 @@ from qbcd.state import (
     renew,
 )
 from tests.support import wait_until
-from tests.support.state_place import PROJECT, STREAM, Place, child, header
+from tests.support.state_place import PROJECT, STREAM, Place, child, header, open_place
 
 
 def registered(place: Place) -> StreamRow:
@@ -293,6 +295,44 @@ class OutboxSuite:
             place.store.update_ranges(conn, STREAM, [replace(r, last_visited=14.0) for r in (*odd[:2], odd[3])])
             assert place.store.visits(conn, STREAM, 13.0) == Visits(4, 3, 12.5)
             assert place.store.visits(conn, "none", 0.0) == Visits(0, 0, 0.0)
+
+    def test_page_counts_of_ranges_are_kept_apart(self, place: Place) -> None:
+        row, some = registered(place), [replace(r, pages=3, moved=1) for r in parts("b", "c")]
+        some[1] = replace(some[1], pages=None, moved=0)
+        with place.write() as conn:
+            row = place.store.replace_ranges(conn, row, some)
+            assert place.store.ranges(conn, STREAM) == some
+            assert place.store.visits(conn, STREAM, 0.0).pages == RangePages(2, 6, 3)
+            place.store.update_ranges(conn, STREAM, [replace(some[0], rows=9)])
+            place.store.set_pages(conn, STREAM, [replace(some[1], pages=7)])
+            assert [(r.rows, r.pages, r.moved) for r in place.store.ranges(conn, STREAM)] == [
+                (9, 3, 1),
+                (1, 7, 0),
+                (2, 3, 1),
+            ]
+            row = place.store.replace_ranges(conn, row, parts("x", first_id=4))
+            assert place.store.visits(conn, STREAM, 0.0).pages is None
+            place.store.set_pages(conn, STREAM, [replace(r, pages=1) for r in parts("x", first_id=4)])
+            place.store.forget(conn, row)
+            assert conn.execute(select(place.store.tables.range_pages)).first() is None
+
+    def test_a_store_of_an_older_version_has_no_page_counts(self, place: Place) -> None:
+        row, some = registered(place), parts("b")
+        table = place.store.tables.range_pages
+        with place.write() as conn:
+            row = place.store.replace_ranges(conn, row, some)
+            table.drop(conn)
+        with open_place(place.url, place.schema) as later, later.write() as conn:
+            assert later.store.exists(conn)
+            if place.schema is None:
+                return  # a state database gets the table when it is opened
+            assert not later.store.keeps_pages(conn)
+            later.store.set_pages(conn, STREAM, [replace(some[0], pages=1)])
+            assert later.store.ranges(conn, STREAM) == some
+            assert later.store.visits(conn, STREAM, 0.0) == Visits(2, 0, 0.0)
+            later.store.add_pages(conn)
+            later.store.set_pages(conn, STREAM, [replace(some[0], pages=1)])
+            assert [r.pages for r in later.store.ranges(conn, STREAM)] == [1, None]
 
     def test_long_texts_are_kept(self, place: Place) -> None:
         row, long = registered(place), "é" * 70_000

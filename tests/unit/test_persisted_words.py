@@ -58,6 +58,7 @@ OF_SITES = {
     "range": "stream* range_id* lo hi rows checksum segment last_visited seal",
     "segment": "stream* segment_id* epoch files rows folded_through token seal",
     "pin": "pin_id* stream version until",
+    "range_pages": "stream* range_id* pages moved",  # added later: stores of older versions lack it
 }
 OF_PROJECT = {
     "qbcd_ack": "stream* sink* epoch batch_seq fingerprint at seal",

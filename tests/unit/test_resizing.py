@@ -5,12 +5,15 @@ See docs/design/protocol.md#rule-11.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from qbcd.ranges import schedule
 from qbcd.ranges.schedule import Pass
-from qbcd.sites.database import range_sizes
+from qbcd.sites.database import range_pages, range_sizes
 from qbcd.sites.lake.due_ranges import DueRanges
 from qbcd.state import StoredRange
 from qbcd.state.rows import merge_ranges
@@ -49,14 +52,60 @@ def test_a_pass_visits_rows_merged_into_a_visited_range() -> None:
     assert not schedule.finished({3: one.last_visited}, state)
 
 
+def test_a_merged_range_has_the_pages_of_its_parts_if_all_are_known() -> None:
+    first, second = (replace(r, pages=4, moved=1) for r in ranges(3.0, 8.0))
+    (one,) = merge_ranges([[first, second]], 7)
+    assert (one.pages, one.moved) == (8, 2)
+    (one,) = merge_ranges([[first, replace(second, pages=None)]], 7)
+    assert one.pages is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "pages", "large"),
+    [
+        (100, 21, True),  # as many rows as usual, on more than twice as many pages
+        (100, 20, False),
+        (900, 20, False),  # pages decide
+        (900, None, True),  # or rows, as long as no pages are known
+        (25, 90, False),  # with so few rows it is left alone
+    ],
+)
+def test_the_size_of_a_range_is_its_pages(rows: int, pages: int | None, large: bool) -> None:
+    intended, (one,) = range_sizes.Intended(100.0, 10), ranges(5.0, rows=rows)
+    assert bool(intended.outgrown([replace(one, pages=pages)])) is large
+
+
+def test_ranges_of_few_pages_are_merged_though_they_have_many_rows() -> None:
+    known = [replace(r, pages=n) for r, n in zip(ranges(1, 1, 1, 1, rows=90), (1, 8, 9, 2), strict=True)]
+    merged = range_sizes.Intended(100.0, 10).merged(known, 9)
+    assert [(r.range_id, r.pages) for r in merged] == [(9, 9), (3, 9), (4, 2)]
+
+
+@pytest.mark.parametrize(
+    ("pages", "moved", "stale"),
+    [
+        (None, 0, True),
+        (40, 0, False),
+        (40, 39, False),
+        (40, 40, True),
+        (190, 220, True),
+        (380, 90, False),
+        (380, 95, True),
+    ],
+)
+def test_pages_are_counted_again_after_many_changes(pages: int | None, moved: int, stale: bool) -> None:
+    (one,) = ranges(1.0)
+    assert range_pages.is_stale(replace(one, pages=pages, moved=moved), 200) is stale
+
+
 # -- split, with a source replica --------------------------------------------------------------------------------------
 def split(known: list[StoredRange], usual: float, *bounds: str) -> tuple[list[StoredRange], int]:
     """Return `known` with large ranges split at `bounds`, and the next free id after 8."""
-    strategy: Any = SimpleNamespace(keeps="nothing", bounds=lambda within: within)
+    strategy: Any = SimpleNamespace(keeps="nothing", bounds=lambda within: within, target_pages=None)
     strategy.plan = SimpleNamespace(table=SimpleNamespace(rows=90))
     session: Any = SimpleNamespace(rows=lambda asked: [(bound,) for bound in bounds])
     site: Any = SimpleNamespace(progress=lambda what: None)
-    return range_sizes._split(session, site, strategy, known, usual, 8)
+    return range_sizes._split(session, site, strategy, known, range_sizes.Intended(usual), 8)
 
 
 def test_parts_inherit_the_visit_of_their_range() -> None:

@@ -56,6 +56,9 @@ class PostgresPages(Collaborator, SupportsPages):
         regclass = _sql(exp.Literal.string(self.facts.quoted_table(table)))
         return f"pg_relation_size({regclass}::regclass) / current_setting('block_size')::bigint"
 
+    def stored_page(self) -> str:
+        return "(tableoid::bigint << 32) + (ctid::text::point)[0]::bigint"
+
     def per_pages(self, select: Sequence[str], relation: str, ranges: Sequence[KeyRange]) -> str:
         def body(condition: str) -> str:
             # Without OFFSET 0 the planner joins the list of ranges with the whole table, once for each range.

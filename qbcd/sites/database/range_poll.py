@@ -76,7 +76,7 @@ class RangePoll:
                 began = time.monotonic()
                 yield from self._seal()
         if due:
-            range_sizes.resize(self.poll, self.strategy)
+            range_sizes.resize(self.poll, self.strategy, {r.range_id for r in due})
         yield from self._seal()
 
     def _known(self) -> tuple[list[StoredRange], float]:
@@ -181,10 +181,17 @@ class RangePoll:
         now = max(self.context.store.now(session.connection), state.began)
         counted = self._counted(session, step) if adopted else {}
         visited = [
-            replace(r, rows=counted.get(r.range_id, max(0, r.rows + growth.get(r.range_id, 0))), last_visited=now)
+            replace(
+                r,
+                rows=counted.get(r.range_id, max(0, r.rows + growth.get(r.range_id, 0))),
+                last_visited=now,
+                moved=r.moved + changed[r.range_id],
+            )
             for r in step
         ]
         self.context.store.update_ranges(session.connection, self.context.stream, visited)
+        moved = [r for r in visited if changed[r.range_id] and r.pages is not None]
+        self.context.store.set_pages(session.connection, self.context.stream, moved)
         accepted = max(state.accepted, confirmed.amount if confirmed else 0)
         return replace(state.visited(changed), deletes=state.deletes + counts.get("d", 0), accepted=accepted)
 

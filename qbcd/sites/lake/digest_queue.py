@@ -11,6 +11,7 @@ travels once more.
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,12 +21,13 @@ from sqlalchemy import inspect
 from sqlalchemy.schema import CreateSchema
 
 from qbcd.catalog.drift import check_shape
-from qbcd.catalog.source import Session
+from qbcd.catalog.source import Session, Source
 from qbcd.catalog.views import check_views
 from qbcd.errors import MissingPrivilege, StateConflict
 from qbcd.model import KeyRange, StreamPlan
 from qbcd.model.checkpoint import Entry
 from qbcd.ranges import schedule
+from qbcd.sites.context import StreamContext
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.engines.base import RowChecksum
 from qbcd.sites.lake.poll import LakePoll, TablePoll
@@ -34,9 +36,10 @@ from qbcd.sites.lake.stage import fetch_rows, frame, stage_fields, write_stage
 from qbcd.sites.refusals import check_key
 from qbcd.sites.values import ExplainedStatement, LeasedStream
 from qbcd.sites.write_rights import grants
-from qbcd.state import StoredRange, StreamStore
+from qbcd.state import StoredRange, StreamStore, nothing_to_take_over, takeover
 from qbcd.state.dialects import facts_of
 from qbcd.strategies import OutboxSlice, QueuedTlcs
+from qbcd.strategies.base import table_name
 from qbcd.strategies.in_source import own_tables, sql_name
 from qbcd.strategies.outbox import OPEN
 
@@ -103,8 +106,8 @@ class DigestQueue:
         return StateConflict(
             f"the tables of its digests in schema {self.context.source.schema} are not this project's: {why}",
             stream=self.context.stream,
-            remedy="give the source another `schema`, or drop them if no project polls them any more: "
-            + ", ".join(table.name[1] for table in self.strategy.tables()),
+            remedy="give the source another `schema`; or, if no project polls them any more: "
+            f"qbcd reset {self.context.stream} --discard --take-over",
         )
 
     def _locked(self, session: Session) -> tuple[str, str]:
@@ -356,18 +359,60 @@ def is_used(context: LakeContext, leased: LeasedStream) -> bool:
     )
 
 
-def drop(context: LakeContext) -> None:
-    """Drop the tables of this project's stream; empty those that a DBA created."""
-    connector, source = context.source.connector, context.source
-    names = own_tables(source.schema, context.stream)
-    with source.read(context.stream) as session:
+def position_of(source: Source, stream: str) -> tuple[str, str] | None:
+    """Return the project that owns a stream's queue in a source, and the commits that its digests show.
+
+    None without such a table. The commits change with each poll that finds changes.
+    """
+    name = (source.schema, table_name("queue", stream))
+    with source.read(stream) as session:
+        if not source.connector.catalog.probe_tables(session.connection, [name])[0]:
+            return None
+        rows = session.rows(f"SELECT project, applied, queued FROM {sql_name(source.connector, name)}")
+        return (str(rows[0].project), f"{rows[0].applied} {rows[0].queued}") if rows else None
+
+
+def drop(source: Source, stream: str) -> None:
+    """Drop the tables of a stream in a source; empty those that a DBA created."""
+    connector, names = source.connector, own_tables(source.schema, stream)
+    with source.read(stream) as session:
         found = connector.catalog.probe_tables(session.connection, names)
     existing = [sql_name(connector, name) for name, table in zip(names, found, strict=True) if table]
     try:
-        with source.write(context.stream) as session:
+        with source.write(stream) as session:
             for table in existing:
                 session.run(f"DROP TABLE IF EXISTS {table}")
     except MissingPrivilege:  # a DBA owns the tables, so only their rows are deleted
-        with source.write(context.stream) as session:
+        with source.write(stream) as session:
             for table in existing:
                 session.run(f"DELETE FROM {table}")
+
+
+def take_over(context: StreamContext) -> None:
+    """Drop the digests that another project keeps in a source, so that this one can prepare the stream.
+
+    It waits until the other project has found no change for `takeover.QUIET_S` seconds. A project that still polls
+    finds its tables missing and is refused, so it loses no change in silence.
+
+    Raises:
+        StateConflict: The other project polls, or there are no such tables of another project.
+    """
+    first = position_of(context.source, context.stream)
+    if first is None or first[0] == context.project.project_id:
+        raise nothing_to_take_over(context.stream, ours=first is not None)
+    until = time.monotonic() + takeover.QUIET_S
+    while (left := until - time.monotonic()) > 0:
+        context.progress(f"watching for {left:.0f} s if its project still polls")
+        context.rest(min(left, 1.0))
+        _refuse_moved(context, first)
+    _refuse_moved(context, first)
+    drop(context.source, context.stream)
+
+
+def _refuse_moved(context: StreamContext, first: tuple[str, str]) -> None:
+    if position_of(context.source, context.stream) != first:
+        raise StateConflict(
+            "the project that prepared it has just polled it",
+            remedy="end its processes first; or give this project another `schema:`",
+            stream=context.stream,
+        )

@@ -160,7 +160,7 @@ class LakeSite(ParquetSite):
 
     def forget(self, leased: LeasedStream) -> None:
         if digest_queue.is_used(self.context, leased):
-            digest_queue.drop(self.context)
+            digest_queue.drop(self.context.source, self.context.stream)
         super().forget(leased)
 
     def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[ExplainedStatement]:

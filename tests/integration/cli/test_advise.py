@@ -290,6 +290,75 @@ def test_advice_fits_80_columns_and_says_why(cli: Cli, database: str, workspace:
     assert "is no SVG file" in drawn.err
 
 
+FROZEN = "CREATE TABLE t (id int AUTO_INCREMENT PRIMARY KEY, note varchar(200)) STATS_AUTO_RECALC=0 STATS_PERSISTENT=1"
+
+
+def test_streams_of_files_have_no_choice(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, workspace: Path
+) -> None:
+    monkeypatch.chdir(workspace)
+    (workspace / "in-1.csv").write_text("id,v\n1,a\n")
+    (workspace / "qbcd.yaml").write_text(
+        "version: 1\nsources: {drop: {files: in-*.csv, quiet: 0s}}\nsinks: {changes: {type: jsonl, path: out}}\n"
+        "tables: [{name: crm, source: drop, key: [id], strategy: dump, sinks: [changes]}]\n"
+    )
+    cli = Cli(capsys)
+    ran = cli("advise")
+    assert ran.code == 0
+    assert ran.out.startswith("crm: a stream of files has no choice of strategy.")
+    assert "fits:" not in ran.out, "the legend of a table that is not there"
+    assert cli("advise", "--json").data == {"advice": []}
+    refused = cli("advise", "crm")
+    assert (refused.code, "there is one strategy for files, dump" in refused.err) == (2, True)
+    assert "qbcd explain crm shows what its polls do" in refused.err
+    explained = cli("explain", "crm")
+    assert explained.code == 0
+    assert "SELECT * FROM replica FULL JOIN dump USING (id);" in explained.out
+
+
+@over("", elsewhere=[])
+@pytest.mark.campaign
+def test_a_table_that_was_never_analyzed_has_no_confident_number(database: str, workspace: Path) -> None:
+    """On MariaDB InnoDB counts by itself; there the statistics of a table that was filled behind them are a range."""
+    place = place_of(database)
+    words = TYPES[place.kind]
+    if place.kind == "postgresql":
+        place.sql("CREATE TABLE t (id int PRIMARY KEY, note varchar(200)) WITH (autovacuum_enabled = false)")
+    else:
+        place.sql(FROZEN)
+        place.sql("INSERT INTO t SELECT seq, 'x' FROM seq_1_to_10; ANALYZE TABLE t")
+        words = {**words, "n": "(SELECT seq + 10 AS n FROM seq_1_to_{}) AS s"}
+    place.sql(f"INSERT INTO t SELECT n, repeat('x', 150) FROM {words['n'].format(ROWS)}")
+    with kept(workspace, place, "auto") as project:
+        [found] = project.advise()
+    assert found.facts is not None
+    assert found.facts.doubt
+    assert not found.facts.rows.certain
+    mds = next(one for one in found.scored if one.option.name == "mds")
+    assert mds.cost is not None
+    assert not mds.cost.pages.certain, mds.cost.pages
+
+
+@over("", elsewhere=[])
+@pytest.mark.campaign
+def test_a_grown_table_has_a_range(database: str, workspace: Path) -> None:
+    """A hundred times as many rows as when it was analyzed."""
+    place = place_of(database)
+    if place.kind == "postgresql":
+        place.sql("CREATE TABLE t (id int PRIMARY KEY, note varchar(200)) WITH (autovacuum_enabled = false)")
+        place.sql("INSERT INTO t SELECT n, repeat('x', 150) FROM generate_series(1, 100) AS n; ANALYZE t")
+        place.sql("INSERT INTO t SELECT n, repeat('x', 150) FROM generate_series(101, 10000) AS n")
+    else:
+        place.sql(FROZEN)
+        place.sql("INSERT INTO t SELECT seq, repeat('x', 150) FROM seq_1_to_100; ANALYZE TABLE t")
+        place.sql("INSERT INTO t SELECT seq, repeat('x', 150) FROM seq_101_to_10000")
+    with kept(workspace, place, "auto") as project:
+        [found] = project.advise()
+    assert found.facts is not None
+    assert found.facts.rows.low <= 10_000 <= found.facts.rows.high * 1.5, "by the rows of the few pages of then"
+    assert not found.facts.rows.certain
+
+
 @pytest.mark.campaign
 def test_watched_writes_move_the_choice(database: str, workspace: Path) -> None:
     place = place_of(database)

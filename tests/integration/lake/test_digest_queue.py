@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ import pytest
 from qbcd import hooks
 from qbcd.api import assembly_of
 from qbcd.errors import QbcdError, StateConflict
+from qbcd.orphans import ForeignStream
+from qbcd.state import takeover
+from tests.support import wait_until
 from tests.support.oracle import batches
 from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
@@ -200,10 +204,41 @@ def test_tables_of_another_project_are_refused(place: Place, workspace: Path) ->
     with pytest.raises(StateConflict, match="are not this project's") as refused:
         other.stream("s").prepare()
     assert "another `schema`" in refused.value.remedy
+    assert "qbcd reset s --discard --take-over" in refused.value.remedy
     other.close()
     place.sql("UPDATE t SET v = -1 WHERE id = 1")
     assert seen.poll() == [("u", 1, 1, -1)], "the refusal changed nothing"
     seen.project.close()
+
+
+@over(elsewhere=[])
+def test_tables_of_a_lost_state_are_taken_over(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = Queued(place, workspace).prepare()
+    other = opened(seen.data, workspace / "other")
+    with pytest.raises(StateConflict, match="this project prepared it, so there is nothing to take over"):
+        seen.project.to_reset("s", take_over=True)
+    monkeypatch.setattr(takeover, "QUIET_S", 3600.0)
+    foreign, watching = other.to_reset("s", take_over=True), list[str]()
+    assembly_of(other).progress = lambda stream, what: watching.append(what)
+    assert isinstance(foreign, ForeignStream)
+    assert foreign.question.startswith("schema")
+    place.sql("UPDATE t SET v = -1 WHERE id = 1")
+    with ThreadPoolExecutor(1) as pool, pytest.raises(StateConflict, match="has just polled it"):
+        waiting = pool.submit(foreign.reset, discard=True)
+        wait_until(lambda: bool(watching))
+        assert seen.poll() == [("u", 1, 1, -1)]
+        waiting.result()
+    assert seen.own_tables() == {"replica", "outbox", "queue"}
+    monkeypatch.setattr(takeover, "QUIET_S", 0.0)
+    foreign.reset(discard=True)
+    assert seen.own_tables() == set()
+    with pytest.raises(QbcdError):
+        seen.poll()  # the old project loses nothing in silence
+    other.stream("s").prepare()
+    assert seen.own_tables() == {"replica", "outbox", "queue"}
+    assert other.stream("s").verify() == []
+    for project in (seen.project, other):
+        project.close()
 
 
 @pytest.mark.campaign
