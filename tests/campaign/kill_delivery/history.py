@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from qbcd.api import assembly_of
+from qbcd.local.database import SPILL
 from qbcd.sites import Site
 from tests.campaign.kill_delivery.child import POINTS, STREAM
 from tests.campaign.kill_delivery.consumer import Consumer
@@ -182,5 +183,9 @@ class KilledDeliveries:
     def _spilled(self) -> list[str]:
         """Return files of the workdir's root that no running process needs."""
         own = str(assembly_of(self.project).state.project_id)
-        known = ("state.db", own)
-        return [path.name for path in (self.folder / ".qbcd").iterdir() if not path.name.startswith(known)]
+        known, root = ("state.db", own, SPILL), self.folder / ".qbcd"
+        spilled = root / SPILL  # the folder itself stays
+        return [
+            *(path.name for path in root.iterdir() if not path.name.startswith(known)),
+            *(path.name for path in (spilled.iterdir() if spilled.is_dir() else ())),
+        ]
