@@ -21,6 +21,7 @@ class Options:
     columns: int
     tables: int
     engine: str
+    without: str
 
 
 @dataclass

@@ -1,6 +1,6 @@
 """Rows of leaves in the lake wing.
 
-Compared as they arrive, or through a file if they are many.
+Those that are looked up by key are compared as they arrive, others and many through a file.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ STREAMED, STAGED = ["batch"], ["passing", "batch"]  # kinds of files of a poll
     [
         ("jsonl", "key", FEW, STREAMED),
         pytest.param("jsonl", "hash", MANY, STAGED, marks=pytest.mark.campaign),
-        pytest.param("jsonl", "hash", FEW, STREAMED, marks=pytest.mark.campaign),
+        pytest.param("jsonl", "hash", FEW, STAGED, marks=pytest.mark.campaign),
         pytest.param("jsonl", "key", MANY, STAGED, marks=pytest.mark.campaign),
         pytest.param("parquet", "key", FEW, STREAMED, marks=pytest.mark.campaign),  # a typed sink
     ],
