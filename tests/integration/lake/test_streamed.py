@@ -150,7 +150,7 @@ def test_generated_code_is_the_same_at_every_poll(
     assert jvm is not None
     compiled = jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
     counts = [compiled.getCount()]
-    with opened(config(database, TABLE), workspace, spark) as project:
+    with opened(config(database, {**TABLE, "engine": "spark"}), workspace, spark) as project:
         _warm(project, database)
         for _ in range(5):
             sql(database, "UPDATE t SET n = n + 1 WHERE id % 400 = 7")
