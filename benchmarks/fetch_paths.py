@@ -24,9 +24,8 @@ from qbcd.api import Project
 from qbcd.sites.lake.fetch import paths
 
 SETTINGS: dict[str, Any] = {}
-OPTIONS = ("polls", "keys", "changes", "engine")
+OPTIONS = ("polls", "keys", "changes", "engine", "without")
 ALL = "all"
-WAYS = (ALL, *sorted(paths.SWITCHES))
 WARM = {"none": 9, "newest": 3, "random": 4, "few": 5, "moved": 2}  # rounds that are not counted
 DRAWN = {"random": 100, "few": 25_000, "moved": 20}  # one of this number of rows
 NEWEST = 10_000  # rows
@@ -47,20 +46,31 @@ class Found(NamedTuple):
     size: float
 
 
+class Kind(NamedTuple):
+    """A kind of change, with the number of measured polls and the ways to poll after each."""
+
+    name: str
+    polls: int
+    ways: tuple[str, ...]
+
+
 def measure(place: Place, folder: Path, options: Options) -> Table:
     """Measure one key after the other; `repeats` is not used."""
     keys = options.keys.split(",") if not isinstance(place, MariaPlace) else ["bigint"]
     kinds = options.changes.split(",")
     if unknown := set(kinds) - WARM.keys():
         raise SystemExit(f"--changes: {', '.join(sorted(unknown))}: not of {', '.join(WARM)}")
+    ways = (ALL, *(options.without.split(",") if options.without else sorted(paths.SWITCHES)))
+    if unknown := set(ways[1:]) - paths.SWITCHES:
+        raise SystemExit(f"--without: {', '.join(sorted(unknown))}: not of {', '.join(sorted(paths.SWITCHES))}")
     table = Table(HEADING, place.version())
     for key in keys:
         captured = _created(place, key, options.rows)
-        with Project.from_dict(_config(place.url, captured, options.engine), base_dir=folder / key) as project:
-            for way in WAYS:
+        with Project.from_dict(_config(place.url, captured, options.engine, ways), base_dir=folder / key) as project:
+            for way in ways:
                 project.stream(way).prepare()
             for kind in kinds:
-                found = _polled(place, project, captured, kind, options.polls)
+                found = _polled(place, project, captured, Kind(kind, options.polls, ways))
                 table.rows += _lines(key, kind, found)
     return table
 
@@ -70,30 +80,36 @@ def _created(place: Place, key: str, rows: int) -> str:
     if isinstance(place, MariaPlace):
         place.create(rows)
         return place.table
-    orders = Orders(place, key)
+    orders = Orders(place, "uuid" if key == "uuid" else "bigint")
     orders.create(rows)
+    if key == "lines":  # all keys end with the same number, so leaves are as large as ranges
+        place.run(
+            f"ALTER TABLE {orders.table} ADD line smallint NOT NULL DEFAULT 1, DROP CONSTRAINT orders_bigint_pkey,"
+            f" ADD PRIMARY KEY (id, line);\nVACUUM ANALYZE {orders.table}"
+        )
     return orders.table
 
 
-def _config(url: str, table: str, engine: str) -> dict[str, Any]:
+def _config(url: str, table: str, engine: str, ways: tuple[str, ...]) -> dict[str, Any]:
     shared = {"source": "shop", "table": table, "sinks": ["changes"], "baseline": "silent", "strategy": "id_rcs"}
     return {
         "version": 1,
         "sources": {"shop": {"url": url, "connections": peers.CONNECTIONS}},
         "sinks": {"changes": {"type": "jsonl", "path": "out"}},
         "defaults": {"engine": engine},
-        "tables": [{**shared, "name": way} for way in WAYS],
+        "tables": [{**shared, "name": way} for way in ways],
     }
 
 
-def _polled(place: Place, project: Project, table: str, kind: str, polls: int) -> dict[str, list[Found]]:
+def _polled(place: Place, project: Project, table: str, of: Kind) -> dict[str, list[Found]]:
     processor = Processor(place)
-    found: dict[str, list[Found]] = {way: [] for way in WAYS}
+    kind, polls, ways = of
+    found: dict[str, list[Found]] = {way: [] for way in ways}
     for number in range(WARM[kind] + polls):
         print(f"{table}, {kind}, round {number + 1} of {WARM[kind] + polls}", file=sys.stderr, flush=True)
         _change(place, table, kind, number)
-        turn = number % len(WAYS)
-        for way in (*WAYS[turn:], *WAYS[:turn]):
+        turn = number % len(ways)
+        for way in (*ways[turn:], *ways[:turn]):
             with paths.disabled(*([] if way == ALL else [way])):
                 before = received()
                 spent = processor.spent(partial(_poll, project, way))

@@ -22,6 +22,7 @@ class Options:
     tables: int
     engine: str
     plot: str = ""
+    without: str = ""
 
 
 @dataclass

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Protocol
 from qbcd.config.masking import REDACTED, credentials_masked
 from qbcd.errors import ConfigError, Refused, SparkFailed
 from qbcd.spark import class_data_sharing
-from qbcd.spark.hadoop import leave_out_yarn
 from qbcd.spark.java import require_java
 from qbcd.spark.jdbc import spark_failure
 from qbcd.spark.jvm_start import SUBMIT, can_hand_over, handed_over, start_java, uninterrupted
@@ -208,8 +207,6 @@ def create_session(
                 if (gateway := start_java(conf, timeout)) is not None:
                     SparkContext(conf=conf, gateway=gateway)
                 session = SparkSession.builder.config(conf=conf).getOrCreate()
-            if settings.master.startswith("local"):
-                leave_out_yarn(session)
             _fix_sql_settings(session)
         except Exception as error:
             message = spark_failure(error)

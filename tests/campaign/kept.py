@@ -166,6 +166,40 @@ KEPT: dict[str, tuple[str, ...]] = {
     "tests/conformance/test_leaves.py::test_single_leaves_are_read": (),  # in make test: lake/test_leaf_checksums.py
     # the death of a session, without Spark: tests/unit/test_spark_provider.py
     "tests/faults/test_spark_dies.py::test_a_session_that_dies_within_a_poll_is_one_message": (),
+    # The same statements as on SQLite, where tests/unit/test_state_store.py runs them
+    **{
+        f"tests/integration/state/test_state_{database}.py::{case}": ()
+        for database in ("mariadb", "postgres")
+        for case in (
+            "TestStreamRows::test_a_new_stream_has_a_row_and_keeps_it",
+            "TestStreamRows::test_advance_moves_what_is_given_and_one_version",
+            "TestStreamRows::test_a_stale_version_is_refused_and_writes_nothing",
+            "TestStreamRows::test_a_stale_token_is_refused",
+            "TestStreamRows::test_a_foreign_project_is_refused",
+            "TestStreamRows::test_an_unknown_stream_cannot_be_locked",
+            "TestStreamRows::test_numbers_never_go_back_and_outlive_a_reset",
+            "TestStreamRows::test_a_damaged_row_is_refused",
+            "TestStreamRows::test_a_newer_layout_is_refused",
+            "TestOutbox::test_batches_come_back_as_they_were_in_order",
+            "TestOutbox::test_a_number_is_given_once",
+            "TestOutbox::test_only_old_compacted_acknowledged_batches_expire_without_a_gap",
+            "TestOutbox::test_a_split_takes_new_ids",
+            "TestOutbox::test_ranges_that_do_not_cover_all_keys_once_are_refused",
+            "TestOutbox::test_segments",
+            "TestOutbox::test_pins_hold_a_version_until_they_end",
+        )
+    },
+    **{
+        f"tests/integration/state/test_state_postgres.py::TestLease::test_{case}": ()
+        for case in (
+            "a_keeper_gives_its_lease_back",
+            "a_keeper_that_lost_its_lease_reports_it_and_spares_the_new_owner",
+            "an_owner_nobody_can_read_is_not_overrun",
+        )
+    },
+    "tests/integration/state/test_state_postgres.py::TestLease::test_a_paused_holder_cannot_commit_after_a_takeover": (
+        "state database-commit-StateConflict",
+    ),
     # Random draws, concurrent load and measurements whose deterministic relatives are in make test
     "tests/faults/test_leaf_checksums.py::test_kill": (),
     "tests/faults/test_watermark.py::test_late_writers": (),

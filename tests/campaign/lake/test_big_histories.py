@@ -46,7 +46,7 @@ KINDS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "tlcs": ("number", {"type": "tlcs", "checksums": "remote"}),
 }
 SHARED = {"range_checksums", "whole_ranges"}  # paths of sources without snapshots
-LEAVES = {"leaf_checksums", "streamed"}
+LEAVES = {"leaf_checksums"}
 SCANNED = {*SHARED, *LEAVES, "recent_writes", "streamed_keys", "two_phase", "whole_table"}
 TAKEN: Mapping[str, set[str]] = {
     "key": {*SCANNED, KEY_RECOVERY},

@@ -35,7 +35,6 @@ FORCING: dict[str, tuple[Mapping[tuple[Any, str], float], str]] = {
     "key_recovery": ({**LEAVES, **{(key_recovery, n): v for n, v in TRACED.items()}}, "streamed_keys"),
     "recent_writes": (RECENT, "recent_writes"),
     "streamed_keys": (RECENT, "streamed_keys"),
-    "streamed": (LEAVES, "streamed"),
     "two_phase": ({(two_phase, "SAVED_BYTES"): -(10**12)}, "two_phase"),
     "page_fallback": (PAGES, "page_fallback"),
 }
@@ -100,6 +99,6 @@ def test_a_path_that_polls_need_has_no_switch() -> None:
     for name in ("range_checksums", "whole_ranges", "every_row", "narrow"):
         with pytest.raises(ValueError, match=f"no fetch path to switch off: {name}"), paths.disabled(name):
             pass
-    with paths.disabled("streamed"), paths.disabled("streamed", "two_phase"):
-        assert {"streamed", "two_phase"} == DISABLED
+    with paths.disabled("streamed_keys"), paths.disabled("streamed_keys", "two_phase"):
+        assert {"streamed_keys", "two_phase"} == DISABLED
     assert not DISABLED

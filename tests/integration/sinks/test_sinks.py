@@ -50,9 +50,26 @@ class Engine:
     is_local = True
 
 
+# Tests that Spark runs in `make test`, too: one of each way in which a sink reads rows, and their failures.
+BY_SPARK = frozenset(
+    {
+        "test_jsonl_writes_lines_in_order",
+        "test_jsonl_attempt_that_stops_half_way_shows_nothing",
+        "test_fewer_rows_than_the_batch_has_are_an_error",
+        "test_batches_of_several_parts_keep_their_order",
+        "test_rows_that_fail_in_spark_are_one_message",
+        "test_parquet_writes_typed_events_in_order",
+        "test_parquet_types_and_odd_names_survive",
+        "test_parquet_attempt_that_stops_half_way_shows_nothing",
+        "test_console_shows_the_first_events_and_counts_the_others",
+    }
+)
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run tests that read rows with both engines, others once."""
-    engines = ["local", "spark"] if "spark" in metafunc.fixturenames else ["local"]
+    marks = [] if metafunc.function.__name__ in BY_SPARK else [pytest.mark.campaign]
+    engines = ["local", pytest.param("spark", marks=marks)] if "spark" in metafunc.fixturenames else ["local"]
     metafunc.parametrize("engine", engines, indirect=True)
 
 

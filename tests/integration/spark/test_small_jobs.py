@@ -9,7 +9,6 @@ import qbcd
 from qbcd.sites import DatabaseSite
 from qbcd.sites.lake.engines.spark import parquet
 from qbcd.sites.lake.engines.spark.layers import one_of
-from qbcd.spark.hadoop import leave_out_yarn
 from qbcd.spark.provider import MIDDLE_ROWS, SMALL, SMALL_ROWS, SparkProvider
 from tests.support.places import Place
 from tests.support.project import config
@@ -63,32 +62,6 @@ def test_pages_without_a_row_of_the_ranges_are_not_read(spark: SparkSession, tmp
             assert len(found.collect()) == 12_000
         scan = found._jdf.queryExecution().executedPlan().collectLeaves().head()
         assert scan.metrics().apply("numOutputRows").value() == 20_000
-
-
-def test_yarn_s_defaults_do_not_travel_with_tasks(spark: SparkSession, tmp_path: Path) -> None:
-    context = spark.sparkContext
-    assert context._jvm is not None
-    hadoop, others = context._jsc.hadoopConfiguration(), "yarn.resourcemanager.principal"
-    fresh = context._jvm.org.apache.hadoop.conf.Configuration()
-    every = fresh.getPropsWithPrefix("yarn.").size()
-    assert every > 100, "Hadoop has them where nothing leaves them out"
-    left = hadoop.getPropsWithPrefix("yarn.").size()
-    assert left < every / 10, "the session was made by qbcd, with a local master"
-    named = next(name for name in fresh.getPropsWithPrefix("yarn.") if not hadoop.get(f"yarn.{name}"))
-    try:
-        hadoop.set(others, "somebody")
-        hadoop.set(f"yarn.{named}", "of the site")
-        leave_out_yarn(spark)
-        spark.range(3).write.parquet(str(tmp_path / "p"))
-        assert spark.read.parquet(str(tmp_path / "p")).count() == 3
-        assert (hadoop.get(others), hadoop.get(f"yarn.{named}")) == ("somebody", "of the site"), "they are no defaults"
-        assert hadoop.getPropsWithPrefix("yarn.").size() == left + 2, "no job brings the defaults back"
-    finally:
-        hadoop.unset(others)
-        hadoop.unset(f"yarn.{named}")
-    had = set(fresh.getPropsWithPrefix("").keySet().toString().strip("[]").split(", "))
-    kept = set(hadoop.getPropsWithPrefix("").keySet().toString().strip("[]").split(", "))
-    assert {name for name in had - kept if not name.startswith("yarn.")} == set(), "all others are there"
 
 
 def test_sinks_get_small_batches_there_and_users_in_their_own(

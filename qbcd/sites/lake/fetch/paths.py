@@ -17,7 +17,7 @@ from qbcd.sites.lake.fetch.base import DISABLED, FetchedStep, FetchPath, PlanPat
 from qbcd.sites.lake.fetch.leaf_checksums import KEY_RECOVERY, LeafChecksums
 from qbcd.sites.lake.fetch.page_fallback import PageFallback
 from qbcd.sites.lake.fetch.recent_writes import RecentWrites
-from qbcd.sites.lake.fetch.streamed import Streamed, StreamedKeys
+from qbcd.sites.lake.fetch.streamed import StreamedKeys
 from qbcd.sites.lake.fetch.two_phase import TwoPhase
 from qbcd.sites.lake.fetch.whole_ranges import WholeRanges
 from qbcd.sites.lake.fetch.whole_table import WholeTable
@@ -28,7 +28,7 @@ from qbcd.strategies import QueuedTlcs
 DETECT: tuple[PlanPath, ...] = (EveryRow(), RowDigests(), WholeTable(), RangeChecksums())
 NARROW: tuple[PlanPath, ...] = (LeafChecksums(), RecentWrites())
 REPLAN: tuple[ReplanPath, ...] = (PageFallback(),)
-FETCH: tuple[RowsPath, ...] = (StreamedKeys(), TwoPhase(), Streamed(), WholeRanges())
+FETCH: tuple[RowsPath, ...] = (StreamedKeys(), TwoPhase(), WholeRanges())
 FETCH_PATHS: tuple[FetchPath, ...] = (*DETECT, *NARROW, *REPLAN, *FETCH)
 
 SWITCHES = frozenset({path.name for path in FETCH_PATHS if path.is_optional} | {KEY_RECOVERY, page_fallback.NAME})

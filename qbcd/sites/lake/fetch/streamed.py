@@ -1,4 +1,4 @@
-"""Fetch path: compare few rows while they come from the source; the batch is the first file.
+"""Fetch path: compare rows that are looked up by key while they come; the batch is the first file.
 
 One job reads the rows once and writes the batch. If the rows do not match the checksums, the batch is removed. The
 snapshot stays open until all rows are compared, and one task holds the rows of both sides in memory. So this path is
@@ -14,7 +14,7 @@ from qbcd.ranges import row_selection
 from qbcd.sites.lake.commit import RangeChanges, WrittenBatch, write_batch
 from qbcd.sites.lake.fetch.base import FetchedStep, RowsPath
 from qbcd.sites.lake.fetch.two_phase import FINGERPRINT_BYTES
-from qbcd.sites.lake.fetch_plan import FetchPlan, check_delta, check_torn
+from qbcd.sites.lake.fetch_plan import FetchPlan, check_delta
 from qbcd.sites.lake.poll import TablePoll
 from qbcd.sites.lake.stage import images_frame, replica_rows
 from qbcd.sites.refusals import untravelled_error
@@ -42,18 +42,6 @@ class StreamedKeys(RowsPath):
         return StreamedStep(poll, plan, plan.traced, found)
 
 
-class Streamed(RowsPath):
-    """Compare rows of dirty leaves."""
-
-    name = "streamed"
-
-    def is_applicable(self, poll: TablePoll, plan: FetchPlan) -> bool:
-        return is_small(poll, plan)
-
-    def fetch(self, poll: TablePoll, plan: FetchPlan) -> FetchedStep | None:
-        return StreamedStep(poll, plan, plan, compare(poll, plan))
-
-
 class StreamedStep(FetchedStep):
     """Commit a batch that was compared while its rows came.
 
@@ -69,7 +57,7 @@ class StreamedStep(FetchedStep):
     def __init__(self, poll: TablePoll, plan: FetchPlan, read: FetchPlan, found: WrittenBatch) -> None:
         super().__init__(poll)
         self.plan, self.found = plan, found
-        self.rows, self.size, self.by_key = read.fetched, read.fetched * _row_bytes(poll.plan), read.is_traced
+        self.rows, self.size, self.by_key = read.fetched, read.fetched * _row_bytes(poll.plan), True
 
     def write(self) -> WrittenBatch:
         return self.found
@@ -100,14 +88,10 @@ def compare(poll: TablePoll, plan: FetchPlan) -> WrittenBatch:
     came, known = poll.engine.row_checksum(), poll.engine.row_checksum()
     new = images_frame(poll, row_selection.of_source(plan.asked))
     rows = poll.engine.for_one_join(came.observe(new))
-    old = replica_rows(poll, plan.old)
-    old = known.observe(old) if plan.is_traced else old
+    old = known.observe(replica_rows(poll, plan.old))
 
     def check() -> None:
-        if plan.is_traced:
-            check_delta(context.stream, plan, came.read(), known.read())
-        else:
-            check_torn(context.stream, plan, *came.read())
+        check_delta(context.stream, plan, came.read(), known.read())
         if positions := came.untravelled():
             raise untravelled_error(poll.plan, settings, positions)
         hooks.reach("after_fetch")
