@@ -21,8 +21,8 @@ from qbcd.errors import ConfigError, QbcdError, UnsafeKey
 from qbcd.files.columns import column_of, value_type
 from qbcd.files.formats import DumpReader, open_dump
 from qbcd.local.database import LocalDatabase
-from qbcd.local.dumps import DIALECT, DumpRows, identity_of
-from qbcd.local.query import Query
+from qbcd.local.dumps import DumpRows, identity_of
+from qbcd.local.query import DIALECT, Query
 from qbcd.local.source import ReadAmount, SourceReads, fetch_rows
 from qbcd.model import Column, KeyRange, Travel
 from qbcd.project import Assembly

@@ -12,6 +12,7 @@ from qbcd import plugins
 from qbcd.config.databases import no_connector
 from qbcd.config.urls import BadUrl, parse_url
 from qbcd.connectors.base import Connector, JdbcDriver, Privileges
+from qbcd.connectors.dialects import loaded
 from qbcd.connectors.mariadb import MariaDB
 from qbcd.connectors.mysql import MySQL
 from qbcd.connectors.postgresql import PostgreSQL
@@ -41,7 +42,9 @@ def connector_for(url: str | URL) -> Connector:
     found = plugins.load(others[backend], what)
     if not (isinstance(found, type) and issubclass(found, Connector)):
         raise ConfigError(f"{what} ({others[backend].value}) is no qbcd Connector", remedy=plugins.REMEDY)
-    return found()
+    connector = found()
+    loaded(connector.dialect)
+    return connector
 
 
 __all__ = ["CONNECTORS", "Connector", "JdbcDriver", "MariaDB", "MySQL", "PostgreSQL", "Privileges", "connector_for"]

@@ -16,10 +16,9 @@ import pyarrow.compute as pc
 from qbcd.connectors.facts import quoted
 from qbcd.files.formats import DumpReader
 from qbcd.local.database import LocalDatabase
-from qbcd.local.query import Query
+from qbcd.local.query import DIALECT, Query
 from qbcd.model import Column
 
-DIALECT = "duckdb"
 _NAIVE = pa.timestamp("us")
 
 

@@ -14,9 +14,11 @@ from typing import Any
 import sqlglot
 from sqlglot import ErrorLevel, exp
 
+from qbcd.connectors.dialects import loaded
 from qbcd.model.wire import Fields
 from qbcd.sql.render import render
 
+DIALECT = loaded("duckdb")
 DUCKDB_TYPES = {
     "string": "VARCHAR",
     "binary": "BLOB",
@@ -73,4 +75,4 @@ def duckdb_sql(canonical: str) -> str:
     for call in tree.find_all(exp.Anonymous):
         if call.name.upper() == CONCAT:
             call.set("this", "CONCAT")  # sqlglot would write `a || b || ..`, which copies the text for each part
-    return tree.sql(dialect="duckdb", unsupported_level=ErrorLevel.RAISE)
+    return tree.sql(dialect=DIALECT, unsupported_level=ErrorLevel.RAISE)

@@ -26,12 +26,11 @@ from qbcd.errors import QbcdError, UnsupportedType
 from qbcd.local.columns import Unreadable, csv_batch, text_batch, value_batch
 from qbcd.local.database import LocalDatabase
 from qbcd.local.errors import explained_errors
-from qbcd.local.query import Query, columns_of, duckdb_type
+from qbcd.local.query import DIALECT, Query, columns_of, duckdb_type
 from qbcd.model import Statement
 from qbcd.model.wire import Fields
 
 ISOLATION_WITHOUT_SNAPSHOT = "READ COMMITTED"  # the source need not keep old row versions for the session
-DIALECT = "duckdb"
 WAITING = 2 * CHUNK_BYTES  # bytes that wait for the database; readers wait if there are more
 Put: TypeAlias = Callable[[pa.Table], None]
 

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from qbcd.connectors.dialects import loaded
 from qbcd.connectors.expressions import Expressions
 from qbcd.connectors.mysql_family import types
 from qbcd.model import Column
 
-DIALECT = "mysql"
+DIALECT = loaded("mysql")
 # A real day of years 1 to 9999: month and day are not 0, and the month has that day.
 _HELD_DAY = "coalesce({v} >= '0001-01-01' AND from_days(to_days({v})) = date({v}), FALSE)"
 _ISO = {

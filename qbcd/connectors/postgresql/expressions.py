@@ -12,11 +12,12 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
+from qbcd.connectors.dialects import loaded
 from qbcd.connectors.expressions import Expressions
 from qbcd.connectors.postgresql import types
 from qbcd.model import Column
 
-DIALECT = "postgres"
+DIALECT = loaded("postgres")
 # Not 0: with 0 the server's hash of NULL equals that of a float's 0 and of other values.
 ROW_SEED = 7046029254386353131
 MIX_SEED = 8650415919381337933

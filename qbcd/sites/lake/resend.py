@@ -11,8 +11,7 @@ import duckdb
 
 from qbcd.connectors.facts import quoted
 from qbcd.errors import ConfigError
-from qbcd.local.query import Query, duckdb_sql
-from qbcd.local.source import DIALECT
+from qbcd.local.query import DIALECT, Query, duckdb_sql
 from qbcd.local.typed import typed_value
 from qbcd.model import Column
 from qbcd.sites.engine_choice import EngineChoice
