@@ -38,7 +38,7 @@ from qbcd.state.rows import (
     stream_row,
     stream_values,
 )
-from qbcd.state.tables import SiteTables, seal, unseal
+from qbcd.state.tables import seal, site_tables, unseal
 
 _NAMED = 3  # streams of another project that a message names
 _CHUNK = 500  # some builds of SQLite accept at most 999 parameters
@@ -57,7 +57,7 @@ class StreamStore:
     """
 
     def __init__(self, schema: str | None) -> None:
-        self.tables = SiteTables(schema)
+        self.tables = site_tables(schema)
         self.place = self.tables.place
 
     def exists(self, conn: Connection) -> bool:

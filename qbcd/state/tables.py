@@ -8,6 +8,7 @@ the store's own clock.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import (
@@ -189,6 +190,12 @@ class SiteTables:
 
     def _format(self, conn: Connection) -> object:
         return conn.execute(select(self.layout.c.format_version)).scalar()
+
+
+@lru_cache
+def site_tables(schema: str | None) -> SiteTables:
+    """Return the tables of a store; all streams share them, and with them SQLAlchemy's compiled statements."""
+    return SiteTables(schema)
 
 
 def make_table(
