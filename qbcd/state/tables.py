@@ -17,6 +17,7 @@ from sqlalchemy import (
     Column,
     Integer,
     MetaData,
+    Select,
     Table,
     UniqueConstraint,
     exists,
@@ -148,6 +149,26 @@ class SiteTables:
             known = self._format(conn)  # another process has just created them
         refuse_newer(known, self.place)
         return True
+
+    def is_seen(self, conn: Connection) -> bool:
+        """Return True if all tables have existed in this session."""
+        return (_SEEN, self.schema) in conn.info
+
+    def rows_with_format(self, conn: Connection, query: Select[Any]) -> list[dict[str, Any]] | None:
+        """Return rows that begin with the format version, without it; None if there is no version.
+
+        Raises:
+            Refused: A newer qbcd wrote the tables.
+        """
+        try:
+            rows = [dict(row) for row in conn.execute(query).mappings()]
+        except DBAPIError:
+            del conn.info[_SEEN, self.schema]
+            raise
+        if not rows:
+            return None
+        refuse_newer(rows[0]["format_version"], self.place)
+        return [{name: value for name, value in row.items() if name != "format_version"} for row in rows]
 
     def create(self, conn: Connection) -> None:
         """Create the missing schema and tables; several processes may do it at the same time.
