@@ -1,7 +1,7 @@
 """One schema of many small tables, captured by a pattern: check, prepare, and rounds of polls.
 
 Each figure is one call of the Python API, which the command line makes too; the start of the process is not included. A
-round polls every stream once.
+round polls every stream once. With `--delay` a proxy on this machine delays each answer of the server.
 """
 
 from __future__ import annotations
@@ -9,15 +9,20 @@ from __future__ import annotations
 import resource
 import statistics
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from sqlalchemy.engine import make_url
 
 from benchmarks.measure import Options, Table, seconds
 from benchmarks.places import Place
 from qbcd.api import Project
+from tests.support.proxy import Proxy
 
 DATABASES = ("postgresql",)
-OPTIONS = ("tables",)
+OPTIONS = ("tables", "delay")
 STRATEGIES = ("mds", "id_rcs")
 CHANGED = 30  # tables of a round with changes
 TABLE = """
@@ -29,12 +34,32 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
     """Measure each strategy with 1 and with 4 jobs."""
     place.run("CREATE SCHEMA app;\n" + ";\n".join(TABLE.strip().format(n, options.rows) for n in range(options.tables)))
     place.run("ANALYZE")
+    with _behind(place.url, options.delay) as url:
+        return _measured(place, url, folder, options)
+
+
+@contextmanager
+def _behind(url: str, delay: int) -> Iterator[str]:
+    """Return the URL of the server, or of a proxy that delays its answers by `delay` milliseconds."""
+    if not delay:
+        yield url
+        return
+    server = make_url(url)
+    proxy = Proxy(server.port or 0, b"COMMIT")
+    proxy.delay = delay / 1000
+    try:
+        yield server.set(port=proxy.port).render_as_string(hide_password=False)
+    finally:
+        proxy.close()
+
+
+def _measured(place: Place, url: str, folder: Path, options: Options) -> Table:
     table = Table(("strategy", "step", "1 job", "4 jobs", "processor, 4 jobs"), place.version())
     for strategy in STRATEGIES:
         prepared = False
         found: dict[str, dict[int, tuple[float, float]]] = {}
         for jobs in (4, 1):
-            with _project(place, folder, strategy, jobs) as project:
+            with _project(url, folder, strategy, jobs) as project:
                 steps = _steps(place, project, options, prepared=prepared)
             for step, figures in steps.items():
                 found.setdefault(step, {})[jobs] = figures
@@ -47,13 +72,13 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
     return table
 
 
-def _project(place: Place, folder: Path, strategy: str, jobs: int) -> Project:
+def _project(url: str, folder: Path, strategy: str, jobs: int) -> Project:
     data: dict[str, Any] = {
         "version": 1,
         "jobs": jobs,
         "state": f"sqlite:///{strategy}.db",
         "workdir": strategy,
-        "sources": {"shop": {"url": place.url, "schema": f"qbcd_{strategy}", "connections": 4}},
+        "sources": {"shop": {"url": url, "schema": f"qbcd_{strategy}", "connections": 4}},
         "sinks": {"changes": {"type": "jsonl", "path": f"out/{strategy}"}},
         "tables": [{"source": "shop", "tables": "app.*", "sinks": "changes", "strategy": strategy}],
     }
@@ -64,7 +89,7 @@ def _steps(place: Place, project: Project, options: Options, *, prepared: bool) 
     """Return seconds and processor seconds of this process, by step."""
     found = {"check": _timed(project.check)}
     if not prepared:
-        found["prepare"] = _timed(lambda: [stream.prepare() for stream in project.streams])
+        found["prepare"] = _timed(lambda: _prepare(project))
     _round(project)  # fills caches of the server
     rounds = [_timed(lambda: _round(project)) for _ in range(options.repeats)]
     found["round, unchanged"] = (statistics.median(r[0] for r in rounds), statistics.median(r[1] for r in rounds))
@@ -72,6 +97,11 @@ def _steps(place: Place, project: Project, options: Options, *, prepared: bool) 
         place.run(f"UPDATE app.t{number} SET a = a + 1 WHERE id <= 10")
     found[f"round, {CHANGED} tables changed"] = _timed(lambda: _round(project))
     return found
+
+
+def _prepare(project: Project) -> None:
+    errors = [str(one.error) for one in project.prepare() if one.error]
+    assert not errors, errors[:1]
 
 
 def _round(project: Project) -> None:

@@ -20,6 +20,7 @@ class Options:
     warm: int
     columns: int
     tables: int
+    delay: int
     engine: str
     plot: str = ""
     without: str = ""

@@ -50,7 +50,7 @@ from qbcd.orphans import ForeignStream, LeftStream, foreign_stream, left_streams
 from qbcd.planning import plan_of
 from qbcd.project import Assembly
 from qbcd.resend import resend
-from qbcd.run import Verification, prepare_stream, reset_stream, verify_stream
+from qbcd.run import Preparation, Verification, prepare_stream, reset_stream, verify_stream
 from qbcd.sinks import SinkBatch
 from qbcd.sinks.table.sink import DatabaseSink
 from qbcd.sites import Differences, ExplainedStatement
@@ -493,6 +493,40 @@ class Project:
             found += check_choices(parts, names)
             return one_per_folder([*found, *check_left(parts, state_is_new=parts.state_is_new)])
 
+    def prepare(
+        self,
+        streams: str | Iterable[str] = (),
+        *,
+        on_prepared: Callable[[Preparation], None] = lambda prepared: None,
+        stop: threading.Event | None = None,
+    ) -> list[Preparation]:
+        """Prepare the named streams, or all, as ``qbcd prepare``; `jobs` streams of a source at the same time.
+
+        An error ends only the preparation of its stream, and is in the result of that stream.
+
+        Args:
+            streams: Names, or one name; none means all, also those of new tables.
+            on_prepared: Called after each stream, one call at a time; with several sources or jobs from their threads.
+            stop: Set it to begin no other stream; those that were not begun are not in the result.
+
+        Raises:
+            ConfigError: A name is not the name of a stream; nothing was created then.
+        """
+        parts, found, lock = self._assembly, dict[str, Preparation](), threading.Lock()
+        parts.refuse_closed()
+        names = parts.capture_all(streams)
+
+        def prepare(name: str) -> None:
+            if stop is not None and stop.is_set():
+                return
+            done = _prepared(StreamHandle(parts, parts.stream_config(name)))
+            with lock:
+                found[name] = done
+                on_prepared(done)
+
+        parts.each(names, prepare)
+        return [found[name] for name in names if name in found]
+
     def advise(
         self, streams: str | Iterable[str] = (), *, watch: float = 0.0, wait: Callable[[float], object] = time.sleep
     ) -> list[Advice]:
@@ -640,6 +674,14 @@ def _per_hour(before: tuple[float, float] | None, after: tuple[float, float] | N
     if before is None or after is None or after[1] <= before[1]:
         return UNKNOWN
     return Amount.of(max(0.0, after[0] - before[0]) / (after[1] - before[1]) * 3600)
+
+
+def _prepared(handle: StreamHandle) -> Preparation:
+    try:
+        return Preparation(handle.name, handle.prepare())
+    except QbcdError as error:
+        error.stream = error.stream or handle.name
+        return Preparation(handle.name, error=error)
 
 
 def _verified(handle: StreamHandle) -> Verification:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from qbcd.advisor import Advice, Amount, advise, settled, written_rows
 from qbcd.catalog.files import FileSource
 from qbcd.catalog.resolve import requested
-from qbcd.catalog.source import Round, SessionOptions, Source
+from qbcd.catalog.source import SessionOptions, Source
 from qbcd.config import ProjectConfig, StreamConfig
 from qbcd.config.files import FilesConfig
 from qbcd.config.masking import masking_of
@@ -24,6 +24,7 @@ from qbcd.delivery import PYTHON_SINK
 from qbcd.errors import ConfigError, Refused, StateMissing
 from qbcd.local.database import LocalProvider
 from qbcd.roster import Roster, SourceTables, list_tables, roster_of
+from qbcd.rounds import SourceWork, in_rounds
 from qbcd.side_by_side import side_by_side
 from qbcd.sinks import Sink, make_sink
 from qbcd.sites import (
@@ -350,19 +351,23 @@ class Assembly:
         return groups
 
     def in_rounds(self, names: Sequence[str], work: Callable[[Stream], T]) -> list[T]:
-        """Return the result of `work` for each stream. Sources work side by side.
-
-        After a failed connection to a source no other is tried: it answers for all streams of the source.
-        """
+        """Return the result of `work` for each stream; see :func:`qbcd.rounds.in_rounds`."""
         found: dict[str, T] = {}
 
-        def ask(source: str, streams: Sequence[str]) -> None:
-            with self.source(source).within(Round()):
-                for name in streams:
-                    found[name] = work(self.open_stream(name))
+        def one(name: str) -> None:
+            found[name] = work(self.open_stream(name))
 
-        side_by_side([partial(ask, source, streams) for source, streams in self.by_source(names).items()])
+        self.each(names, one)
         return [found[name] for name in names]
+
+    def each(self, names: Sequence[str], work: Callable[[str], object]) -> None:
+        """Call `work` for each stream, as many of a source at the same time as `jobs` allows."""
+        before, self.jobs = self.jobs, self.config.jobs
+        try:
+            of_source = self.by_source(names).items()
+            in_rounds([SourceWork(self.source(s), streams, self.jobs_of(s)) for s, streams in of_source], work)
+        finally:
+            self.jobs = before
 
     def _report(self, stream: str, what: str) -> None:
         self._step = stream, what

@@ -145,6 +145,23 @@ def prepare_stream(stream: Stream) -> Report:
 
 
 @dataclass(frozen=True)
+class Preparation:
+    """The outcome of `prepare` of one stream: the report, or the error that prevented it."""
+
+    stream: str
+    report: Report | None = None
+    error: QbcdError | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """0 prepared, now or before, and delivered; otherwise the error's, or that of a failed sink."""
+        if self.error is not None:
+            return self.error.exit_code
+        failures = self.report.failures.values() if self.report is not None else ()
+        return max((failure.exit_code for failure in failures), default=0)
+
+
+@dataclass(frozen=True)
 class Verification:
     """The outcome of the comparison of one stream: differences, or the error that prevented it."""
 

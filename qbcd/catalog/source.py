@@ -25,7 +25,14 @@ from qbcd.config.masking import Masking
 from qbcd.connectors.base import Connector
 from qbcd.connectors.error_templates import pooled
 from qbcd.connectors.facts import Fetch
-from qbcd.connectors.limited_drivers import WaitLimit, limit_waits, open_another, own_waits, silence_below
+from qbcd.connectors.limited_drivers import (
+    WaitLimit,
+    limit_waits,
+    open_another,
+    own_waits,
+    run_with_next,
+    silence_below,
+)
 from qbcd.connectors.queries import SupportsIncrementalQueries
 from qbcd.connectors.sessions import SupportsSessionPool, SupportsSnapshots
 from qbcd.errors import QbcdError, SourceError, SourceSilent
@@ -72,6 +79,10 @@ class Session:
         changed = int(result.scalar_one() if counted else result.rowcount)
         result.close()
         return changed
+
+    def run_with_next(self, statement: str) -> None:
+        """Execute a statement without a result; see :func:`~qbcd.connectors.limited_drivers.run_with_next`."""
+        run_with_next(self.connection, statement)
 
     def rollback(self) -> None:
         """Roll the transaction back, including its pins; run nothing more in this session."""
@@ -473,7 +484,8 @@ class Source:
         """Give a session of the pool to the stream that this thread works on; return the statements that begin it."""
         stream, begin = self._thread.stream, self._thread.begin
         own_waits(connection, (self, stream))
-        self._add_sent(1)
+        if self.connector.require(SupportsSessionPool).begins_apart:
+            self._add_sent(1)
         return (*begin, *self.connector.require(SupportsSessionPool).use_name(stream))
 
     def _beginning(self, level: str | None) -> tuple[str, ...]:

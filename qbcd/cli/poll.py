@@ -30,6 +30,7 @@ from qbcd.wording import counted
 if TYPE_CHECKING:
     from qbcd.api import Project
     from qbcd.job import JobReport, Outcome
+    from qbcd.run import Preparation
     from qbcd.stream import Report
     from qbcd.table_watch import TableChange, TableEvents
 
@@ -110,7 +111,7 @@ class Job:
             raise _nothing_prepared(names, all_streams=not streams)
         if not (self.options.once or self.output.log or self.output.err.is_terminal):
             self.output.log_lines(as_json=False)  # an error that ends the command earlier is not a log line
-        codes = [self._prepare(name) for name in prepare if not self.stop.is_set()]
+        codes = self._prepare(prepare)
         if self.options.once and self.failed:  # an error was printed for streams that could not be prepared
             streams = names = [name for name in names if name not in self.failed]
         if names and not self.stop.is_set():
@@ -193,22 +194,25 @@ class Job:
         with parts.read_only():
             return not first_true([partial(may_poll, streams) for streams in parts.by_source(names).values()])
 
-    def _prepare(self, name: str) -> int:
-        self.now(f"{name}: preparing")
-        try:
-            report = self.project.stream(name).prepare()
-        except QbcdError as error:
-            error.stream = error.stream or name
-            self.failed.add(name)
-            self.output.trace(error)
-            self.output.error(error)
-            return error.exit_code
-        return show_prepared(self.output, name, report, self.output.remark)
+    def _prepare(self, names: Sequence[str]) -> list[int]:
+        """Prepare streams, several at the same time; return their exit codes. A signal begins no other one."""
+
+        def prepared(one: Preparation) -> None:
+            if one.error is not None:
+                self.failed.add(one.stream)
+                self.output.trace(one.error)
+                self.output.error(one.error)
+            elif one.report is not None:
+                show_prepared(self.output, one.stream, one.report, self.output.remark)
+
+        self.now("preparing")
+        done = self.project.prepare(names, on_prepared=prepared, stop=self.stop) if names else []
+        return [one.exit_code for one in done]
 
     def _prepare_later(self, outcome: Outcome) -> None:
         """Prepare a stream whose source could not be reached at the start of the job."""
         if self.options.prepare and isinstance(outcome.error, Refused) and self._unprepared([outcome.stream]):
-            self._prepare(outcome.stream)
+            self._prepare([outcome.stream])
 
 
 def _nothing_prepared(names: Sequence[str], *, all_streams: bool) -> Refused:

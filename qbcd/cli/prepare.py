@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from qbcd.api import Project
     from qbcd.project import Assembly
+    from qbcd.run import Preparation
     from qbcd.stream import Report
 
 DryRun = Annotated[bool, switch("--dry-run", help="Print the DDL for a DBA, run nothing.")]
@@ -52,14 +53,7 @@ def prepare(output: Output, streams: StreamNames = None, dry_run: DryRun = False
         codes = [problem.exit_code for problem in problems]
         for problem in problems:
             output.error(problem)
-        for name in names:
-            try:
-                codes.append(_ddl(output, project, name) if dry_run else _prepare(output, project, name))
-            except QbcdError as error:
-                error.stream = error.stream or name
-                output.trace(error)
-                output.error(error)
-                codes.append(error.exit_code)
+        codes += [_ddl_code(output, project, name) for name in names] if dry_run else _prepare(output, project, names)
     return worst(codes)
 
 
@@ -68,6 +62,16 @@ def _all_tables(parts: Assembly, streams: Sequence[str]) -> Sequence[str]:
         for name in streams:
             parts.stream_config(name)
         return parts.select_streams(streams, new=True)
+
+
+def _ddl_code(output: Output, project: Project, name: str) -> int:
+    try:
+        return _ddl(output, project, name)
+    except QbcdError as error:
+        error.stream = error.stream or name
+        output.trace(error)
+        output.error(error)
+        return error.exit_code
 
 
 def _ddl(output: Output, project: Project, name: str) -> int:
@@ -84,11 +88,22 @@ def _ddl(output: Output, project: Project, name: str) -> int:
     return 0
 
 
-def _prepare(output: Output, project: Project, name: str) -> int:
-    with output.working(f"{name}: preparing") as now:
+def _prepare(output: Output, project: Project, names: Sequence[str]) -> list[int]:
+    """Prepare streams and show the result of each once it is there; return the exit codes."""
+
+    def show(stream: str, text: str) -> None:
+        output.show(f"[bold]{escape(stream)}[/]: {text}")
+
+    def prepared(one: Preparation) -> None:
+        if one.error is not None:
+            output.trace(one.error)
+            output.error(one.error)
+        elif one.report is not None:
+            show_prepared(output, one.stream, one.report, show)
+
+    with output.working("preparing") as now:
         show_progress(project, now)
-        report = project.stream(name).prepare()
-    return show_prepared(output, name, report, lambda stream, text: output.show(f"[bold]{escape(stream)}[/]: {text}"))
+        return [one.exit_code for one in project.prepare(names, on_prepared=prepared)] if names else []
 
 
 def show_prepared(output: Output, name: str, report: Report, show: Callable[[str, str], None]) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +19,7 @@ import pymysql
 from psycopg2 import extensions
 from pymysql.constants import CR
 from sqlalchemy import event
-from sqlalchemy.engine import Engine
+from sqlalchemy.engine import Connection, Engine
 
 from qbcd import waits
 
@@ -121,45 +121,173 @@ def _reason(limit: WaitLimit) -> str:
 
 # -- PostgreSQL --------------------------------------------------------------------------------------------------------
 class LimitedPostgresConnection(extensions.connection):
-    """A connection of psycopg2 whose statements, commits and rollbacks are limited."""
+    """A connection of psycopg2 whose statements, commits and rollbacks are limited.
+
+    The driver sends BEGIN alone, and waits for the answer. After `begin_with`, this class begins transactions itself,
+    in the text of their first statement: that is a round trip less. The driver is then in autocommit.
+    """
 
     limit: WaitLimit
+    _by_text = False  # this class begins and ends transactions
+    _before = ""  # sent with the first statement of the next transaction, before its beginning
+    _held = ""  # sent with the next statement
+    _commits = False  # the next statement is the last one of its transaction
+    _in_transaction = False
+    _level: int | None = None
+    _read_only: Any = None
 
     def waiting(self) -> AbstractContextManager[waits.Wait]:
         """In the block, limit the wait for the server."""
         wait = waits.on_socket(self.fileno(), self.limit.seconds, reason=_reason(self.limit), owner=self.limit.owner)
         return _limited(wait, PostgresSilence)
 
+    def begin_with(self, statements: Sequence[str]) -> None:
+        """Send `statements`, in a transaction of their own, together with the first statement of the next one.
+
+        From then on the level of isolation is only that of `BEGIN`.
+        """
+        self.autocommit = self._by_text = True
+        # END is a commit: an open transaction would keep the next one from having a level of its own
+        self._before = "; ".join(("BEGIN", *statements, "END; "))
+
+    def send_with_next(self, statement: str) -> bool:
+        """Send a statement without a result together with the next one; return False if this connection cannot.
+
+        Its error is that of the next one. If none follows, it is not sent.
+        """
+        if self._by_text:
+            self._held += f"{statement}; "
+        return self._by_text
+
+    def commit_with_next(self) -> None:
+        """Commit in the round trip of the next statement, which then has no result."""
+        self._commits = self._by_text
+
+    def taken_after(self) -> str:
+        """Return the text to send after the next statement."""
+        text, self._commits = "; COMMIT" if self._commits else "", False
+        return text
+
+    def taken(self) -> str:
+        """Return the text to send before the next statement: pins, the beginning of a transaction, held statements."""
+        if not self._by_text:
+            return ""
+        text, self._before = self._before, ""
+        if not self._in_transaction:
+            self._in_transaction = True
+            text += f"BEGIN{_LEVELS[self._level]}{_ACCESS[self._read_only]}; "
+        text, self._held = text + self._held, ""
+        return text
+
+    def send_taken(self) -> None:
+        """Send what waits for the next statement now, for one whose text the driver makes."""
+        if text := self.taken():
+            with self.cursor() as cursor:
+                cursor.execute_alone(text)
+
     def cursor(self, *arguments: Any, **named: Any) -> Any:
-        """Return a cursor whose statements are limited."""
+        """Return a cursor whose statements are limited; one with a name belongs to a transaction of the driver."""
+        if self._by_text and (arguments or named.get("name")) and self.autocommit:
+            self.send_taken()
+            self.autocommit = False
         return super().cursor(*arguments, **{"cursor_factory": LimitedPostgresCursor, **named})
+
+    def set_isolation_level(self, level: int | None) -> None:
+        """Set the level of the next transactions."""
+        if self._by_text:
+            self._level = level
+        else:
+            super().set_isolation_level(level)
+
+    @property
+    def readonly(self) -> Any:
+        """The access mode of the next transactions; None for that of the session."""
+        return self._read_only if self._by_text else super().readonly
+
+    @readonly.setter
+    def readonly(self, value: Any) -> None:
+        if self._by_text:
+            self._read_only = value
+        else:
+            vars(extensions.connection)["readonly"].__set__(self, value)
 
     def commit(self) -> None:
         """Commit within the limit."""
-        with self.waiting():
-            super().commit()
+        self._end("COMMIT", super().commit)
 
     def rollback(self) -> None:
         """Roll back within the limit; on a closed connection there is nothing to wait for."""
+        self._end("ROLLBACK", super().rollback)
+
+    def _end(self, how: str, native: Callable[[], None]) -> None:
+        self._held, self._commits = "", False
         if self.closed:
-            super().rollback()
+            native()
             return
         with self.waiting():
-            super().rollback()
+            native()
+        if not self._by_text:
+            return
+        begun, self._in_transaction, self.autocommit = self._in_transaction, False, True
+        if begun and self.get_transaction_status() != extensions.TRANSACTION_STATUS_IDLE:
+            with self.cursor() as cursor:
+                cursor.execute_alone(how)
 
 
 class LimitedPostgresCursor(extensions.cursor):
     """A cursor of `LimitedPostgresConnection`."""
 
-    def execute(self, *arguments: Any, **named: Any) -> None:
+    def execute(self, query: Any, arguments: Any = None) -> None:
         """Execute a statement and read its whole result within the limit."""
+        connection: Any = self.connection
+        if self.name is None and (before := connection.taken()):
+            self.execute_alone(before.encode() + self.mogrify(query, arguments) + connection.taken_after().encode())
+            return
+        with connection.waiting():
+            super().execute(query, arguments)
+
+    def execute_alone(self, text: str | bytes) -> None:
+        """Execute a text as it is, without what waits for the next statement."""
         with self.connection.waiting():  # type: ignore[attr-defined]
-            super().execute(*arguments, **named)
+            super().execute(text)
 
     def executemany(self, *arguments: Any, **named: Any) -> None:
         """Execute a statement for each element; the limit is for all of them."""
+        self.connection.send_taken()  # type: ignore[attr-defined]
         with self.connection.waiting():  # type: ignore[attr-defined]
             super().executemany(*arguments, **named)
+
+    def copy_expert(self, *arguments: Any, **named: Any) -> None:
+        """Copy rows; the caller limits the waits."""
+        self.connection.send_taken()  # type: ignore[attr-defined]
+        super().copy_expert(*arguments, **named)
+
+
+_LEVELS = {
+    None: "",
+    extensions.ISOLATION_LEVEL_READ_UNCOMMITTED: " ISOLATION LEVEL READ UNCOMMITTED",
+    extensions.ISOLATION_LEVEL_READ_COMMITTED: " ISOLATION LEVEL READ COMMITTED",
+    extensions.ISOLATION_LEVEL_REPEATABLE_READ: " ISOLATION LEVEL REPEATABLE READ",
+    extensions.ISOLATION_LEVEL_SERIALIZABLE: " ISOLATION LEVEL SERIALIZABLE",
+}
+_ACCESS = {None: "", True: " READ ONLY", False: " READ WRITE"}
+
+
+def run_with_next(connection: Connection, statement: str) -> None:
+    """Run a statement that returns nothing: together with the transaction's next one, if the driver can.
+
+    Then its error is that of the next one, and if none follows, it does not run.
+    """
+    driver = connection.connection.driver_connection
+    if not (isinstance(driver, LimitedPostgresConnection) and driver.send_with_next(statement)):
+        connection.exec_driver_sql(statement, execution_options={"no_parameters": True})
+
+
+def commit_with_next(connection: Connection) -> None:
+    """Commit in the round trip of the first statement of a transaction, if the driver can; it then has no result."""
+    driver = connection.connection.driver_connection
+    if isinstance(driver, LimitedPostgresConnection):
+        driver.commit_with_next()
 
 
 def _connect_postgres(limit: WaitLimit, parameters: Mapping[str, Any]) -> LimitedPostgresConnection:

@@ -108,7 +108,13 @@ class SupportsSnapshots(ABC):
 
 
 class SupportsSessionPool(ABC):
-    """Sessions can be reset, so that transactions of a source's streams share them."""
+    """Sessions can be reset, so that transactions of a source's streams share them.
+
+    Attributes:
+        begins_apart: The statements that begin a use are a round trip of their own.
+    """
+
+    begins_apart = True
 
     @abstractmethod
     def keep_sessions(self, engine: Engine, begin: Callable[[Any], Sequence[str]]) -> None:

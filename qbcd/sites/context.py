@@ -201,7 +201,12 @@ class StreamContext(ABC):
 
     def _admit(self, conn: Connection, *, register: bool, reset: bool, take_over: Signs | None) -> None:
         """Check, before the lease is taken, that the store is this project's and has the stream."""
-        if not self.store.exists(conn):
+        exists, row = (
+            (self.store.exists(conn), None)
+            if reset
+            else self.store.find_own(conn, self.project.project_id, self.stream)
+        )
+        if not exists:
             raise _NotHere("is not prepared", stream=self.stream)
         if reset:
             known = self.project.acknowledged
@@ -211,7 +216,7 @@ class StreamContext(ABC):
             refuse_if_alive(conn, self.store, self.stream, self.project.project_id, take_over)
             self.store.take_over(conn, self.stream, self.project.project_id)
             return
-        row = self.store.own(conn, self.project.project_id, self.stream)
+        row = self.store.own(conn, self.project.project_id, self.stream) if reset else row
         if register:
             self.store.register(conn, self.project.project_id, self.stream)
         elif row is None:

@@ -20,6 +20,7 @@ from sqlalchemy.engine import Connection, Dialect
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.sql.elements import ColumnElement
 
+from qbcd.connectors.limited_drivers import run_with_next
 from qbcd.errors import NotBuilt
 
 # Types and options of qbcd's own tables. On MySQL and MariaDB, TEXT cannot be a key and ends at 64 KB. Engine,
@@ -97,7 +98,7 @@ class StoreFacts:
     def limit_lock_waits(self, conn: Connection, ms: int) -> None:
         """Limit the transaction's lock waits to `ms` milliseconds, rounded up if the store needs it."""
         if self.lock_wait_sql:
-            conn.exec_driver_sql(self.lock_wait_sql.format(ms=ms, s=-(-ms // 1000)))
+            run_with_next(conn, self.lock_wait_sql.format(ms=ms, s=-(-ms // 1000)))
 
     def is_contention(self, error: DBAPIError) -> bool:
         """Return True if the statement failed because another session holds a lock or was faster."""

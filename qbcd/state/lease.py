@@ -24,6 +24,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from qbcd import waits
+from qbcd.connectors.limited_drivers import commit_with_next
 from qbcd.errors import LeaseHeld, QbcdError, StateConflict
 from qbcd.state.dialects import facts_of
 from qbcd.state.rows import StreamRow
@@ -171,17 +172,9 @@ def acquire_row(conn: Connection, store: StreamStore, stream: str, owner: Owner,
         LeaseHeld: Another poller works on the stream.
         StateConflict: The stream was never registered.
     """
-    _refuse_if_held(conn, store, stream)
+    row = store.locked(conn, stream, wait=False) or _waited_for(conn, store, stream)
     facts = facts_of(conn)
-    facts.limit_lock_waits(conn, LOCK_WAIT_MS)
-    try:
-        row = store.locked(conn, stream)
-    except StateConflict as error:  # a step in progress locks the row for longer than its lease
-        what = "another poller is in the middle of a step"
-        raise LeaseHeld(what, remedy="wait for it, or end it", stream=stream) from error
-    if row is None:
-        raise StateConflict(f"{store.place} has no such stream", remedy="run `qbcd prepare`", stream=stream)
-    _refuse_if_held(conn, store, stream)  # again: now the row is locked, and nobody can acquire it in between
+    _refuse_if_held(conn, store, stream)  # now the row is locked, and nobody can acquire it in between
     fenced = store.rewrite(conn, row, replace(row, fencing_token=row.fencing_token + 1))
     table = store.tables.lease
     values = {"owner": str(owner), "until": facts.clock + ttl, "token": fenced.fencing_token}
@@ -189,6 +182,25 @@ def acquire_row(conn: Connection, store: StreamStore, stream: str, owner: Owner,
         conn.execute(insert(table).values(stream=stream, **values))
     _working.add(owner.uuid)
     return fenced
+
+
+def _waited_for(conn: Connection, store: StreamStore, stream: str) -> StreamRow:
+    """Return the stream's row once no other transaction locks it.
+
+    Raises:
+        LeaseHeld: Another poller works on the stream.
+        StateConflict: The stream was never registered.
+    """
+    _refuse_if_held(conn, store, stream)
+    facts_of(conn).limit_lock_waits(conn, LOCK_WAIT_MS)
+    try:
+        row = store.locked(conn, stream)
+    except StateConflict as error:  # a step in progress locks the row for longer than its lease
+        what = "another poller is in the middle of a step"
+        raise LeaseHeld(what, remedy="wait for it, or end it", stream=stream) from error
+    if row is None:
+        raise StateConflict(f"{store.place} has no such stream", remedy="run `qbcd prepare`", stream=stream)
+    return row
 
 
 def holder(conn: Connection, store: StreamStore, stream: str) -> tuple[Owner, float] | None:
@@ -232,13 +244,14 @@ def renew(conn: Connection, store: StreamStore, stream: str, owner: Owner, token
 
 
 def release(conn: Connection, store: StreamStore, stream: str, owner: Owner, token: int) -> None:
-    """End the lease; do nothing if it was lost.
+    """End the lease, in a transaction of its own; do nothing if it was lost.
 
     Its row remains, without the token, and shows who worked on the stream last, and until when (`qbcd.state.takeover`).
     """
     _working.discard(owner.uuid)
     table = store.tables.lease
     mine = (table.c.stream == stream) & (table.c.owner == str(owner)) & (table.c.token == token)
+    commit_with_next(conn)
     conn.execute(update(table).where(mine).values(until=facts_of(conn).clock, token=0))
 
 

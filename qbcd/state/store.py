@@ -39,7 +39,7 @@ from qbcd.state.rows import (
     stream_row,
     stream_values,
 )
-from qbcd.state.tables import SiteTables, seal, unseal
+from qbcd.state.tables import seal, site_tables, unseal
 
 _NAMED = 3  # streams of another project that a message names
 _CHUNK = 500  # some builds of SQLite accept at most 999 parameters
@@ -58,7 +58,7 @@ class StreamStore:
     """
 
     def __init__(self, schema: str | None) -> None:
-        self.tables = SiteTables(schema)
+        self.tables = site_tables(schema)
         self.place = self.tables.place
 
     def exists(self, conn: Connection) -> bool:
@@ -88,10 +88,10 @@ class StreamStore:
         rows = conn.execute(select(table).order_by(table.c.stream)).mappings().all()
         return [stream_row(unseal(table, dict(row))) for row in rows]
 
-    def _select(self, conn: Connection, stream: str, *, lock: bool) -> StreamRow | None:
+    def _select(self, conn: Connection, stream: str, *, lock: bool, wait: bool = True) -> StreamRow | None:
         table = self.tables.stream
         query = select(table).where(table.c.stream == stream)
-        found = conn.execute(query.with_for_update() if lock else query).mappings().first()
+        found = conn.execute(query.with_for_update(skip_locked=not wait) if lock else query).mappings().first()
         return None if found is None else stream_row(unseal(table, dict(found)))
 
     def foreign_project(self, conn: Connection, project_id: str, asking: str) -> None:
@@ -114,7 +114,25 @@ class StreamStore:
         """
         table = self.tables.stream
         query = select(table).where((table.c.stream == stream) | (table.c.project_id != project_id))
-        rows = conn.execute(query.order_by(table.c.stream)).mappings().all()
+        return self._own(conn.execute(query.order_by(table.c.stream)).mappings().all(), project_id, stream)
+
+    def find_own(self, conn: Connection, project_id: str, stream: str) -> tuple[bool, StreamRow | None]:
+        """Return `exists` and `own`; together in one query if the session has seen the tables before.
+
+        Raises:
+            StateConflict: Another project keeps a stream in the store.
+        """
+        if self.tables.is_seen(conn):
+            table, layout = self.tables.stream, self.tables.layout
+            mine = (table.c.stream == stream) | (table.c.project_id != project_id)
+            query = select(layout.c.format_version, table).select_from(layout.outerjoin(table, mine))
+            found = self.tables.rows_with_format(conn, query.order_by(table.c.stream))
+            if found is not None:
+                return True, self._own([row for row in found if row["stream"] is not None], project_id, stream)
+        return (True, self.own(conn, project_id, stream)) if self.exists(conn) else (False, None)
+
+    def _own(self, rows: Sequence[Mapping[Any, Any]], project_id: str, stream: str) -> StreamRow | None:
+        table = self.tables.stream
         others = [row["stream"] for row in rows if row["project_id"] != project_id]
         if others:
             raise self._foreign(others, stream)
@@ -200,14 +218,19 @@ class StreamStore:
             raise _overtaken(stream, f"version {version}, token {token}", f"{row.version}, {row.fencing_token}")
         return row
 
-    def locked(self, conn: Connection, stream: str) -> StreamRow | None:
+    def locked(self, conn: Connection, stream: str, *, wait: bool = True) -> StreamRow | None:
         """Return the stream's row, locked, without a check of its owner.
+
+        Args:
+            conn: A connection in the step's transaction.
+            stream: Name of the stream.
+            wait: Wait for another transaction that locks the row; otherwise return None.
 
         Raises:
             StateConflict: Another transaction locks it too long.
         """
         try:
-            return self._select(conn, stream, lock=True)
+            return self._select(conn, stream, lock=True, wait=wait)
         except DBAPIError as error:
             if not facts_of(conn).is_contention(error):
                 raise

@@ -8,6 +8,7 @@ the store's own clock.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import (
@@ -16,6 +17,7 @@ from sqlalchemy import (
     Column,
     Integer,
     MetaData,
+    Select,
     Table,
     UniqueConstraint,
     exists,
@@ -177,6 +179,27 @@ class SiteTables:
         create_missing(conn, [table])
         conn.info.pop((_NAMES, self.schema), None)
 
+    def is_seen(self, conn: Connection) -> bool:
+        """Return True if all tables have existed in this session."""
+        return (_SEEN, self.schema) in conn.info
+
+    def rows_with_format(self, conn: Connection, query: Select[Any]) -> list[dict[str, Any]] | None:
+        """Return rows that begin with the format version, without it; None if there is no version.
+
+        Raises:
+            Refused: A newer qbcd wrote the tables.
+        """
+        try:
+            rows = [dict(row) for row in conn.execute(query).mappings()]
+        except DBAPIError as error:
+            if not error.connection_invalidated:  # otherwise there is no `info` any more
+                del conn.info[_SEEN, self.schema]
+            raise
+        if not rows:
+            return None
+        refuse_newer(rows[0]["format_version"], self.place)
+        return [{name: value for name, value in row.items() if name != "format_version"} for row in rows]
+
     def create(self, conn: Connection) -> None:
         """Create the missing schema and tables; several processes may do it at the same time.
 
@@ -219,6 +242,12 @@ class SiteTables:
 
     def _format(self, conn: Connection) -> object:
         return conn.execute(select(self.layout.c.format_version)).scalar()
+
+
+@lru_cache
+def site_tables(schema: str | None) -> SiteTables:
+    """Return the tables of a store; all streams share them, and with them SQLAlchemy's compiled statements."""
+    return SiteTables(schema)
 
 
 def make_table(

@@ -43,6 +43,7 @@ class Proxy:
         cuts: Number of connections that were cut.
         received: Bytes that came from the server.
         round_trips: Number of requests after which a client waited for an answer.
+        delay: Seconds by which the first bytes of each answer are late, as from a distant server.
         replaces: Text of requests, and what arrives in its place; both have the same length.
         struck: Set once a connection has met the fault of `fall`.
         struck_at: When that was, by the monotonic clock.
@@ -58,6 +59,7 @@ class Proxy:
         self._fault: Fault | None = None
         self._fault_after: bytes | int = b""
         self._healed = threading.Event()
+        self.delay = 0.0
         self.replaces = (b"", b"")
         self.struck = threading.Event()
         self.struck_at = 0.0
@@ -128,7 +130,9 @@ class Proxy:
             while data := line.server.recv(65536):
                 with self._lock:
                     self.received += len(data)
-                    line.waits = False
+                    first, line.waits = line.waits, False
+                if first and self.delay:
+                    time.sleep(self.delay)
                 if line.doomed.is_set():  # the server has answered, so it has committed
                     break
                 fault = self._meets(b"")

@@ -20,6 +20,7 @@ PROJECT = [
     "config",
     "from_dict",
     "left",
+    "prepare",
     "run",
     "status",
     "stream",

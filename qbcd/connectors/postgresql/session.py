@@ -217,6 +217,7 @@ def _own_process(connection: Any, names: Iterable[str]) -> tuple[int, dict[str, 
 class PostgresSessions(Sessions, SupportsSessionPool):
     """Sessions of psycopg2 and of PostgreSQL's JDBC driver."""
 
+    begins_apart = False
     keep_sessions = staticmethod(session_pool.keep_sessions)
     jdbc_query = staticmethod(jdbc_query)
 

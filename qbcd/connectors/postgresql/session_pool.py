@@ -43,9 +43,4 @@ def _reset(connection: Any, _record: object, _state: PoolResetState) -> None:
 
 
 def _begin(statements: Callable[[Any], Sequence[str]], connection: Any, used: bool) -> None:
-    # SQLAlchemy has set a level when it returned the session; with it the driver would send statements of its own here.
-    connection.set_session(isolation_level="DEFAULT", readonly="DEFAULT")
-    connection.autocommit = True
-    with connection.cursor() as cursor:
-        cursor.execute("; ".join([*(RESET if used else ()), *statements(connection)]))
-    connection.autocommit = False
+    connection.begin_with([*(RESET if used else ()), *statements(connection)])

@@ -171,7 +171,7 @@ def enter(context: DatabaseContext, session: Session, plan: StreamPlan, row: Str
         session.run(lock)
     context.lock(session.connection, row)
     if lock and not steady:
-        session.run(lock)
+        session.run_with_next(lock)
     check_views(context.source, session, plan)
     own = context.own_names(plan)
     connector.catalog.check_in_source(session.connection, plan.table, stream=context.stream, own=own)

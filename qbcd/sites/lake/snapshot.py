@@ -92,7 +92,7 @@ def snapshot_of(
     with source.read(plan.stream, level=None if one_state else ISOLATION_WITHOUT_SNAPSHOT) as session:
         lock = connector.sessions.lock_against_rewrite(plan.table)
         if lock:
-            session.run(lock)
+            session.run_with_next(lock)
         name = connector.require(SupportsSnapshots).export_snapshot(session.connection) if one_state else None
         check_views(source, session, plan)
         if checkpoint is None:

@@ -100,6 +100,21 @@ def test_tables_of_a_pattern_from_the_first_to_the_last(
 
 
 @over(elsewhere=[])
+def test_a_table_that_cannot_be_prepared_stops_no_other_one(
+    place: Place, workspace: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace)
+    make(place, "a", "c", "d")
+    place.sql("CREATE TABLE b (v integer)")
+    write(place, strategy="mds")
+    prepared = cli("prepare")
+    assert (prepared.code, prepared.err.count("error:")) == (3, 1), prepared.err
+    assert f"stream b: {place.schema}.b" in prepared.err
+    status = cli("status", "--json").data["streams"]
+    assert {one["stream"]: one["prepared"] for one in status} == {"a": True, "b": False, "c": True, "d": True}
+
+
+@over(elsewhere=[])
 def test_auto_chooses_for_each_table_of_a_pattern(
     place: Place, workspace: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from qbcd.errors import ConfigError, Refused, SourceError, StateConflict
 from qbcd.state import Owner, ProjectState, StreamStore, acquire
 from qbcd.state.dialects import facts_of
+from qbcd.state.lease import LOCK_WAIT_MS
 from tests.support import places
 from tests.support.maria_server import MariaServer
 from tests.support.maria_source import KINDS
@@ -140,11 +141,10 @@ def test_a_servers_sql_mode_does_not_matter_for_tables_in_a_source(base: places.
         assert place.store.ranges(conn, ODD_NAME) == parts("k")
 
 
-def test_a_session_waits_for_locks_thirty_seconds_also_after_one_that_took_a_lease(state: ProjectState) -> None:
+def test_a_session_waits_for_locks_thirty_seconds_also_after_one_with_a_limit(state: ProjectState) -> None:
     waits = ("innodb_lock_wait_timeout", "lock_wait_timeout")
     with state.write() as conn:
-        state.store.register(conn, PROJECT, STREAM)
-        acquire(conn, state.store, STREAM, Owner.mine(), 30.0)
+        state.facts.limit_lock_waits(conn, LOCK_WAIT_MS)
         assert variables_of(conn, *waits) == [5, 30]
         session = variables_of(conn, "pseudo_thread_id")
     with state.write() as conn:
