@@ -13,15 +13,15 @@ class Options:
     """Options of the command line; a comparison uses `rows`, often `repeats`, and its `OPTIONS`."""
 
     rows: int
-    repeats: int
-    polls: int
-    keys: str
-    changes: str
-    warm: int
-    columns: int
-    tables: int
-    delay: int
-    engine: str
+    repeats: int = 5
+    polls: int = 20
+    keys: str = "bigint"
+    changes: str = ""
+    warm: int = 2
+    columns: int = 0
+    tables: int = 300
+    delay: int = 0
+    engine: str = "auto"
     plot: str = ""
     without: str = ""
 

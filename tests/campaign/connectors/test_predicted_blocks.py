@@ -25,7 +25,7 @@ def bounds(text: str) -> tuple[float, float]:
 
 def test_predictions_are_near_and_in_the_order_of_what_is_measured(tmp_path: Path) -> None:
     with PLACES["postgresql"].start(blocks.SETTINGS) as place:
-        made = blocks.measure(place, tmp_path, Options(ROWS, 1, 1, "", "", 0, 0, 0, ""))
+        made = blocks.measure(place, tmp_path, Options(ROWS, repeats=1, polls=1))
     seen: dict[str, list[tuple[str, float, tuple[float, float]]]] = {}
     for row in made.rows:
         of = dict(zip(made.heading, row, strict=True))
