@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from qbcd.comparison.compare import DiffOptions
-from qbcd.strategies import BY_JOIN
+from qbcd.comparison.kept import folder_of
+from qbcd.comparison.methods import expected
+from qbcd.snapshots.feeds import JOIN
+from qbcd.strategies import AUTO
 
 _MEGABYTE = 1 << 20
-_METHOD = "join: one full outer join by key, over all values, in this process (DuckDB)"
+_JOIN = "join: one full outer join by key, over all values, in this process (DuckDB)"
 _MISSES = "a changed row with a probability of 2^-128: digests of rows are compared"
 
 
@@ -22,8 +25,23 @@ def explanation(old: str, new: str | None, options: DiffOptions) -> dict[str, st
     return {
         "old": "what the first call kept" if new is None else old,
         "new": old if new is None else new,
-        "method": _METHOD if options.method in BY_JOIN else f"{options.method}, over both sides as temporary files",
+        "method": _method(old, new, options),
         "reads": f"{total:,.1f} MB of files, each once" if sizes else "one statement for each table",
         "memory": f"{memory:,.0f} MB; {fits}",
         "misses": _MISSES if options.method in ("smc1", "smc2", "phc1", "phc2") else "nothing: values are compared",
     }
+
+
+def _method(old: str, new: str | None, options: DiffOptions) -> str:
+    """Return the method; `auto` decides when both sides were read, and this is what it will do by their sizes."""
+    if options.method == JOIN:
+        return _JOIN
+    if options.method != AUTO:
+        return f"{options.method}, over both sides as temporary files"
+    paths = [Path(one) for one in (old, new or old) if Path(one).is_file()]
+    if len(paths) < 2:
+        return "auto: join if both sides fit into memory, else a window over temporary files"
+    folder = None if new is not None else folder_of(options.workdir, str(paths[0].resolve()), options.key)
+    found = expected(paths, folder, options.memory)
+    name = _JOIN if found.method == JOIN else f"{found.method}, over both sides as temporary files"
+    return f"auto, by the sizes of the files {name}. {found.reason[:1].upper()}{found.reason[1:]}"

@@ -95,6 +95,7 @@ class ComparisonReport:
         method: The method that ran to the end.
         restarts: Methods that stopped because their assumption did not hold, each with the reason.
         rows: Rows of the new snapshot.
+        waiting: Rows that waited for a partner in a window, at most, or left it before it came; -1: no window.
         useless: Messages that cancel each other (only `window_plain` has them).
         read_blocks, written_blocks: What the I/O meter counted, without the events themselves.
     """
@@ -111,6 +112,7 @@ class ComparisonReport:
     read_blocks: int = 0
     written_blocks: int = 0
     spilled_rows: int = 0
+    waiting: int = -1
 
     @property
     def blocks(self) -> int:

@@ -18,9 +18,14 @@ from qbcd.snapshots.digests import Words
 from qbcd.snapshots.ordered import Partitions, partition_count
 from qbcd.snapshots.pairing import matched, pair
 from qbcd.snapshots.sorting import written
-from qbcd.snapshots.work import AssumptionFailed, Work
+from qbcd.snapshots.work import AssumptionFailed, Work, step_memory
 
 STEP_ROWS = 1 << 14
+
+
+def capacity(memory: int, width: float) -> int:
+    """Return how many rows each side of a window holds; `width` is the bytes of a row of both sides."""
+    return int(step_memory(memory) * 2 // max(1.0, width))
 
 
 def window(work: Work) -> None:
@@ -53,7 +58,7 @@ class WindowRun:
             work.require_rows("window")
         self.work, self.whole, self.spill = work, not compressed, spill
         width = self._width()
-        rows = work.memory * 2 // width
+        rows = capacity(work.options.memory, width)
         self.step = max(16, min(STEP_ROWS, work.memory // width // 4))
         self.old = AgeingBuffer(work.layout, self.whole, rows)
         self.new = AgeingBuffer(work.layout, True, rows)
@@ -89,6 +94,9 @@ class WindowRun:
             self._step(first, second)
         self._leave(self.old.drain(), self.new.drain())
         self._finish()
+        report = work.report
+        held = max(self.old.peak, self.new.peak) + report.spilled_rows
+        report.waiting = max(0, held - report.inserts - report.deletes)
 
     def _new(self) -> Iterator[Chunk]:
         chunks = self.work.new_chunks(digest=not self.whole)

@@ -25,6 +25,11 @@ LEAST_ROWS, MOST_ROWS = 16_384, 131_072
 Old = Dump | DumpReplica
 
 
+def step_memory(memory: int) -> int:
+    """Return the bytes for the rows of one step of a method that may use `memory`."""
+    return max(memory // 32, (memory - _FIXED) // _COPIES)
+
+
 class AssumptionFailed(Exception):
     """A method cannot go on, because the files are not as it assumes; the general one restarts."""
 
@@ -46,7 +51,7 @@ class Work:
     @property
     def memory(self) -> int:
         """Bytes for the rows of one step; the rest of the budget is for their copies, threads and buffers."""
-        return max(self.options.memory // 32, (self.options.memory - _FIXED) // _COPIES)
+        return step_memory(self.options.memory)
 
     @property
     def waiting(self) -> bool:

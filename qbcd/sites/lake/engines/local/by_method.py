@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet
 
+from qbcd.files.formats.parquet import BUFFER, ROWS
 from qbcd.local.database import LocalDatabase
 from qbcd.local.dumps import identity_of
 from qbcd.local.query import Query
@@ -19,8 +20,7 @@ from qbcd.model import Column, StreamPlan
 from qbcd.sites.lake.engines.local.diff import comparable
 from qbcd.snapshots.base import ComparisonReport, Dump, Options
 from qbcd.snapshots.compare import differences
-
-ROWS = 32_768  # rows of a batch
+from qbcd.snapshots.feeds import Sides
 
 
 class ParquetSide(Dump):
@@ -31,6 +31,9 @@ class ParquetSide(Dump):
         width: Number of columns ``c0..cn``.
         keys: Number of key columns among them.
         name: Name in messages.
+
+    Attributes:
+        rows: Number of rows.
     """
 
     def __init__(self, files: Sequence[Path], width: int, keys: int, name: str) -> None:
@@ -39,14 +42,22 @@ class ParquetSide(Dump):
         self.keys = tuple(self._columns[:keys])
         self.size = sum(path.stat().st_size for path in files)
         known = parquet.read_schema(files[0])
+        self.rows = sum(parquet.read_metadata(path).num_rows for path in files)
         self.schema = pa.schema([(name, known.field(name).type) for name in self._columns])
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """See the base class."""
         for path in self._files:
-            with parquet.ParquetFile(path) as file:
+            with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
                 for batch in file.iter_batches(batch_size=ROWS, columns=self._columns):
                     yield batch.select(self._columns)
+
+
+def sides_of(old: ParquetSide, new: ParquetSide) -> Sides:
+    """Return the sizes of two sides; the width of a row is that of the first rows."""
+    first = next(iter(new.batches()), None) or next(iter(old.batches()), None)
+    width = first.nbytes / first.num_rows if first is not None and first.num_rows else 0.0
+    return Sides(old.rows, new.rows, width)
 
 
 @dataclass(frozen=True)
