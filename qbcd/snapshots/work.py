@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from qbcd.errors import ConfigError
-from qbcd.snapshots.base import ComparisonReport, Dump, Numbers, Options, event_schema, joined
+from qbcd.snapshots.base import ComparisonReport, Dump, Numbers, Options, event_schema, joined, weight_of
 from qbcd.snapshots.chunks import Chunk, DumpLayout, gathered
 from qbcd.snapshots.events import events
 from qbcd.snapshots.meter import FileWriter, Meter, read_file, read_snapshot
@@ -141,7 +141,7 @@ class Work:
             olds = [old for old, _ in some if old is not None]
             old = gathered(olds, self.layout, olds[0].whole) if olds else None
             order = np.argsort(new.rows)
-            width = max(64, self.new.size // max(1, self.report.rows))
+            width = max(64, weight_of(self.new) // max(1, self.report.rows))
             step = max(1024, self.memory // width)
             for first in range(0, len(order), step):
                 part = order[first : first + step]
@@ -183,7 +183,7 @@ class Work:
             "duplicates": report.duplicates / rows,
             "rows": report.rows,
             "compared": float(report.method != "baseline"),
-            "width": self.new.size / max(1, report.rows),
+            "width": weight_of(self.new) / max(1, report.rows),
         }
 
     def close(self) -> None:

@@ -22,6 +22,8 @@ from qbcd.snapshots.base import ComparisonReport, Dump, Options
 from qbcd.snapshots.compare import differences
 from qbcd.snapshots.feeds import Sides
 
+_SAMPLES, _SAMPLED_ROWS = 4, 1024
+
 
 class ParquetSide(Dump):
     """Rows of Parquet files, always in the same order.
@@ -43,7 +45,20 @@ class ParquetSide(Dump):
         self.size = sum(path.stat().st_size for path in files)
         known = parquet.read_schema(files[0])
         self.rows = sum(parquet.read_metadata(path).num_rows for path in files)
+        self.weight = self.rows * self._width()
         self.schema = pa.schema([(name, known.field(name).type) for name in self._columns])
+
+    def _width(self) -> int:
+        """Return the bytes of a row in memory, by the first rows of some parts of the files."""
+        rows = size = 0
+        for path in self._files[:: -(-len(self._files) // _SAMPLES)]:
+            with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
+                groups = file.num_row_groups
+                for group in range(0, groups, max(1, groups // _SAMPLES)):
+                    some = file.iter_batches(_SAMPLED_ROWS, row_groups=[group], columns=self._columns)
+                    batch = next(some, None)
+                    rows, size = (rows + batch.num_rows, size + batch.nbytes) if batch is not None else (rows, size)
+        return -(-size // max(1, rows))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """See the base class."""
@@ -54,10 +69,9 @@ class ParquetSide(Dump):
 
 
 def sides_of(old: ParquetSide, new: ParquetSide) -> Sides:
-    """Return the sizes of two sides; the width of a row is that of the first rows."""
-    first = next(iter(new.batches()), None) or next(iter(old.batches()), None)
-    width = first.nbytes / first.num_rows if first is not None and first.num_rows else 0.0
-    return Sides(old.rows, new.rows, width)
+    """Return the sizes of two sides; the width of a row is that of some rows."""
+    rows = old.rows + new.rows
+    return Sides(old.rows, new.rows, (old.weight + new.weight) / rows if rows else 0.0)
 
 
 @dataclass(frozen=True)
