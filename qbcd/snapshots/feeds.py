@@ -132,5 +132,5 @@ def _blocks(sides: Sides, memory: int) -> dict[str, float]:
     full = max(1.0, sides.bytes / 2 / _BLOCK)
     found = costs(Sizes(full, 1.0, 1.0, 0.0, memory / _BLOCK))
     if full > 4:
-        found["hh"] = min(found["ph"], hybrid(full, max(4.0, memory / 9 / _BLOCK)).restarted)
+        found["hh"] = min(found["ph"], hybrid(full, max(4.0, memory / 18 / _BLOCK)).restarted)
     return {name: found[name] for name in _SHOWN if name in found}

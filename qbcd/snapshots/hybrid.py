@@ -56,7 +56,7 @@ class _Resident:
         chunks: list[Chunk] = []
         size = 0
         self.all = False
-        while size < 2 * work.memory:
+        while size < work.memory:
             chunk = next(old, None)
             if chunk is None:
                 self.all = True

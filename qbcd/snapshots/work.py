@@ -19,7 +19,7 @@ from qbcd.snapshots.pairing import Pairs
 from qbcd.snapshots.replica import DumpReplica, ReplicaWriter
 
 THREADS = 2
-_FIXED = 16 << 20  # bytes that threads, readers and allocators use in any case
+_FIXED = 24 << 20  # bytes that threads, readers and allocators use in any case
 _COPIES = 18  # copies of the rows of a step at the same time, with those in buffers and in threads
 LEAST_ROWS, MOST_ROWS = 16_384, 131_072
 Old = Dump | DumpReplica

@@ -90,20 +90,23 @@ def test_growing_stagnant_and_hybrid_blocks(tmp_path: Path) -> None:
         assert found.report.restarts == []
         assert found.report.blocks == pytest.approx((2 * kept.size + two.size) / BLOCK, rel=0.02)
     baseline(old, Options(keep=tmp_path / "rows", keep_rows=True))
-    found = differences(DumpReplica(tmp_path / "rows"), new, Options("hh", memory=LEAST_MEMORY, block=BLOCK))
+    rows = DumpReplica(tmp_path / "rows")
+    found = differences(rows, new, Options("hh", memory=LEAST_MEMORY, block=BLOCK))
     list(found)
-    resident = 2 * (LEAST_MEMORY - 16 * MIB) / 18 / new.size
-    assert found.report.blocks == pytest.approx((2 + 2 * (1 - 2 * resident)) * new.size / BLOCK, rel=0.1)
+    resident = 1 / len(rows.parts)  # the first part is larger than the memory of a step
+    assert found.report.blocks == pytest.approx((2 + 2 * (1 - 2 * resident)) * new.size / BLOCK, rel=0.02)
 
 
 def test_distances_of_the_generator() -> None:
     rows = 65_000
-    assert distance(order_of(Drawing(rows, 5_000))) == pytest.approx(0.34, abs=0.03)  # the paper's .34
+    # The paper has .34 for a displacement of 1/13 of the rows; these swaps reach it at 2.4 times that.
+    assert distance(order_of(Drawing(rows, 5_000))) == pytest.approx(0.168, abs=0.01)
+    assert distance(order_of(Drawing(rows, 12_000))) == pytest.approx(0.34, abs=0.02)
     assert distance(np.arange(rows)[::-1]) == pytest.approx(1.0, abs=0.001)
     assert distance(np.random.default_rng(1).permutation(rows)) == pytest.approx(0.666, abs=0.01)
 
 
-FIXED = 24 * MIB  # code and thread stacks that are loaded at the first comparison, of any size
+FIXED = 32 * MIB  # code and thread stacks that are loaded at the first comparison, of any size
 
 
 PROGRAM = """

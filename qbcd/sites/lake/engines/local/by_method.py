@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet
 
-from qbcd.files.formats.parquet import BUFFER, ROWS
+from qbcd.files.formats.parquet import BUFFER
 from qbcd.local.database import LocalDatabase
 from qbcd.local.dumps import identity_of
 from qbcd.local.query import Query
@@ -22,6 +22,7 @@ from qbcd.snapshots.base import ComparisonReport, Dump, Options
 from qbcd.snapshots.compare import differences
 from qbcd.snapshots.feeds import Sides
 
+_ROWS = 8_192  # rows of a batch; several of each side are in memory at a time
 _SAMPLES, _SAMPLED_ROWS = 4, 1024
 
 
@@ -64,7 +65,7 @@ class ParquetSide(Dump):
         """See the base class."""
         for path in self._files:
             with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
-                for batch in file.iter_batches(batch_size=ROWS, columns=self._columns):
+                for batch in file.iter_batches(batch_size=_ROWS, columns=self._columns):
                     yield batch.select(self._columns)
 
 
