@@ -39,12 +39,13 @@ from qbcd.sites import (
     with_variant,
 )
 from qbcd.sites.engine_choice import EngineChoice
+from qbcd.snapshots.feeds import memory_of_join
 from qbcd.spark.drivers import Wanted, driver_in, find_driver, user_cache
 from qbcd.spark.java import Surroundings
 from qbcd.spark.provider import SparkProvider
 from qbcd.spark.session import check_setting
 from qbcd.state import KnownTables, ProjectState
-from qbcd.strategies import BY_JOIN, strategy_class
+from qbcd.strategies import strategy_class
 from qbcd.stream import Stream
 
 if TYPE_CHECKING:
@@ -523,4 +524,4 @@ class Assembly:
 def _memory_of_dumps(options: Mapping[str, Any]) -> int | None:
     """Return the bytes of the local database; a method of its own has the other half of the memory."""
     memory: int | None = options.get("memory")
-    return memory if memory is None or options.get("method") in BY_JOIN else memory // 2
+    return None if memory is None else memory_of_join(str(options.get("method")), memory)

@@ -16,6 +16,7 @@ from typing import Any
 from qbcd.comparison.by_ranges import RangeCounts, differing_rows
 from qbcd.comparison.eligible import tables_of, why_complete
 from qbcd.comparison.kept import KeptOperand, folder_of, keep
+from qbcd.comparison.methods import chosen, last_of, remember, sides_of
 from qbcd.comparison.operands import Operand, identified, in_table, operand
 from qbcd.comparison.unify import common_column, in_common, types_for
 from qbcd.config.files import FileFormat
@@ -30,12 +31,14 @@ from qbcd.local.source import ReadAmount
 from qbcd.model import BatchHeader, Column, StreamPlan, Table
 from qbcd.sites.lake.engines.local import diff
 from qbcd.sites.lake.engines.local.by_method import ParquetSide, changes_by
-from qbcd.snapshots.base import LEAST_MEMORY, Options
+from qbcd.snapshots.base import LEAST_MEMORY, ComparisonReport, Options
 from qbcd.snapshots.compare import METHODS as SNAPSHOT_METHODS
+from qbcd.snapshots.feeds import JOIN, memory_of_join
 from qbcd.status import parsed
 from qbcd.strategies import BY_JOIN
 
 METHODS = ("auto", "join", *SNAPSHOT_METHODS)
+CHECKSUMS = "checksums"  # what `auto` does with two tables if it can
 DEFAULT_MEMORY = 256 << 20
 DEFAULT_WORKDIR = Path(".qbcd")
 NAME = "diff"  # of the stream and of the strategy in events
@@ -99,7 +102,7 @@ class DiffResult:
     """
 
     def __init__(self, options: DiffOptions) -> None:
-        memory = options.memory if options.method in BY_JOIN else options.memory // 2  # the method has the other half
+        memory = memory_of_join(options.method, options.memory)
         self._folder = tempfile.mkdtemp(prefix="qbcd-diff-")
         self._database = LocalDatabase(memory, Path(self._folder) / "spill")
         self._release = weakref.finalize(self, _release, self._database, self._folder)
@@ -110,6 +113,7 @@ class DiffResult:
         self.labels: tuple[str, ...] = ()
         self.key: tuple[str, ...] = ()
         self._before = True
+        self._report: ComparisonReport | None = None
         self.method = "join"
         self.restarts: list[tuple[str, str]] = []
         self.kept = False
@@ -195,10 +199,15 @@ class DiffResult:
             sides.append((rows, count))
         self.rows, self.labels, self.key = (sides[0][1], sides[1][1]), labels, names.key
         plan = _plan(common, keys, new.label)
-        if options.method in BY_JOIN:
+        measured = sides_of(self._database, sides[0], sides[1])
+        if self.ranges is None:
+            self.method = chosen(options.method, measured, folder, options.memory)
+        else:
+            self.method = CHECKSUMS
+        if self.method in (JOIN, CHECKSUMS):
             changes = diff.differences(sides[0][0], sides[1][0], plan, by="values")
         else:
-            changes = self._by_method([rows for rows, _ in sides], plan, options)
+            changes = self._by_method([rows for rows, _ in sides], plan, options.memory // 2)
         self._batch = in_table(self._database, diff.numbered(changes, 1))
         found = self._database.connection.execute(
             f"SELECT op, COUNT(*) FROM ({self._batch.sql}) GROUP BY op"
@@ -206,6 +215,8 @@ class DiffResult:
         counted: Mapping[str, int] = dict(found)
         self.counts = {op: counted[op] for op in _OPS if op in counted}
         self._header = replace(_header(plan, self.counts), before=self._before)
+        if folder is not None:
+            remember(folder, last_of(folder).after(measured, self.counts, self._report))
         if folder is not None and options.renew:
             keep(folder, self._database, sides[1][0], common, (new.label, sides[1][1], keys))
 
@@ -227,10 +238,9 @@ class DiffResult:
         except UnsafeKey as error:  # the complete comparison names such a key
             self.complete_because = error.what
             return None
-        self.method = "checksums"
         return found
 
-    def _by_method(self, sides: Sequence[Query], plan: StreamPlan, options: DiffOptions) -> Query:
+    def _by_method(self, sides: Sequence[Query], plan: StreamPlan, memory: int) -> Query:
         """Return the changes by a method of `qbcd.snapshots`, which reads both sides from files."""
         width, keys, dumps = len(plan.captured), len(plan.key), []
         for rows, name in zip(sides, ("old", "new"), strict=True):
@@ -238,9 +248,10 @@ class DiffResult:
             listed = ", ".join(f"c{i}" for i in range(width))
             self._database.connection.execute(f"COPY (SELECT {listed} FROM ({rows.sql})) TO '{path}' (FORMAT PARQUET)")
             dumps.append(ParquetSide([path], width, keys, name))
-        settings = Options(method=options.method, memory=options.memory // 2, folder=Path(self._folder))
+        settings = Options(method=self.method, memory=memory, folder=Path(self._folder))
         found = changes_by(self._database, dumps[0], dumps[1], plan, settings)
         self.method, self.restarts, self._before = found.report.method, list(found.report.restarts), found.before
+        self._report = found.report
         return found.rows
 
     def _keep(self, new: Operand, options: DiffOptions, folder: Path) -> None:

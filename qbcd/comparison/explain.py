@@ -8,11 +8,14 @@ from pathlib import Path
 from qbcd.comparison.by_ranges import FINE, GROUP, MOST, SUM_BYTES
 from qbcd.comparison.compare import DiffOptions, compared_names
 from qbcd.comparison.eligible import kind_for, why_complete
+from qbcd.comparison.kept import folder_of
+from qbcd.comparison.methods import expected
 from qbcd.comparison.operands import TableOperand
-from qbcd.strategies import BY_JOIN
+from qbcd.snapshots.feeds import JOIN
+from qbcd.strategies import AUTO, BY_JOIN
 
 _MEGABYTE = 1 << 20
-_METHOD = "join: one full outer join by key, over all values, in this process (DuckDB)"
+_JOIN = "join: one full outer join by key, over all values, in this process (DuckDB)"
 _MISSES = "a changed row with a probability of 2^-128: digests of rows are compared"
 
 
@@ -28,7 +31,7 @@ def explanation(old: str, new: str | None, options: DiffOptions) -> dict[str, st
     return {
         "old": "what the first call kept" if new is None else old,
         "new": old if new is None else new,
-        "method": _METHOD if options.method in BY_JOIN else f"{options.method}, over both sides as temporary files",
+        "method": _method(old, new, options),
         "reads": f"{total:,.1f} MB of files, each once" if sizes else "one statement for each table",
         "memory": f"{memory:,.0f} MB; {fits}",
         "misses": _MISSES if options.method in ("smc1", "smc2", "phc1", "phc2") else "nothing: values are compared",
@@ -47,7 +50,12 @@ def _of_tables(old: str, new: str, options: DiffOptions) -> dict[str, str]:
         memory = f"{options.memory / _MEGABYTE:,.0f} MB; rows beyond it are spilled to disk"
         if why:
             reads = f"one statement for each table, {rows} rows: {why}"
-            return {"method": _METHOD, "reads": reads, "memory": memory, "misses": "nothing: values are compared"}
+            return {
+                "method": _method(old, new, options),
+                "reads": reads,
+                "memory": memory,
+                "misses": "nothing: values are compared",
+            }
         kind, because = kind_for(tables, [t.strategy(c, keys) for t, c in zip(tables, columns, strict=True)])
         by = f"ranges of the key {', '.join(names.key)}"
         by = by if kind == "key" else f"buckets of the hash of the key, since {because}"
@@ -67,3 +75,18 @@ def _ranges(rows: int, kind: str) -> str:
         return f"of about {size:,} rows, {max(1, -(-rows // size)):,} in all"
     number = max(1, -(-rows // (GROUP * size)))
     return f"of {GROUP * size:,} rows, {number:,} in all; each dirty one in {GROUP} parts, of which dirty ones are read"
+
+
+def _method(old: str, new: str | None, options: DiffOptions) -> str:
+    """Return the method; `auto` decides when both sides were read, and this is what it will do by their sizes."""
+    if options.method == JOIN:
+        return _JOIN
+    if options.method != AUTO:
+        return f"{options.method}, over both sides as temporary files"
+    paths = [Path(one) for one in (old, new or old) if Path(one).is_file()]
+    if len(paths) < 2:
+        return "auto: join if both sides fit into memory, else a window over temporary files"
+    folder = None if new is not None else folder_of(options.workdir, str(paths[0].resolve()), options.key)
+    found = expected(paths, folder, options.memory)
+    name = _JOIN if found.method == JOIN else f"{found.method}, over both sides as temporary files"
+    return f"auto, by the sizes of the files {name}. {found.reason[:1].upper()}{found.reason[1:]}"

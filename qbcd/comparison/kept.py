@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from qbcd.comparison.methods import COMPARED
 from qbcd.comparison.operands import Operand
 from qbcd.durable import sync
 from qbcd.errors import StateConflict
@@ -90,7 +91,7 @@ def keep(
     os.replace(written, folder / _ABOUT)
     sync(folder)
     for other in folder.iterdir():
-        if other.name not in (_ABOUT, target.name):
+        if other.name not in (_ABOUT, COMPARED, target.name):
             other.unlink(missing_ok=True)
 
 

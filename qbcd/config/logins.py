@@ -33,7 +33,7 @@ class Login(Section):
     """A database, and who connects.
 
     Attributes:
-        url: SQLAlchemy URL of the database, as ``postgresql://user@host:5432/database``.
+        url: SQLAlchemy URL of the database, as ``DIALECT://user@host:PORT/database``.
         user: Name of the login, if it is not in `url`.
         password: Password of the login, as ``${env:NAME}`` or ``${file:/path}``.
     """

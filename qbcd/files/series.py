@@ -7,6 +7,7 @@ last one in order, is refused: its rows are older than the replica's.
 from __future__ import annotations
 
 import glob
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -162,12 +163,13 @@ class DumpSeries:
             try:
                 marked = marker.stat().st_mtime_ns
             except FileNotFoundError:
-                return f"{one.name} is not complete: its marker {marker.name} does not exist yet"
+                return f"{one.name} is not complete: its marker {marker.name} does not exist yet; wait for it"
             if marked < one.modified:
-                return f"{one.name} is not complete: it was changed after its marker {marker.name}"
+                return f"{one.name} is not complete: it was changed after its marker {marker.name}; wait for a new one"
             return ""
         quiet = self.config.quiet.total_seconds()
         age = now - one.modified / _NS
         if age < quiet:
-            return f"{one.name} may still be written: it was changed less than {quiet:g} s ago (`quiet`)"
+            since = f"it was changed less than {quiet:g} s ago (`quiet`)"
+            return f"{one.name} may still be written: {since}; wait {max(1, math.ceil(quiet - age)):,} s more"
         return ""

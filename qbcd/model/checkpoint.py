@@ -40,6 +40,7 @@ class Entry:
     UNSELECTIVE: Final = "spread"
     DIGESTS: Final = "digests"
     DUMPS: Final = "dumps"
+    COMPARED: Final = "compared"
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ ENTRIES: tuple[EntrySpec, ...] = (
     EntrySpec(Entry.DIGESTS, "lake", "the commit that the digests in the source show, for a queue of changed rows"),
     EntrySpec(Entry.UNSELECTIVE, "lake", "polls in a row that read most rows of page ranges for few changes"),
     EntrySpec(Entry.DUMPS, "lake", "dumps that were taken: the last, those that still exist, and their columns", "0.2"),
+    EntrySpec(Entry.COMPARED, "lake", "figures of the last comparison of dumps, for the choice of the method", "0.2"),
 )
 
 

@@ -24,6 +24,7 @@ class Dump(ABC):
         schema: Columns of all batches. Both sides of a comparison have the same one.
         keys: Names of the key columns. Empty: the whole row is the key, and equal rows are counted.
         size: Bytes that one read costs, as far as known; the planner and the I/O meter use it.
+        weight: Bytes of all rows in memory, which decide the number of partitions; `size` if that is more.
         repeatable: `batches` may be called again and returns the same rows in the same order.
     """
 
@@ -31,6 +32,7 @@ class Dump(ABC):
     schema: pa.Schema
     keys: tuple[str, ...]
     size: int = 0
+    weight: int = 0
     repeatable: bool = True
 
     @abstractmethod
@@ -95,6 +97,7 @@ class ComparisonReport:
         method: The method that ran to the end.
         restarts: Methods that stopped because their assumption did not hold, each with the reason.
         rows: Rows of the new snapshot.
+        waiting: Rows that waited for a partner in a window, at most, or left it before it came; -1: no window.
         useless: Messages that cancel each other (only `window_plain` has them).
         read_blocks, written_blocks: What the I/O meter counted, without the events themselves.
     """
@@ -111,11 +114,17 @@ class ComparisonReport:
     read_blocks: int = 0
     written_blocks: int = 0
     spilled_rows: int = 0
+    waiting: int = -1
 
     @property
     def blocks(self) -> int:
         """All blocks read and written."""
         return self.read_blocks + self.written_blocks
+
+
+def weight_of(side: Dump) -> int:
+    """Return the bytes of all rows of a snapshot in memory: a compressed file has fewer."""
+    return max(side.size, side.weight)
 
 
 def event_schema(schema: pa.Schema, keys: Sequence[str]) -> pa.Schema:

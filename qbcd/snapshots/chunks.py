@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from qbcd.errors import ConfigError, Refused
 from qbcd.snapshots.base import Numbers, joined
-from qbcd.snapshots.digests import Codes, digests, encode, fixed_words, mixed, plain
+from qbcd.snapshots.digests import Codes, digests, fixed_words, mixed, plain
 
 HIGH, LOW, ROW = "qbcd_digest_high", "qbcd_digest_low", "qbcd_row"
 UNKNOWN = -1  # row number of an entry without one
@@ -195,9 +195,18 @@ def differ_in_digest(old: Chunk, new: Chunk) -> Marks:
 
 
 def _unequal(old: Sequence[pa.Array], new: Sequence[pa.Array]) -> Marks:
-    (one, one_words), (two, two_words) = encode(old), encode(new)
-    if one_words is not None and two_words is not None:
-        result: Marks = (one_words != two_words).any(axis=1)
-        return result
-    marks: Marks = pc.not_equal(one, two).to_numpy(zero_copy_only=False)
+    """Compare column by column: texts as bytes, NULL equals NULL, and numbers as digests see them."""
+    marks = np.zeros(len(old[0]), np.bool_)
+    for one, two in zip(map(plain, old), map(plain, new), strict=True):
+        if one.null_count or two.null_count:
+            missing, other = (pc.is_null(side).to_numpy(zero_copy_only=False) for side in (one, two))
+            marks |= missing != other
+        if pa.types.is_binary(one.type) or pa.types.is_large_binary(one.type):
+            different = pc.not_equal(one, two)
+            if different.null_count:
+                different = pc.fill_null(different, False)
+            marks |= different.to_numpy(zero_copy_only=False)
+            continue
+        for left, right in zip(fixed_words(one), fixed_words(two), strict=True):
+            marks |= left != right
     return marks

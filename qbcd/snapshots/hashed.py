@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from qbcd.snapshots.base import weight_of
 from qbcd.snapshots.chunks import Chunk
 from qbcd.snapshots.memory import compare_in_memory, fits
 from qbcd.snapshots.meter import FileWriter
@@ -38,7 +39,7 @@ def phc1(work: Work) -> None:
     if fits(work):
         compare_in_memory(work)
         return
-    parts = _partitioned(work, Partitions(work, True, partition_count(work.new.size, work.memory)))
+    parts = _partitioned(work, Partitions(work, True, partition_count(weight_of(work.new), work.memory)))
     replica = work.keep("key", whole=False)
     _match(work, _written(parts.sorted(), replica, work), compressed=True, new_whole=True)
 
@@ -59,7 +60,7 @@ def _by_partitions(work: Work, whole: bool) -> None:
 
 def keep_partitioned(work: Work, whole: bool) -> Partitions:
     """Partition the new side; if a replica is asked for, the partitions are its parts."""
-    count = partition_count(work.new.size, work.memory)
+    count = partition_count(weight_of(work.new), work.memory)
     replica = work.keep("range", whole, pointers=not whole)
     parts = KeptPartitions(work, whole, count, replica) if replica else Partitions(work, whole, count, not whole)
     return _partitioned(work, parts, flush=replica is not None)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from qbcd.snapshots.base import Numbers
+from qbcd.snapshots.base import Numbers, weight_of
 from qbcd.snapshots.chunks import Chunk, Marks, differ, gathered
 from qbcd.snapshots.hashed import KeptPartitions
 from qbcd.snapshots.ordered import Partitions, aligned, old_sorted, partition_count
@@ -26,7 +26,7 @@ def hh(work: Work) -> None:
     work.require_rows("hh")
     old = old_sorted(work, compressed=False)
     resident = _Resident(work, old)
-    count = partition_count(work.new.size, work.memory)
+    count = partition_count(weight_of(work.new), work.memory)
     parts = Partitions(work, True, count)
     replica = work.keep("range", whole=work.options.keep_rows)
     kept = KeptPartitions(work, work.options.keep_rows, count, replica, pointers=False) if replica else None
@@ -56,7 +56,7 @@ class _Resident:
         chunks: list[Chunk] = []
         size = 0
         self.all = False
-        while size < 2 * work.memory:
+        while size < work.memory:
             chunk = next(old, None)
             if chunk is None:
                 self.all = True

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from qbcd.snapshots.base import Numbers
+from qbcd.snapshots.base import Numbers, weight_of
 from qbcd.snapshots.chunks import Chunk, Marks, gathered
 from qbcd.snapshots.digests import Codes
 from qbcd.snapshots.meter import FileWriter
@@ -25,7 +25,7 @@ def fits(work: Work) -> bool:
     old = work.old
     if isinstance(old, DumpReplica):
         return 2 * entry_bytes(old.size, old.rows, old.whole) < work.options.memory
-    return 2 * old.size < work.options.memory
+    return 2 * weight_of(old) < work.options.memory
 
 
 def entry_bytes(size: int, rows: int, whole: bool) -> int:
@@ -48,9 +48,13 @@ class EntryTable:
         self._high, self._one, self._two = (
             np.append(lane, np.uint64(_LAST)) for lane in (entries.key.high, content.high, content.low)
         )
-        self._bits = min(32, self.count.bit_length() + 2)
-        bounds = np.arange(1 << self._bits, dtype=np.uint64) << np.uint64(64 - self._bits)
-        self._starts = np.searchsorted(entries.key.high, bounds).astype(np.uint32)
+        self._bits = min(32, self.count.bit_length() + 1)
+        self._starts = np.zeros(1 << self._bits, np.uint32)
+        prefixes = entries.key.high >> np.uint64(64 - self._bits)
+        ends = np.append(np.flatnonzero(prefixes[1:] != prefixes[:-1]) + 1, self.count)[: self.count]
+        self._starts[prefixes[ends - 1] + np.uint64(1) & np.uint64((1 << self._bits) - 1)] = ends
+        self._starts[0] = 0  # the last prefix has no successor
+        np.maximum.accumulate(self._starts, out=self._starts)
         self.owner = np.full(self.count + 1, _FREE, np.int64)
         self.owner[-1] = 0  # the entry after the last one, which ends a search
 
@@ -92,7 +96,7 @@ def compare_in_memory(work: Work) -> None:
     old = gathered([_entry(chunk) for chunk in work.old_chunks(digest=True)], work.layout, whole=False)
     in_order = isinstance(work.old, DumpReplica) and work.old.order == "key"
     table = EntryTable(old if in_order else old.sorted())
-    changed = Partitions(work, True, partition_count(work.new.size, work.memory))
+    changed = Partitions(work, True, partition_count(weight_of(work.new), work.memory))
     added: list[Chunk] = []
     for chunk in work.new_chunks(digest=True):
         assert chunk.content is not None

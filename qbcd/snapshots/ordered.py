@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from qbcd.snapshots.base import Numbers
+from qbcd.snapshots.base import Numbers, weight_of
 from qbcd.snapshots.chunks import Chunk, gathered
 from qbcd.snapshots.meter import FileWriter, read_file
 from qbcd.snapshots.replica import DumpReplica
@@ -116,7 +116,8 @@ def old_sorted(work: Work, compressed: bool) -> Iterator[Chunk]:
             yield chunk.sorted()
         return
     whole = work.old_whole and not compressed
-    found = Partitions(work, whole, partition_count(old.size, work.memory))
+    size = old.size if isinstance(old, DumpReplica) else weight_of(old)
+    found = Partitions(work, whole, partition_count(size, work.memory))
     for chunk in work.old_chunks(digest=not whole):
         found.add(chunk)
     found.close()
@@ -159,7 +160,7 @@ def _run(work: Work, parts: list[Chunk], whole: bool) -> Path:
     path = work.temporary("run")
     writer = FileWriter(path, chunk.body.schema, work.meter)
     each = max(1, chunk.body.nbytes // len(chunk))
-    step = max(256, work.memory // each // max(8, partition_count(work.new.size, work.memory)))
+    step = max(256, work.memory // each // max(8, partition_count(weight_of(work.new), work.memory)))
     for first in range(0, len(chunk), step):
         writer.write(chunk.body.slice(first, step))
     writer.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qbcd.snapshots.base import Dump, Options
+from qbcd.snapshots.base import Dump, Options, weight_of
 from qbcd.snapshots.formulas import Sizes, costs
 from qbcd.snapshots.memory import entry_bytes
 from qbcd.snapshots.replica import DumpReplica
@@ -52,7 +52,7 @@ def _exact(old: Dump | DumpReplica, facts: dict[str, float], options: Options) -
         return "ph", "keys occurred several times"
     if isinstance(old, DumpReplica) and old.order == "file":
         return "window", "the replica is in the order of the file"
-    if isinstance(old, Dump) and not options.keep_rows and 4 * old.size > options.memory:
+    if isinstance(old, Dump) and not options.keep_rows and 4 * weight_of(old) > options.memory:
         return "window", "two large files in an unknown order: each is read once"
     return "ph", "whole rows are compared by partitions"
 

@@ -12,15 +12,21 @@ from collections.abc import Iterator
 import numpy as np
 
 from qbcd.snapshots.ageing import AgeingBuffer
-from qbcd.snapshots.base import Numbers
+from qbcd.snapshots.base import Numbers, weight_of
 from qbcd.snapshots.chunks import Chunk, differ, gathered
 from qbcd.snapshots.digests import Words
 from qbcd.snapshots.ordered import Partitions, partition_count
-from qbcd.snapshots.pairing import matched, pair
+from qbcd.snapshots.pairing import pair
+from qbcd.snapshots.replica import DumpReplica
 from qbcd.snapshots.sorting import written
-from qbcd.snapshots.work import AssumptionFailed, Work
+from qbcd.snapshots.work import AssumptionFailed, Work, step_memory
 
 STEP_ROWS = 1 << 14
+
+
+def capacity(memory: int, width: float) -> int:
+    """Return how many rows each side of a window holds; `width` is the bytes of a row of both sides."""
+    return int(step_memory(memory) * 2 // max(1.0, width))
 
 
 def window(work: Work) -> None:
@@ -53,11 +59,12 @@ class WindowRun:
             work.require_rows("window")
         self.work, self.whole, self.spill = work, not compressed, spill
         width = self._width()
-        rows = work.memory * 2 // width
+        rows = capacity(work.options.memory, width)
         self.step = max(16, min(STEP_ROWS, work.memory // width // 4))
         self.old = AgeingBuffer(work.layout, self.whole, rows)
         self.new = AgeingBuffer(work.layout, True, rows)
-        count = partition_count(max(work.old.size, work.new.size), work.memory)
+        old_size = work.old.size if isinstance(work.old, DumpReplica) else weight_of(work.old)
+        count = partition_count(max(old_size, weight_of(work.new)), work.memory)
         self.spilled_old = Partitions(work, self.whole, count)
         self.spilled_new = Partitions(work, True, count)
         self.reported: list[Words] = []
@@ -89,6 +96,9 @@ class WindowRun:
             self._step(first, second)
         self._leave(self.old.drain(), self.new.drain())
         self._finish()
+        report = work.report
+        held = max(self.old.peak, self.new.peak) + report.spilled_rows
+        report.waiting = max(0, held - report.inserts - report.deletes)
 
     def _new(self) -> Iterator[Chunk]:
         chunks = self.work.new_chunks(digest=not self.whole)
@@ -161,13 +171,13 @@ def _met(one: Chunk, two: Chunk) -> tuple[Numbers, Numbers]:
     same = same[one.key.low[same] == two.key.low[same]]
     rest_one, rest_two = _rest(len(one), same), _rest(len(two), same)
     a, b = one.key.take(rest_one), two.key.take(rest_two)
-    only_a, only_b = _firsts(a.high), _firsts(b.high)
-    left, right, _, _ = matched((*a.take(only_a),), (*b.take(only_b),))
-    return np.concatenate((same, rest_one[only_a[left]])), np.concatenate((same, rest_two[only_b[right]]))
-
-
-def _firsts(high: Words) -> Numbers:
-    return np.unique(high, return_index=True)[1]
+    if not len(rest_one) or not len(rest_two):
+        return same, same
+    (high_a, only_a), (high_b, only_b) = np.unique(a.high, return_index=True), np.unique(b.high, return_index=True)
+    place = np.minimum(np.searchsorted(high_b, high_a), len(high_b) - 1)
+    left, right = only_a, only_b[place]
+    equal = (high_b[place] == high_a) & (a.low[left] == b.low[right])
+    return np.concatenate((same, rest_one[left[equal]])), np.concatenate((same, rest_two[right[equal]]))
 
 
 def _rest(count: int, used: Numbers) -> Numbers:

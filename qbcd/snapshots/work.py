@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from qbcd.errors import ConfigError
-from qbcd.snapshots.base import ComparisonReport, Dump, Numbers, Options, event_schema, joined
+from qbcd.snapshots.base import ComparisonReport, Dump, Numbers, Options, event_schema, joined, weight_of
 from qbcd.snapshots.chunks import Chunk, DumpLayout, gathered
 from qbcd.snapshots.events import events
 from qbcd.snapshots.meter import FileWriter, Meter, read_file, read_snapshot
@@ -19,10 +19,15 @@ from qbcd.snapshots.pairing import Pairs
 from qbcd.snapshots.replica import DumpReplica, ReplicaWriter
 
 THREADS = 2
-_FIXED = 16 << 20  # bytes that threads, readers and allocators use in any case
+_FIXED = 24 << 20  # bytes that threads, readers and allocators use in any case
 _COPIES = 18  # copies of the rows of a step at the same time, with those in buffers and in threads
 LEAST_ROWS, MOST_ROWS = 16_384, 131_072
 Old = Dump | DumpReplica
+
+
+def step_memory(memory: int) -> int:
+    """Return the bytes for the rows of one step of a method that may use `memory`."""
+    return max(memory // 32, (memory - _FIXED) // _COPIES)
 
 
 class AssumptionFailed(Exception):
@@ -46,7 +51,7 @@ class Work:
     @property
     def memory(self) -> int:
         """Bytes for the rows of one step; the rest of the budget is for their copies, threads and buffers."""
-        return max(self.options.memory // 32, (self.options.memory - _FIXED) // _COPIES)
+        return step_memory(self.options.memory)
 
     @property
     def waiting(self) -> bool:
@@ -136,7 +141,7 @@ class Work:
             olds = [old for old, _ in some if old is not None]
             old = gathered(olds, self.layout, olds[0].whole) if olds else None
             order = np.argsort(new.rows)
-            width = max(64, self.new.size // max(1, self.report.rows))
+            width = max(64, weight_of(self.new) // max(1, self.report.rows))
             step = max(1024, self.memory // width)
             for first in range(0, len(order), step):
                 part = order[first : first + step]
@@ -178,7 +183,7 @@ class Work:
             "duplicates": report.duplicates / rows,
             "rows": report.rows,
             "compared": float(report.method != "baseline"),
-            "width": self.new.size / max(1, report.rows),
+            "width": weight_of(self.new) / max(1, report.rows),
         }
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ from qbcd.errors import ConfigError
 from qbcd.strategies.atdi import Atdi
 from qbcd.strategies.base import Estimate, Strategy, TableStrategy
 from qbcd.strategies.by_ranges import ByRanges
-from qbcd.strategies.dump import BY_JOIN, DumpStrategy
+from qbcd.strategies.dump import AUTO, BY_JOIN, DumpStrategy
 from qbcd.strategies.id import Id
 from qbcd.strategies.id_rcs import IdRcs
 from qbcd.strategies.in_source import InSource, OutboxSlice
@@ -43,6 +43,7 @@ def strategy_class(name: str, options: Mapping[str, Any]) -> type[Strategy]:
 
 
 __all__ = [
+    "AUTO",
     "BY_JOIN",
     "Atdi",
     "ByRanges",

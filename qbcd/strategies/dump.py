@@ -15,10 +15,13 @@ from qbcd.config.strategy_base import StrategyClass, StrategyConfig, StrategyUse
 from qbcd.connectors.base import Index
 from qbcd.model import Column, Consistency, StreamPlan
 from qbcd.snapshots.base import LEAST_MEMORY
+from qbcd.snapshots.feeds import JOIN, LastComparison, Sides, choose_for_rows
+from qbcd.snapshots.planner import MethodChoice
 from qbcd.strategies.base import Estimate, Strategy
 
 DEFAULT_MEMORY = 256 << 20  # bytes
-BY_JOIN = ("auto", "join")
+AUTO = "auto"
+BY_JOIN = (AUTO, JOIN)
 Method = Literal[  # those that compare rows and find each key once
     "auto", "join", "nl", "sm", "ph", "hh", "window", "ordered"
 ]
@@ -97,14 +100,21 @@ class DumpStrategy(Strategy):
 
     @property
     def method(self) -> str:
-        """The method of a comparison; empty for the full join of the local database."""
-        chosen = str(self.plan.option("method") or "auto")
-        return "" if chosen in BY_JOIN else chosen
+        """The method of a comparison; a replica of digests can only be joined."""
+        chosen = str(self.plan.option("method") or AUTO)
+        return JOIN if chosen == AUTO and self.keeps == "digests" else chosen
 
     @property
     def memory(self) -> int:
-        """Bytes for a method; the local database, which stages and writes, has as many."""
-        return int(self.plan.option("memory") or DEFAULT_MEMORY) // 2
+        """Bytes of a comparison: for a method, and for the local database, which stages and writes."""
+        return int(self.plan.option("memory") or DEFAULT_MEMORY)
+
+    def chosen(self, sides: Sides, last: LastComparison) -> MethodChoice:
+        """Return the method of the configuration, or the planner's if that is `auto`."""
+        if self.method == AUTO:
+            return choose_for_rows(sides, last, self.memory)
+        reason = "digests are joined" if self.plan.option("method") == AUTO else "the configuration says so"
+        return MethodChoice(self.method, reason, {})
 
     @property
     def stored_columns(self) -> Sequence[Column]:

@@ -170,14 +170,14 @@ def test_an_incomplete_dump_and_all_later_ones_wait(tmp_path: Path) -> None:
     put(tmp_path, "d-2.csv", 100.0)
     quiet = series_of(tmp_path, quiet=60)
     assert quiet.after(None, now=159.0)[1] == [
-        "d-1.csv may still be written: it was changed less than 60 s ago (`quiet`); 1 later file waits"
+        "d-1.csv may still be written: it was changed less than 60 s ago (`quiet`); wait 1 s more; 1 later file waits"
     ]
     assert names(quiet.after(None, now=161.0)) == ["d-1.csv", "d-2.csv"]
     marked = series_of(tmp_path, complete="{file}.done")
     put(tmp_path, "d-2.csv.done", 100.0)
     found = marked.after(None)
     assert found == ([], [
-        "d-1.csv is not complete: its marker d-1.csv.done does not exist yet; 1 later file waits"
+        "d-1.csv is not complete: its marker d-1.csv.done does not exist yet; wait for it; 1 later file waits"
     ])  # fmt: skip
     put(tmp_path, "d-1.csv.done", 99.0)
     assert "it was changed after its marker d-1.csv.done" in marked.after(None)[1][0]

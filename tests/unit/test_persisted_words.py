@@ -97,6 +97,7 @@ OF_EVERY_CHECKPOINT = {"shape", "made", "requested", "server", "encoder", "rows"
 # Keys that only some strategies write, or only for some time.
 OF_SOME_CHECKPOINTS = {
     "dumps",
+    "compared",
     "open",
     "mark",
     "marks",

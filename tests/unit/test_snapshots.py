@@ -7,12 +7,15 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from qbcd.errors import ConfigError, Refused, UnsupportedType
+from qbcd.sites.lake.engines.local.by_method import ParquetSide
 from qbcd.snapshots import compare, work
-from qbcd.snapshots.base import Batches, Options
+from qbcd.snapshots.base import MIB, Batches, Options, weight_of
 from qbcd.snapshots.compare import METHODS, baseline, differences
 from qbcd.snapshots.digests import digests
+from qbcd.snapshots.feeds import LastComparison, Sides, choose_for_rows
 from qbcd.snapshots.replica import DumpReplica
 from qbcd.snapshots.window import WindowRun
 from tests.support.snapshot_files import check, drawn, snapshot
@@ -138,6 +141,35 @@ def test_planner_uses_what_the_last_comparison_saw(tmp_path: Path) -> None:
     shrunk = differences(DumpReplica(tmp_path / "b"), table(ROWS), Options())
     assert [batch.num_rows for batch in shrunk] == [1]
     assert [name for name, _ in shrunk.report.restarts] == ["growing"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "memory", "last", "method"),
+    [
+        (1_000, 256, LastComparison(), "join"),
+        (10_000_000, 256, LastComparison(), "window"),
+        (10_000_000, 256, LastComparison(waiting=5_000), "window"),
+        (10_000_000, 256, LastComparison(waiting=5_000_000), "hh"),
+        (10_000_000, 256, LastComparison(duplicates=0.1, waiting=0), "ph"),
+        (10_000_000, 64, LastComparison(), "join"),
+    ],
+)
+def test_a_feed_is_joined_or_compared_by_what_it_did_last(
+    rows: int, memory: int, last: LastComparison, method: str
+) -> None:
+    sides = Sides(rows, rows, 150.0)
+    assert choose_for_rows(sides, last, memory * MIB).method == method
+    after = last.after(sides, {"c": rows // 100}, None)
+    assert (after.method, after.inserts, after.waiting) == ("join", 0.01, last.waiting)
+    assert LastComparison.from_entry({**after.as_entry(), "of_a_later_version": 1}) == after
+
+
+def test_partitions_follow_the_bytes_of_rows_and_not_of_a_compressed_file(tmp_path: Path) -> None:
+    rows = pa.table({"c0": pa.array(range(20_000), pa.int64()), "c1": ["x" * 140] * 20_000})
+    parquet.write_table(rows, tmp_path / "a.parquet", row_group_size=2_000)
+    side = ParquetSide([tmp_path / "a.parquet"], 2, 1, "a")
+    assert side.size < rows.nbytes // 10
+    assert weight_of(side) == pytest.approx(rows.nbytes, rel=0.02)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pyarrow import parquet
 from qbcd.files.formats.base import CHECK, DumpReader
 
 ROWS = 32_768  # rows of a batch
+BUFFER = 1 << 18  # bytes for each column; without a buffer Arrow keeps the row groups that it has read in memory
 
 
 class ParquetReader(DumpReader):
@@ -42,7 +43,9 @@ class ParquetReader(DumpReader):
 
     def _opened(self) -> parquet.ParquetFile:
         try:
-            return parquet.ParquetFile(self.place.path, page_checksum_verification=True)
+            return parquet.ParquetFile(
+                self.place.path, buffer_size=BUFFER, pre_buffer=False, page_checksum_verification=True
+            )
         except FileNotFoundError:
             raise self.place.refused("does not exist", "check the path") from None
         except (OSError, pa.ArrowException):

@@ -97,8 +97,14 @@ def _first(context: LakeContext) -> DumpFile:
     if ready:
         return ready[0]
     what = f"there is no complete file {series.config.files}"
+    if remarks:
+        raise Refused(
+            f"{what} yet: {remarks[0]}",
+            stream=context.stream,
+            remedy=f"wait until the file is complete, then run qbcd prepare {context.stream} again",
+        )
     raise Refused(
-        f"{what}: {remarks[0]}" if remarks else what,
+        what,
         stream=context.stream,
         remedy="correct `files` of the source, or prepare the stream when the first file is there",
     )

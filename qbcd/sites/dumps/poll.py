@@ -13,6 +13,7 @@ from qbcd.model.checkpoint import Entry
 from qbcd.sites.checkpoint import checkpoint_of
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.poll import ParquetPoll, TimedPoll
+from qbcd.snapshots.feeds import LastComparison
 from qbcd.strategies import DumpStrategy
 
 ENCODER = 1  # version of key identity and digest of dumps (`qbcd.local.dumps`)
@@ -29,6 +30,11 @@ def taken_by(context: LakeContext, checkpoint: Mapping[str, Any]) -> TakenDumps 
     """Return the dumps that the stream has taken; None before the first."""
     entry = checkpoint.get(Entry.DUMPS)
     return None if entry is None else TakenDumps.from_entry(entry, series_of(context).config.folder)
+
+
+def compared_by(checkpoint: Mapping[str, Any]) -> LastComparison:
+    """Return the figures of the last comparison of a stream."""
+    return LastComparison.from_entry(checkpoint.get(Entry.COMPARED))
 
 
 @dataclass(frozen=True)
@@ -58,9 +64,12 @@ class FilePoll(TimedPoll):
         """The time of the file."""
         return self.dump.ts_ms
 
-    def checkpoint_entries(self, rows: int, header: tuple[str, ...]) -> dict[str, Any]:
+    def checkpoint_entries(
+        self, rows: int, header: tuple[str, ...], compared: LastComparison | None = None
+    ) -> dict[str, Any]:
         """Return the checkpoint after the dump; `rows` is the replica's size."""
         taken = taken_by(self.context, self.leased.row.checkpoint)
         dumps = series_of(self.context).with_taken(taken, self.dump, header)
         shared = checkpoint_of(self, _FILES, ENCODER, rows)
-        return {**shared, Entry.FROZEN_OPTIONS: {}, Entry.DUMPS: dumps.as_entry()}
+        figures = {Entry.COMPARED: compared.as_entry()} if compared is not None else {}
+        return {**shared, Entry.FROZEN_OPTIONS: {}, Entry.DUMPS: dumps.as_entry(), **figures}

@@ -13,13 +13,14 @@ from qbcd.errors import Refused
 from qbcd.model import Cost, Statement, StreamPlan
 from qbcd.sites.dumps import verify
 from qbcd.sites.dumps.plan import opened, plan_of_dumps
-from qbcd.sites.dumps.poll import DumpPoll, series_of, taken_by
+from qbcd.sites.dumps.poll import DumpPoll, compared_by, series_of, taken_by
 from qbcd.sites.dumps.take import take_dump, take_first
 from qbcd.sites.lake.compaction import remove_expired
 from qbcd.sites.lake.site import ParquetSite
 from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, Settings
+from qbcd.snapshots.feeds import Sides
 from qbcd.state import StreamRow
-from qbcd.strategies import DumpStrategy
+from qbcd.strategies import AUTO, DumpStrategy
 
 
 class DumpSite(ParquetSite):
@@ -79,11 +80,24 @@ class DumpSite(ParquetSite):
                 Statement(f"SELECT {columns} FROM dump"),
             ),
             ExplainedStatement(
-                f"the changes, method {plan.option('method')}: one full join by key",
-                "this process (DuckDB)",
+                f"the changes, {self._method(plan, row)}",
+                "this process",
                 Statement(f"SELECT * FROM replica FULL JOIN dump USING ({key})"),
             ),
         ]
+
+    def _method(self, plan: StreamPlan, row: StreamRow | None) -> str:
+        """Return the method of the next comparison, by the last one: its name, the reason, its blocks."""
+        strategy = self.strategy(plan)
+        if row is None or not row.prepared:
+            return f"method {strategy.method}: there is no replica to compare with yet"
+        last, rows = compared_by(row.checkpoint), int(row.checkpoint["rows"])
+        if strategy.method == AUTO and not last.width:
+            return "method auto: chosen at the next file, by its size"
+        chosen = strategy.chosen(Sides(rows, rows, last.width), last)
+        blocks = ", ".join(f"{name} {count:,.0f}" for name, count in chosen.blocks.items())
+        shown = f" (blocks of 16 KiB: {blocks})" if blocks else ""
+        return f"method {chosen.method}: {chosen.reason}{shown}"
 
     def check_dumps(self, plan: StreamPlan, row: StreamRow | None) -> tuple[str, list[str]]:
         """Return what the next poll reads, and remarks; open the next file.

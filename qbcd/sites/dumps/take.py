@@ -7,7 +7,6 @@ import time
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from qbcd import hooks
 from qbcd.errors import DumpRefused, GuardTripped, UnsafeKey
@@ -16,17 +15,18 @@ from qbcd.local.dumps import DumpRows, repeated_key
 from qbcd.model import BatchHeader, Cost
 from qbcd.sites.checkpoint import new_epoch
 from qbcd.sites.dumps.plan import check_header, opened
-from qbcd.sites.dumps.poll import FilePoll, series_of, taken_by
+from qbcd.sites.dumps.poll import FilePoll, compared_by, series_of, taken_by
 from qbcd.sites.guards import check_guards
 from qbcd.sites.lake.commit import PollStep, RangeChanges, WrittenBatch, new_batch, written_changes
 from qbcd.sites.lake.engines.base import Rows
-from qbcd.sites.lake.engines.local.by_method import ParquetSide, changes_by
+from qbcd.sites.lake.engines.local.by_method import ParquetSide, changes_by, sides_of
 from qbcd.sites.lake.engines.local.engine import LocalEngine
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.replica import NewSegment, travels_of
 from qbcd.sites.lake.replica.schema import Fields, batch_fields, row_fields
 from qbcd.sites.values import Detection
-from qbcd.snapshots.base import Options
+from qbcd.snapshots.base import ComparisonReport, Options
+from qbcd.snapshots.feeds import JOIN, LastComparison, Sides
 from qbcd.state import StoredRange
 from qbcd.wording import counted
 
@@ -100,13 +100,16 @@ class DumpStep(PollStep[FilePoll]):
     def __init__(self, poll: FilePoll, known: StoredRange, dump: StagedDump) -> None:
         super().__init__(poll, dump.files)
         self._known, self._dump = known, dump
+        self._sides = Sides(0, 0, 0.0)
+        self._report: ComparisonReport | None = None
+        self.compared = LastComparison()
 
     def write(self) -> WrittenBatch:
         hooks.reach("after_fetch")
         poll, dump = self.poll, self._dump
         poll.context.progress(f"comparing {counted(dump.rows, 'row')} with the replica")
         self._stage = dump.stage()
-        changes = self._by_method() if poll.strategy.method else self._by_join()
+        changes = self._changes()
         before = poll.leased.checkpoint.rows
         found = written_changes(poll, changes, before + dump.rows)
         try:
@@ -114,7 +117,20 @@ class DumpStep(PollStep[FilePoll]):
         except GuardTripped:
             poll.context.files.discard(found.part)
             raise
+        last = compared_by(poll.leased.row.checkpoint)
+        self.compared = last.after(self._sides, found.counts, self._report)
         return found
+
+    def _changes(self) -> Rows:
+        """Return the changes that the method of the configuration, or the planner's, finds."""
+        strategy = self.poll.strategy
+        if strategy.keeps == "digests":
+            self._sides = Sides(self._known.rows, self._dump.rows, 0.0)
+            return self._by_join()
+        old, new = self._both_sides()
+        self._sides = sides_of(old, new)
+        method = strategy.chosen(self._sides, compared_by(self.poll.leased.row.checkpoint)).method
+        return self._by_join() if method == JOIN else self._by_method(method, old, new)
 
     def _by_join(self) -> Rows:
         poll = self.poll
@@ -123,9 +139,9 @@ class DumpStep(PollStep[FilePoll]):
         by_digest = poll.strategy.keeps == "digests"
         return poll.engine.differences(old, self._stage, poll.plan, by="digest" if by_digest else "values")
 
-    def _by_method(self) -> Rows:
-        """Return the changes that the method of the configuration finds in the files of replica and stage."""
-        poll, strategy = self.poll, self.poll.strategy
+    def _both_sides(self) -> tuple[ParquetSide, ParquetSide]:
+        """Return the files of the replica and of the stage."""
+        poll = self.poll
         with poll.context.reading() as conn:
             segments = poll.context.store.segments(conn, poll.context.stream)
         [replica] = [FileSet.of_segment(one) for one in segments if one.segment_id == self._known.segment]
@@ -136,13 +152,18 @@ class DumpStep(PollStep[FilePoll]):
             ParquetSide([root / part.part_id / file.name for file in part.files], width, keys, name)
             for part, name in ((replica, "the replica"), (self._dump.files, poll.dump.name))
         )
+        return old, new
+
+    def _by_method(self, method: str, old: ParquetSide, new: ParquetSide) -> Rows:
+        poll = self.poll
         assert isinstance(poll.engine, LocalEngine)
         with tempfile.TemporaryDirectory(prefix="method-", dir=poll.context.files.root) as folder:
-            options = Options(method=strategy.method, memory=strategy.memory, folder=Path(folder))
+            options = Options(method=method, memory=poll.strategy.memory // 2, folder=Path(folder))
             range_id = self._known.range_id
             found = changes_by(poll.engine.database, old, new, poll.plan, options, range_id)
-        for method, reason in found.report.restarts:
-            poll.leased.notes.append(f"method {method} was followed by {found.report.method}: {reason}")
+        self._report = found.report
+        for failed, reason in found.report.restarts:
+            poll.leased.notes.append(f"method {failed} was followed by {found.report.method}: {reason}")
         return found.rows
 
     def ranges(self, found: WrittenBatch) -> RangeChanges:
@@ -168,15 +189,11 @@ def take_dump(poll: FilePoll) -> Detection:
         poll = work.enter_context(poll.on_engine(0))
         dump = StagedDump(poll, known.range_id)
         step = DumpStep(poll, known, dump)
-        header = step.run(lambda found: _checkpoint(poll, dump))
+        header = step.run(lambda found: poll.checkpoint_entries(dump.rows, dump.header, step.compared))
     size = poll.dump.size
     return Detection(
         header, Cost(dump.rows, dump.rows, size, 1, 1, time.monotonic() - started), tuple(poll.leased.notes)
     )
-
-
-def _checkpoint(poll: FilePoll, dump: StagedDump) -> dict[str, Any]:
-    return poll.checkpoint_entries(dump.rows, dump.header)
 
 
 def take_first(poll: FilePoll) -> Detection:

@@ -14,6 +14,7 @@ from pyarrow import parquet
 import qbcd
 from qbcd.comparison.compare import METHODS
 from qbcd.errors import ConfigError, DumpRefused, UnsafeKey
+from qbcd.snapshots import feeds
 from tests.support.cli import Cli
 from tests.support.places import Place, over
 
@@ -188,6 +189,25 @@ def test_every_method_finds_the_same(folder: Path, method: str) -> None:
         events = list(found)
     assert [(e["op"], e["key"], e["after"]) for e in events] == [(e["op"], e["key"], e["after"]) for e in expected]
     assert [e["before"] for e in events] == ([None] * 3 if method in BY_DIGEST else [e["before"] for e in expected])
+
+
+def test_auto_chooses_by_the_sizes_and_by_the_last_comparison(
+    folder: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    explained = " ".join(cli("diff", "a.csv", "b.csv", "--key", "id", "--explain").out.split())
+    assert "auto, by the sizes of the files join" in explained and "Both sides fit into memory" in explained
+    cli("diff", "a.csv", "--key", "id")
+    monkeypatch.setattr(feeds, "_JOIN_BYTES", 1 << 40)
+    with qbcd.diff("a.csv", key="id") as found:
+        assert (found.method, len(found)) == ("window", 0)
+    [kept] = folder.glob(".qbcd/diff/*/compared.json")
+    figures = json.loads(kept.read_text())
+    assert (figures["method"], figures["rows"], figures["waiting"]) == ("window", 3, 0)
+    kept.write_text(json.dumps({**figures, "waiting": 10**9}))
+    assert "at most 1,000,000,000 rows waited" in " ".join(cli("diff", "a.csv", "--key", "id", "--explain").out.split())
+    Path("a.csv").write_text(NEW)
+    with qbcd.diff("a.csv", key="id") as found:
+        assert (found.method, found.counts) == ("hh", {"c": 1, "u": 1, "d": 1})
 
 
 def test_a_key_that_occurs_several_times_is_paired_by_a_method(folder: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from qbcd import hooks
 from qbcd.errors import GuardTripped, QbcdError, Refused, SchemaChanged
+from qbcd.snapshots import feeds
 from tests.support.dumps import FIRST, SECOND, STREAM, THIRD, DumpScene, text_of
 
 HEAD = b"id;name;credit\n"
@@ -86,6 +87,33 @@ def test_a_method_of_the_paper(workspace: Path, method: str) -> None:
     assert scene.replayed(FIRST) == dict(THIRD)
 
 
+def test_auto_uses_the_figures_of_the_last_comparison(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = begun(workspace)
+
+    def taken(name: str, rows: Any) -> tuple[str, str]:
+        """Return the method that took a dump, and the explanation of the next one."""
+        scene.put(name, rows)
+        assert scene.poll().exit_code == 0
+        with scene.open() as project:
+            return methods[-1], project.stream(STREAM).explain()[1].title
+
+    methods: list[str] = []
+    original = feeds.LastComparison.after
+
+    def after(last: feeds.LastComparison, *args: Any) -> feeds.LastComparison:
+        found = original(last, *args)
+        methods.append(found.method)
+        return found
+
+    monkeypatch.setattr(feeds.LastComparison, "after", after)
+    method, explained = taken("02.csv", SECOND)
+    assert method == "join" and "method join: both sides fit into memory: 0 MB" in explained
+    monkeypatch.setattr(feeds, "_JOIN_BYTES", 1 << 40)
+    method, explained = taken("03.csv", THIRD)
+    assert method == "window" and "method window: both sides, 0 MB, do not fit into memory; at most" in explained
+    assert scene.replayed(FIRST) == dict(THIRD)
+
+
 REFUSED: list[tuple[str, bytes, str]] = [
     ("a last line that was cut", text_of(SECOND)[:-1], "customers-02.csv, line 5: the last line has no line end"),
     ("a missing column", b"id;name\n1;x\n", "customers-02.csv, line 1: has no column 'credit', which the dump before"),
@@ -138,6 +166,11 @@ def test_what_prepare_fixes(workspace: Path) -> None:
     scene = DumpScene(workspace)
     with pytest.raises(Refused, match="there is no complete file"):
         scene.prepare()
+    scene.put("01.csv", FIRST)
+    (scene.files / "customers-01.csv.done").unlink()
+    with pytest.raises(Refused, match=r"its marker customers-01\.csv\.done does not exist yet") as waiting:
+        scene.prepare()
+    assert (waiting.value.remedy or "").startswith("wait until the file is complete, then run qbcd prepare")
     scene.put("01.csv", FIRST)
     scene.data["tables"][0]["key"] = ["ident"]
     with pytest.raises(QbcdError, match="has no column 'ident'"):

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet
 
+from qbcd.files.formats.parquet import BUFFER
 from qbcd.local.database import LocalDatabase
 from qbcd.local.dumps import identity_of
 from qbcd.local.query import Query
@@ -19,8 +20,10 @@ from qbcd.model import Column, StreamPlan
 from qbcd.sites.lake.engines.local.diff import comparable
 from qbcd.snapshots.base import ComparisonReport, Dump, Options
 from qbcd.snapshots.compare import differences
+from qbcd.snapshots.feeds import Sides
 
-ROWS = 32_768  # rows of a batch
+_ROWS = 8_192  # rows of a batch; several of each side are in memory at a time
+_SAMPLES, _SAMPLED_ROWS = 4, 1024
 
 
 class ParquetSide(Dump):
@@ -31,6 +34,9 @@ class ParquetSide(Dump):
         width: Number of columns ``c0..cn``.
         keys: Number of key columns among them.
         name: Name in messages.
+
+    Attributes:
+        rows: Number of rows.
     """
 
     def __init__(self, files: Sequence[Path], width: int, keys: int, name: str) -> None:
@@ -39,14 +45,34 @@ class ParquetSide(Dump):
         self.keys = tuple(self._columns[:keys])
         self.size = sum(path.stat().st_size for path in files)
         known = parquet.read_schema(files[0])
+        self.rows = sum(parquet.read_metadata(path).num_rows for path in files)
+        self.weight = self.rows * self._width()
         self.schema = pa.schema([(name, known.field(name).type) for name in self._columns])
+
+    def _width(self) -> int:
+        """Return the bytes of a row in memory, by the first rows of some parts of the files."""
+        rows = size = 0
+        for path in self._files[:: -(-len(self._files) // _SAMPLES)]:
+            with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
+                groups = file.num_row_groups
+                for group in range(0, groups, max(1, groups // _SAMPLES)):
+                    some = file.iter_batches(_SAMPLED_ROWS, row_groups=[group], columns=self._columns)
+                    batch = next(some, None)
+                    rows, size = (rows + batch.num_rows, size + batch.nbytes) if batch is not None else (rows, size)
+        return -(-size // max(1, rows))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """See the base class."""
         for path in self._files:
-            with parquet.ParquetFile(path) as file:
-                for batch in file.iter_batches(batch_size=ROWS, columns=self._columns):
+            with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
+                for batch in file.iter_batches(batch_size=_ROWS, columns=self._columns):
                     yield batch.select(self._columns)
+
+
+def sides_of(old: ParquetSide, new: ParquetSide) -> Sides:
+    """Return the sizes of two sides; the width of a row is that of some rows."""
+    rows = old.rows + new.rows
+    return Sides(old.rows, new.rows, (old.weight + new.weight) / rows if rows else 0.0)
 
 
 @dataclass(frozen=True)
