@@ -11,13 +11,16 @@ import qbcd
 from tests.support.orchestrated import STREAMS, orchestrated
 from tests.support.places import Place, over
 
-dg: Any = pytest.importorskip("dagster", reason="pip install dagster")
+
+@pytest.fixture(name="dg")
+def _dagster() -> Any:
+    return pytest.importorskip("dagster", reason="pip install dagster")
 
 
 @pytest.mark.campaign
 @over()
 def test_streams_are_materialized_and_verified(
-    place: Place, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    dg: Any, place: Place, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from qbcd.integrations.dagster import qbcd_definitions
 
@@ -73,6 +76,7 @@ def test_streams_are_materialized_and_verified(
 
 
 @pytest.mark.campaign
+@pytest.mark.usefixtures("dg")
 @over(elsewhere=[])
 def test_an_asset_is_fresh_for_three_intervals(place: Place, workspace: Path) -> None:
     from qbcd.integrations.dagster import qbcd_definitions
