@@ -343,7 +343,7 @@ def _actuals(facts: Facts) -> Iterator[str]:
         yield "no poll yet to compare with"
         return
     parts = [f"the last {counted(len(history.polls), 'poll')}:"]
-    for name, noun in (("pages", "page"), ("rows_scanned", "row"), ("rows_shipped", "row shipped")):
+    for name, noun in (("rows_scanned", "row"), ("rows_shipped", "row shipped")):
         actual = history.actual(name)
         if actual is not None:
             plural = "rows shipped" if noun == "row shipped" else ""

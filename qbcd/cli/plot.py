@@ -93,13 +93,12 @@ def _curves(axes: Any, n: float, shares: Sequence[float], curves: Curves, title:
 
 
 def _point(left: Any, right: Any, one: Advice) -> None:
-    """Mark the stream itself: what its polls have read if the source counts it, otherwise the prediction."""
+    """Mark the stream itself by its prediction: no database tells a poll how many pages it has read."""
     shown = one.current or one.choice.chosen
     if shown is None or shown.cost is None or shown.option.plan is None or one.facts is None:
         return
-    plan, measured = shown.option.plan, one.facts.history.actual("pages")
-    pages = (measured or shown.cost.pages).middle
-    label = f"{shown.option.label}, {'measured' if measured else 'predicted'}"
+    plan, pages = shown.option.plan, shown.cost.pages.middle
+    label = f"{shown.option.label}, predicted"
     whole = sum(column.width for column in plan.table.columns)
     share = sum(column.width for column in plan.captured) / whole if whole else 1.0
     left.plot([100 * share], [pages], "ko", label=label)
