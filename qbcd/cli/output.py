@@ -234,16 +234,20 @@ class Output:
 
     @contextmanager
     def _logging(self) -> Iterator[None]:
-        handler = _Records(self)
+        handler, of_libraries = _Records(self), _Records(self)
         handler.addFilter(self._mask_record)
-        logger = logging.getLogger("qbcd")
+        of_libraries.addFilter(self._mask_record_of_library)
+        of_libraries.setLevel(logging.WARNING)
+        logger, root = logging.getLogger("qbcd"), logging.getLogger()
         before = logger.level, logger.propagate
         logger.addHandler(handler)
         logger.setLevel(logging.DEBUG if self.verbose else logging.WARNING)
         logger.propagate = False
+        root.addHandler(of_libraries)
         try:
             yield
         finally:
+            root.removeHandler(of_libraries)
             logger.removeHandler(handler)
             logger.setLevel(before[0])
             logger.propagate = before[1]
@@ -253,6 +257,14 @@ class Output:
         if record.exc_info:  # a formatter uses the text if there is one
             record.exc_text = self.foreign(logging.Formatter().formatException(record.exc_info))
             record.exc_info = None
+        return True
+
+    def _mask_record_of_library(self, record: logging.LogRecord) -> bool:
+        """Mask a record of a library, name the library, and show its traceback only if asked for."""
+        self._mask_record(record)
+        record.msg = f"{record.name}: {record.msg}"
+        if not self.verbose:
+            record.exc_text = None
         return True
 
     def _from_java(self, line: str) -> None:

@@ -216,8 +216,9 @@ class LimitedPostgresConnection(extensions.connection):
         self._end("COMMIT", super().commit)
 
     def rollback(self) -> None:
-        """Roll back within the limit; on a closed connection there is nothing to wait for."""
-        self._end("ROLLBACK", super().rollback)
+        """Roll back within the limit; the transaction of a shared session that has ended has ended with it."""
+        if not (self._by_text and self.closed):
+            self._end("ROLLBACK", super().rollback)
 
     def _end(self, how: str, native: Callable[[], None]) -> None:
         self._held, self._commits = "", False

@@ -280,6 +280,7 @@ def test_logs_go_to_stderr_masked(cli: Cli, project: Path, monkeypatch: pytest.M
             raise ValueError("of hunter22")
         except ValueError:
             logging.getLogger("qbcd.test").debug("failed aside", exc_info=True)
+            logging.getLogger("library.part").error("gave up at %s", "hunter22", exc_info=True)
         return []
 
     monkeypatch.setattr("qbcd.api.Project.status", chatty)
@@ -289,6 +290,8 @@ def test_logs_go_to_stderr_masked(cli: Cli, project: Path, monkeypatch: pytest.M
     assert "said aside" not in quiet.err
     assert "said aside" in loud.err
     assert "ValueError: of ***" in loud.err
+    assert "library.part: gave up at ***" in quiet.err
+    assert "Traceback" not in quiet.err
     assert "hunter22" not in quiet.err + loud.err
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import pymysql
 from pymysql.constants import SERVER_STATUS
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
@@ -28,10 +29,17 @@ def keep_sessions(engine: Engine, begin: Callable[[Any], Sequence[str]]) -> None
 
 
 def _reset(connection: Any, _record: object, state: PoolResetState) -> None:
-    """End a transaction that the block has left, so that its locks end with it."""
+    """End a transaction that the block has left, so that its locks end with it.
+
+    The transaction of a session that the server has ended has ended too.
+    """
     in_transaction = connection.open and connection.server_status & SERVER_STATUS.SERVER_STATUS_IN_TRANS
     if in_transaction and not state.terminate_only:
-        connection.rollback()
+        try:
+            connection.rollback()
+        except pymysql.Error:
+            if connection.open:
+                raise
 
 
 def _begin(statements: Callable[[Any], Sequence[str]], connection: Any, used: bool) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import psycopg2
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 from sqlalchemy.pool import PoolResetState
@@ -39,7 +40,12 @@ def keep_sessions(engine: Engine, begin: Callable[[Any], Sequence[str]]) -> None
 
 
 def _reset(connection: Any, _record: object, _state: PoolResetState) -> None:
-    connection.rollback()
+    """End a transaction that the block has left; that of a session that the server has ended has ended too."""
+    try:
+        connection.rollback()
+    except psycopg2.Error:
+        if not connection.closed:
+            raise
 
 
 def _begin(statements: Callable[[Any], Sequence[str]], connection: Any, used: bool) -> None:
