@@ -140,10 +140,11 @@ class FolderSink(Sink):
         with delivery(self.name, header.stream, root):
             make_folder(root)
             with locked(root, self.lock_timeout):
+                # Of two live attempts the later one continues, and the other one's delivery fails. A killed one may
+                # have published its batch.
+                sweep(root.glob(self.attempts))
                 if self.is_complete(header, target):
                     return
-                # of two live attempts the later one continues, and the other one's delivery fails
-                sweep(root.glob(self.attempts))
             attempt = self.new_attempt(target)
             try:
                 measured = self.fill(batch, attempt)

@@ -163,9 +163,12 @@ def test_jsonl_leaves_a_complete_batch(spark: SparkSession, jsonl: JsonlSink) ->
     jsonl.write(batch)
     target = jsonl.target_of(batch.header)
     before = target.stat()
+    attempt = jsonl.new_attempt(target)  # of a process that was killed after it had published the batch
+    attempt.mkdir()
     jsonl.write(again(batch))
     after = target.stat()
     assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+    assert not attempt.exists()
 
 
 def test_jsonl_refuses_another_batch_of_the_same_number(spark: SparkSession, jsonl: JsonlSink) -> None:
