@@ -60,6 +60,7 @@ def test_one_operand_is_compared_with_what_the_first_call_kept(folder: Path, cli
     Path("a.csv").write_text(NEW)
     for code in (4, 4):  # the rows of the first call stay
         assert cli("diff", "a.csv", "--key", "id").code == code
+    assert cli("diff", "a.csv", "--key", "id", "--keep", "-o", "none/out.jsonl").code == 2  # nobody got the events
     assert cli("diff", "a.csv", "--key", "id", "--keep").code == 4
     assert cli("diff", "a.csv", "--key", "id").code == 0
     [kept] = Path(".qbcd/diff").iterdir()
