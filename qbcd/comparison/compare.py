@@ -22,7 +22,7 @@ from qbcd.comparison.operands import Operand, identified, in_table, operand
 from qbcd.comparison.unify import common_column, in_common, types_for
 from qbcd.config.files import FileFormat
 from qbcd.durable import sync
-from qbcd.errors import ConfigError, UnsafeKey
+from qbcd.errors import ConfigError, LocalOutOfMemory, UnsafeKey
 from qbcd.local.arrow import LocalRows, lines_of
 from qbcd.local.database import LocalDatabase
 from qbcd.local.dumps import repeated_key
@@ -327,8 +327,10 @@ def compare(old: str, new: str | None, options: DiffOptions) -> DiffResult:
                 result._compare(KeptOperand(folder), first, options, folder)
             elif folder is not None:
                 result._keep(first, options, folder)
-    except BaseException:
+    except BaseException as error:
         result._discard()
+        if isinstance(error, LocalOutOfMemory):  # by default it names the options of a project
+            error.remedy = f"give more than {options.memory >> 20}MB: --memory"
         raise
     finally:
         first.close()
