@@ -183,7 +183,7 @@ def diff(
         method: The method; ``auto`` chooses.
         memory: Bytes, or a text such as ``256MB``; more is spilled to a temporary folder.
         more: ``format``, as in the configuration of files; ``columns`` or ``exclude``; ``workdir``, the folder for kept
-            rows; ``renew``, to keep the rows of `a` after the comparison.
+            rows; ``renew``, to keep the rows of `a` when the result is closed without an error.
 
     Returns:
         The result, a context manager. It yields the events as dicts, and is true if there are any.

@@ -66,6 +66,7 @@ def diff(output: Output, a: Old, options: DiffArguments, b: New = None) -> int:
                 for line in piece:
                     output.text(line)
         _show(output, found, options.output_file)
+        output.out.file.flush()  # all events are out before their rows are kept
     return 4 if found else 0
 
 

@@ -8,8 +8,9 @@ import tempfile
 import time
 import uuid
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from qbcd.comparison.operands import Operand, identified, in_table, operand
 from qbcd.comparison.unify import common_column, in_common, types_for
 from qbcd.config.files import FileFormat
 from qbcd.durable import sync
-from qbcd.errors import ConfigError, UnsafeKey
+from qbcd.errors import ConfigError, LocalOutOfMemory, UnsafeKey
 from qbcd.local.arrow import LocalRows, lines_of
 from qbcd.local.database import LocalDatabase
 from qbcd.local.dumps import repeated_key
@@ -57,7 +58,8 @@ class DiffOptions:
         columns: The columns to compare, with the key; empty for all.
         exclude: Columns that are not compared.
         workdir: The folder that holds what a call with one operand keeps.
-        renew: With one operand, keep its rows for the next call, in place of the earlier ones.
+        renew: With one operand, keep its rows for the next call, in place of the earlier ones, when the result is
+            closed.
     """
 
     key: tuple[str, ...] = ()
@@ -87,6 +89,9 @@ class DiffOptions:
 class DiffResult:
     """The result of a comparison: its events, until it is closed.
 
+    With `renew`, closing it keeps the rows for the next call; the end of a ``with`` block by an error does not, so that
+    the next call finds the same events.
+
     Attributes:
         counts: Number of events by op, without zeros.
         rows: Rows of the old and of the new operand; of the new one alone if its rows were only kept.
@@ -108,6 +113,7 @@ class DiffResult:
         self._release = weakref.finalize(self, _release, self._database, self._folder)
         self._header: BatchHeader | None = None
         self._batch: Query | None = None
+        self._renewal: Callable[[], None] | None = None
         self.counts: dict[str, int] = {}
         self.rows: tuple[int, ...] = ()
         self.labels: tuple[str, ...] = ()
@@ -125,8 +131,11 @@ class DiffResult:
     def __enter__(self) -> DiffResult:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        if error is None:
+            self.close()
+        else:
+            self._discard()
 
     def __len__(self) -> int:
         """Return the number of events."""
@@ -178,7 +187,17 @@ class DiffResult:
             raise ConfigError(what, remedy="check the folder and its permissions") from None
 
     def close(self) -> None:
-        """Remove what was loaded."""
+        """Keep the rows for the next call if that is wanted, and remove what was loaded."""
+        renewal, self._renewal = self._renewal, None
+        try:
+            if renewal is not None:
+                with explained_errors():
+                    renewal()
+        finally:
+            self._release()
+
+    def _discard(self) -> None:
+        self._renewal = None
         self._release()
 
     def _compare(self, old: Operand, new: Operand, options: DiffOptions, folder: Path | None) -> None:
@@ -218,7 +237,8 @@ class DiffResult:
         if folder is not None:
             remember(folder, last_of(folder).after(measured, self.counts, self._report))
         if folder is not None and options.renew:
-            keep(folder, self._database, sides[1][0], common, (new.label, sides[1][1], keys))
+            about = (new.label, sides[1][1], keys)
+            self._renewal = partial(keep, folder, self._database, sides[1][0], common, about)
 
     def _differing(
         self, old: Operand, new: Operand, columns: Sequence[Sequence[Column]], keys: int, options: DiffOptions
@@ -307,8 +327,10 @@ def compare(old: str, new: str | None, options: DiffOptions) -> DiffResult:
                 result._compare(KeptOperand(folder), first, options, folder)
             elif folder is not None:
                 result._keep(first, options, folder)
-    except BaseException:
-        result.close()
+    except BaseException as error:
+        result._discard()
+        if isinstance(error, LocalOutOfMemory):  # by default it names the options of a project
+            error.remedy = f"give more than {options.memory >> 20}MB: --memory"
         raise
     finally:
         first.close()

@@ -14,6 +14,7 @@ import duckdb
 
 SPILL = "spill"  # folder in the workdir
 THREADS = 4  # at most: polls of several sources may run in this process
+_PER_THREAD = 64 << 20  # bytes of the limit for each thread: each holds row groups that DuckDB cannot spill
 
 
 class LocalDatabase:
@@ -28,13 +29,14 @@ class LocalDatabase:
         settings: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": f"{memory}B",
             "temp_directory": str(folder),
-            "threads": min(THREADS, os.cpu_count() or 1),
+            "threads": max(1, min(THREADS, os.cpu_count() or 1, memory // _PER_THREAD)),
             "preserve_insertion_order": False,
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
         }
         self.connection = duckdb.connect(":memory:", config=settings)
         self.connection.execute("SET TimeZone = 'UTC'")  # it is not known before its extension is loaded
+        self.connection.execute("SET enable_progress_bar = false")  # by default on stdout, where Python has no script
         self._names = 0
 
     def new_name(self) -> str:

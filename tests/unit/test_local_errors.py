@@ -63,3 +63,15 @@ def test_rows_are_spilled_into_a_new_workdir(tmp_path: Path) -> None:
         database.connection.execute(MANY)
         assert any((workdir / SPILL).rglob("*.tmp"))
     assert not any((workdir / SPILL).iterdir())
+
+
+@pytest.mark.parametrize(("memory", "threads"), [(1 << 20, 1), (64 << 20, 1), (127 << 20, 1), (1 << 30, 4)])
+def test_each_thread_has_memory_for_its_row_groups(
+    memory: int, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With two threads, writing 280 MB to Parquet within 64 MB fails."""
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    database = LocalDatabase(memory, tmp_path)
+    found = database.connection.execute("SELECT current_setting('threads'), current_setting('enable_progress_bar')")
+    assert found.fetchone() == (threads, False)
+    database.close()

@@ -157,7 +157,9 @@ class DumpStep(PollStep[FilePoll]):
     def _by_method(self, method: str, old: ParquetSide, new: ParquetSide) -> Rows:
         poll = self.poll
         assert isinstance(poll.engine, LocalEngine)
-        with tempfile.TemporaryDirectory(prefix="method-", dir=poll.context.files.root) as folder:
+        # the name of a part, which the next commit removes if this process is killed
+        prefix = f"method-{poll.leased.row.fencing_token}-"
+        with tempfile.TemporaryDirectory(prefix=prefix, dir=poll.context.files.root) as folder:
             options = Options(method=method, memory=poll.strategy.memory // 2, folder=Path(folder))
             range_id = self._known.range_id
             found = changes_by(poll.engine.database, old, new, poll.plan, options, range_id)

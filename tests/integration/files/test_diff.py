@@ -13,7 +13,7 @@ from pyarrow import parquet
 
 import qbcd
 from qbcd.comparison.compare import METHODS
-from qbcd.errors import ConfigError, DumpRefused, UnsafeKey
+from qbcd.errors import ConfigError, DumpRefused, LocalOutOfMemory, UnsafeKey
 from qbcd.snapshots import feeds
 from tests.support.cli import Cli
 from tests.support.places import Place, over
@@ -60,6 +60,7 @@ def test_one_operand_is_compared_with_what_the_first_call_kept(folder: Path, cli
     Path("a.csv").write_text(NEW)
     for code in (4, 4):  # the rows of the first call stay
         assert cli("diff", "a.csv", "--key", "id").code == code
+    assert cli("diff", "a.csv", "--key", "id", "--keep", "-o", "none/out.jsonl").code == 2  # nobody got the events
     assert cli("diff", "a.csv", "--key", "id", "--keep").code == 4
     assert cli("diff", "a.csv", "--key", "id").code == 0
     [kept] = Path(".qbcd/diff").iterdir()
@@ -216,6 +217,13 @@ def test_a_key_that_occurs_several_times_is_paired_by_a_method(folder: Path) -> 
     with qbcd.diff("a.csv", "b.csv", key="id", method="ph") as found:
         events = [(e["op"], e["before"] and e["before"]["n"]) for e in found]
     assert sorted(events, key=str) == [("c", None), ("u", "ann"), ("u", "bob")]
+
+
+def test_too_little_memory_names_the_option(folder: Path) -> None:
+    Path("d.csv").write_text("id,name,amount\n" + "".join(f"{i},{i:0100},1\n" for i in range(30_000)))
+    with pytest.raises(LocalOutOfMemory) as failed:
+        qbcd.diff("a.csv", "d.csv", key="id", memory="4MB")
+    assert failed.value.remedy == "give more than 4MB: --memory"
 
 
 def test_python_options(folder: Path) -> None:
