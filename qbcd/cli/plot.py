@@ -93,7 +93,7 @@ def _curves(axes: Any, n: float, shares: Sequence[float], curves: Curves, title:
 
 
 def _point(left: Any, right: Any, one: Advice) -> None:
-    """Mark the stream itself by its prediction: no database tells a poll how many pages it has read."""
+    """Mark the stream itself by its prediction: no database reports to a poll how many pages it has read."""
     shown = one.current or one.choice.chosen
     if shown is None or shown.cost is None or shown.option.plan is None or one.facts is None:
         return
