@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import faulthandler
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ SEEDS = range(12)
 
 def killed(strategy: str, seed: int, request: pytest.FixtureRequest, folder: Path) -> None:
     """Kill the deliveries of a seed; its variant and its database are the next ones in turn."""
-    faulthandler.cancel_dump_traceback_later()  # a case takes minutes; pollers have a limit of their own
     kinds = [kind for kind in ("postgresql", "mariadb") if may_have(kind)]
     kind = kinds[seed % len(kinds)]
     variants = VARIANTS[strategy]
