@@ -15,6 +15,8 @@ from qbcd.errors import LocalFailed, LocalOutOfMemory
 
 _CONTINUES = "the next run continues from the last commit"
 _OF_DISK = "offload"  # in DuckDB's message, if the spilled rows need more space than the disk has
+# A commit has an error of its own class, whatever its cause.
+_ROOM_AT_COMMIT = re.compile(r"Failed to commit: (failed to (offload|pin|allocate)|could not allocate)")
 # In a statement, and while DuckDB looks at an object of Python.
 _CTRL_C = re.compile(r"^Query interrupted$|^Invalid Input Error: .* failed: KeyboardInterrupt\b")
 _QUOTES_NO_VALUE = (duckdb.IOException, duckdb.PermissionException, duckdb.CatalogException)
@@ -40,10 +42,11 @@ def explained_errors(stream: str = "") -> Iterator[None]:
 def explain(error: duckdb.Error, stream: str = "") -> LocalFailed:
     """Return the message for an error of DuckDB."""
     first = (str(error).strip().splitlines() or [""])[0]
-    if isinstance(error, duckdb.OutOfMemoryException) and _OF_DISK not in first:
+    needs_room = isinstance(error, duckdb.OutOfMemoryException) or _ROOM_AT_COMMIT.search(first) is not None
+    if needs_room and _OF_DISK not in first:
         remedy = f"raise `local_memory`, or set `engine: spark`; {_CONTINUES}"
         return LocalOutOfMemory(f"DuckDB ran out of memory: {first}", remedy=remedy, stream=stream)
-    if isinstance(error, (duckdb.OutOfMemoryException, duckdb.IOException)):
+    if needs_room or isinstance(error, duckdb.IOException):
         remedy = f"check owner, rights and free space of the workdir, into which rows are spilled; {_CONTINUES}"
         return LocalFailed(f"DuckDB failed: {first}", remedy=remedy, stream=stream)
     shown = first if isinstance(error, _QUOTES_NO_VALUE) else type(error).__name__

@@ -8,7 +8,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from qbcd.errors import LocalFailed
+from qbcd.errors import LocalFailed, LocalOutOfMemory
 from qbcd.local.database import SPILL, LocalDatabase, LocalProvider
 from qbcd.local.errors import explained_errors
 
@@ -38,6 +38,16 @@ def test_errors_in_words(statement: str, spills: bool, what: str, remedy: str, t
     assert remedy in failure.value.remedy
     assert "secret" not in str(failure.value)
     assert re.match(what, failure.value.what)
+
+
+def test_a_commit_without_memory_is_out_of_memory() -> None:
+    """So that Spark does the step; with a value in the message its kind alone is shown."""
+    said = "TransactionContext Error: Failed to commit: "
+    with pytest.raises(LocalOutOfMemory, match="could not allocate"), explained_errors():
+        raise duckdb.TransactionException(f"{said}could not allocate block of size 256.0 KiB (18.8 MiB/19.0 MiB used)")
+    with pytest.raises(LocalFailed, match="TransactionException") as failure, explained_errors():
+        raise duckdb.TransactionException(f"{said}duplicate key 'secret: could not allocate'")
+    assert "secret" not in str(failure.value)
 
 
 @pytest.mark.parametrize(
