@@ -70,8 +70,7 @@ class Outcome:
         """The exit code: 0 done, 1 failed (also a delivery), 3 refused, 2 configuration."""
         if self.error is not None:
             return self.error.exit_code
-        failures = self.report.failures.values() if self.report is not None else ()
-        return max((failure.exit_code for failure in failures), default=0)
+        return self.report.exit_code if self.report is not None else 0
 
 
 @dataclass

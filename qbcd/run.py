@@ -157,8 +157,7 @@ class Preparation:
         """0 prepared, now or before, and delivered; otherwise the error's, or that of a failed sink."""
         if self.error is not None:
             return self.error.exit_code
-        failures = self.report.failures.values() if self.report is not None else ()
-        return max((failure.exit_code for failure in failures), default=0)
+        return self.report.exit_code if self.report is not None else 0
 
 
 @dataclass(frozen=True)

@@ -122,6 +122,11 @@ class Report:
     change: str = ""
 
     @property
+    def exit_code(self) -> int:
+        """0 delivered; otherwise that of a failed sink."""
+        return max((failure.exit_code for failure in self.failures.values()), default=0)
+
+    @property
     def header(self) -> BatchHeader | None:
         """The last batch found, or None."""
         return self.headers[-1] if self.headers else None

@@ -68,3 +68,34 @@ def test_an_error_begins_no_other_stream() -> None:
     with pytest.raises(KeyboardInterrupt):
         in_rounds([SourceWork(source("a"), list("abcdefg"), 1), SourceWork(source("b"), [], 1)], work)
     assert begun == ["a", "b"]
+
+
+class Interrupted(Source):
+    """A source that notes which streams are to wait no longer."""
+
+    def __init__(self) -> None:
+        url = make_url(URL.format(port=1))
+        super().__init__("a", url, connector_for(url), "qbcd")
+        self.names, self.event = list[str](), threading.Event()
+
+    def interrupt(self, stream: str, reason: str) -> None:
+        self.names.append(stream)
+        self.event.set()
+
+
+def test_an_error_of_one_thread_ends_what_another_waits_for() -> None:
+    waits, begun = Interrupted(), list[str]()
+    both = threading.Barrier(2)
+
+    def work(name: str) -> None:
+        begun.append(name)
+        if name != "z":
+            both.wait(PATIENCE)
+        if name == "y":
+            raise KeyboardInterrupt
+        assert waits.event.wait(PATIENCE)
+
+    with pytest.raises(KeyboardInterrupt):
+        in_rounds([SourceWork(waits, list("xyz"), 2)], work)
+    assert "x" in waits.names
+    assert sorted(begun) == ["x", "y"]
