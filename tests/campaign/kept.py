@@ -37,7 +37,7 @@ KEPT: dict[str, tuple[str, ...]] = {
     ),
     "tests/faults/test_protocol_checksums.py::test_a_value_that_comes_back_while_its_successor_is_staged": (
         "mariadb-column",
-        "postgresql-column",
+        "postgresql-column_alive",
         "postgresql-table",
     ),
     "tests/faults/test_protocol_checksums.py::test_rows_that_go_and_return_while_they_are_staged": (

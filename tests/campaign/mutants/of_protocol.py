@@ -124,7 +124,7 @@ DELIVERIES = (
         "A batch is acknowledged after its sink has it (rule 20).",
         "qbcd/delivery.py",
         '    hooks.reach("before_publish")\n',
-        '    hooks.reach("before_publish")\n    stream.project.acknowledge(stream.name, name, header)\n',
+        '    hooks.reach("before_publish")\n    stream.project.acknowledge(stream.name, sink.name, header)\n',
         (f"{ACKNOWLEDGED}test_a_sink_that_raises_anything_stops_only_itself",),
     ),
     Mutant(

@@ -231,6 +231,7 @@ def test_settings_of_the_role_change_nothing(database: str, tables: dict[str, st
     finally:
         sql(database, f"DROP ROLE {hostile}")
     assert ours == theirs
+    assert ours["date by the restriction"] == ["2001-02-03", True]  # year, month, day, as in sessions of Spark
     assert len(ours) == len(VALUES) + 1
 
 
