@@ -12,7 +12,7 @@ from typing import Any
 from qbcd.catalog.resolve import resolve
 from qbcd.config import config_from_dict
 from qbcd.config.document import quoted
-from qbcd.config.fields import split_table
+from qbcd.config.fields import NAME_PATTERN, split_table
 from qbcd.config.files import FileFormat
 from qbcd.config.urls import literal_password
 from qbcd.connectors.encodings import SupportsEncodings
@@ -27,9 +27,10 @@ from qbcd.local.source import ReadAmount, SourceReads, fetch_rows
 from qbcd.model import Column, KeyRange, Travel
 from qbcd.project import Assembly
 from qbcd.sites.lake.replica.schema import row_fields
+from qbcd.snapshots.work import release_freed
 from qbcd.strategies import IdRcs
 
-STREAM, _SOURCE = "diff", "operand"
+STREAM, _DATABASE = "diff", "database"
 
 
 class Operand(ABC):
@@ -103,7 +104,9 @@ class FileOperand(Operand):
     def load(self, database: LocalDatabase, captured: Sequence[Column], keys: int) -> tuple[Query, int]:
         rows = DumpRows(self._reader, captured, keys)
         with rows.read_into(database, digest=False) as query:
-            return in_table(database, query), rows.rows
+            loaded = in_table(database, query)
+        release_freed()
+        return loaded, rows.rows
 
 
 def columns_of_dump(reader: DumpReader) -> tuple[Column, ...]:
@@ -147,12 +150,13 @@ class TableOperand(Operand):
         except ValueError:
             remedy = "write dialect://user@host/database#schema.table"
             raise ConfigError("the URL names no table", remedy=remedy) from None
-        entry: dict[str, Any] = {"name": STREAM, "table": table, "source": _SOURCE, "strategy": "id_rcs"}
+        source = _name_of(url)
+        entry: dict[str, Any] = {"name": STREAM, "table": table, "source": source, "strategy": "id_rcs"}
         try:
             config = config_from_dict(
                 {
                     "version": 1,
-                    "sources": {_SOURCE: {"url": url}},
+                    "sources": {source: {"url": url}},
                     "tables": [entry | ({"key": list(key)} if key else {})],
                 }
             )
@@ -160,7 +164,7 @@ class TableOperand(Operand):
             raise ConfigError(error.what, remedy=error.remedy) from None
         self.amount = ReadAmount()
         self._assembly = Assembly(config)
-        self.source = self._assembly.source(_SOURCE)
+        self.source = self._assembly.source(source)
         with self.source.read(STREAM) as session:
             with _without_configuration(key):
                 self.plan, _ = resolve(config.stream(STREAM), self.source, session)
@@ -194,6 +198,12 @@ class TableOperand(Operand):
 
     def close(self) -> None:
         self._assembly.close()
+
+
+def _name_of(url: str) -> str:
+    """Return the name of a source for messages: its database, which messages show next to host and port."""
+    name = url.partition("?")[0].rpartition("/")[2]
+    return name if NAME_PATTERN.fullmatch(name) else _DATABASE
 
 
 @contextmanager

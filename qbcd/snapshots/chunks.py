@@ -100,6 +100,12 @@ class Chunk:
     def __len__(self) -> int:
         return int(self.body.num_rows)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the rows with their codes and numbers."""
+        codes = 2 if self.content is None else 4
+        return int(self.body.nbytes) + 8 * (codes + 1) * len(self)
+
     def take(self, rows: Numbers) -> Chunk:
         """Return some of the rows, in the given order."""
         content = self.content.take(rows) if self.content is not None else None

@@ -11,7 +11,9 @@ from qbcd.snapshots.base import Numbers, weight_of
 from qbcd.snapshots.chunks import Chunk, gathered
 from qbcd.snapshots.meter import FileWriter, read_file
 from qbcd.snapshots.replica import DumpReplica
-from qbcd.snapshots.work import Work
+from qbcd.snapshots.work import Work, release_freed
+
+_RUN_STEPS = 3  # a run that is being made has two copies, and a step of other work up to 18
 
 
 class Partitions:
@@ -28,7 +30,7 @@ class Partitions:
         self._waiting: list[list[Chunk]] = [[] for _ in range(count)]
         self._size = 0
         self._writers: dict[int, FileWriter] = {}
-        self.paths: list[Path] = []
+        self._written: dict[int, Path] = {}
 
     def add(self, chunk: Chunk) -> None:
         """Add rows; writes all waiting ones if they exceed the memory."""
@@ -62,6 +64,7 @@ class Partitions:
                 self._writer(part, body.schema).write(body)
         self._waiting = [[] for _ in range(self.count)]
         self._size = 0
+        release_freed()
 
     def _writer(self, part: int, schema: object) -> FileWriter:
         if part not in self._writers:
@@ -73,17 +76,18 @@ class Partitions:
 
     def close(self) -> None:
         """End the writing of files."""
-        for writer in self._writers.values():
+        for part, writer in self._writers.items():
             writer.close()
+            self._written[part] = writer.path
+        self._writers.clear()
 
     def read(self, part: int) -> Chunk:
         """Return all rows of a partition."""
         chunks = self._waiting[part]
         self._waiting[part] = []
-        if part in self._writers:
-            path = self._writers[part].path
+        if part in self._written:
             layout = self._work.layout
-            bodies = read_file(path, self._work.meter)
+            bodies = read_file(self._written[part], self._work.meter)
             chunks = [*(layout.chunk(body) if self.whole else layout.entries(body) for body in bodies), *chunks]
         return gathered(chunks, self._work.layout, self.whole)
 
@@ -138,32 +142,41 @@ def merged_runs(work: Work, chunks: Iterator[Chunk], whole: bool) -> Iterator[Ch
     size = 0
     for chunk in chunks:
         parts.append(chunk if whole else chunk.entries(pointers=True))
-        size += parts[-1].body.nbytes
-        if size > work.memory:
+        size += parts[-1].nbytes
+        if size > _run_bytes(work):
             paths.append(_run(work, parts, whole))
             parts, size = [], 0
-    rest = gathered(parts, work.layout, whole).sorted() if parts else None
     if not paths:
-        yield from [rest] if rest is not None else []
+        yield from [gathered(parts, work.layout, whole).sorted()] if parts else []
         return
-    if rest is not None:
-        paths.append(_run(work, [rest], whole))
+    if parts:
+        paths.append(_run(work, parts, whole))
     read = work.layout.chunk if whole else work.layout.entries
-    sides = [_Side(iter(read(body) for body in read_file(path, work.meter))) for path in paths]
+    sides = [_Side(iter(read(body) for body in read_file(path, work.meter)), ahead=True) for path in paths]
     for found in _cuts(sides):
         yield gathered([chunk for some in found for chunk in some], work.layout, whole).sorted()
 
 
+def _run_bytes(work: Work) -> int:
+    """Return the bytes of a sorted run. Few copies exist while one is made, so it may be larger than a step."""
+    return _RUN_STEPS * work.memory
+
+
 def _run(work: Work, parts: list[Chunk], whole: bool) -> Path:
-    """Write a sorted run, in batches of which one of each run fits into memory."""
-    chunk = gathered(parts, work.layout, whole).sorted()
+    """Write a sorted run, in batches of which one of each run fits into memory; takes the chunks out of `parts`."""
+    chunk = gathered(parts, work.layout, whole)
+    parts.clear()
+    chunk = chunk.sorted()
     path = work.temporary("run")
     writer = FileWriter(path, chunk.body.schema, work.meter)
-    each = max(1, chunk.body.nbytes // len(chunk))
-    step = max(256, work.memory // each // max(8, partition_count(weight_of(work.new), work.memory)))
+    each = max(1, chunk.nbytes // len(chunk))
+    runs = max(8, -(-weight_of(work.new) // _run_bytes(work)))
+    step = max(256, work.memory // each // runs)
     for first in range(0, len(chunk), step):
         writer.write(chunk.body.slice(first, step))
     writer.close()
+    del chunk
+    release_freed()
     return path
 
 
@@ -175,6 +188,7 @@ def _cuts(sides: list[_Side]) -> Iterator[list[list[Chunk]]]:
         found = [side.before(bound) for side in sides]
         if any(found):
             yield found
+            release_freed()
             continue
         for side in open_sides:
             if side.last == bound:
@@ -182,16 +196,23 @@ def _cuts(sides: list[_Side]) -> Iterator[list[list[Chunk]]]:
 
 
 class _Side:
-    """Chunks of an ascending stream that are not used yet."""
+    """Chunks of an ascending stream that are not used yet.
 
-    def __init__(self, chunks: Iterator[Chunk]) -> None:
-        self._chunks = chunks
+    Args:
+        chunks: The stream.
+        ahead: Read the next chunk when half of the last one is used. Among many streams one is always nearly used
+            up, and would cut all of them after a few rows.
+    """
+
+    def __init__(self, chunks: Iterator[Chunk], ahead: bool = False) -> None:
+        self._chunks, self._ahead = chunks, ahead
         self.waiting: list[Chunk] = []
         self.ended = False
+        self._read = 0  # rows of the last chunk
 
     def fill(self) -> bool:
         """Read a chunk if none waits; return True if one waits then."""
-        if not self.waiting:
+        if not self.waiting or (self._ahead and 2 * sum(map(len, self.waiting)) < self._read):
             self.more()
         return bool(self.waiting)
 
@@ -203,6 +224,7 @@ class _Side:
                 self.ended = True
             elif len(chunk):
                 self.waiting.append(chunk)
+                self._read = len(chunk)
                 return
 
     @property

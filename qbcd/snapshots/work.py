@@ -30,6 +30,11 @@ def step_memory(memory: int) -> int:
     return max(memory // 32, (memory - _FIXED) // _COPIES)
 
 
+def release_freed() -> None:
+    """Return freed memory to the system; Arrow's allocator keeps it otherwise, for each thread that used it."""
+    pa.default_memory_pool().release_unused()
+
+
 class AssumptionFailed(Exception):
     """A method cannot go on, because the files are not as it assumes; the general one restarts."""
 
@@ -229,11 +234,18 @@ def in_threads(
     function: Callable[[tuple[pa.RecordBatch, int]], Chunk], items: Iterator[tuple[pa.RecordBatch, int]]
 ) -> Iterator[Chunk]:
     """Apply a function in threads, in order, a few items ahead."""
+
+    def applied(item: tuple[pa.RecordBatch, int]) -> Chunk:
+        try:
+            return function(item)
+        finally:
+            release_freed()
+
     with ThreadPoolExecutor(THREADS) as pool:
         waiting: list[Future[Chunk]] = []
         try:
             for item in items:
-                waiting.append(pool.submit(function, item))
+                waiting.append(pool.submit(applied, item))
                 if len(waiting) > THREADS:
                     yield waiting.pop(0).result()
             while waiting:

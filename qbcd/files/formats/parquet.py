@@ -9,7 +9,7 @@ from pyarrow import parquet
 
 from qbcd.files.formats.base import CHECK, DumpReader
 
-ROWS = 32_768  # rows of a batch
+ROWS = 8_192  # rows of a batch
 BUFFER = 1 << 18  # bytes for each column; without a buffer Arrow keeps the row groups that it has read in memory
 
 
@@ -26,7 +26,7 @@ class ParquetReader(DumpReader):
         schema = pa.schema([self.schema.field(name) for name in names])
         row = 0
         with self._opened() as file:
-            batches = file.iter_batches(batch_size=ROWS, columns=list(names))
+            batches = file.iter_batches(batch_size=ROWS, columns=list(names), use_threads=False)
             while True:
                 try:
                     batch = next(batches, None)

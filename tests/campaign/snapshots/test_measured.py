@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import csv, parquet
 
 from benchmarks.snapshot_dumps import Drawing, distance, order_of, write_pair
 from qbcd.snapshots import compare
@@ -24,6 +25,7 @@ from qbcd.snapshots.replica import DumpReplica
 pytestmark = pytest.mark.campaign
 
 BLOCK = 4096
+DIFFERS = 4  # exit status of `qbcd diff`
 ROWS = 200_000
 SHARES = Drawing(ROWS, 100, updates=0.002, inserts=0.001, deletes=0.001)
 
@@ -172,6 +174,34 @@ def test_memory_stays_within_the_budget(large: Path, method: str, form: str) -> 
     count, used = (int(part) for part in printed.split())
     assert count > 0
     assert used <= memory + FIXED, f"{method} used {used / MIB:.0f} of {memory / MIB:.0f} MiB"
+
+
+def peak_of_diff(old: Path, new: Path) -> int:
+    """Return the most resident bytes of `qbcd diff` with 128 MB."""
+    command = [sys.executable, "-m", "qbcd", "diff", str(old), str(new), "--key", "c0", "--memory", "128MB"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=Path(__file__).parents[3])
+    _, status, usage = os.wait4(process.pid, 0)
+    assert os.waitstatus_to_exitcode(status) == DIFFERS
+    return usage.ru_maxrss * 1024
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_memory_of_diff(large: Path, form: str, tmp_path: Path) -> None:
+    """It grows by `--memory` at most, and by what any comparison needs, with files several times as large."""
+    few: list[Path] = []
+    for name in ("old", "new"):
+        with parquet.ParquetFile(large / f"{name}.parquet") as file:
+            first = next(file.iter_batches(1000))
+            if form == "csv":
+                with csv.CSVWriter(large / f"{name}.csv", first.schema) as writer:
+                    for batch in file.iter_batches(65_536):
+                        writer.write_batch(batch)
+        few.append(tmp_path / f"{name}.{form}")
+        write = csv.write_csv if form == "csv" else parquet.write_table
+        write(pa.Table.from_batches([first]), few[-1])
+    least = peak_of_diff(*few)
+    used = peak_of_diff(*(large / f"{name}.{form}" for name in ("old", "new"))) - least
+    assert used <= 128 * MIB + FIXED, f"{used / MIB:.0f} MiB"
 
 
 @pytest.mark.parametrize("method", ["phc1", "phc2", "sm", "similar"])

@@ -65,7 +65,7 @@ class ParquetSide(Dump):
         """See the base class."""
         for path in self._files:
             with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
-                for batch in file.iter_batches(batch_size=_ROWS, columns=self._columns):
+                for batch in file.iter_batches(batch_size=_ROWS, columns=self._columns, use_threads=False):
                     yield batch.select(self._columns)
 
 
