@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from qbcd.snapshots.meter import FileWriter, read_file
 from qbcd.snapshots.replica import DumpReplica
 from qbcd.snapshots.work import Work, release_freed
 
-_RUN_STEPS = 3  # a run that is being made has two copies, and a step of other work up to 18
+_WAITING_STEPS = 3  # rows that are sorted and written have up to three copies, and a step of other work up to 18
 
 
 class Partitions:
@@ -27,26 +28,17 @@ class Partitions:
     def __init__(self, work: Work, whole: bool, count: int, pointers: bool = False) -> None:
         self._work, self.whole, self.count, self._pointers = work, whole, count, pointers
         self.layout = work.layout
-        self._waiting: list[list[Chunk]] = [[] for _ in range(count)]
+        self._waiting: list[Chunk] = []
         self._size = 0
         self._writers: dict[int, FileWriter] = {}
         self._written: dict[int, Path] = {}
+        self._rest: list[Chunk] = []  # by partition, once closed: rows that were not written
 
     def add(self, chunk: Chunk) -> None:
         """Add rows; writes all waiting ones if they exceed the memory."""
-        if not self.whole:
-            chunk = chunk.entries(self._pointers)
-        if self.count == 1:
-            self._waiting[0].append(chunk)
-        else:
-            place = self.place(chunk)
-            order = np.argsort(place, kind="stable")
-            cuts = np.searchsorted(place[order], np.arange(self.count + 1))
-            moved = chunk.take(order)
-            for part in np.flatnonzero(np.diff(cuts)):
-                self._waiting[part].append(moved.slice(int(cuts[part]), int(cuts[part + 1])))
-        self._size += chunk.body.nbytes
-        if self._size > self._work.memory:
+        self._waiting.append(chunk if self.whole else chunk.entries(self._pointers))
+        self._size += self._waiting[-1].nbytes
+        if self._size > waiting_bytes(self._work):
             self.flush()
 
     def place(self, chunk: Chunk) -> Numbers:
@@ -58,13 +50,22 @@ class Partitions:
 
     def flush(self) -> None:
         """Write the waiting rows to the files."""
-        for part, chunks in enumerate(self._waiting):
-            if chunks:
-                body = gathered(chunks, self._work.layout, self.whole).body
-                self._writer(part, body.schema).write(body)
-        self._waiting = [[] for _ in range(self.count)]
-        self._size = 0
+        for part, chunk in enumerate(self._split()):
+            if len(chunk):
+                self._writer(part, chunk.body.schema).write(chunk.body)
         release_freed()
+
+    def _split(self) -> list[Chunk]:
+        """Return the waiting rows of each partition, in the order in which they came."""
+        found = gathered(self._waiting, self.layout, self.whole)
+        self._waiting, self._size = [], 0
+        if self.count == 1:
+            return [found]
+        place = self.place(found)
+        order = np.argsort(place, kind="stable")
+        cuts = np.searchsorted(place[order], np.arange(self.count + 1))
+        found = found.take(order)
+        return [found.slice(int(first), int(last)) for first, last in pairwise(cuts)]
 
     def _writer(self, part: int, schema: object) -> FileWriter:
         if part not in self._writers:
@@ -75,7 +76,10 @@ class Partitions:
         return self._work.temporary(f"partition-{part}")
 
     def close(self) -> None:
-        """End the writing of files."""
+        """End the writing of files; waiting rows stay in memory if they are no more than those of a step."""
+        if self._size > self._work.memory:
+            self.flush()
+        self._rest = self._split()
         for part, writer in self._writers.items():
             writer.close()
             self._written[part] = writer.path
@@ -83,13 +87,12 @@ class Partitions:
 
     def read(self, part: int) -> Chunk:
         """Return all rows of a partition."""
-        chunks = self._waiting[part]
-        self._waiting[part] = []
+        chunks = [self._rest[part]]
         if part in self._written:
-            layout = self._work.layout
             bodies = read_file(self._written[part], self._work.meter)
-            chunks = [*(layout.chunk(body) if self.whole else layout.entries(body) for body in bodies), *chunks]
-        return gathered(chunks, self._work.layout, self.whole)
+            read = self.layout.chunk if self.whole else self.layout.entries
+            chunks = [*(read(body) for body in bodies), *chunks]
+        return gathered(chunks, self.layout, self.whole)
 
     def sorted(self) -> Iterator[Chunk]:
         """Return all rows in ascending order of key codes, a partition at a time."""
@@ -143,7 +146,7 @@ def merged_runs(work: Work, chunks: Iterator[Chunk], whole: bool) -> Iterator[Ch
     for chunk in chunks:
         parts.append(chunk if whole else chunk.entries(pointers=True))
         size += parts[-1].nbytes
-        if size > _run_bytes(work):
+        if size > waiting_bytes(work):
             paths.append(_run(work, parts, whole))
             parts, size = [], 0
     if not paths:
@@ -157,9 +160,9 @@ def merged_runs(work: Work, chunks: Iterator[Chunk], whole: bool) -> Iterator[Ch
         yield gathered([chunk for some in found for chunk in some], work.layout, whole).sorted()
 
 
-def _run_bytes(work: Work) -> int:
-    """Return the bytes of a sorted run. Few copies exist while one is made, so it may be larger than a step."""
-    return _RUN_STEPS * work.memory
+def waiting_bytes(work: Work) -> int:
+    """Return the bytes of rows that wait to be sorted and written: few copies exist of them, so more than a step."""
+    return _WAITING_STEPS * work.memory
 
 
 def _run(work: Work, parts: list[Chunk], whole: bool) -> Path:
@@ -170,7 +173,7 @@ def _run(work: Work, parts: list[Chunk], whole: bool) -> Path:
     path = work.temporary("run")
     writer = FileWriter(path, chunk.body.schema, work.meter)
     each = max(1, chunk.nbytes // len(chunk))
-    runs = max(8, -(-weight_of(work.new) // _run_bytes(work)))
+    runs = max(8, -(-weight_of(work.new) // waiting_bytes(work)))
     step = max(256, work.memory // each // runs)
     for first in range(0, len(chunk), step):
         writer.write(chunk.body.slice(first, step))
