@@ -173,7 +173,7 @@ class TableOperand(Operand):
             known = connector.supports(SupportsEncodings)
             self.encoding = connector.require(SupportsEncodings).foreign_encoding(connection) if known else ""
             self.separate_states = connector.catalog.separate_states(connection, self.plan.table)
-        parsed = config.databases[_SOURCE].sqlalchemy_url()
+        parsed = config.databases[source].sqlalchemy_url()
         self.address = (parsed.host, parsed.port, parsed.database)
         self.columns = self.plan.captured
         self.proven = tuple(c.name for c in self.plan.key)

@@ -239,11 +239,13 @@ class FamilyRanges(Ranges):
             raise ValueError("a range must have at least one row")
         key_names = self._names(key)
         inner = [_ordered(column, name) for column, name in zip(key, key_names, strict=True)]
+        # a name of the user's is no alias: MariaDB removes spaces at its start
+        plain = [value == f"t.{name}" for value, name in zip(inner, key_names, strict=True)]
+        names = [name if same else f"qbcd_key_{i}" for i, (name, same) in enumerate(zip(key_names, plain, strict=True))]
         named = ", ".join(
-            value if value == f"t.{name}" else f"{value} AS {name}"
-            for value, name in zip(inner, key_names, strict=True)
+            value if same else f"{value} AS {name}" for value, same, name in zip(inner, plain, names, strict=True)
         )
-        columns = [exp.Var(this=f"o.{name}") for name in key_names]
+        columns = [exp.Var(this=f"o.{name}") for name in names]
         texts = ", ".join(
             f"{_sql(bound_text(c, value))} AS k{i}" for i, (c, value) in enumerate(zip(key, columns, strict=True))
         )

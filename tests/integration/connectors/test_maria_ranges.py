@@ -335,6 +335,15 @@ def test_a_range_costs_what_it_holds(place: Place) -> None:
                     assert cost <= 3 * 100 * len(requested) + 100, (name, aggregate, requested, cost)
 
 
+def test_a_name_that_begins_with_a_space_is_no_alias(place: Place) -> None:
+    place.sql("CREATE TABLE spaced (`  e` enum('z', 'a', 'm') PRIMARY KEY)")
+    place.sql("INSERT INTO spaced VALUES ('z'), ('a'), ('m')")
+    with reading(place) as session:
+        key = list(probe(session, place, "spaced").columns)
+        found = session.rows(MARIA.ranges.range_bounds("(SELECT `  e` FROM spaced)", key, rows_per_range=1))
+        assert [r.k0 for r in found] == ["2", "3"]
+
+
 def test_two_hundred_ranges_of_a_wide_table_fit_a_packet_of_one_megabyte(place: Place) -> None:
     columns = ", ".join(f"c{i} varchar(5)" for i in range(250))
     place.sql(f"CREATE TABLE wide (k varchar(60), l int, {columns}, PRIMARY KEY (k, l))")
