@@ -29,7 +29,7 @@ COMPARISONS = {
     "volume": "ID/RCS polls by size of the table and share of changed rows: pages read, rows and bytes shipped",
     "paper_view": "The paper's view of four relations: pages and bytes of copying, and of VBD",
     "result_poll": "VBD delta polls of a query against a new run of the query and a comparison by Spark",
-    "snapshots": "Differences of two snapshot files by method, next to a parse and to DuckDB's full join",
+    "snapshots": "Differences of two snapshot files by method, next to a parse and to full joins of DuckDB and Spark",
     "table_diff": "qbcd diff of two tables by range checksums, next to a complete read and reladiff",
     "many_tables": "One schema of many small tables: check, prepare, rounds without and with changes",
     "id_locks": "An ID pass while writers work: length of transactions, latency of writers",

@@ -1,17 +1,19 @@
-"""Differences of two snapshot files by method, next to the parse of the new file and DuckDB's full join."""
+"""Differences of two snapshot files by method, next to the parse of the new file and full joins of DuckDB and Spark."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 import pyarrow.csv
+from pyarrow import parquet
+from pyspark.sql import SparkSession
+from pyspark.sql.functions import col
 
 from benchmarks.measure import Options, Table
 from benchmarks.places import Place
+from benchmarks.processor import Processor, Spent
 from benchmarks.snapshot_dumps import ArrowDump, Drawing, write_pair
 from qbcd.snapshots.base import MIB
 from qbcd.snapshots.base import Options as CompareOptions
@@ -25,7 +27,7 @@ MEMORY = 256 * MIB
 
 def measure(place: Place, folder: Path, options: Options) -> Table:
     """Compare two snapshots with 1 % updates, displaced by 1,000 rows on average."""
-    del place
+    spent = Processor(place).spent
     old, new = write_pair(folder, Drawing(options.rows, 1_000, updates=0.01, inserts=0.001, deletes=0.001))
     baseline(old, CompareOptions(keep=folder / "entries", memory=MEMORY))
     baseline(old, CompareOptions(keep=folder / "rows", memory=MEMORY, keep_rows=True))
@@ -37,9 +39,9 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
         ("method", "seconds", "CPU seconds", "x parse (CPU)", "blocks"),
         f"pyarrow {pa.__version__}, DuckDB {duckdb.__version__}",
     )
-    floor = _timed(lambda: pa.csv.read_csv(str(csv)).num_rows)
-    _add(table, "parse of the new file as CSV (Arrow)", floor, floor[1], "")
-    _add(table, "DuckDB full join of both files", _timed(lambda: _joined(old, new)), floor[1], "")
+    floor = spent(lambda: pa.csv.read_csv(str(csv)).num_rows)
+    _add(table, "parse of the new file as CSV (Arrow)", floor, floor, "")
+    _add(table, "DuckDB full join of both files", spent(lambda: _joined(old, new)), floor, "")
     in_memory = CompareOptions("phc1", memory=max(MEMORY, 200 * options.rows), keep=folder / "kept")
     sides = {
         "phc1": "entries",
@@ -55,19 +57,18 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
         cases[f"{method}, 256 MiB"] = (sides.get(method, ""), CompareOptions(method, MEMORY, folder))
     for name, (side, how) in cases.items():
         found = differences(DumpReplica(folder / side) if side else old, new, how)
-        used = _timed(lambda found=found: sum(batch.num_rows for batch in found))  # type: ignore[misc]
-        _add(table, name, used, floor[1], f"{found.report.blocks:,}")
+        used = spent(lambda found=found: sum(batch.num_rows for batch in found))  # type: ignore[misc]
+        _add(table, name, used, floor, f"{found.report.blocks:,}")
+    with _session() as spark:
+        one, two = (_as_parquet(side, folder / f"{name}.parquet") for name, side in (("old", old), ("new", new)))
+        used = spent(lambda: _joined_by_spark(spark, one, two))
+    _add(table, "Spark full join of both files as Parquet, started", used, floor, "")
     return table
 
 
-def _timed(action: Callable[[], object]) -> tuple[float, float]:
-    began, used = time.perf_counter(), time.process_time()
-    action()
-    return time.perf_counter() - began, time.process_time() - used
-
-
-def _add(table: Table, name: str, used: tuple[float, float], floor: float, blocks: str) -> None:
-    table.rows.append((name, f"{used[0]:.1f}", f"{used[1]:.1f}", f"{used[1] / floor:.1f}", blocks))
+def _add(table: Table, name: str, used: Spent, floor: Spent, blocks: str) -> None:
+    ratio = used.processor / floor.processor
+    table.rows.append((name, f"{used.clock:.1f}", f"{used.processor:.1f}", f"{ratio:.1f}", blocks))
 
 
 def _joined(old: ArrowDump, new: ArrowDump) -> int:
@@ -80,3 +81,25 @@ def _joined(old: ArrowDump, new: ArrowDump) -> int:
         ).fetchone()
     assert row is not None
     return int(row[0])
+
+
+def _session() -> SparkSession:
+    """Return a Spark session that has started."""
+    started = SparkSession.builder.master("local[*]").config("spark.driver.memory", "4g")
+    spark = started.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    spark.range(1).count()
+    return spark
+
+
+def _as_parquet(side: ArrowDump, path: Path) -> Path:
+    with parquet.ParquetWriter(path, side.schema) as writer:
+        for batch in side.batches():
+            writer.write_batch(batch)
+    return path
+
+
+def _joined_by_spark(spark: SparkSession, old: Path, new: Path) -> int:
+    one, two = (spark.read.parquet(str(path)) for path in (old, new))
+    both = one.alias("o").join(two.alias("n"), col("o.id") == col("n.id"), "full")
+    same = col("o.version").eqNullSafe(col("n.version")) & col("o.text").eqNullSafe(col("n.text"))
+    return both.filter(~same).count()
