@@ -241,7 +241,7 @@ class FamilyRanges(Ranges):
         inner = [_ordered(column, name) for column, name in zip(key, key_names, strict=True)]
         # a name of the user's is no alias: MariaDB removes spaces at its start
         plain = [value == f"t.{name}" for value, name in zip(inner, key_names, strict=True)]
-        names = [name if same else f"qbcd_key_{i}" for i, (name, same) in enumerate(zip(key_names, plain, strict=True))]
+        names = [name if same else f"qbcd_k{i}" for i, (name, same) in enumerate(zip(key_names, plain, strict=True))]
         named = ", ".join(
             value if same else f"{value} AS {name}" for value, same, name in zip(inner, plain, names, strict=True)
         )

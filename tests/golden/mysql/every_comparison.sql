@@ -2852,8 +2852,8 @@ WHERE
   TRUE
 
 -- id: bounds
-SELECT convert(o.`region` USING utf8mb4) AS k0, convert(o.`code` USING utf8mb4) AS k1, cast(o.`level` AS CHAR) AS k2, nullif(concat(json_extract(json_array(o.`weight` + 0e0), '$[0]')), 'null') AS k3, cast(o.qbcd_key_4 AS CHAR) AS k4
-FROM (SELECT t.`region`, t.`code`, t.`level`, t.`weight`, cast(t.`grade` AS UNSIGNED) AS qbcd_key_4, row_number() OVER (ORDER BY t.`region`, t.`code`, t.`level`, t.`weight`, cast(t.`grade` AS UNSIGNED)) AS qbcd_row
+SELECT convert(o.`region` USING utf8mb4) AS k0, convert(o.`code` USING utf8mb4) AS k1, cast(o.`level` AS CHAR) AS k2, nullif(concat(json_extract(json_array(o.`weight` + 0e0), '$[0]')), 'null') AS k3, cast(o.qbcd_k4 AS CHAR) AS k4
+FROM (SELECT t.`region`, t.`code`, t.`level`, t.`weight`, cast(t.`grade` AS UNSIGNED) AS qbcd_k4, row_number() OVER (ORDER BY t.`region`, t.`code`, t.`level`, t.`weight`, cast(t.`grade` AS UNSIGNED)) AS qbcd_row
 FROM (SELECT
   `region`,
   `code`,
@@ -2867,8 +2867,8 @@ WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, 2000) = 0
 ORDER BY o.qbcd_row
 
 -- id: bounds in a range
-SELECT convert(o.`qbcd_0` USING utf8mb4) AS k0, convert(o.`qbcd_1` USING utf8mb4) AS k1, cast(o.`qbcd_2` AS CHAR) AS k2, nullif(concat(json_extract(json_array(o.`qbcd_3` + 0e0), '$[0]')), 'null') AS k3, cast(o.qbcd_key_4 AS CHAR) AS k4
-FROM (SELECT t.`qbcd_0`, t.`qbcd_1`, t.`qbcd_2`, t.`qbcd_3`, cast(t.`qbcd_4` AS UNSIGNED) AS qbcd_key_4, row_number() OVER (ORDER BY t.`qbcd_0`, t.`qbcd_1`, t.`qbcd_2`, t.`qbcd_3`, cast(t.`qbcd_4` AS UNSIGNED)) AS qbcd_row
+SELECT convert(o.`qbcd_0` USING utf8mb4) AS k0, convert(o.`qbcd_1` USING utf8mb4) AS k1, cast(o.`qbcd_2` AS CHAR) AS k2, nullif(concat(json_extract(json_array(o.`qbcd_3` + 0e0), '$[0]')), 'null') AS k3, cast(o.qbcd_k4 AS CHAR) AS k4
+FROM (SELECT t.`qbcd_0`, t.`qbcd_1`, t.`qbcd_2`, t.`qbcd_3`, cast(t.`qbcd_4` AS UNSIGNED) AS qbcd_k4, row_number() OVER (ORDER BY t.`qbcd_0`, t.`qbcd_1`, t.`qbcd_2`, t.`qbcd_3`, cast(t.`qbcd_4` AS UNSIGNED)) AS qbcd_row
 FROM (WITH qbcd_relation AS (SELECT r.* FROM (SELECT
   `region`,
   `code`,
@@ -3752,8 +3752,8 @@ WHERE
   TRUE
 
 -- id_rcs: bounds
-SELECT convert(o.`region` USING utf8mb4) AS k0, convert(o.`code` USING utf8mb4) AS k1, cast(o.`level` AS CHAR) AS k2, nullif(concat(json_extract(json_array(o.`weight` + 0e0), '$[0]')), 'null') AS k3, cast(o.qbcd_key_4 AS CHAR) AS k4
-FROM (SELECT t.`region`, t.`code`, t.`level`, t.`weight`, cast(t.`grade` AS UNSIGNED) AS qbcd_key_4, row_number() OVER (ORDER BY t.`region`, t.`code`, t.`level`, t.`weight`, cast(t.`grade` AS UNSIGNED)) AS qbcd_row
+SELECT convert(o.`region` USING utf8mb4) AS k0, convert(o.`code` USING utf8mb4) AS k1, cast(o.`level` AS CHAR) AS k2, nullif(concat(json_extract(json_array(o.`weight` + 0e0), '$[0]')), 'null') AS k3, cast(o.qbcd_k4 AS CHAR) AS k4
+FROM (SELECT t.`region`, t.`code`, t.`level`, t.`weight`, cast(t.`grade` AS UNSIGNED) AS qbcd_k4, row_number() OVER (ORDER BY t.`region`, t.`code`, t.`level`, t.`weight`, cast(t.`grade` AS UNSIGNED)) AS qbcd_row
 FROM (SELECT
   `region`,
   `code`,

@@ -13,7 +13,7 @@ from pyarrow import parquet
 
 import qbcd
 from qbcd.comparison.compare import METHODS
-from qbcd.errors import ConfigError, DumpRefused, LocalOutOfMemory, UnsafeKey
+from qbcd.errors import ConfigError, DumpRefused, LocalOutOfMemory, QbcdError, UnsafeKey
 from qbcd.snapshots import feeds
 from tests.support.cli import Cli
 from tests.support.places import Place, over
@@ -224,6 +224,12 @@ def test_too_little_memory_names_the_option(folder: Path) -> None:
     with pytest.raises(LocalOutOfMemory) as failed:
         qbcd.diff("a.csv", "d.csv", key="id", memory="4MB")
     assert failed.value.remedy == "give more than 4MB: --memory"
+
+
+@pytest.mark.parametrize(("database", "named"), [("shop?connect_timeout=1", "shop"), ("a%20b", "database")])
+def test_errors_name_the_database_of_an_operand(database: str, named: str, folder: Path) -> None:
+    with pytest.raises(QbcdError, match=rf"source {named} \(127\.0\.0\.1:1\) cannot be reached"):
+        qbcd.diff("a.csv", f"postgresql://reader@127.0.0.1:1/{database}#public.t", key="id")
 
 
 def test_python_options(folder: Path) -> None:
