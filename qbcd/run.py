@@ -22,7 +22,7 @@ from qbcd.delivery import deliver, enroll, pending, removed_sinks, starts_from_r
 from qbcd.error_messages import one_message
 from qbcd.errors import QbcdError, Refused, SchemaChanged, SinkConflict, SourceSilent
 from qbcd.model import StreamPlan
-from qbcd.planning import option_place, plan_of, refuse_sinks
+from qbcd.planning import option_place, plan_of, refuse_sinks, refuse_unfit_sinks
 from qbcd.resend import refuse_unfilled, refuse_without_rows, resend_waiting
 from qbcd.sites import (
     Detection,
@@ -57,7 +57,10 @@ def run_stream(stream: Stream, report: Report) -> None:
         deliver(stream, held, report)
         plan, warnings = plan_of(stream, held.row)
         report.warnings += warnings
-        report.change = change_of(held.row.checkpoint, plan).describe()
+        change = change_of(held.row.checkpoint, plan)
+        if change.added:
+            refuse_unfit_sinks(stream, plan, held.row)
+        report.change = change.describe()
         for found in _detected(stream, plan, held):
             report.add(found)
             if found.header:
@@ -128,6 +131,7 @@ def prepare_stream(stream: Stream) -> Report:
         refuse_prepared_elsewhere(stream.site.context)
     plan, report.warnings = plan_of(stream, None)
     refuse_sinks(stream, plan)
+    report.warnings += refuse_unfit_sinks(stream, plan, None)
     for name in stream.sinks if not stream.settings.baseline_events else ():
         if starts_from_replica(stream, name):
             refuse_without_rows(stream, plan, name)
@@ -182,7 +186,8 @@ def verify_stream(stream: Stream) -> Differences:
     with stream.site.context.hold() as held:
         check_requested(stream.name, stream.settings.requested, _prepared(held.row))
         plan, _ = plan_of(stream, held.row)
-        if change := change_of(held.row.checkpoint, plan):
+        change = change_of(held.row.checkpoint, plan)
+        if change.added:
             raise SchemaChanged(
                 f"{change.describe()}: the replica has what was captured before",
                 stream=stream.name,

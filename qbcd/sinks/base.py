@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from qbcd.errors import DeliveryError, SinkConflict
-from qbcd.model import BatchHeader
+from qbcd.model import BatchHeader, PlannedBatch
 from qbcd.wording import counted
 
 if TYPE_CHECKING:
@@ -126,6 +127,21 @@ class SinkBatch:
         return SinkBatch(self.header, staged, self._make_local, is_local=self.is_local, part=part)
 
 
+@dataclass(frozen=True)
+class SinkPlace:
+    """The place of a stream's batches in a sink, which nothing else may write.
+
+    Attributes:
+        key: Equal for equal places.
+        label: For messages.
+        remedy: The way to another place.
+    """
+
+    key: str
+    label: str
+    remedy: str
+
+
 class Sink(ABC):
     """A destination of batches.
 
@@ -182,6 +198,27 @@ class Sink(ABC):
             DeliveryError: It cannot.
         """
         self.check()
+
+    def problems(self, planned: PlannedBatch) -> list[DeliveryError]:
+        """Return all known reasons why the sink would refuse batches of a stream; leave it unchanged.
+
+        `check`, `prepare` and deliveries judge by the same functions.
+
+        Args:
+            planned: The facts of the batches.
+
+        Raises:
+            DeliveryError: The sink cannot be reached, so that it is not known.
+        """
+        return []
+
+    def place(self, planned: PlannedBatch) -> SinkPlace | None:
+        """Return the place of a stream's batches; None if any number of streams can share it.
+
+        Raises:
+            DeliveryError: The sink cannot be reached, and its place depends on it.
+        """
+        return None
 
     def maintain(self, stream: str, delivered: tuple[int, int]) -> bool:
         """Do what is due without a batch, such as closing a file; return True if anything was due.

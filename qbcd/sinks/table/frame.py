@@ -4,7 +4,7 @@
 
 Rows that are all new, and those of a log, go into the table without staging, in the same transaction as the number.
 
-The record of the last batch is in the target (:data:`RECORD_TABLE`) and changes in the same transaction as the rows, by
+The record of the last batch is in the target (table `qbcd_sink`) and changes in the same transaction as the rows, by
 compare. A process may be killed at any point: the temporary staging table goes with its session, and a table that was
 created or widened is found again.
 """
@@ -12,74 +12,21 @@ created or widened is found again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from sqlalchemy import TableClause, and_, delete, insert, select, update
+from sqlalchemy import TableClause, and_, delete, func, insert, literal, or_, select, update
 
 from qbcd import hooks
 from qbcd.errors import DeliveryError
-from qbcd.model import BatchHeader
 from qbcd.sinks.table.apply import Application, all_are_new, statements
-from qbcd.sinks.table.databases.base import TargetDatabase, TargetSession
+from qbcd.sinks.table.databases.base import ExistingTable, TargetSession
 from qbcd.sinks.table.flat_rows import Flat, flat_rows
-from qbcd.sinks.table.layout import LONG, TEXT, Layout, TargetColumn, layout_of
-from qbcd.sinks.table.matching import check_keys, missing_columns
-from qbcd.sinks.table.options import TableOptions
+from qbcd.sinks.table.layout import Layout, TargetColumn, layout_of
+from qbcd.sinks.table.matching import missing_columns, name_problems, record_problems, refuse, table_problems
 from qbcd.sinks.table.record import TableOwner, TableRecord, Verdict, next_boundary, verdict
+from qbcd.sinks.table.write import RECORD_COLUMNS, RECORD_TABLE, STAGE_TABLE, TargetWrite, record_table
 from qbcd.wording import counted
-
-RECORD_TABLE = "qbcd_sink"
-STAGE_TABLE = "qbcd_stage"
-RECORD_COLUMNS = (
-    *(TargetColumn(name, TEXT, in_key=True, required=True) for name in ("project", "stream", "sink")),
-    TargetColumn("target", TEXT, required=True),
-    TargetColumn("epoch", LONG, required=True),
-    TargetColumn("batch_seq", LONG, required=True),
-    TargetColumn("fingerprint", TEXT, required=True),
-    TargetColumn("boundary", LONG, required=True),
-)
-
-
-@dataclass(frozen=True)
-class TargetWrite:
-    """A batch and the table that it goes to.
-
-    Attributes:
-        owner: Whose record decides which batch is next.
-        sink: The sink's name, for messages.
-    """
-
-    database: TargetDatabase
-    options: TableOptions
-    header: BatchHeader
-    owner: TableOwner
-
-    @property
-    def sink(self) -> str:
-        """The sink's name."""
-        return self.owner.sink
-
-    @property
-    def name(self) -> str:
-        """Name of the target table.
-
-        Raises:
-            DeliveryError: It is too long for the database.
-        """
-        name = self.options.table_of(self.header)
-        if len(name.encode()) > self.database.longest_name:
-            raise DeliveryError(
-                f"sink {self.sink}: the table name {name} is longer than {self.database.longest_name} bytes",
-                remedy="write a shorter `table` of the sink",
-                stream=self.header.stream,
-            )
-        return name
-
-    def target(self, layout: Layout) -> TableClause:
-        """Return the target table."""
-        return self.database.table(self.name, [(one.name, one.travel) for one in layout.columns])
 
 
 def apply_batch(write: TargetWrite, events: Callable[[], Iterable[pa.RecordBatch]]) -> None:
@@ -93,6 +40,7 @@ def apply_batch(write: TargetWrite, events: Callable[[], Iterable[pa.RecordBatch
         DeliveryError: The target refused, or the batch is not the next one; the target is unchanged.
     """
     layout = layout_of(write.options, write.header)
+    refuse(name_problems(write, layout))
     target = write.target(layout)
     with write.database.open(write.header.stream) as session:
         judged = _prepare(session, write, layout, target)
@@ -168,21 +116,10 @@ def last_record(write: TargetWrite) -> tuple[TableRecord | None, dict[str, str]]
     """
     database = write.database
     with database.open(write.header.stream) as session, session.transaction(ddl=True):
-        known = session.describe(_record_table(database)) is not None
+        known = session.describe(record_table(database)) is not None
         found = session.describe(database.table(write.name, []))
-        record = _read_record(session, write) if known else None
+        record = read_record(session, write) if known else None
     return record, {} if found is None else {name.lower(): kind for name, kind in found.types.items()}
-
-
-def prove_writable(database: TargetDatabase) -> None:
-    """Prove that the target is there and takes a table for the time of a session.
-
-    Raises:
-        DeliveryError: It is not, or does not.
-    """
-    made = database.table(STAGE_TABLE, [("one", LONG)], temporary=True)
-    with database.open("") as session, session.transaction():
-        session.run_ddl(database.create(made, [TargetColumn("one", LONG)], temporary=True))
 
 
 # -- before the transaction --------------------------------------------------------------------------------------------
@@ -191,35 +128,39 @@ def _prepare(session: TargetSession, write: TargetWrite, layout: Layout, target:
 
     DDL ends a transaction on MariaDB and MySQL, so that it has one of its own.
     """
-    database, record = write.database, _record_table(write.database)
     with session.transaction(ddl=True):
-        if session.describe(record) is None:
-            session.run_ddl(database.create(record, RECORD_COLUMNS))
-        found = _read_record(session, write)
+        create_records(session, write)
+        found = read_record(session, write)
         judged = verdict(found, write.header, write.sink)
         if judged == "done":
             return judged
         existing = session.describe(target)
-        if existing is None:
-            if found is not None and judged == "next":
-                raise DeliveryError(
-                    f"table {write.name} is missing, and it had batch {found.epoch}/{found.seq}",
-                    remedy=f"restore it, or qbcd resend {write.header.stream} {write.sink} fills a new one",
-                    stream=write.header.stream,
-                )
-            session.run_ddl(database.create(target, layout.columns))
-            return judged
-        if found is None and existing.has_rows:
-            raise DeliveryError(
-                f"table {write.name} has rows that this sink did not write",
-                remedy="empty it, or name another one with `table` of the sink",
-                stream=write.header.stream,
-            )
-        added = missing_columns(existing, layout, database, write.name, write.header)
-        check_keys(existing, layout, write.options, write.name, write.header)
-        for one in added:
-            session.run_ddl(database.add_column(target, one))
+        refuse(table_problems(write, layout, existing, found, judged))
+        create_target(session, write, layout, existing)
     return judged
+
+
+def create_records(session: TargetSession, write: TargetWrite) -> None:
+    """Create the table of the records, unless it exists.
+
+    Raises:
+        DeliveryError: Another table has its name.
+    """
+    database, record = write.database, record_table(write.database)
+    existing = session.describe(record)
+    refuse(record_problems(write, existing))
+    if existing is None:
+        session.run_ddl(database.create(record, RECORD_COLUMNS))
+
+
+def create_target(session: TargetSession, write: TargetWrite, layout: Layout, existing: ExistingTable | None) -> None:
+    """Create the target table, or add the columns that it lacks."""
+    database, target = write.database, write.target(layout)
+    if existing is None:
+        session.run_ddl(database.create(target, layout.columns))
+        return
+    for one in missing_columns(write, layout, existing):
+        session.run_ddl(database.add_column(target, one))
 
 
 def _stage(session: TargetSession, write: TargetWrite, layout: Layout, rows: _Counted) -> TableClause:
@@ -258,32 +199,29 @@ class _Counted:
 # -- in the transaction ------------------------------------------------------------------------------------------------
 def _accept(session: TargetSession, write: TargetWrite) -> tuple[TableRecord | None, Verdict]:
     """Lock the record, and return it with what the batch is for the table."""
-    found = _read_record(session, write, lock=True)
+    found = read_record(session, write, lock=True)
     return found, verdict(found, write.header, write.sink)
 
 
-def _record_table(database: TargetDatabase) -> TableClause:
-    return database.table(RECORD_TABLE, [(one.name, one.travel) for one in RECORD_COLUMNS])
-
-
-def _read_record(session: TargetSession, write: TargetWrite, *, lock: bool = False) -> TableRecord | None:
+def read_record(session: TargetSession, write: TargetWrite, *, lock: bool = False) -> TableRecord | None:
     """Return the record of the sink and stream.
 
     Raises:
         DeliveryError: Another sink or stream writes to the table.
     """
-    record = _record_table(write.database)
+    record = record_table(write.database)
     c, name = record.c, write.name
     if lock:
         _lock(session, record, write)
     query = select(c.project, c.stream, c.sink, c.target, c.epoch, c.batch_seq, c.fingerprint, c.boundary)
     rows = session.rows(query.where(_mine(record, write.owner)))
-    others = session.rows(query.where(c.target == name, ~_mine(record, write.owner)))
-    if others:
-        other = others[0]
+    folded = write.database.folded_table
+    alike = or_(c.target == name, func.lower(c.target) == func.lower(literal(name)))
+    others = session.rows(query.where(alike, ~_mine(record, write.owner)))
+    for other in [other for other in others if folded(other[3]) == folded(name)]:
         raise DeliveryError(
             f"table {write.name} belongs to sink {other[2]} of stream {other[1]}"
-            + ("" if other[0] == write.owner.project else " of another project"),
+            + ("" if other[0] == write.owner.project else f" of another project, {other[0]}"),
             remedy="write another `table` of the sink, such as '{stream}'; or, if nobody writes it any more, drop the "
             f"table and its row in {RECORD_TABLE}",
             stream=write.header.stream,
@@ -325,7 +263,7 @@ def _lock(session: TargetSession, record: TableClause, write: TargetWrite) -> No
 
 def _advance(session: TargetSession, write: TargetWrite, found: TableRecord | None, boundary: int) -> None:
     """Set the record to the batch, if it is still what was read."""
-    record, header = _record_table(write.database), write.header
+    record, header = record_table(write.database), write.header
     before = found or TableRecord(0, 0, "")
     unchanged = and_(
         record.c.epoch == before.epoch, record.c.batch_seq == before.seq, record.c.fingerprint == before.fingerprint

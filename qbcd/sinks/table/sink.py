@@ -11,12 +11,14 @@ from sqlalchemy.engine import URL
 
 from qbcd.config.urls import BadUrl, parse_url
 from qbcd.errors import ConfigError, DeliveryError
-from qbcd.sinks.base import Sink, SinkBatch
+from qbcd.model import BatchHeader, PlannedBatch
+from qbcd.sinks.base import Sink, SinkBatch, SinkPlace
 from qbcd.sinks.table.options import TableOptions
 from qbcd.sinks.table.record import TableOwner
 
 if TYPE_CHECKING:
     from qbcd.sinks.table.databases import TargetDatabase
+    from qbcd.sinks.table.write import TargetWrite
 
 
 class DatabaseSink(Sink):
@@ -50,17 +52,37 @@ class DatabaseSink(Sink):
         return target_at(self._url, self._schema)
 
     def write(self, batch: SinkBatch) -> None:
-        from qbcd.sinks.table.frame import TargetWrite, apply_batch
+        from qbcd.sinks.table.frame import apply_batch
 
-        owner = TableOwner(self.project_id, batch.header.stream, self.name)
         with self._named():
-            apply_batch(TargetWrite(self.database, self.options, batch.header, owner), batch.arrow)
+            apply_batch(self._write_of(batch.header), batch.arrow)
 
     def check(self) -> None:
-        from qbcd.sinks.table.frame import prove_writable
+        from qbcd.sinks.table.proof import prove_reachable
 
         with self._named():
-            prove_writable(self.database)
+            prove_reachable(self.database)
+
+    def problems(self, planned: PlannedBatch) -> list[DeliveryError]:
+        from qbcd.sinks.table.proof import batch_problems
+
+        with self._named():
+            found = batch_problems(self._write_of(planned))
+        for one in found:
+            one.what = f"sink {self.name}: {one.what}"
+        return found
+
+    def place(self, planned: PlannedBatch) -> SinkPlace:
+        with self._named():
+            write = self._write_of(planned)
+            key = f"{self.database.identity}/{self.database.folded_table(write.name)}"
+        remedy = "write another `table` of the sink, such as '{stream}'"
+        return SinkPlace(key, f"table {write.name} of sink {self.name}", remedy)
+
+    def _write_of(self, header: BatchHeader) -> TargetWrite:
+        from qbcd.sinks.table.write import TargetWrite
+
+        return TargetWrite(self.database, self.options, header, TableOwner(self.project_id, header.stream, self.name))
 
     @contextmanager
     def _named(self) -> Iterator[None]:

@@ -6,11 +6,13 @@ This is the small part that differs. Everything else, layouts and statements inc
 from __future__ import annotations
 
 import re
+import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -26,7 +28,39 @@ from qbcd.model import Travel
 from qbcd.sinks.table.layout import TargetColumn
 
 Columns = Sequence[tuple[str, Travel]]
+_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _NUMERIC = re.compile(r"(?:numeric|decimal)(?:\((\d+)(?:,\s*(\d+))?\))?")
+
+
+@dataclass(frozen=True)
+class ExistingColumn:
+    """A column of a table that the target has.
+
+    Attributes:
+        kind: Its type, as the database names it, in lower case.
+        optional: An INSERT may leave it out.
+        not_null: It cannot be NULL.
+        generated: The database computes its values.
+        numbered: An INSERT that leaves it out gets a new number.
+    """
+
+    name: str
+    kind: str
+    optional: bool
+    not_null: bool = False
+    generated: bool = False
+    numbered: bool = False
+
+
+@dataclass(frozen=True)
+class Unfit:
+    """A reason why batches cannot be applied to a table: what follows its name in a message, and the remedy.
+
+    Both may have the placeholder ``{table}``, the table's name as SQL.
+    """
+
+    what: str
+    remedy: str
 
 
 @dataclass(frozen=True)
@@ -34,16 +68,25 @@ class ExistingTable:
     """A table that the target has.
 
     Attributes:
-        types: Type of each column, as the database names it, in lower case.
-        optional: The columns that an INSERT may leave out.
-        keys: Column names of the primary key, then of each unique constraint or index.
+        columns: All columns that statements can name.
+        keys: Column names of the primary key, then of each unique constraint or index that holds for all rows.
         has_rows: It has a row.
+        kind: The kind of another object of that name, such as ``view``.
+        partial_keys: Descriptions of unique indexes of expressions or of some rows, and of exclusion constraints.
+        unfit: Why batches cannot be applied to it, by the database.
     """
 
-    types: dict[str, str]
-    optional: frozenset[str]
-    keys: tuple[frozenset[str], ...]
-    has_rows: bool
+    columns: tuple[ExistingColumn, ...]
+    keys: tuple[frozenset[str], ...] = ()
+    has_rows: bool = False
+    kind: str = "table"
+    partial_keys: tuple[str, ...] = ()
+    unfit: tuple[Unfit, ...] = ()
+
+    @property
+    def types(self) -> dict[str, str]:
+        """Type of each column."""
+        return {one.name: one.kind for one in self.columns}
 
 
 class Misfit(Exception):
@@ -85,13 +128,27 @@ class TargetSession(ABC):
     def describe(self, made: TableClause) -> ExistingTable | None:
         """Return the table that the target has, or None."""
 
+    @abstractmethod
+    def refuse_unwritable(self, made: TableClause, right: str) -> None:
+        """Refuse a server that accepts no writes, and a user without a right that an undone attempt does not need.
+
+        Args:
+            made: A table.
+            right: The right that the user needs on it: ``CREATE``, ``ALTER`` or none.
+
+        Raises:
+            DeliveryError: Batches cannot be written.
+        """
+
 
 class TargetDatabase(ABC):
     """A kind of database, at one place.
 
     Attributes:
         label: Its place, for messages.
-        longest_name: Most characters of a table's or column's name.
+        product: The name of the database, for messages.
+        longest_name: Most units of a table's or column's name, of which :meth:`name_length` counts them.
+        undoes_ddl: A transaction that is rolled back undoes the creation of tables too.
         joins_in_delete: A DELETE can join another table.
         schema: The schema of target tables, None for the database's default.
         dialect: SQLAlchemy's, for statements.
@@ -100,10 +157,13 @@ class TargetDatabase(ABC):
     """
 
     label: str
+    product: str
     dialect: Dialect
     sql_name: str
     table_suffix: str = ""
     longest_name: int
+    unit: str = "characters"
+    undoes_ddl: bool = True
     joins_in_delete: bool = True
     schema: str | None = None
 
@@ -114,6 +174,36 @@ class TargetDatabase(ABC):
         Raises:
             DeliveryError: The target cannot be reached, or refuses; the message has no secret.
         """
+
+    @property
+    @abstractmethod
+    def identity(self) -> str:
+        """The place of its tables, equal for two sinks that write to one place."""
+
+    def name_length(self, name: str) -> int:
+        """Return the length of a name, in units of `longest_name`."""
+        return len(name)
+
+    def name_problem(self, name: str, *, of_column: bool) -> str:
+        """Return why the database takes no table or column of this name, whatever its length; usually empty."""
+        return ""
+
+    def folded(self, name: str) -> str:
+        """Return a name such that two columns have equal ones if the database takes them for one."""
+        return name
+
+    def folded_table(self, name: str) -> str:
+        """Return the same for the name of a table."""
+        return self.folded(name)
+
+    def limit_of(self, travel: Travel, existing: str) -> int | None:
+        """Return the most characters or bytes of a column whose type limits them, None for one without a limit."""
+        return None
+
+    @contextmanager
+    def proving(self) -> Iterator[TargetDatabase]:
+        """The database for an attempt: itself, or an empty one in place of a file that does not exist yet."""
+        yield self
 
     @abstractmethod
     def type_of(self, travel: Travel, *, key_parts: int = 0) -> str:
@@ -190,6 +280,32 @@ class TargetDatabase(ABC):
                     f"{{{name}: text}}, then qbcd reset and prepare",
                 ) from error
         return made
+
+
+def ascii_lower(name: str) -> str:
+    """Return a name with its letters A to Z in lower case, as file databases compare names."""
+    return name.translate(_LOWER)
+
+
+@contextmanager
+def scratch_beside(path: Path) -> Iterator[Path | None]:
+    """A path in a new folder next to `path`, which is removed; None if `path` exists already.
+
+    Raises:
+        DeliveryError: The folder of `path` is missing, or cannot be written.
+    """
+    if path.exists():
+        yield None
+        return
+    try:
+        folder = tempfile.TemporaryDirectory(prefix=".qbcd-check-", dir=path.parent)
+    except OSError as error:
+        raise DeliveryError(
+            f"{path} cannot be created: {error.strerror}: {path.parent}",
+            remedy="create the folder, or check its owner, rights and free space",
+        ) from error
+    with folder as name:
+        yield Path(name) / path.name
 
 
 def refuse_not_finite(values: pa.Array, *, infinity: bool) -> None:

@@ -16,7 +16,16 @@ from sqlalchemy.sql.base import Executable
 
 from qbcd.errors import DeliveryError
 from qbcd.model import Travel
-from qbcd.sinks.table.databases.base import Columns, ExistingTable, TargetDatabase, TargetSession, decimal_holds
+from qbcd.sinks.table.databases.base import (
+    Columns,
+    ExistingColumn,
+    ExistingTable,
+    TargetDatabase,
+    TargetSession,
+    ascii_lower,
+    decimal_holds,
+    scratch_beside,
+)
 
 MEMORY = "512MB"
 _INCOMING = "qbcd_incoming"
@@ -35,6 +44,24 @@ _TYPES = {
     "timestamp": "TIMESTAMP",
     "timestamptz": "TIMESTAMP WITH TIME ZONE",
 }
+_OBJECT = """
+SELECT table_name, table_type FROM information_schema.tables
+WHERE table_catalog = current_database() AND table_schema = ? AND lower(table_name) = lower(?)
+"""
+_COLUMNS = """
+SELECT column_name, lower(data_type), is_nullable = 'YES', column_default IS NOT NULL, is_generated = 'ALWAYS',
+       column_default LIKE 'nextval(%'
+FROM information_schema.columns
+WHERE table_catalog = current_database() AND table_schema = ? AND table_name = ? ORDER BY ordinal_position
+"""
+_KEYS = """
+SELECT constraint_column_names FROM duckdb_constraints() WHERE database_name = current_database()
+AND schema_name = ? AND table_name = ? AND constraint_type IN ('PRIMARY KEY', 'UNIQUE') ORDER BY constraint_type
+"""
+_INDEXES = """
+SELECT sql, CAST(expressions AS VARCHAR[]) FROM duckdb_indexes()
+WHERE database_name = current_database() AND schema_name = ? AND table_name = ? AND is_unique ORDER BY index_name
+"""
 _WIDER = {
     "int16": ("integer", "bigint", "hugeint"),
     "int32": ("bigint", "hugeint"),
@@ -91,37 +118,90 @@ class DuckSession(TargetSession):
 
     def describe(self, made: TableClause) -> ExistingTable | None:
         place = [made.schema or "main", made.name]
-        rows = self.connection.execute(
-            "SELECT column_name, lower(data_type), is_nullable OR column_default IS NOT NULL FROM duckdb_columns() "
-            "WHERE database_name = current_database() AND schema_name = ? AND table_name = ? ORDER BY column_index",
-            place,
-        ).fetchall()
-        if not rows:
+        found = self.connection.execute(_OBJECT, place).fetchone()
+        if found is None:
             return None
-        keys = self.connection.execute(
-            "SELECT constraint_column_names FROM duckdb_constraints() WHERE database_name = current_database() "
-            "AND schema_name = ? AND table_name = ? AND constraint_type IN ('PRIMARY KEY', 'UNIQUE') "
-            "ORDER BY constraint_type",
-            place,
-        ).fetchall()
+        if found[1] != "BASE TABLE":
+            return ExistingTable((), kind=str(found[1]).lower())
+        place = [place[0], found[0]]
+        columns = self.connection.execute(_COLUMNS, place).fetchall()
+        keys = [(frozenset(names), "") for (names,) in self.connection.execute(_KEYS, place).fetchall()]
+        keys += [_of_index(*row) for row in self.connection.execute(_INDEXES, place).fetchall()]
+        folding = self._folding(made, [name for name, kind, *_ in columns if kind == "varchar"])
         return ExistingTable(
-            types={name: kind for name, kind, _ in rows},
-            optional=frozenset(name for name, _, is_optional in rows if is_optional),
-            keys=tuple(frozenset(names) for (names,) in keys),
+            tuple(
+                ExistingColumn(
+                    name,
+                    f"{kind} collate nocase or noaccent" if name in folding else kind,
+                    optional=is_nullable or has_default or generated,
+                    not_null=not is_nullable,
+                    generated=generated,
+                    numbered=bool(numbered),
+                )
+                for name, kind, is_nullable, has_default, generated, numbered in columns
+            ),
+            keys=tuple(dict.fromkeys(names for names, text in keys if not text)),
+            partial_keys=tuple(text for _, text in keys if text),
             has_rows=bool(self.rows(select(1).select_from(made).limit(1))),
         )
+
+    def _folding(self, made: TableClause, columns: Sequence[str]) -> set[str]:
+        """Return the columns that compare texts without case or accents."""
+        if not columns:
+            return set()
+        probed = ", ".join(f"{self.database.quoted(name)} AS x{i}" for i, name in enumerate(columns))
+        letters = ", ".join(["'é'"] * len(columns))
+        tests = ", ".join(f"x{i} IN ('É', 'e')" for i in range(len(columns)))
+        table = self.database.named(made)
+        sql = f"SELECT {tests} FROM (SELECT {probed} FROM {table} WHERE false UNION ALL SELECT {letters})"
+        row = self.connection.execute(sql).fetchone()
+        assert row is not None
+        return {name for name, folds in zip(columns, row, strict=True) if folds}
+
+    def refuse_unwritable(self, made: TableClause, right: str) -> None:
+        return None
+
+
+def _of_index(sql: str, expressions: Sequence[str]) -> tuple[frozenset[str], str]:
+    """Return the columns of a unique index, or its text if it is of an expression."""
+    names = [_plain_name(one) for one in expressions]
+    return (frozenset(), sql) if "" in names else (frozenset(names), "")
+
+
+def _plain_name(expression: str) -> str:
+    """Return the name of a column, or an empty text for another expression."""
+    text = expression.strip()
+    if len(text) > 1 and text[0] == text[-1] == '"':
+        return text[1:-1].replace('""', '"')
+    return text if text.isidentifier() else ""
 
 
 class DuckTarget(TargetDatabase):
     """A file of DuckDB; one process at a time has it open."""
 
-    sql_name = "duckdb"
+    product, sql_name = "DuckDB", "duckdb"
     longest_name = 200
 
     def __init__(self, url: URL, schema: str | None) -> None:
-        self.path, self.schema = Path(str(url.database)), schema
+        self._url, self.path, self.schema = url, Path(str(url.database)), schema
         self.label = str(self.path)
         self.dialect = postgresql.dialect(paramstyle="qmark")  # type: ignore[no-untyped-call]
+
+    @property
+    def identity(self) -> str:
+        return f"{self.path.resolve()}/{self.schema or 'main'}"
+
+    def folded(self, name: str) -> str:
+        return ascii_lower(name)
+
+    @contextmanager
+    def proving(self) -> Iterator[TargetDatabase]:
+        with scratch_beside(self.path) as path:
+            if path is None:
+                yield self
+                return
+            made = DuckTarget(self._url.set(database=str(path)), self.schema)
+            yield made
 
     @contextmanager
     def open(self, stream: str) -> Iterator[TargetSession]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-from sqlalchemy import TableClause, inspect, select
+from sqlalchemy import TableClause, select
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from sqlalchemy.sql.base import Executable
@@ -58,19 +59,13 @@ class EngineSession(TargetSession):
         return isinstance(error, IntegrityError)
 
     def describe(self, made: TableClause) -> ExistingTable | None:
-        found = self.database.types(self.connection, made)
-        if not found:
-            return None
-        seen = inspect(self.connection)
-        keys: list[list[Any]] = [seen.get_pk_constraint(made.name, made.schema)["constrained_columns"]]
-        keys += [list(one["column_names"]) for one in seen.get_unique_constraints(made.name, made.schema)]
-        keys += [list(one["column_names"]) for one in seen.get_indexes(made.name, made.schema) if one["unique"]]
-        return ExistingTable(
-            types={name: kind for name, kind, _ in found},
-            optional=frozenset(name for name, _, is_optional in found if is_optional),
-            keys=tuple(dict.fromkeys(frozenset(str(name) for name in key) for key in keys if key)),
-            has_rows=bool(self.rows(select(1).select_from(made).limit(1))),
-        )
+        found = self.database.find(self.connection, made)
+        if found is None or found.kind != "table":
+            return found
+        return replace(found, has_rows=bool(self.rows(select(1).select_from(made).limit(1))))
+
+    def refuse_unwritable(self, made: TableClause, right: str) -> None:
+        self.database.refuse_unwritable(self.connection, made, right)
 
 
 class EngineDatabase(TargetDatabase):
@@ -99,11 +94,11 @@ class EngineDatabase(TargetDatabase):
         """Begin a transaction in which the session will write."""
 
     @abstractmethod
-    def types(self, connection: Connection, made: TableClause) -> list[tuple[str, str, bool]]:
-        """Return name and type of a table's columns, and True for those that an INSERT may leave out.
+    def find(self, connection: Connection, made: TableClause) -> ExistingTable | None:
+        """Return what has the name of a table, without `has_rows`; None if nothing has it."""
 
-        Empty if there is no such table.
-        """
+    def refuse_unwritable(self, connection: Connection, made: TableClause, right: str) -> None:
+        """See :meth:`TargetSession.refuse_unwritable`."""
 
     @contextmanager
     def open(self, stream: str) -> Iterator[TargetSession]:

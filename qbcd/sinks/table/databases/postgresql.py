@@ -13,8 +13,17 @@ from sqlalchemy import TableClause
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import DBAPIError
 
+from qbcd.errors import DeliveryError, Refused
 from qbcd.model import Travel
-from qbcd.sinks.table.databases.base import Columns, Misfit, decimal_holds, refuse_nul
+from qbcd.sinks.table.databases.base import (
+    Columns,
+    ExistingColumn,
+    ExistingTable,
+    Misfit,
+    Unfit,
+    decimal_holds,
+    refuse_nul,
+)
 from qbcd.sinks.table.databases.engines import EngineSession
 from qbcd.sinks.table.databases.servers import ServerTarget
 from qbcd.sinks.table.flat_rows import json_values
@@ -43,15 +52,46 @@ _WIDER = {
     "text": ("character varying",),
     "time": ("character varying",),
 }
+_OBJECT = """
+SELECT c.oid, c.relkind, c.relpersistence = 'u', pg_catalog.row_security_active(c.oid), current_user,
+       EXISTS (SELECT FROM pg_catalog.pg_rewrite r WHERE r.ev_class = c.oid AND r.ev_enabled <> 'D')
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+WHERE n.nspname = %(schema)s AND c.relname = %(name)s
+"""
 _COLUMNS = """
-SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod),
-       NOT a.attnotnull OR a.atthasdef OR a.attidentity <> ''
+SELECT a.attname,
+       pg_catalog.format_type(a.atttypid, a.atttypmod)
+       || CASE WHEN o.collisdeterministic THEN '' ELSE coalesce(' collate ' || o.collname, '') END,
+       NOT (a.attnotnull OR t.typnotnull) OR a.atthasdef OR a.attidentity <> '' OR t.typdefault IS NOT NULL,
+       a.attnotnull, a.attgenerated <> '',
+       a.attidentity <> '' OR coalesce(pg_catalog.pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%%', false)
 FROM pg_catalog.pg_attribute a
-JOIN pg_catalog.pg_class c ON c.oid = a.attrelid
-JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE n.nspname = %(schema)s AND c.relname = %(name)s AND a.attnum > 0 AND NOT a.attisdropped
+JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
+LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+LEFT JOIN pg_catalog.pg_collation o ON o.oid = a.attcollation
+WHERE a.attrelid = %(oid)s AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attnum
 """
+_KEYS = """
+SELECT i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL,
+       pg_catalog.pg_get_indexdef(i.indexrelid),
+       ARRAY(SELECT a.attname::text FROM unnest(i.indkey) WITH ORDINALITY AS k (number, place)
+             JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
+             WHERE k.place <= i.indnkeyatts ORDER BY k.place)
+FROM pg_catalog.pg_index i
+WHERE i.indrelid = %(oid)s AND (i.indisunique OR i.indisexclusion)
+ORDER BY i.indisprimary DESC, i.indexrelid
+"""
+_TABLES = ("r", "p")  # kinds of objects, of which a partitioned table is one
+_KINDS = {
+    "v": "view",
+    "m": "materialized view",
+    "f": "foreign table",
+    "i": "index",
+    "I": "index",
+    "S": "sequence",
+    "c": "type",
+}
 
 
 class PostgresTargetSession(EngineSession):
@@ -77,16 +117,45 @@ class PostgresTargetSession(EngineSession):
 class PostgresTarget(ServerTarget):
     """A database of PostgreSQL; target tables are in `schema`, `public` by default."""
 
-    sql_name = "postgres"
+    product, sql_name = "PostgreSQL", "postgres"
     longest_name = 63
+    unit = "bytes"
     session = PostgresTargetSession
 
     def __init__(self, url: URL, schema: str | None) -> None:
         super().__init__(url, schema or "public")
 
-    def types(self, connection: Connection, made: TableClause) -> list[tuple[str, str, bool]]:
-        rows = connection.exec_driver_sql(_COLUMNS, {"schema": made.schema, "name": made.name}).fetchall()
-        return [(row[0], row[1], row[2]) for row in rows]
+    @property
+    def identity(self) -> str:
+        return f"{self.url.host}:{self.url.port or 5432}/{self.url.database}/{self.schema}"
+
+    def name_length(self, name: str) -> int:
+        return len(name.encode())
+
+    def find(self, connection: Connection, made: TableClause) -> ExistingTable | None:
+        object_of = {"schema": made.schema, "name": made.name}
+        row = connection.exec_driver_sql(_OBJECT, object_of).fetchone()
+        if row is None:
+            return None
+        oid, kind, unlogged, secured, role, rewritten = row
+        if kind not in _TABLES:
+            return ExistingTable((), kind=_KINDS.get(kind, "object of another kind"))
+        columns = connection.exec_driver_sql(_COLUMNS, {"oid": oid}).fetchall()
+        keys = connection.exec_driver_sql(_KEYS, {"oid": oid}).fetchall()
+        return ExistingTable(
+            tuple(ExistingColumn(*column) for column in columns),
+            keys=tuple(dict.fromkeys(frozenset(names) for is_whole, _, names in keys if is_whole)),
+            partial_keys=tuple(text for is_whole, text, _ in keys if not is_whole),
+            unfit=tuple(_unfit(role, unlogged=unlogged, secured=secured, rewritten=rewritten)),
+        )
+
+    def refuse_unwritable(self, connection: Connection, made: TableClause, right: str) -> None:
+        try:
+            self.connector.catalog.check_accepts_writes(connection, stream="")
+        except Refused as error:
+            raise DeliveryError(
+                f"{self.label} is a standby, which accepts no writes", remedy="name its primary in the sink's url"
+            ) from error
 
     def type_of(self, travel: Travel, *, key_parts: int = 0) -> str:
         if travel.element is not None:
@@ -110,6 +179,17 @@ class PostgresTarget(ServerTarget):
         if travel.kind in ("text", "time"):
             refuse_nul(values)
         return pc.cast(values, pa.large_string())
+
+
+def _unfit(role: str, *, unlogged: bool, secured: bool, rewritten: bool) -> Iterator[Unfit]:
+    if unlogged:
+        what = "is UNLOGGED: a crash of the server empties it, and the record of the last batch would not show that"
+        yield Unfit(what, "ALTER TABLE {table} SET LOGGED")
+    if secured:
+        what = f"has row level security that applies to role {role}: the server then refuses COPY, and may hide rows"
+        yield Unfit(what, f"ALTER TABLE {{table}} OWNER TO {role}, without FORCE ROW LEVEL SECURITY")
+    if rewritten:
+        yield Unfit("has rules, which rewrite the statements of a batch", "drop its rules, or use triggers")
 
 
 def _arrays(element: Travel, values: pa.Array) -> pa.Array:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +15,14 @@ from sqlalchemy.pool import NullPool
 
 from qbcd.errors import DeliveryError
 from qbcd.model import Travel
-from qbcd.sinks.table.databases.base import refuse_not_finite
+from qbcd.sinks.table.databases.base import (
+    ExistingColumn,
+    ExistingTable,
+    TargetDatabase,
+    ascii_lower,
+    refuse_not_finite,
+    scratch_beside,
+)
 from qbcd.sinks.table.databases.engines import EngineDatabase
 from qbcd.sinks.table.flat_rows import event_texts
 
@@ -26,13 +36,22 @@ _TYPES = {
     "float64": "real",
     "binary": "blob",
 }
+_OBJECT = "SELECT name, type, sql FROM main.sqlite_master WHERE name = ? COLLATE NOCASE AND type <> 'trigger'"
+_COLUMNS = (
+    """SELECT name, lower(type), "notnull", dflt_value IS NOT NULL, hidden, pk FROM pragma_table_xinfo(?, 'main')"""
+)
+_PRIMARY = "SELECT name FROM pragma_table_xinfo(?, 'main') WHERE pk > 0 ORDER BY pk"
+_INDEXES = """SELECT name, partial FROM pragma_index_list(?, 'main') WHERE "unique" ORDER BY name"""
+_INDEXED = "SELECT name FROM pragma_index_xinfo(?, 'main') WHERE key ORDER BY seqno"
+_GENERATED = (2, 3)
+_FOLDS = "nocase or rtrim"
 _WHOLE = ("integer", "int", "bigint")
 
 
 class SqliteTarget(EngineDatabase):
     """A file of SQLite. Decimals, dates and times are texts, since numbers of SQLite would round them."""
 
-    sql_name = "sqlite"
+    product, sql_name = "SQLite", "sqlite"
     longest_name = 200
     joins_in_delete = False
     mark = "?"
@@ -65,9 +84,69 @@ class SqliteTarget(EngineDatabase):
             remedy = "the table has rows or constraints that qbcd did not make; remove them"
         return DeliveryError(f"{self.label}: {text}", remedy=f"{remedy}; the batch stays pending", stream=stream)
 
-    def types(self, connection: Connection, made: TableClause) -> list[tuple[str, str, bool]]:
-        rows = connection.exec_driver_sql(f"PRAGMA table_xinfo({self.quoted(made.name)})").fetchall()
-        return [(row[1], row[2].lower(), not row[3] or row[4] is not None) for row in rows]
+    @property
+    def identity(self) -> str:
+        return str(Path(self.label).resolve())
+
+    def name_problem(self, name: str, *, of_column: bool) -> str:
+        reserved = not of_column and name.lower().startswith("sqlite_")
+        return "begins with sqlite_, which is reserved" if reserved else ""
+
+    def folded(self, name: str) -> str:
+        return ascii_lower(name)
+
+    @contextmanager
+    def proving(self) -> Iterator[TargetDatabase]:
+        with scratch_beside(Path(self.label)) as path:
+            yield self if path is None else SqliteTarget(self.url.set(database=str(path)))
+
+    def find(self, connection: Connection, made: TableClause) -> ExistingTable | None:
+        rows = connection.exec_driver_sql(_OBJECT, (made.name,)).fetchall()
+        if not rows:
+            return None
+        name, kind, sql = rows[0]
+        if kind != "table" or str(sql).upper().startswith("CREATE VIRTUAL"):
+            return ExistingTable((), kind="virtual table" if kind == "table" else kind)
+        columns = connection.exec_driver_sql(_COLUMNS, (name,)).fetchall()
+        folding = self._folding(connection, name, [row[0] for row in columns])
+        keys, partial = self._keys(connection, name)
+        return ExistingTable(
+            tuple(
+                ExistingColumn(
+                    column,
+                    f"{declared} collate {_FOLDS}" if column in folding else declared,
+                    optional=not not_null or has_default or hidden in _GENERATED,
+                    not_null=bool(not_null),
+                    generated=hidden in _GENERATED,
+                    numbered=bool(pk) and declared == "integer" and sum(row[5] > 0 for row in columns) == 1,
+                )
+                for column, declared, not_null, has_default, hidden, pk in columns
+            ),
+            keys=keys,
+            partial_keys=partial,
+        )
+
+    def _folding(self, connection: Connection, name: str, columns: Sequence[str]) -> set[str]:
+        """Return the columns that compare texts without case, or without spaces at their end."""
+        probed = ", ".join(f"{self.quoted(column)} AS x{i}" for i, column in enumerate(columns))
+        letters = ", ".join(["'a'"] * len(columns))
+        tests = ", ".join(f"x{i} IN ('A', 'a ')" for i in range(len(columns)))
+        sql = f"SELECT {tests} FROM (SELECT {probed} FROM main.{self.quoted(name)} WHERE 0 UNION ALL SELECT {letters})"
+        row = connection.exec_driver_sql(sql).fetchone()
+        assert row is not None
+        return {column for column, folds in zip(columns, row, strict=True) if folds}
+
+    def _keys(self, connection: Connection, name: str) -> tuple[tuple[frozenset[str], ...], tuple[str, ...]]:
+        """Return unique keys that hold for all rows, the primary key first, and the names of other unique indexes."""
+        primary = [row[0] for row in connection.exec_driver_sql(_PRIMARY, (name,)).fetchall()]
+        whole, partial = [frozenset(primary)] if primary else [], []
+        for index, is_partial in connection.exec_driver_sql(_INDEXES, (name,)).fetchall():
+            names = [row[0] for row in connection.exec_driver_sql(_INDEXED, (index,)).fetchall()]
+            if is_partial or None in names:
+                partial.append(index)
+            else:
+                whole.append(frozenset(names))
+        return tuple(dict.fromkeys(whole)), tuple(partial)
 
     def type_of(self, travel: Travel, *, key_parts: int = 0) -> str:
         return _TYPES.get(travel.kind, "text")

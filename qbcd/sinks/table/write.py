@@ -1,0 +1,57 @@
+"""A batch and the table that it goes to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import TableClause
+
+from qbcd.model import BatchHeader
+from qbcd.sinks.table.databases.base import TargetDatabase
+from qbcd.sinks.table.layout import LONG, TEXT, Layout, TargetColumn
+from qbcd.sinks.table.options import TableOptions
+from qbcd.sinks.table.record import TableOwner
+
+RECORD_TABLE = "qbcd_sink"
+STAGE_TABLE = "qbcd_stage"
+RECORD_COLUMNS = (
+    *(TargetColumn(name, TEXT, in_key=True, required=True) for name in ("project", "stream", "sink")),
+    TargetColumn("target", TEXT, required=True),
+    TargetColumn("epoch", LONG, required=True),
+    TargetColumn("batch_seq", LONG, required=True),
+    TargetColumn("fingerprint", TEXT, required=True),
+    TargetColumn("boundary", LONG, required=True),
+)
+
+
+@dataclass(frozen=True)
+class TargetWrite:
+    """A batch and the table that it goes to.
+
+    Attributes:
+        owner: Whose record decides which batch is next.
+    """
+
+    database: TargetDatabase
+    options: TableOptions
+    header: BatchHeader
+    owner: TableOwner
+
+    @property
+    def sink(self) -> str:
+        """The sink's name."""
+        return self.owner.sink
+
+    @property
+    def name(self) -> str:
+        """Name of the target table."""
+        return self.options.table_of(self.header)
+
+    def target(self, layout: Layout) -> TableClause:
+        """Return the target table."""
+        return self.database.table(self.name, [(one.name, one.travel) for one in layout.columns])
+
+
+def record_table(database: TargetDatabase) -> TableClause:
+    """Return the table with the records of all sinks."""
+    return database.table(RECORD_TABLE, [(one.name, one.travel) for one in RECORD_COLUMNS])
