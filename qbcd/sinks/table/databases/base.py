@@ -15,14 +15,15 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlalchemy import Boolean, TableClause, column, table
+from sqlalchemy import Boolean, Select, TableClause, column, or_, select, table
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.base import Executable
-from sqlalchemy.sql.elements import quoted_name
+from sqlalchemy.sql.elements import ColumnElement, quoted_name
 
 from qbcd.connectors.facts import quoted
 from qbcd.errors import DeliveryError
 from qbcd.model import Travel
+from qbcd.sinks.table.constraints import TableConstraints, Violation
 from qbcd.sinks.table.layout import TargetColumn
 
 Columns = Sequence[tuple[str, Travel]]
@@ -78,8 +79,12 @@ class TargetSession(ABC):
         """
 
     @abstractmethod
-    def is_duplicate(self, error: Exception) -> bool:
-        """Return True if a unique constraint has rejected a row."""
+    def violation(self, error: Exception) -> Violation | None:
+        """Return the constraint that has rejected a row; None for other errors."""
+
+    @abstractmethod
+    def constraints(self, made: TableClause) -> TableConstraints:
+        """Return the constraints of a table that exists."""
 
     @abstractmethod
     def describe(self, made: TableClause) -> ExistingTable | None:
@@ -93,6 +98,11 @@ class TargetDatabase(ABC):
         label: Its place, for messages.
         longest_name: Most characters of a table's or column's name.
         joins_in_delete: A DELETE can join another table.
+        checks_each_row: Foreign keys are checked for each row, not at the end of a statement.
+        keys_stage: A search for staged rows by their key needs an index.
+        defer_sql: Statement that lets constraints which can wait be checked at the commit; empty without one.
+        foreign_key_limit: More to say if a foreign key rejects a batch.
+        exchange_remedy: The means by which rows can exchange unique values, for messages.
         schema: The schema of target tables, None for the database's default.
         dialect: SQLAlchemy's, for statements.
         sql_name: The dialect by its name in sqlglot, for identifiers.
@@ -105,6 +115,11 @@ class TargetDatabase(ABC):
     table_suffix: str = ""
     longest_name: int
     joins_in_delete: bool = True
+    checks_each_row: bool = False
+    keys_stage: bool = False
+    defer_sql: str = ""
+    foreign_key_limit: str = ""
+    exchange_remedy: str = "a column that accepts NULL in the constraint"
     schema: str | None = None
 
     @abstractmethod
@@ -140,11 +155,24 @@ class TargetDatabase(ABC):
         """Return milliseconds since 1970 UTC as a value of a column for ``timestamptz``."""
         return datetime.fromtimestamp(ms / 1000, timezone.utc).replace(microsecond=ms % 1000 * 1000)
 
-    def table(self, name: str, columns: Columns, *, temporary: bool = False) -> TableClause:
+    def differs(self, old: ColumnElement[Any], new: ColumnElement[Any], travel: Travel) -> ColumnElement[bool]:
+        """Return the condition that two values are not the same; NULL is the same as NULL.
+
+        It may be true for equal values, as for 0.0, which a database does not distinguish from -0.0.
+        """
+        changed = old.is_distinct_from(new)
+        return or_(changed, old == 0) if travel.kind in ("float32", "float64") else changed
+
+    def selected_for_insert(self, columns: Sequence[ColumnElement[Any]]) -> Select[Any]:
+        """Return the SELECT of an INSERT that sets every column, also those that the table numbers itself."""
+        return select(*columns)
+
+    def table(self, name: str, columns: Sequence[tuple[str, Travel | None]], *, temporary: bool = False) -> TableClause:
         """Return a table for SQLAlchemy Core; a temporary one belongs to its session."""
         # always in quotes: reserved words differ, and some databases fold letters
         made: list[Any] = [
-            column(quoted_name(n, True), Boolean() if travel.kind == "boolean" else None) for n, travel in columns
+            column(quoted_name(n, True), Boolean() if travel and travel.kind == "boolean" else None)
+            for n, travel in columns
         ]
         schema = None if temporary or self.schema is None else quoted_name(self.schema, True)
         return table(quoted_name(name, True), *made, schema=schema)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pyarrow as pa
 from sqlalchemy import TableClause, inspect, select
 from sqlalchemy.engine import Connection, Engine
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.sql.base import Executable
 
+from qbcd.sinks.table.constraints import Reference, TableConstraints, Violation
 from qbcd.sinks.table.databases.base import Columns, ExistingTable, TargetDatabase, TargetSession
 
 ROWS_AT_ONCE = 20_000  # of one call of the driver
@@ -41,7 +42,13 @@ class EngineSession(TargetSession):
         except BaseException:
             self.connection.rollback()
             raise
-        self.connection.commit()
+        try:
+            self.connection.commit()
+        except BaseException:  # a constraint may be checked here; then SQLite's transaction goes on
+            with suppress(Exception):
+                self.connection.rollback()
+                self.connection.connection.rollback()
+            raise
 
     def load(self, made: TableClause, columns: Columns, pieces: Iterable[Sequence[pa.Array]]) -> None:
         names = ", ".join(self.database.quoted(name) for name, _ in columns)
@@ -54,8 +61,25 @@ class EngineSession(TargetSession):
                 values = [array.slice(start, ROWS_AT_ONCE).to_pylist() for array in arrays]
                 self.connection.exec_driver_sql(sql, list(zip(*values, strict=True)))
 
-    def is_duplicate(self, error: Exception) -> bool:
-        return isinstance(error, IntegrityError)
+    def violation(self, error: Exception) -> Violation | None:
+        return self.database.violation(error.orig) if isinstance(error, DBAPIError) else None
+
+    def constraints(self, made: TableClause) -> TableConstraints:
+        seen = inspect(self.connection)
+        columns = seen.get_columns(made.name, made.schema)
+        primary = seen.get_pk_constraint(made.name, made.schema)["constrained_columns"]
+        keys: list[Sequence[Any]] = [one["column_names"] for one in seen.get_unique_constraints(made.name, made.schema)]
+        keys += [one["column_names"] for one in seen.get_indexes(made.name, made.schema) if one["unique"]]
+        # of a unique index on an expression the columns are not known
+        others = dict.fromkeys(tuple(str(name) for name in key if name) for key in keys if set(key) != set(primary))
+        return TableConstraints(
+            columns=tuple(str(one["name"]) for one in columns if not one.get("computed")),
+            nullable=frozenset(str(one["name"]) for one in columns if one["nullable"]),
+            unique=tuple(key for key in others if key),
+            references=tuple(self.database.references(self.connection, made)),
+            has_triggers=self.database.has_triggers(self.connection, made),
+            always=frozenset(str(one["name"]) for one in columns if one.get("identity", {}).get("always")),
+        )
 
     def describe(self, made: TableClause) -> ExistingTable | None:
         found = self.database.types(self.connection, made)
@@ -97,6 +121,18 @@ class EngineDatabase(TargetDatabase):
 
     def begin(self, connection: Connection, *, ddl: bool) -> None:
         """Begin a transaction in which the session will write."""
+
+    @abstractmethod
+    def violation(self, error: BaseException | None) -> Violation | None:
+        """Return the constraint that an error of the driver names; None for other errors."""
+
+    @abstractmethod
+    def references(self, connection: Connection, made: TableClause) -> Iterable[Reference]:
+        """Return the foreign keys that refer to a table."""
+
+    @abstractmethod
+    def has_triggers(self, connection: Connection, made: TableClause) -> bool:
+        """Return True if users have defined triggers on a table."""
 
     @abstractmethod
     def types(self, connection: Connection, made: TableClause) -> list[tuple[str, str, bool]]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import datetime
+from itertools import groupby
 
 import pyarrow as pa
 from sqlalchemy import TableClause
 from sqlalchemy.engine import URL, Connection
 
 from qbcd.model import Travel
+from qbcd.sinks.table.constraints import Reference, Violation, ViolationKind
 from qbcd.sinks.table.databases.base import decimal_holds, refuse_not_finite
 from qbcd.sinks.table.databases.servers import ServerTarget
 from qbcd.sinks.table.flat_rows import event_texts
@@ -41,6 +44,34 @@ SELECT column_name, column_type, is_nullable = 'YES' OR column_default IS NOT NU
 FROM information_schema.columns
 WHERE table_schema = coalesce(%s, database()) AND table_name = %s ORDER BY ordinal_position
 """
+_VIOLATIONS: dict[int, ViolationKind] = {
+    1062: "unique",
+    1586: "unique",
+    1451: "foreign key",
+    1452: "foreign key",
+    1216: "foreign key",  # the two without rights on the other table
+    1217: "foreign key",
+    1048: "not null",
+    1364: "not null",
+    4025: "check",
+    3819: "check",
+}
+_NAMED = {
+    "unique": re.compile(r"for key '(?:.*\.)?(?P<name>[^']+)'"),
+    "foreign key": re.compile(r"`(?P<table>(?:[^`]|``)+)`, CONSTRAINT `(?P<name>(?:[^`]|``)+)`"),
+    "not null": re.compile(r"^(?:Column|Field) '(?P<name>[^']+)'"),
+    "check": re.compile(r"(?:CONSTRAINT|constraint) [`'](?P<name>[^`']+)[`']"),
+}
+_REFERENCES = """
+SELECT constraint_name, table_schema, table_name, column_name, referenced_column_name
+FROM information_schema.key_column_usage
+WHERE referenced_table_schema = coalesce(%s, database()) AND referenced_table_name = %s
+ORDER BY table_schema, table_name, constraint_name, ordinal_position
+"""
+_TRIGGERS = """
+SELECT count(*) FROM information_schema.triggers
+WHERE event_object_schema = coalesce(%s, database()) AND event_object_table = %s
+"""
 
 
 class FamilyTarget(ServerTarget):
@@ -48,6 +79,8 @@ class FamilyTarget(ServerTarget):
 
     sql_name = "mysql"
     longest_name = 64
+    checks_each_row = True
+    keys_stage = True
 
     def __init__(self, url: URL, schema: str | None) -> None:
         super().__init__(url, schema)
@@ -59,6 +92,24 @@ class FamilyTarget(ServerTarget):
     def types(self, connection: Connection, made: TableClause) -> list[tuple[str, str, bool]]:
         rows = connection.exec_driver_sql(_COLUMNS, (made.schema, made.name)).fetchall()
         return [(row[0], _with_collation(str(row[1]).lower(), row[3]), bool(row[2])) for row in rows]
+
+    def violation(self, error: BaseException | None) -> Violation | None:
+        code, text = (*getattr(error, "args", ()), None, None)[:2]
+        kind = _VIOLATIONS.get(code) if isinstance(code, int) else None
+        if kind is None:
+            return None
+        found = named.search(str(text)) if (named := _NAMED.get(kind)) else None
+        parts = found.groupdict() if found else {}
+        return Violation(kind, parts.get("name", ""), parts.get("table", ""))
+
+    def references(self, connection: Connection, made: TableClause) -> Iterable[Reference]:
+        rows = connection.exec_driver_sql(_REFERENCES, (made.schema, made.name)).fetchall()
+        for (schema, table, name), parts in groupby(rows, lambda row: (row[1], row[2], row[0])):
+            columns = [(row[3], row[4]) for row in parts]
+            yield Reference(name, schema, table, tuple(one for one, _ in columns), tuple(other for _, other in columns))
+
+    def has_triggers(self, connection: Connection, made: TableClause) -> bool:
+        return bool(connection.exec_driver_sql(_TRIGGERS, (made.schema, made.name)).scalar())
 
     def type_of(self, travel: Travel, *, key_parts: int = 0) -> str:
         if travel.kind == "decimal" and travel.scale <= LONGEST_SCALE:

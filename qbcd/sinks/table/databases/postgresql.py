@@ -5,15 +5,19 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import psycopg2
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlalchemy import TableClause
+from sqlalchemy import Select, TableClause
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.elements import ColumnElement
 
 from qbcd.model import Travel
+from qbcd.sinks.table.constraints import Reference, Violation, ViolationKind
 from qbcd.sinks.table.databases.base import Columns, Misfit, decimal_holds, refuse_nul
 from qbcd.sinks.table.databases.engines import EngineSession
 from qbcd.sinks.table.databases.servers import ServerTarget
@@ -52,6 +56,43 @@ JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = %(schema)s AND c.relname = %(name)s AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attnum
 """
+_VIOLATIONS: dict[str, ViolationKind] = {
+    "23505": "unique",
+    "23P01": "unique",  # of an exclusion constraint
+    "23503": "foreign key",
+    "23502": "not null",
+    "23514": "check",
+    "428C9": "identity",
+}
+_REFERENCES = """
+SELECT k.conname, n.nspname, c.relname,
+       (SELECT array_agg(a.attname::text ORDER BY u.place) FROM unnest(k.conkey) WITH ORDINALITY u (number, place)
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.number),
+       (SELECT array_agg(a.attname::text ORDER BY u.place) FROM unnest(k.confkey) WITH ORDINALITY u (number, place)
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = u.number)
+FROM pg_catalog.pg_constraint k
+JOIN pg_catalog.pg_class c ON c.oid = k.conrelid
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_class t ON t.oid = k.confrelid
+JOIN pg_catalog.pg_namespace s ON s.oid = t.relnamespace
+WHERE k.contype = 'f' AND k.conparentid = 0 AND s.nspname = %(schema)s AND t.relname = %(name)s
+"""
+_TRIGGERS = """
+SELECT EXISTS (SELECT FROM pg_catalog.pg_trigger g JOIN pg_catalog.pg_class c ON c.oid = g.tgrelid
+               JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+               WHERE NOT g.tgisinternal AND n.nspname = %(schema)s AND c.relname = %(name)s)
+"""
+
+
+class SelectForInsert(Select[Any]):
+    """The rows of an INSERT that sets columns `GENERATED ALWAYS AS IDENTITY` too."""
+
+    inherit_cache = False
+
+
+@compiles(SelectForInsert)
+def _overriding(element: Any, compiler: Any, **options: Any) -> str:
+    return f"OVERRIDING SYSTEM VALUE {compiler.visit_select(element, **options)}"
 
 
 class PostgresTargetSession(EngineSession):
@@ -79,6 +120,8 @@ class PostgresTarget(ServerTarget):
 
     sql_name = "postgres"
     longest_name = 63
+    defer_sql = "SET CONSTRAINTS ALL DEFERRED"
+    exchange_remedy = "a column that accepts NULL in the constraint, or one that is DEFERRABLE"
     session = PostgresTargetSession
 
     def __init__(self, url: URL, schema: str | None) -> None:
@@ -87,6 +130,29 @@ class PostgresTarget(ServerTarget):
     def types(self, connection: Connection, made: TableClause) -> list[tuple[str, str, bool]]:
         rows = connection.exec_driver_sql(_COLUMNS, {"schema": made.schema, "name": made.name}).fetchall()
         return [(row[0], row[1], row[2]) for row in rows]
+
+    def violation(self, error: BaseException | None) -> Violation | None:
+        kind = _VIOLATIONS.get(getattr(error, "pgcode", None) or "")
+        if kind is None or not isinstance(error, psycopg2.Error):
+            return None
+        diagnosis = error.diag
+        return Violation(kind, diagnosis.constraint_name or diagnosis.column_name or "", diagnosis.table_name or "")
+
+    def references(self, connection: Connection, made: TableClause) -> Iterable[Reference]:
+        rows = connection.exec_driver_sql(_REFERENCES, {"schema": made.schema, "name": made.name}).fetchall()
+        for name, schema, table, columns, referred in rows:
+            yield Reference(name, schema, table, tuple(columns), tuple(referred))
+
+    def has_triggers(self, connection: Connection, made: TableClause) -> bool:
+        return bool(connection.exec_driver_sql(_TRIGGERS, {"schema": made.schema, "name": made.name}).scalar())
+
+    def differs(self, old: ColumnElement[Any], new: ColumnElement[Any], travel: Travel) -> ColumnElement[bool]:
+        if travel.kind in ("text", "time"):
+            return old.collate("C").is_distinct_from(new)  # a column's own collation may ignore case
+        return super().differs(old, new, travel)
+
+    def selected_for_insert(self, columns: Sequence[ColumnElement[Any]]) -> Select[Any]:
+        return SelectForInsert(*columns)
 
     def type_of(self, travel: Travel, *, key_parts: int = 0) -> str:
         if travel.element is not None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
@@ -9,9 +12,11 @@ from sqlalchemy import TableClause, create_engine, event
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.pool import NullPool
+from sqlalchemy.sql.elements import ColumnElement
 
 from qbcd.errors import DeliveryError
 from qbcd.model import Travel
+from qbcd.sinks.table.constraints import Reference, Violation, ViolationKind
 from qbcd.sinks.table.databases.base import refuse_not_finite
 from qbcd.sinks.table.databases.engines import EngineDatabase
 from qbcd.sinks.table.flat_rows import event_texts
@@ -27,6 +32,13 @@ _TYPES = {
     "binary": "blob",
 }
 _WHOLE = ("integer", "int", "bigint")
+_VIOLATIONS: dict[str, ViolationKind] = {
+    "UNIQUE": "unique",
+    "FOREIGN KEY": "foreign key",
+    "NOT NULL": "not null",
+    "CHECK": "check",
+}
+_VIOLATED = re.compile(r"^(?P<kind>[A-Z ]+) constraint failed(?:: (?P<name>.*))?$")
 
 
 class SqliteTarget(EngineDatabase):
@@ -35,7 +47,9 @@ class SqliteTarget(EngineDatabase):
     sql_name = "sqlite"
     longest_name = 200
     joins_in_delete = False
+    keys_stage = True
     mark = "?"
+    defer_sql = "PRAGMA defer_foreign_keys = ON"
 
     def __init__(self, url: URL) -> None:
         self.url, self.label = url, str(url.database)
@@ -54,6 +68,8 @@ class SqliteTarget(EngineDatabase):
         connection.exec_driver_sql("PRAGMA synchronous = EXTRA")
 
     def begin(self, connection: Connection, *, ddl: bool) -> None:
+        # SQLite ignores foreign keys by default; a table that is rebuilt must not be deleted from by them
+        connection.exec_driver_sql(f"PRAGMA foreign_keys = {'OFF' if ddl else 'ON'}")
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     def explain(self, error: Exception, stream: str) -> Exception:
@@ -64,6 +80,29 @@ class SqliteTarget(EngineDatabase):
         elif "UNIQUE" in text:
             remedy = "the table has rows or constraints that qbcd did not make; remove them"
         return DeliveryError(f"{self.label}: {text}", remedy=f"{remedy}; the batch stays pending", stream=stream)
+
+    def violation(self, error: BaseException | None) -> Violation | None:
+        found = _VIOLATED.match(str(error))
+        kind = _VIOLATIONS.get(found["kind"]) if found else None
+        return Violation(kind, found["name"] or "") if found and kind else None
+
+    def references(self, connection: Connection, made: TableClause) -> Iterable[Reference]:
+        tables = connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'table'").scalars().all()
+        for table in tables:
+            rows = connection.exec_driver_sql(f"PRAGMA foreign_key_list({self.quoted(table)})").fetchall()
+            mine = sorted((row for row in rows if row[2].lower() == made.name.lower()), key=lambda row: row[:2])
+            for (_, action), parts in groupby(mine, lambda row: (row[0], row[6])):
+                columns = [(row[3], row[4] or row[3]) for row in parts]
+                pairs = tuple(one for one, _ in columns), tuple(other for _, other in columns)
+                yield Reference("", None, table, *pairs, refuses=action in ("NO ACTION", "RESTRICT"))
+
+    def has_triggers(self, connection: Connection, made: TableClause) -> bool:
+        sql = "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = lower(?)"
+        return bool(connection.exec_driver_sql(sql, (made.name,)).scalar())
+
+    def differs(self, old: ColumnElement[Any], new: ColumnElement[Any], travel: Travel) -> ColumnElement[bool]:
+        exact = old.collate("BINARY") if self.type_of(travel) == "text" else old  # a column may ignore case
+        return super().differs(exact, new, travel)
 
     def types(self, connection: Connection, made: TableClause) -> list[tuple[str, str, bool]]:
         rows = connection.exec_driver_sql(f"PRAGMA table_xinfo({self.quoted(made.name)})").fetchall()
