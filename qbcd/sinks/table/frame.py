@@ -12,20 +12,25 @@ created or widened is found again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from sqlalchemy import TableClause, and_, delete, func, insert, literal, or_, select, update
+from sqlalchemy import TableClause, and_, func, insert, literal, or_, select, update
 
 from qbcd import hooks
 from qbcd.errors import DeliveryError
-from qbcd.sinks.table.apply import Application, all_are_new, statements
-from qbcd.sinks.table.databases.base import ExistingTable, TargetSession
+from qbcd.sinks.table.apply import Application, all_are_new
+from qbcd.sinks.table.constraints import Violation
+from qbcd.sinks.table.databases.base import ExistingTable, TargetDatabase, TargetSession
 from qbcd.sinks.table.flat_rows import Flat, flat_rows
+from qbcd.sinks.table.history import history_steps
 from qbcd.sinks.table.layout import Layout, TargetColumn, layout_of
 from qbcd.sinks.table.matching import missing_columns, name_problems, record_problems, refuse, table_problems
+from qbcd.sinks.table.mirror import CAREFUL, EXPECTED, WAYS, NotInThisWay, Way, run_way
 from qbcd.sinks.table.record import TableOwner, TableRecord, Verdict, next_boundary, verdict
-from qbcd.sinks.table.write import RECORD_COLUMNS, RECORD_TABLE, STAGE_TABLE, TargetWrite, record_table
+from qbcd.sinks.table.refusal import refusal, refused_deletes
+from qbcd.sinks.table.write import RECORD_COLUMNS, RECORD_TABLE, RENAMED_TABLE, STAGE_TABLE, TargetWrite, record_table
 from qbcd.wording import counted
 
 
@@ -50,14 +55,19 @@ def apply_batch(write: TargetWrite, events: Callable[[], Iterable[pa.RecordBatch
         def rows() -> _Counted:
             return _Counted(flat_rows(iter(events()), layout, write.options, write.header), write)
 
-        if _can_insert(write):
-            try:
-                _insert(session, write, layout, target, rows())
-                return
-            except Exception as error:
-                if write.options.mode == "log" or not session.is_duplicate(error):
-                    raise
-        _merge(session, write, layout, target, rows())
+        try:
+            if _can_insert(write):
+                if _inserted(session, write, layout, target, rows()):
+                    return
+                first = CAREFUL
+            else:
+                first = CAREFUL if write.options.deletes == "soft" else EXPECTED
+            _Merge(session, write, layout, target).apply(rows(), first)
+        except Exception as error:
+            violation = session.violation(error)
+            if violation is None:
+                raise
+            raise refusal(violation, write.database, target, write.header.stream) from error
 
 
 def _can_insert(write: TargetWrite) -> bool:
@@ -69,44 +79,105 @@ def _can_insert(write: TargetWrite) -> bool:
     return write.options.mode == "log" or (write.options.mode == "mirror" and new)
 
 
-def _insert(session: TargetSession, write: TargetWrite, layout: Layout, target: TableClause, rows: _Counted) -> None:
-    """Insert the rows of a log, or the new rows of a mirror, as they are."""
+def _inserted(session: TargetSession, write: TargetWrite, layout: Layout, target: TableClause, rows: _Counted) -> bool:
+    """Insert the rows of a log, or the new rows of a mirror, as they are.
+
+    Returns:
+        False if the rows have to be merged with those of the mirror; then nothing is inserted.
+    """
     log = write.options.mode == "log"
     columns = layout.staged if log else layout.staged[1:]
     hooks.reach("mid_publish")
-    with session.transaction():
-        found, judged = _accept(session, write)
-        if judged == "done":
-            return
-        if judged == "replace" and not log:
-            session.run(delete(target))
-        session.load(target, columns, rows if log else (piece[1:] for piece in rows))
-        rows.check()
-        _advance(session, write, found, next_boundary(found, write.header))
+    try:
+        with session.transaction():
+            found, judged = _accept(session, write)
+            if judged == "done":
+                return True
+            if judged == "replace" and not log and session.rows(select(1).select_from(target).limit(1)):
+                return False
+            if write.database.defer_sql:
+                session.run_ddl(write.database.defer_sql)
+            session.load(target, columns, rows if log else (piece[1:] for piece in rows))
+            rows.check()
+            _advance(session, write, found, next_boundary(found, write.header))
+    except Exception as error:
+        violation = session.violation(error)
+        if log or violation is None or violation.kind not in ("unique", "foreign key"):
+            raise
+        return False
+    return True
 
 
-def _merge(session: TargetSession, write: TargetWrite, layout: Layout, target: TableClause, rows: _Counted) -> None:
-    """Stage the rows, and apply them as a set."""
-    stage = _stage(session, write, layout, rows)
-    hooks.reach("mid_publish")
-    with session.transaction():
-        found, judged = _accept(session, write)
-        if judged == "done":
+class _Merge:
+    """A batch that is staged, and then applied as a set: to a mirror by the first way that its constraints allow."""
+
+    def __init__(self, session: TargetSession, write: TargetWrite, layout: Layout, target: TableClause) -> None:
+        self.session, self.write, self.layout, self.target = session, write, layout, target
+
+    def apply(self, rows: _Counted, first: Way) -> None:
+        """Stage the rows and apply them; of a mirror, `first` is the way to begin with."""
+        staged = _stage(self.session, self.write, self.layout, rows)
+        hooks.reach("mid_publish")
+        if self.write.options.mode != "mirror":
+            self._attempt(staged, None)
             return
-        boundary = next_boundary(found, write.header)
-        one = Application(
-            layout,
-            write.options,
-            target,
-            stage,
+        rejected: Exception | None = None
+        for way in WAYS[WAYS.index(first) :]:
+            try:
+                self._attempt(staged, way)
+                return
+            except NotInThisWay:
+                continue
+            except Exception as error:
+                violation = self.session.violation(error)
+                if violation is None:
+                    raise
+                if violation.kind == "foreign key" and (refused := self._refused_deletes(staged, violation)):
+                    raise refused from error
+                if rejected is None or way is CAREFUL:
+                    rejected = error
+                if violation.kind not in way.passes:
+                    break
+        assert rejected is not None
+        raise rejected
+
+    def _attempt(self, staged: _Staged, way: Way | None) -> None:
+        """Apply the batch in one transaction, a mirror in the given way.
+
+        Raises:
+            NotInThisWay: This way cannot be gone.
+        """
+        header = self.write.header
+        with self.session.transaction():
+            found, judged = _accept(self.session, self.write)
+            if judged == "done":
+                return
+            one = self._application(staged, found, judged)
+            if way is None:
+                for statement in history_steps(one):
+                    self.session.run(statement)
+            else:
+                run_way(self.session, one, way, header)
+            _advance(self.session, self.write, found, next_boundary(found, header))
+
+    def _application(self, staged: _Staged, found: TableRecord | None, judged: Verdict) -> Application:
+        return Application(
+            self.write.database,
+            self.layout,
+            self.write.options,
+            self.target,
+            staged.stage,
+            staged.renamed,
             replace=judged == "replace",
-            boundary=write.database.instant(boundary),
-            seq=write.header.seq,
-            joins_in_delete=write.database.joins_in_delete,
+            boundary=self.write.database.instant(next_boundary(found, self.write.header)),
+            seq=self.write.header.seq,
         )
-        for statement in statements(one):
-            session.run(statement)
-        _advance(session, write, found, boundary)
+
+    def _refused_deletes(self, staged: _Staged, violation: Violation) -> DeliveryError | None:
+        with self.session.transaction():
+            found = read_record(self.session, self.write)
+            one = self._application(staged, found, verdict(found, self.write.header, self.write.sink))
+            return refused_deletes(self.session, one, violation, self.write.header.stream)
 
 
 def last_record(write: TargetWrite) -> tuple[TableRecord | None, dict[str, str]]:
@@ -163,27 +234,58 @@ def create_target(session: TargetSession, write: TargetWrite, layout: Layout, ex
         session.run_ddl(database.add_column(target, one))
 
 
-def _stage(session: TargetSession, write: TargetWrite, layout: Layout, rows: _Counted) -> TableClause:
-    """Load the batch into a temporary table of the session."""
-    made = write.database.table(STAGE_TABLE, layout.staged, temporary=True)
-    columns = [TargetColumn(name, travel) for name, travel in layout.staged]
+@dataclass(frozen=True)
+class _Staged:
+    """Temporary tables of the session, as in `Application`."""
+
+    stage: TableClause
+    renamed: TableClause | None
+
+
+def _stage(session: TargetSession, write: TargetWrite, layout: Layout, rows: _Counted) -> _Staged:
+    """Load the batch into temporary tables of the session.
+
+    If it may be the whole state, the table's rows are searched for in it, and its key needs an index on some databases.
+    """
+    keyed = write.database.keys_stage and all_are_new(tuple(write.header.counts.items()))
+    columns = [
+        TargetColumn(name, travel, keyed and name in layout.key, keyed and name in layout.key)
+        for name, travel in layout.staged
+    ]
     with session.transaction():
-        session.run_ddl(write.database.create(made, columns, temporary=True))
-        session.load(made, layout.staged, rows)
+        stage = _temporary(session, write.database, STAGE_TABLE, columns)
+        session.load(stage, layout.staged, rows)
         rows.check()
+        if not rows.renamed:
+            return _Staged(stage, None)
+        forms = dict(layout.staged)
+        pairs = [TargetColumn(f"{age}{i}", forms[name]) for age in ("old", "new") for i, name in enumerate(layout.key)]
+        renamed = _temporary(session, write.database, RENAMED_TABLE, pairs)
+        session.load(renamed, [(one.name, one.travel) for one in pairs], rows.renamed)
+    return _Staged(stage, renamed)
+
+
+def _temporary(
+    session: TargetSession, database: TargetDatabase, name: str, columns: Sequence[TargetColumn]
+) -> TableClause:
+    made = database.table(name, [(one.name, one.travel) for one in columns], temporary=True)
+    session.run_ddl(database.create(made, columns, temporary=True))
     return made
 
 
 class _Counted:
-    """The rows of a batch, piece by piece, and the number of their events."""
+    """The rows of a batch, piece by piece; the number of their events, and the keys that are spelled differently."""
 
     def __init__(self, rows: Iterator[Flat], write: TargetWrite) -> None:
         self._rows, self._write, self.found = rows, write, 0
+        self.renamed: list[Sequence[pa.Array]] = []
 
     def __iter__(self) -> Iterator[Sequence[pa.Array]]:
-        for arrays, count in self._rows:
-            self.found += count
-            yield arrays
+        for piece in self._rows:
+            self.found += piece.events
+            if piece.renamed is not None:
+                self.renamed.append(piece.renamed)
+            yield piece.arrays
 
     def check(self) -> None:
         """Refuse a batch of which events are missing."""

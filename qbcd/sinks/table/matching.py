@@ -12,7 +12,7 @@ from qbcd.model import PlannedBatch
 from qbcd.sinks.table.databases.base import ExistingColumn, ExistingTable, Unfit
 from qbcd.sinks.table.layout import Layout, TargetColumn
 from qbcd.sinks.table.record import TableRecord, Verdict
-from qbcd.sinks.table.write import RECORD_COLUMNS, RECORD_TABLE, STAGE_TABLE, TargetWrite
+from qbcd.sinks.table.write import OWN_TABLES, RECORD_COLUMNS, RECORD_TABLE, TargetWrite
 from qbcd.wording import counted
 
 OTHER_TABLE = "name another table with `table` of the sink"
@@ -46,7 +46,7 @@ def _table_name(write: TargetWrite) -> Iterator[DeliveryError]:
     remedy = "write another `table` of the sink"
     if what := _unfit_name(write, name, of_column=False):
         yield _problem(write, f"the table name {name} {what}", remedy)
-    if database.folded_table(name) in (database.folded_table(own) for own in (RECORD_TABLE, STAGE_TABLE)):
+    if database.folded_table(name) in map(database.folded_table, OWN_TABLES):
         yield _problem(write, f"the table name {name} is that of a table of qbcd's own", remedy)
 
 
@@ -248,7 +248,7 @@ def _key_problems(write: TargetWrite, layout: Layout, found: ExistingTable) -> I
         for names, folded in zip(found.keys, keys, strict=True)
         if folded != wanted and not names & numbered
     ]
-    others += found.partial_keys
+    others += found.partial_keys.keys()
     mirror = options.mode == "mirror" and options.deletes == "hard"
     if others and not (mirror and header.consistency != "range"):
         why = "batches of this strategy are consistent for each key range only" if mirror else "it keeps old rows"

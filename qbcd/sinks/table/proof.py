@@ -14,15 +14,16 @@ from dataclasses import replace
 from sqlalchemy import TableClause, false, insert, select, update
 
 from qbcd.errors import DeliveryError
-from qbcd.sinks.table.apply import Application, statements
+from qbcd.sinks.table.apply import Application
 from qbcd.sinks.table.databases.base import ExistingTable, TargetDatabase, TargetSession
 from qbcd.sinks.table.frame import create_records, create_target, read_record
+from qbcd.sinks.table.history import history_steps
 from qbcd.sinks.table.layout import LONG, Layout, TargetColumn, layout_of
 from qbcd.sinks.table.matching import missing_columns, name_problems, record_problems, table_problems
+from qbcd.sinks.table.mirror import CAREFUL, run_way
 from qbcd.sinks.table.record import TableRecord, Verdict
-from qbcd.sinks.table.write import STAGE_TABLE, TargetWrite, record_table
+from qbcd.sinks.table.write import PROBE_TABLE, STAGE_TABLE, TargetWrite, record_table
 
-PROBE_TABLE = "qbcd_probe"  # temporary, in place of a target that does not exist
 PENDING = "; the batch stays pending"
 
 
@@ -127,16 +128,11 @@ def _attempt(session: TargetSession, write: TargetWrite, layout: Layout, target:
     loaded = layout.staged if write.options.mode == "log" else layout.staged[1:]
     session.load(target, loaded, [])
     one = Application(
-        layout,
-        write.options,
-        target,
-        stage,
-        replace=False,
-        boundary=database.instant(0),
-        seq=0,
-        joins_in_delete=database.joins_in_delete,
+        database, layout, write.options, target, stage, None, replace=False, boundary=database.instant(0), seq=0
     )
-    for statement in statements(one):
+    if write.options.mode == "mirror":
+        run_way(session, one, CAREFUL, write.header)
+    for statement in history_steps(one) if write.options.mode == "scd2" else ():
         session.run(statement)
 
 

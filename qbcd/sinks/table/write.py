@@ -1,4 +1,4 @@
-"""A batch and the table that it goes to."""
+"""A batch, the table that it goes to, and the names of qbcd's own tables next to it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from qbcd.sinks.table.record import TableOwner
 
 RECORD_TABLE = "qbcd_sink"
 STAGE_TABLE = "qbcd_stage"
+RENAMED_TABLE = "qbcd_renamed"
+KEPT_TABLE = "qbcd_kept"
+PROBE_TABLE = "qbcd_probe"  # in place of a target that does not exist
+OWN_TABLES = (RECORD_TABLE, STAGE_TABLE, RENAMED_TABLE, KEPT_TABLE, PROBE_TABLE)
 RECORD_COLUMNS = (
     *(TargetColumn(name, TEXT, in_key=True, required=True) for name in ("project", "stream", "sink")),
     TargetColumn("target", TEXT, required=True),

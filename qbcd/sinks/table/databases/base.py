@@ -8,23 +8,24 @@ from __future__ import annotations
 import re
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlalchemy import Boolean, TableClause, column, table
+from sqlalchemy import Boolean, Select, TableClause, column, or_, select, table
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.base import Executable
-from sqlalchemy.sql.elements import quoted_name
+from sqlalchemy.sql.elements import ColumnElement, quoted_name
 
 from qbcd.connectors.facts import quoted
 from qbcd.errors import DeliveryError
 from qbcd.model import Travel
+from qbcd.sinks.table.constraints import TableConstraints, Violation
 from qbcd.sinks.table.layout import TargetColumn
 
 Columns = Sequence[tuple[str, Travel]]
@@ -42,6 +43,7 @@ class ExistingColumn:
         not_null: It cannot be NULL.
         generated: The database computes its values.
         numbered: An INSERT that leaves it out gets a new number.
+        always: It is GENERATED ALWAYS AS IDENTITY.
     """
 
     name: str
@@ -50,6 +52,7 @@ class ExistingColumn:
     not_null: bool = False
     generated: bool = False
     numbered: bool = False
+    always: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,10 +72,12 @@ class ExistingTable:
 
     Attributes:
         columns: All columns that statements can name.
-        keys: Column names of the primary key, then of each unique constraint or index that holds for all rows.
+        keys: Column names of each unique constraint or index that holds for all rows, the primary key first.
         has_rows: It has a row.
         kind: The kind of another object of that name, such as ``view``.
-        partial_keys: Descriptions of unique indexes of expressions or of some rows, and of exclusion constraints.
+        primary: Column names of the primary key.
+        partial_keys: Unique indexes of expressions or of some rows, and exclusion constraints: what each is, and its
+            columns as far as they are known.
         unfit: Why batches cannot be applied to it, by the database.
     """
 
@@ -80,7 +85,8 @@ class ExistingTable:
     keys: tuple[frozenset[str], ...] = ()
     has_rows: bool = False
     kind: str = "table"
-    partial_keys: tuple[str, ...] = ()
+    primary: frozenset[str] = frozenset()
+    partial_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unfit: tuple[Unfit, ...] = ()
 
     @property
@@ -121,8 +127,12 @@ class TargetSession(ABC):
         """
 
     @abstractmethod
-    def is_duplicate(self, error: Exception) -> bool:
-        """Return True if a unique constraint has rejected a row."""
+    def violation(self, error: Exception) -> Violation | None:
+        """Return the constraint that has rejected a row; None for other errors."""
+
+    @abstractmethod
+    def constraints(self, made: TableClause) -> TableConstraints:
+        """Return the constraints of a table that exists."""
 
     @abstractmethod
     def describe(self, made: TableClause) -> ExistingTable | None:
@@ -150,6 +160,11 @@ class TargetDatabase(ABC):
         longest_name: Most units of a table's or column's name, of which :meth:`name_length` counts them.
         undoes_ddl: A transaction that is rolled back undoes the creation of tables too.
         joins_in_delete: A DELETE can join another table.
+        checks_each_row: Foreign keys are checked for each row, not at the end of a statement.
+        keys_stage: A search for staged rows by their key needs an index.
+        defer_sql: Statement that lets constraints which can wait be checked at the commit; empty without one.
+        foreign_key_limit: More to say if a foreign key rejects a batch.
+        exchange_remedy: The means by which rows can exchange unique values, for messages.
         schema: The schema of target tables, None for the database's default.
         dialect: SQLAlchemy's, for statements.
         sql_name: The dialect by its name in sqlglot, for identifiers.
@@ -165,6 +180,11 @@ class TargetDatabase(ABC):
     unit: str = "characters"
     undoes_ddl: bool = True
     joins_in_delete: bool = True
+    checks_each_row: bool = False
+    keys_stage: bool = False
+    defer_sql: str = ""
+    foreign_key_limit: str = ""
+    exchange_remedy: str = "a column that accepts NULL in the constraint"
     schema: str | None = None
 
     @abstractmethod
@@ -230,11 +250,24 @@ class TargetDatabase(ABC):
         """Return milliseconds since 1970 UTC as a value of a column for ``timestamptz``."""
         return datetime.fromtimestamp(ms / 1000, timezone.utc).replace(microsecond=ms % 1000 * 1000)
 
-    def table(self, name: str, columns: Columns, *, temporary: bool = False) -> TableClause:
+    def differs(self, old: ColumnElement[Any], new: ColumnElement[Any], travel: Travel) -> ColumnElement[bool]:
+        """Return the condition that two values are not the same; NULL is the same as NULL.
+
+        It may be true for equal values, as for 0.0, which a database does not distinguish from -0.0.
+        """
+        changed = old.is_distinct_from(new)
+        return or_(changed, old == 0) if travel.kind in ("float32", "float64") else changed
+
+    def selected_for_insert(self, columns: Sequence[ColumnElement[Any]]) -> Select[Any]:
+        """Return the SELECT of an INSERT that sets every column, also those that the table numbers itself."""
+        return select(*columns)
+
+    def table(self, name: str, columns: Sequence[tuple[str, Travel | None]], *, temporary: bool = False) -> TableClause:
         """Return a table for SQLAlchemy Core; a temporary one belongs to its session."""
         # always in quotes: reserved words differ, and some databases fold letters
         made: list[Any] = [
-            column(quoted_name(n, True), Boolean() if travel.kind == "boolean" else None) for n, travel in columns
+            column(quoted_name(n, True), Boolean() if travel and travel.kind == "boolean" else None)
+            for n, travel in columns
         ]
         schema = None if temporary or self.schema is None else quoted_name(self.schema, True)
         return table(quoted_name(name, True), *made, schema=schema)

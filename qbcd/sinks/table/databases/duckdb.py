@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,13 +10,15 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-from sqlalchemy import TableClause, select
+from sqlalchemy import TableClause, func, select
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import URL
 from sqlalchemy.sql.base import Executable
+from sqlalchemy.sql.elements import ColumnElement
 
 from qbcd.errors import DeliveryError
 from qbcd.model import Travel
+from qbcd.sinks.table.constraints import Reference, TableConstraints, Violation, ViolationKind
 from qbcd.sinks.table.databases.base import (
     Columns,
     ExistingColumn,
@@ -48,17 +51,11 @@ _OBJECT = """
 SELECT table_name, table_type FROM information_schema.tables
 WHERE table_catalog = current_database() AND table_schema = ? AND lower(table_name) = lower(?)
 """
-_COLUMNS = """
-SELECT column_name, lower(data_type), is_nullable = 'YES', column_default IS NOT NULL, is_generated = 'ALWAYS',
-       column_default LIKE 'nextval(%'
-FROM information_schema.columns
-WHERE table_catalog = current_database() AND table_schema = ? AND table_name = ? ORDER BY ordinal_position
-"""
-_KEYS = """
+_UNIQUE_KEYS = """
 SELECT constraint_column_names FROM duckdb_constraints() WHERE database_name = current_database()
 AND schema_name = ? AND table_name = ? AND constraint_type IN ('PRIMARY KEY', 'UNIQUE') ORDER BY constraint_type
 """
-_INDEXES = """
+_UNIQUE_INDEXES = """
 SELECT sql, CAST(expressions AS VARCHAR[]) FROM duckdb_indexes()
 WHERE database_name = current_database() AND schema_name = ? AND table_name = ? AND is_unique ORDER BY index_name
 """
@@ -68,6 +65,39 @@ _WIDER = {
     "int64": ("hugeint",),
     "float32": ("double",),
 }
+_COLUMNS = """
+SELECT column_name, lower(data_type), is_nullable, is_generated, column_default FROM duckdb_columns()
+WHERE database_name = current_database() AND schema_name = ? AND table_name = ? ORDER BY column_index
+"""
+_KEYS = """
+SELECT constraint_type, constraint_column_names FROM duckdb_constraints()
+WHERE database_name = current_database() AND schema_name = ? AND table_name = ?
+AND constraint_type IN ('UNIQUE', 'FOREIGN KEY')
+"""
+_INDEXES = """
+SELECT is_unique, expressions FROM duckdb_indexes()
+WHERE database_name = current_database() AND schema_name = ? AND table_name = ?
+"""
+_REFERENCES = """
+SELECT constraint_name, schema_name, table_name, constraint_column_names, referenced_column_names
+FROM duckdb_constraints()
+WHERE database_name = current_database() AND schema_name = ? AND referenced_table = ?
+AND constraint_type = 'FOREIGN KEY'
+"""
+_NESTED = ("struct", "map", "union")
+_VIOLATIONS: dict[str, ViolationKind] = {
+    "foreign key": "foreign key",
+    "duplicate key": "unique",
+    "unique constraint": "unique",
+    "primary key": "unique",
+    "not null": "not null",
+    "check constraint": "check",
+}
+
+
+def _words(expressions: str) -> frozenset[str]:
+    """Return the names in the expressions of an index."""
+    return frozenset(quoted or plain for quoted, plain in re.findall(r'"([^"]+)"|(\w+)', expressions))
 
 
 class DuckSession(TargetSession):
@@ -101,7 +131,7 @@ class DuckSession(TargetSession):
         except BaseException:
             self.connection.execute("ROLLBACK")
             raise
-        self.connection.execute("COMMIT")
+        self.connection.execute("COMMIT")  # one that fails has rolled back
 
     def load(self, made: TableClause, columns: Columns, pieces: Iterable[Sequence[pa.Array]]) -> None:
         names = [self.database.quoted(name) for name, _ in columns]
@@ -113,8 +143,32 @@ class DuckSession(TargetSession):
             self.connection.execute(sql)
             self.connection.unregister(_INCOMING)  # after an error the transaction would refuse it
 
-    def is_duplicate(self, error: Exception) -> bool:
-        return isinstance(error, duckdb.ConstraintException)
+    def violation(self, error: Exception) -> Violation | None:
+        if not isinstance(error, (duckdb.ConstraintException, duckdb.TransactionException)):
+            return None
+        text = str(error)
+        kind = next((kind for mark, kind in _VIOLATIONS.items() if mark in text.lower()), None)
+        return None if kind is None else Violation(kind)
+
+    def constraints(self, made: TableClause) -> TableConstraints:
+        found = self.connection.execute(_OBJECT, [made.schema or "main", made.name]).fetchone()
+        place = [made.schema or "main", found[0] if found else made.name]
+        columns = self.connection.execute(_COLUMNS, place).fetchall()
+        keys = [(kind, tuple(names)) for kind, names in self.connection.execute(_KEYS, place).fetchall()]
+        indexes = [(one, _words(text)) for one, text in self.connection.execute(_INDEXES, place).fetchall()]
+        names = [name for name, *_ in columns]
+        indexed = [(one, tuple(name for name in names if name in words)) for one, words in indexes]
+        unique = [key for kind, key in keys if kind == "UNIQUE"] + [key for is_unique, key in indexed if is_unique]
+        moving = {name for _, key in (*keys, *indexed) for name in key}
+        moving |= {name for name, kind, *_ in columns if kind.endswith("]") or kind.startswith(_NESTED)}
+        references = self.connection.execute(_REFERENCES, place).fetchall()
+        return TableConstraints(
+            columns=tuple(name for name, _, _, is_generated, _ in columns if not is_generated),
+            nullable=frozenset(name for name, _, is_nullable, *_ in columns if is_nullable),
+            unique=tuple(key for key in unique if key),
+            references=tuple(Reference(n, s, t, tuple(own), tuple(other)) for n, s, t, own, other in references),
+            moving=frozenset(moving),
+        )
 
     def describe(self, made: TableClause) -> ExistingTable | None:
         place = [made.schema or "main", made.name]
@@ -125,23 +179,23 @@ class DuckSession(TargetSession):
             return ExistingTable((), kind=str(found[1]).lower())
         place = [place[0], found[0]]
         columns = self.connection.execute(_COLUMNS, place).fetchall()
-        keys = [(frozenset(names), "") for (names,) in self.connection.execute(_KEYS, place).fetchall()]
-        keys += [_of_index(*row) for row in self.connection.execute(_INDEXES, place).fetchall()]
+        keys = [(frozenset(names), "") for (names,) in self.connection.execute(_UNIQUE_KEYS, place).fetchall()]
+        keys += [_of_index(*row) for row in self.connection.execute(_UNIQUE_INDEXES, place).fetchall()]
         folding = self._folding(made, [name for name, kind, *_ in columns if kind == "varchar"])
         return ExistingTable(
             tuple(
                 ExistingColumn(
                     name,
                     f"{kind} collate nocase or noaccent" if name in folding else kind,
-                    optional=is_nullable or has_default or generated,
+                    optional=is_nullable or default is not None or generated,
                     not_null=not is_nullable,
                     generated=generated,
-                    numbered=bool(numbered),
+                    numbered=str(default).startswith("nextval("),
                 )
-                for name, kind, is_nullable, has_default, generated, numbered in columns
+                for name, kind, is_nullable, generated, default in columns
             ),
             keys=tuple(dict.fromkeys(names for names, text in keys if not text)),
-            partial_keys=tuple(text for _, text in keys if text),
+            partial_keys={text: () for _, text in keys if text},
             has_rows=bool(self.rows(select(1).select_from(made).limit(1))),
         )
 
@@ -180,6 +234,10 @@ class DuckTarget(TargetDatabase):
     """A file of DuckDB; one process at a time has it open."""
 
     product, sql_name = "DuckDB", "duckdb"
+    foreign_key_limit = (
+        "; DuckDB cannot change lists or indexed columns of a row to which a foreign key refers, nor take a row "
+        "together with the one that it refers to"
+    )
     longest_name = 200
 
     def __init__(self, url: URL, schema: str | None) -> None:
@@ -225,6 +283,11 @@ class DuckTarget(TargetDatabase):
         elif "constraint" in text.lower():
             text, remedy = "a constraint of the table rejects a row", "drop constraints that qbcd did not make"
         return DeliveryError(f"{self.label}: {text}", remedy=f"{remedy}; the batch stays pending", stream=stream)
+
+    def differs(self, old: ColumnElement[Any], new: ColumnElement[Any], travel: Travel) -> ColumnElement[bool]:
+        if travel.kind in ("text", "time"):
+            return func.encode(old).is_distinct_from(func.encode(new))  # a column may ignore case
+        return super().differs(old, new, travel)
 
     def type_of(self, travel: Travel, *, key_parts: int = 0) -> str:
         if travel.element is not None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 from sqlalchemy import TableClause, select
 from sqlalchemy.engine import Connection, Engine
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.sql.base import Executable
 
+from qbcd.sinks.table.constraints import Reference, TableConstraints, Violation
 from qbcd.sinks.table.databases.base import Columns, ExistingTable, TargetDatabase, TargetSession
 
 ROWS_AT_ONCE = 20_000  # of one call of the driver
@@ -42,7 +43,13 @@ class EngineSession(TargetSession):
         except BaseException:
             self.connection.rollback()
             raise
-        self.connection.commit()
+        try:
+            self.connection.commit()
+        except BaseException:  # a constraint may be checked here; then SQLite's transaction goes on
+            with suppress(Exception):
+                self.connection.rollback()
+                self.connection.connection.rollback()
+            raise
 
     def load(self, made: TableClause, columns: Columns, pieces: Iterable[Sequence[pa.Array]]) -> None:
         names = ", ".join(self.database.quoted(name) for name, _ in columns)
@@ -55,8 +62,22 @@ class EngineSession(TargetSession):
                 values = [array.slice(start, ROWS_AT_ONCE).to_pylist() for array in arrays]
                 self.connection.exec_driver_sql(sql, list(zip(*values, strict=True)))
 
-    def is_duplicate(self, error: Exception) -> bool:
-        return isinstance(error, IntegrityError)
+    def violation(self, error: Exception) -> Violation | None:
+        return self.database.violation(error.orig) if isinstance(error, DBAPIError) else None
+
+    def constraints(self, made: TableClause) -> TableConstraints:
+        found = self.database.find(self.connection, made)
+        if found is None:
+            return TableConstraints()
+        others = [tuple(sorted(names)) for names in found.keys if names != found.primary]
+        return TableConstraints(
+            columns=tuple(one.name for one in found.columns if not one.generated),
+            nullable=frozenset(one.name for one in found.columns if not one.not_null),
+            unique=tuple(dict.fromkeys([*others, *(names for names in found.partial_keys.values() if names)])),
+            references=tuple(self.database.references(self.connection, made)),
+            has_triggers=self.database.has_triggers(self.connection, made),
+            always=frozenset(one.name for one in found.columns if one.always),
+        )
 
     def describe(self, made: TableClause) -> ExistingTable | None:
         found = self.database.find(self.connection, made)
@@ -96,6 +117,18 @@ class EngineDatabase(TargetDatabase):
     @abstractmethod
     def find(self, connection: Connection, made: TableClause) -> ExistingTable | None:
         """Return what has the name of a table, without `has_rows`; None if nothing has it."""
+
+    @abstractmethod
+    def violation(self, error: BaseException | None) -> Violation | None:
+        """Return the constraint that an error of the driver names; None for other errors."""
+
+    @abstractmethod
+    def references(self, connection: Connection, made: TableClause) -> Iterable[Reference]:
+        """Return the foreign keys that refer to a table."""
+
+    @abstractmethod
+    def has_triggers(self, connection: Connection, made: TableClause) -> bool:
+        """Return True if users have defined triggers on a table."""
 
     def refuse_unwritable(self, connection: Connection, made: TableClause, right: str) -> None:
         """See :meth:`TargetSession.refuse_unwritable`."""

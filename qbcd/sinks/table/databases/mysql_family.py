@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from qbcd.connectors.mysql_family.facts import FamilyFacts
 from qbcd.connectors.mysql_family.grants import granted, granted_everywhere
 from qbcd.errors import DeliveryError
 from qbcd.model import Travel
+from qbcd.sinks.table.constraints import Reference, Violation, ViolationKind
 from qbcd.sinks.table.databases.base import ExistingColumn, ExistingTable, Unfit, decimal_holds, refuse_not_finite
 from qbcd.sinks.table.databases.engines import EngineSession
 from qbcd.sinks.table.databases.servers import ServerTarget
@@ -63,6 +65,34 @@ ORDER BY index_name <> 'PRIMARY', index_name, seq_in_index
 _READ_ONLY = "SELECT @@global.read_only, @@global.innodb_read_only, coalesce(%s, database())"
 _TABLES = ("BASE TABLE", "SYSTEM VERSIONED")
 _OF_INNODB = ("db_row_id", "db_trx_id", "db_roll_ptr", "fts_doc_id")  # its own columns
+_VIOLATIONS: dict[int, ViolationKind] = {
+    1062: "unique",
+    1586: "unique",
+    1451: "foreign key",
+    1452: "foreign key",
+    1216: "foreign key",  # the two without rights on the other table
+    1217: "foreign key",
+    1048: "not null",
+    1364: "not null",
+    4025: "check",
+    3819: "check",
+}
+_NAMED = {
+    "unique": re.compile(r"for key '(?:.*\.)?(?P<name>[^']+)'"),
+    "foreign key": re.compile(r"`(?P<table>(?:[^`]|``)+)`, CONSTRAINT `(?P<name>(?:[^`]|``)+)`"),
+    "not null": re.compile(r"^(?:Column|Field) '(?P<name>[^']+)'"),
+    "check": re.compile(r"(?:CONSTRAINT|constraint) [`'](?P<name>[^`']+)[`']"),
+}
+_REFERENCES = """
+SELECT constraint_name, table_schema, table_name, column_name, referenced_column_name
+FROM information_schema.key_column_usage
+WHERE referenced_table_schema = coalesce(%s, database()) AND referenced_table_name = %s
+ORDER BY table_schema, table_name, constraint_name, ordinal_position
+"""
+_TRIGGERS = """
+SELECT count(*) FROM information_schema.triggers
+WHERE event_object_schema = coalesce(%s, database()) AND event_object_table = %s
+"""
 
 
 class FamilyTarget(ServerTarget):
@@ -71,6 +101,8 @@ class FamilyTarget(ServerTarget):
     sql_name = "mysql"
     longest_name = 64
     undoes_ddl = False
+    checks_each_row = True
+    keys_stage = True
 
     def __init__(self, url: URL, schema: str | None) -> None:
         super().__init__(url, schema)
@@ -124,7 +156,8 @@ class FamilyTarget(ServerTarget):
         return ExistingTable(
             tuple(_column(column) for column in connection.exec_driver_sql(_COLUMNS, place).fetchall()),
             keys=tuple(dict.fromkeys(frozenset(str(n) for n, _ in keys[index]) for index in keys if whole[index])),
-            partial_keys=tuple(index for index in keys if not whole[index]),
+            primary=frozenset(str(name) for name, _ in keys.get("PRIMARY", ())),
+            partial_keys={index: tuple(n for n, _ in keys[index] if n) for index in keys if not whole[index]},
             unfit=() if transactions == "YES" else (unsafe,),
         )
 
@@ -142,6 +175,24 @@ class FamilyTarget(ServerTarget):
                 f"the user of the sink lacks {right} on table {made.name} of database {row[2]}",
                 remedy=f"GRANT {right} ON {self.quoted(str(row[2]))}.* TO the user",
             )
+
+    def violation(self, error: BaseException | None) -> Violation | None:
+        code, text = (*getattr(error, "args", ()), None, None)[:2]
+        kind = _VIOLATIONS.get(code) if isinstance(code, int) else None
+        if kind is None:
+            return None
+        found = named.search(str(text)) if (named := _NAMED.get(kind)) else None
+        parts = found.groupdict() if found else {}
+        return Violation(kind, parts.get("name", ""), parts.get("table", ""))
+
+    def references(self, connection: Connection, made: TableClause) -> Iterable[Reference]:
+        rows = connection.exec_driver_sql(_REFERENCES, (made.schema, made.name)).fetchall()
+        for (schema, table, name), parts in groupby(rows, lambda row: (row[1], row[2], row[0])):
+            columns = [(row[3], row[4]) for row in parts]
+            yield Reference(name, schema, table, tuple(one for one, _ in columns), tuple(other for _, other in columns))
+
+    def has_triggers(self, connection: Connection, made: TableClause) -> bool:
+        return bool(connection.exec_driver_sql(_TRIGGERS, (made.schema, made.name)).scalar())
 
     def type_of(self, travel: Travel, *, key_parts: int = 0) -> str:
         if travel.kind == "decimal" and travel.scale <= LONGEST_SCALE:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import psycopg2
 import pyarrow as pa
 import pyarrow.compute as pc
-from sqlalchemy import TableClause
+from sqlalchemy import Select, TableClause
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.elements import ColumnElement
 
 from qbcd.errors import DeliveryError, Refused
 from qbcd.model import Travel
+from qbcd.sinks.table.constraints import Reference, Violation, ViolationKind
 from qbcd.sinks.table.databases.base import (
     Columns,
     ExistingColumn,
@@ -64,7 +68,8 @@ SELECT a.attname,
        || CASE WHEN o.collisdeterministic THEN '' ELSE coalesce(' collate ' || o.collname, '') END,
        NOT (a.attnotnull OR t.typnotnull) OR a.atthasdef OR a.attidentity <> '' OR t.typdefault IS NOT NULL,
        a.attnotnull, a.attgenerated <> '',
-       a.attidentity <> '' OR coalesce(pg_catalog.pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%%', false)
+       a.attidentity <> '' OR coalesce(pg_catalog.pg_get_expr(d.adbin, d.adrelid) LIKE 'nextval(%%', false),
+       a.attidentity = 'a'
 FROM pg_catalog.pg_attribute a
 JOIN pg_catalog.pg_type t ON t.oid = a.atttypid
 LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
@@ -75,6 +80,7 @@ ORDER BY a.attnum
 _KEYS = """
 SELECT i.indisunique AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL,
        pg_catalog.pg_get_indexdef(i.indexrelid),
+       i.indisprimary,
        ARRAY(SELECT a.attname::text FROM unnest(i.indkey) WITH ORDINALITY AS k (number, place)
              JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.number
              WHERE k.place <= i.indnkeyatts ORDER BY k.place)
@@ -92,6 +98,43 @@ _KINDS = {
     "S": "sequence",
     "c": "type",
 }
+_VIOLATIONS: dict[str, ViolationKind] = {
+    "23505": "unique",
+    "23P01": "unique",  # of an exclusion constraint
+    "23503": "foreign key",
+    "23502": "not null",
+    "23514": "check",
+    "428C9": "identity",
+}
+_REFERENCES = """
+SELECT k.conname, n.nspname, c.relname,
+       (SELECT array_agg(a.attname::text ORDER BY u.place) FROM unnest(k.conkey) WITH ORDINALITY u (number, place)
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = k.conrelid AND a.attnum = u.number),
+       (SELECT array_agg(a.attname::text ORDER BY u.place) FROM unnest(k.confkey) WITH ORDINALITY u (number, place)
+        JOIN pg_catalog.pg_attribute a ON a.attrelid = k.confrelid AND a.attnum = u.number)
+FROM pg_catalog.pg_constraint k
+JOIN pg_catalog.pg_class c ON c.oid = k.conrelid
+JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_catalog.pg_class t ON t.oid = k.confrelid
+JOIN pg_catalog.pg_namespace s ON s.oid = t.relnamespace
+WHERE k.contype = 'f' AND k.conparentid = 0 AND s.nspname = %(schema)s AND t.relname = %(name)s
+"""
+_TRIGGERS = """
+SELECT EXISTS (SELECT FROM pg_catalog.pg_trigger g JOIN pg_catalog.pg_class c ON c.oid = g.tgrelid
+               JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+               WHERE NOT g.tgisinternal AND n.nspname = %(schema)s AND c.relname = %(name)s)
+"""
+
+
+class SelectForInsert(Select[Any]):
+    """The rows of an INSERT that sets columns `GENERATED ALWAYS AS IDENTITY` too."""
+
+    inherit_cache = False
+
+
+@compiles(SelectForInsert)
+def _overriding(element: Any, compiler: Any, **options: Any) -> str:
+    return f"OVERRIDING SYSTEM VALUE {compiler.visit_select(element, **options)}"
 
 
 class PostgresTargetSession(EngineSession):
@@ -120,6 +163,8 @@ class PostgresTarget(ServerTarget):
     product, sql_name = "PostgreSQL", "postgres"
     longest_name = 63
     unit = "bytes"
+    defer_sql = "SET CONSTRAINTS ALL DEFERRED"
+    exchange_remedy = "a column that accepts NULL in the constraint, or one that is DEFERRABLE"
     session = PostgresTargetSession
 
     def __init__(self, url: URL, schema: str | None) -> None:
@@ -144,8 +189,9 @@ class PostgresTarget(ServerTarget):
         keys = connection.exec_driver_sql(_KEYS, {"oid": oid}).fetchall()
         return ExistingTable(
             tuple(ExistingColumn(*column) for column in columns),
-            keys=tuple(dict.fromkeys(frozenset(names) for is_whole, _, names in keys if is_whole)),
-            partial_keys=tuple(text for is_whole, text, _ in keys if not is_whole),
+            keys=tuple(dict.fromkeys(frozenset(names) for is_whole, _, _, names in keys if is_whole)),
+            primary=frozenset(name for _, _, is_primary, names in keys if is_primary for name in names),
+            partial_keys={text: tuple(names) for is_whole, text, _, names in keys if not is_whole},
             unfit=tuple(_unfit(role, unlogged=unlogged, secured=secured, rewritten=rewritten)),
         )
 
@@ -156,6 +202,29 @@ class PostgresTarget(ServerTarget):
             raise DeliveryError(
                 f"{self.label} is a standby, which accepts no writes", remedy="name its primary in the sink's url"
             ) from error
+
+    def violation(self, error: BaseException | None) -> Violation | None:
+        kind = _VIOLATIONS.get(getattr(error, "pgcode", None) or "")
+        if kind is None or not isinstance(error, psycopg2.Error):
+            return None
+        diagnosis = error.diag
+        return Violation(kind, diagnosis.constraint_name or diagnosis.column_name or "", diagnosis.table_name or "")
+
+    def references(self, connection: Connection, made: TableClause) -> Iterable[Reference]:
+        rows = connection.exec_driver_sql(_REFERENCES, {"schema": made.schema, "name": made.name}).fetchall()
+        for name, schema, table, columns, referred in rows:
+            yield Reference(name, schema, table, tuple(columns), tuple(referred))
+
+    def has_triggers(self, connection: Connection, made: TableClause) -> bool:
+        return bool(connection.exec_driver_sql(_TRIGGERS, {"schema": made.schema, "name": made.name}).scalar())
+
+    def differs(self, old: ColumnElement[Any], new: ColumnElement[Any], travel: Travel) -> ColumnElement[bool]:
+        if travel.kind in ("text", "time"):
+            return old.collate("C").is_distinct_from(new)  # a column's own collation may ignore case
+        return super().differs(old, new, travel)
+
+    def selected_for_insert(self, columns: Sequence[ColumnElement[Any]]) -> Select[Any]:
+        return SelectForInsert(*columns)
 
     def type_of(self, travel: Travel, *, key_parts: int = 0) -> str:
         if travel.element is not None:

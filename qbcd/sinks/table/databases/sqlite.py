@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,11 @@ from sqlalchemy import TableClause, create_engine, event
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.pool import NullPool
+from sqlalchemy.sql.elements import ColumnElement
 
 from qbcd.errors import DeliveryError
 from qbcd.model import Travel
+from qbcd.sinks.table.constraints import Reference, Violation, ViolationKind
 from qbcd.sinks.table.databases.base import (
     ExistingColumn,
     ExistingTable,
@@ -46,6 +50,13 @@ _INDEXED = "SELECT name FROM pragma_index_xinfo(?, 'main') WHERE key ORDER BY se
 _GENERATED = (2, 3)
 _FOLDS = "nocase or rtrim"
 _WHOLE = ("integer", "int", "bigint")
+_VIOLATIONS: dict[str, ViolationKind] = {
+    "UNIQUE": "unique",
+    "FOREIGN KEY": "foreign key",
+    "NOT NULL": "not null",
+    "CHECK": "check",
+}
+_VIOLATED = re.compile(r"^(?P<kind>[A-Z ]+) constraint failed(?:: (?P<name>.*))?$")
 
 
 class SqliteTarget(EngineDatabase):
@@ -54,7 +65,9 @@ class SqliteTarget(EngineDatabase):
     product, sql_name = "SQLite", "sqlite"
     longest_name = 200
     joins_in_delete = False
+    keys_stage = True
     mark = "?"
+    defer_sql = "PRAGMA defer_foreign_keys = ON"
 
     def __init__(self, url: URL) -> None:
         self.url, self.label = url, str(url.database)
@@ -73,6 +86,8 @@ class SqliteTarget(EngineDatabase):
         connection.exec_driver_sql("PRAGMA synchronous = EXTRA")
 
     def begin(self, connection: Connection, *, ddl: bool) -> None:
+        # SQLite ignores foreign keys by default; a table that is rebuilt must not be deleted from by them
+        connection.exec_driver_sql(f"PRAGMA foreign_keys = {'OFF' if ddl else 'ON'}")
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     def explain(self, error: Exception, stream: str) -> Exception:
@@ -109,7 +124,7 @@ class SqliteTarget(EngineDatabase):
             return ExistingTable((), kind="virtual table" if kind == "table" else kind)
         columns = connection.exec_driver_sql(_COLUMNS, (name,)).fetchall()
         folding = self._folding(connection, name, [row[0] for row in columns])
-        keys, partial = self._keys(connection, name)
+        primary, keys, partial = self._keys(connection, name)
         return ExistingTable(
             tuple(
                 ExistingColumn(
@@ -123,6 +138,7 @@ class SqliteTarget(EngineDatabase):
                 for column, declared, not_null, has_default, hidden, pk in columns
             ),
             keys=keys,
+            primary=primary,
             partial_keys=partial,
         )
 
@@ -136,17 +152,42 @@ class SqliteTarget(EngineDatabase):
         assert row is not None
         return {column for column, folds in zip(columns, row, strict=True) if folds}
 
-    def _keys(self, connection: Connection, name: str) -> tuple[tuple[frozenset[str], ...], tuple[str, ...]]:
-        """Return unique keys that hold for all rows, the primary key first, and the names of other unique indexes."""
-        primary = [row[0] for row in connection.exec_driver_sql(_PRIMARY, (name,)).fetchall()]
-        whole, partial = [frozenset(primary)] if primary else [], []
+    def _keys(
+        self, connection: Connection, name: str
+    ) -> tuple[frozenset[str], tuple[frozenset[str], ...], dict[str, tuple[str, ...]]]:
+        """Return the primary key, all unique keys that hold for all rows, and the columns of other unique indexes."""
+        primary = frozenset(row[0] for row in connection.exec_driver_sql(_PRIMARY, (name,)).fetchall())
+        whole, partial = [primary] if primary else [], {}
         for index, is_partial in connection.exec_driver_sql(_INDEXES, (name,)).fetchall():
             names = [row[0] for row in connection.exec_driver_sql(_INDEXED, (index,)).fetchall()]
             if is_partial or None in names:
-                partial.append(index)
+                partial[index] = tuple(one for one in names if one is not None)
             else:
                 whole.append(frozenset(names))
-        return tuple(dict.fromkeys(whole)), tuple(partial)
+        return primary, tuple(dict.fromkeys(whole)), partial
+
+    def violation(self, error: BaseException | None) -> Violation | None:
+        found = _VIOLATED.match(str(error))
+        kind = _VIOLATIONS.get(found["kind"]) if found else None
+        return Violation(kind, found["name"] or "") if found and kind else None
+
+    def references(self, connection: Connection, made: TableClause) -> Iterable[Reference]:
+        tables = connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'table'").scalars().all()
+        for table in tables:
+            rows = connection.exec_driver_sql(f"PRAGMA foreign_key_list({self.quoted(table)})").fetchall()
+            mine = sorted((row for row in rows if row[2].lower() == made.name.lower()), key=lambda row: row[:2])
+            for (_, action), parts in groupby(mine, lambda row: (row[0], row[6])):
+                columns = [(row[3], row[4] or row[3]) for row in parts]
+                pairs = tuple(one for one, _ in columns), tuple(other for _, other in columns)
+                yield Reference("", None, table, *pairs, refuses=action in ("NO ACTION", "RESTRICT"))
+
+    def has_triggers(self, connection: Connection, made: TableClause) -> bool:
+        sql = "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = lower(?)"
+        return bool(connection.exec_driver_sql(sql, (made.name,)).scalar())
+
+    def differs(self, old: ColumnElement[Any], new: ColumnElement[Any], travel: Travel) -> ColumnElement[bool]:
+        exact = old.collate("BINARY") if self.type_of(travel) == "text" else old  # a column may ignore case
+        return super().differs(exact, new, travel)
 
     def type_of(self, travel: Travel, *, key_parts: int = 0) -> str:
         return _TYPES.get(travel.kind, "text")

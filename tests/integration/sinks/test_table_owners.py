@@ -1,0 +1,323 @@
+"""Sink `database`: what the owner of a target table has added to it stays as it is, and works as the owner meant it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qbcd.errors import DeliveryError
+from qbcd.model import ResentRows, Travel
+from qbcd.sinks.table.sink import DatabaseSink
+from tests.support.table_batches import EPOCH, MadeBatch, Row, batch_of
+from tests.support.table_targets import TargetPlace, new_target
+
+DATABASES = ["postgresql", "mariadb", "sqlite", "duckdb", pytest.param("mysql", marks=pytest.mark.campaign)]
+CHECKING = [name for name in DATABASES if name != "duckdb"]  # DuckDB has no cascades, no triggers
+FORMS = (
+    ("id", Travel("int64")),
+    ("boss", Travel("int64")),
+    ("code", Travel("int32")),
+    ("name", Travel("text")),
+    ("rate", Travel("float64")),
+)
+TEXT = {"postgresql": "text", "sqlite": "text", "duckdb": "varchar"}
+MARIA_TEXT = {"mariadb": "varchar(100) COLLATE utf8mb4_nopad_bin", "mysql": "varchar(100) COLLATE utf8mb4_0900_bin"}
+DOUBLE = {"sqlite": "real", "mariadb": "double", "mysql": "double"}
+WHOLE = {"sqlite": "integer"}
+EMP = (
+    "CREATE TABLE emp (id {long} NOT NULL, boss {long}, code {int}, name {text}, rate {double}{more}, PRIMARY KEY (id))"
+)
+NOTE = (
+    "CREATE TABLE note (id int PRIMARY KEY, emp {long}, "
+    "CONSTRAINT note_emp FOREIGN KEY (emp) REFERENCES emp (id){action})"
+)
+SELF = ", CONSTRAINT emp_boss FOREIGN KEY (boss) REFERENCES emp (id)"
+
+
+def words(kind: str) -> dict[str, str]:
+    return {
+        "long": WHOLE.get(kind, "bigint"),
+        "int": WHOLE.get(kind, "int"),
+        "text": {**TEXT, **MARIA_TEXT}[kind],
+        "double": DOUBLE.get(kind, "double precision"),
+    }
+
+
+class Mirror:
+    """A mirror of table `emp` that its owner has created, and the batches that change it."""
+
+    def __init__(self, target: TargetPlace, more: str = "", **options: Any) -> None:
+        self.target, self.seq = target, 0
+        self.sink = DatabaseSink("copy", target.url, table="emp", **options)
+        self.words = words(target.kind)
+        self.sql(EMP, more=more)
+
+    def sql(self, text: str, **values: str) -> list[tuple[Any, ...]]:
+        for statement in text.format(**self.words, **values).split(";; "):
+            found = self.target.sql(statement)
+        return found
+
+    def apply(self, *events: tuple[str, Row], **facts: Any) -> None:
+        """Write the next batch: operations with the row after them, of a delete before it."""
+        self.seq += 1
+        self.sink.write(made(events, self.seq, **facts))
+
+    def state(self, columns: str = "id, boss, code, name") -> list[tuple[Any, ...]]:
+        return self.target.sql(f"SELECT {columns} FROM emp ORDER BY id")
+
+
+def made(events: Any, seq: int, **facts: Any) -> MadeBatch:
+    filled = []
+    for op, row in events:
+        old = row.get("was")
+        image = {name: row.get(name) for name, _ in FORMS}
+        before = None if op in "cr" else {**image, **({"id": old} if old is not None else {})}
+        after = None if op == "d" else image
+        filled.append({"op": op, "key": {"id": image["id"]}, "before": before, "after": after})
+    return batch_of(filled, seq, **{"columns": FORMS, "key": ("id",), **facts})
+
+
+def emp(number: int, boss: int | None = None, code: int | None = None, name: str = "n", **more: Any) -> Row:
+    return {"id": number, "boss": boss, "code": code, "name": name, "rate": 0.5, **more}
+
+
+FOUR = [("r", emp(1)), ("r", emp(2, 1)), ("r", emp(3, 1)), ("r", emp(4, 1))]
+
+
+@pytest.fixture(params=DATABASES)
+def target(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[TargetPlace]:
+    with new_target(request.param, request, tmp_path) as place:
+        yield place
+
+
+@pytest.fixture(params=CHECKING)
+def checking(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[TargetPlace]:
+    with new_target(request.param, request, tmp_path) as place:
+        yield place
+
+
+@pytest.fixture
+def postgres(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[TargetPlace]:
+    with new_target("postgresql", request, tmp_path) as place:
+        yield place
+
+
+# -- foreign keys ------------------------------------------------------------------------------------------------------
+def test_rows_that_refer_to_an_updated_row_stay(target: TargetPlace) -> None:
+    """The owner's table has ON DELETE CASCADE where the database has it; a later batch of all rows deletes one."""
+    mirror, action = Mirror(target), "" if target.kind == "duckdb" else " ON DELETE CASCADE"
+    mirror.apply(*FOUR)
+    mirror.sql(NOTE, action=action)
+    mirror.sql("INSERT INTO note VALUES " + ", ".join(f"({n}, {1 + n % 3})" for n in range(12)))
+    mirror.apply(*(("u", emp(n, 1, name="nx")) for n in (2, 3)), ("d", emp(4, 1)), ("c", emp(5)))
+    assert mirror.state("id, name") == [(1, "n"), (2, "nx"), (3, "nx"), (5, "n")]
+    assert mirror.sql("SELECT count(*) FROM note") == [(12,)]
+    rows = [("r", emp(1, name="z")), ("r", emp(2, 1)), ("r", emp(3, 1)), ("r", emp(6, 1))]
+    mirror.apply(*rows, epoch=EPOCH + 1)
+    assert mirror.state("id, name") == [(1, "z"), (2, "n"), (3, "n"), (6, "n")]
+    assert mirror.sql("SELECT count(*) FROM note") == [(12,)]
+    if action:
+        mirror.apply(*rows[1:], epoch=EPOCH + 2)
+        assert mirror.sql("SELECT count(*) FROM note") == [(8,)]  # as the owner wants it for deleted rows
+
+
+def test_a_resend_replaces_rows_by_their_key(checking: TargetPlace) -> None:
+    mirror = Mirror(checking)
+    mirror.apply(*FOUR)
+    mirror.sql(NOTE + ";; INSERT INTO note VALUES (1, 1), (2, 3)", action=" ON DELETE CASCADE")
+    mirror.sql("DELETE FROM emp WHERE id = 4;; UPDATE emp SET name = 'lost' WHERE id = 3")
+    header = made(FOUR, 1).header
+    known = {name: getattr(header, name) for name in type(header).__dataclass_fields__}
+    again = MadeBatch(ResentRows(**{**known, "fingerprint": "other"}, label="resend-2"), made(FOUR, 1).made)
+    mirror.sink.write(again)
+    assert mirror.state("id, name") == [(1, "n"), (2, "n"), (3, "n"), (4, "n")]
+    assert mirror.sql("SELECT count(*) FROM note") == [(2,)]
+
+
+def test_rows_may_refer_to_rows_of_the_same_batch(checking: TargetPlace) -> None:
+    """Inserts come in any order, a chief is replaced by one that is new, and a whole tree comes at once."""
+    mirror = Mirror(checking, SELF)
+    mirror.apply(("r", emp(3, 2)), ("r", emp(2, 1)), ("r", emp(1)))
+    mirror.apply(("d", emp(2, 1)), ("u", emp(3, 5)), ("c", emp(5, 4)), ("c", emp(4, 1)))
+    assert mirror.state("id, boss") == [(1, None), (3, 5), (4, 1), (5, 4)]
+    mirror.apply(("r", emp(3, 9)), ("r", emp(8, 9)), ("r", emp(9, 9)), epoch=EPOCH + 1)
+    assert mirror.state("id, boss") == [(3, 9), (8, 9), (9, 9)]
+
+
+def test_a_delete_that_a_foreign_key_forbids_is_refused(target: TargetPlace) -> None:
+    mirror = Mirror(target)
+    mirror.apply(*FOUR)
+    mirror.sql(NOTE, action="")
+    mirror.sql("INSERT INTO note VALUES (1, 2), (2, 2), (3, 3)")
+    with pytest.raises(DeliveryError) as error:
+        mirror.apply(("u", emp(1, name="x")), ("d", emp(2)), ("d", emp(3)), ("d", emp(4)))
+    name = {"sqlite": "a foreign key", "duckdb": "foreign key note_emp_id_fkey"}.get(
+        target.kind, "foreign key note_emp"
+    )
+    assert f"{name} of table note refuses the delete of 2 rows of table emp, such as id " in error.value.what
+    assert "ON DELETE CASCADE or SET NULL" in error.value.remedy
+    assert len(mirror.state()) == 4
+    mirror.sql("DELETE FROM note")
+    mirror.sink.write(made([("u", emp(1, name="x")), ("d", emp(2)), ("d", emp(3)), ("d", emp(4))], mirror.seq))
+    assert mirror.state("id, name") == [(1, "x")]
+
+
+def test_a_row_whose_foreign_key_finds_nothing_is_refused(checking: TargetPlace) -> None:
+    mirror = Mirror(checking, SELF)
+    mirror.apply(*FOUR)
+    with pytest.raises(DeliveryError, match=r"foreign key.* of table emp rejects the batch: a row") as error:
+        mirror.apply(("u", emp(2, 77)))
+    assert "the batch stays pending" in error.value.remedy
+    assert mirror.state("id, boss")[1] == (2, 1)
+
+
+# -- unique values -----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("rule", ["", " NOT NULL"], ids=["nullable", "required"])
+def test_unique_values_change_their_rows(target: TargetPlace, rule: str) -> None:
+    """By a swap, a chain, and from a deleted row to an inserted one; a column of the owner keeps its values."""
+    mirror = Mirror(target)
+    mirror.sql("ALTER TABLE emp ADD COLUMN own int DEFAULT 7")
+    mirror.apply(("r", emp(1, code=10)), ("r", emp(2, 1, 20)), ("r", emp(3, 2, 30)), ("r", emp(4, 2, 40)))
+    mirror.sql("UPDATE emp SET own = id")
+    if rule:
+        change = "MODIFY code int NOT NULL" if target.kind in MARIA_TEXT else "ALTER COLUMN code SET NOT NULL"
+        if target.kind == "sqlite":
+            pytest.skip("SQLite cannot add NOT NULL to a column")
+        mirror.sql(f"ALTER TABLE emp {change}")
+    mirror.sql("CREATE UNIQUE INDEX one_code ON emp (code)")
+    mirror.apply(("u", emp(1, code=20)), ("u", emp(2, 1, 10)))
+    mirror.apply(("u", emp(2, 1, 30)), ("u", emp(3, 2, 40)), ("u", emp(4, 2, 50)))
+    mirror.apply(("d", emp(3, 2, 40)), ("c", emp(5, 2, 40)), ("u", emp(4, 5, 50)))
+    assert mirror.state("id, code, own") == [(1, 20, 1), (2, 30, 2), (4, 50, 4), (5, 40, 7)]
+
+
+def test_a_unique_value_is_handed_over_while_rows_refer_to_both(checking: TargetPlace) -> None:
+    """No order serves both constraints: the value is NULL in the deleted row for a moment."""
+    mirror = Mirror(checking, SELF + ", CONSTRAINT one_code UNIQUE (code)")
+    mirror.apply(("r", emp(1, code=10)), ("r", emp(2, 1, 20)), ("r", emp(3, 2, 30)))
+    mirror.sql(NOTE, action=" ON DELETE CASCADE")
+    mirror.sql("INSERT INTO note VALUES (1, 1), (2, 3)")
+    mirror.apply(("d", emp(2, 1, 20)), ("u", emp(3, 4, 10)), ("u", emp(1, 4, 30)), ("c", emp(4, None, 20)))
+    assert mirror.state("id, boss, code") == [(1, 4, 30), (3, 4, 10), (4, None, 20)]
+    assert mirror.sql("SELECT count(*) FROM note") == [(2,)]
+
+
+def test_a_swap_that_no_way_allows_is_refused(postgres: TargetPlace) -> None:
+    """Rows are not deleted where a foreign key refers to them; DEFERRABLE lets the database do it."""
+    mirror = Mirror(postgres)
+    mirror.apply(("r", emp(1, code=10)), ("r", emp(2, 1, 20)))
+    mirror.sql("ALTER TABLE emp ALTER COLUMN code SET NOT NULL, ADD CONSTRAINT one_code UNIQUE (code)")
+    mirror.sql(NOTE + ";; INSERT INTO note VALUES (1, 1)", action=" ON DELETE CASCADE")
+    swap = [("u", emp(1, code=20)), ("u", emp(2, 1, 10))]
+    with pytest.raises(DeliveryError, match="unique constraint one_code of table emp rejects a row") as error:
+        mirror.apply(*swap)
+    assert "DEFERRABLE" in error.value.remedy
+    mirror.sql("ALTER TABLE emp DROP CONSTRAINT one_code, ADD CONSTRAINT one_code UNIQUE (code) DEFERRABLE")
+    mirror.sink.write(made(swap, mirror.seq))
+    assert mirror.state("id, code") == [(1, 20), (2, 10)]
+    assert mirror.sql("SELECT count(*) FROM note") == [(1,)]
+
+
+# -- triggers, own columns ---------------------------------------------------------------------------------------------
+TRIGGERS = {
+    "postgresql": "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;; "
+    "CREATE TRIGGER keep BEFORE DELETE ON emp FOR EACH ROW EXECUTE FUNCTION keep();; "
+    "CREATE FUNCTION seen() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN NEW.own = OLD.own + 100; RETURN NEW; END $$;; "
+    "CREATE TRIGGER seen BEFORE UPDATE ON emp FOR EACH ROW EXECUTE FUNCTION seen()",
+    "mariadb": "CREATE TRIGGER keep BEFORE DELETE ON emp FOR EACH ROW SIGNAL SQLSTATE '45000';; "
+    "CREATE TRIGGER seen BEFORE UPDATE ON emp FOR EACH ROW SET NEW.own = OLD.own + 100",
+    "sqlite": "CREATE TRIGGER keep BEFORE DELETE ON emp BEGIN SELECT RAISE(ABORT, 'no'); END;; "
+    "CREATE TRIGGER seen AFTER UPDATE OF name ON emp BEGIN UPDATE emp SET own = OLD.own + 100 WHERE id = OLD.id; END",
+}
+TRIGGERS["mysql"] = TRIGGERS["mariadb"]
+
+
+def test_triggers_see_updates_as_updates(checking: TargetPlace) -> None:
+    """A trigger that prevents deletes does not hold up updates, and a row that is the same is not updated."""
+    mirror = Mirror(checking)
+    mirror.sql("ALTER TABLE emp ADD COLUMN own int DEFAULT 7")
+    mirror.apply(*FOUR)
+    mirror.target.sql("UPDATE emp SET own = 1")
+    for statement in TRIGGERS[checking.kind].split(";; "):
+        mirror.target.sql(statement)
+    mirror.apply(("u", emp(2, 1, name="x")), ("c", emp(5)))
+    assert mirror.state("id, own") == [(1, 1), (2, 101), (3, 1), (4, 1), (5, 7)]
+    rows = [emp(1), emp(2, 1, name="x"), emp(3, 1, name="y"), emp(4, 1), emp(5)]
+    mirror.apply(*(("r", row) for row in rows), epoch=EPOCH + 1)
+    assert mirror.state("id, own") == [(1, 1), (2, 101), (3, 101), (4, 1), (5, 7)]
+
+
+def test_values_of_generated_columns_follow(target: TargetPlace) -> None:
+    kept = {"duckdb": ""}.get(target.kind, " STORED")
+    more = f", twice int GENERATED ALWAYS AS (code * 2){kept}"
+    mirror = Mirror(target, more)
+    mirror.apply(("r", emp(1, code=1)), ("r", emp(2, code=2)))
+    mirror.apply(("u", emp(1, code=5)), ("c", emp(3, code=3)))
+    assert mirror.state("id, twice") == [(1, 10), (2, 4), (3, 6)]
+
+
+@pytest.mark.parametrize("deletes", ["hard", "soft"])
+def test_a_key_that_is_spelled_differently_changes_in_place(checking: TargetPlace, deletes: str) -> None:
+    soft = ", is_deleted boolean NOT NULL DEFAULT false" if deletes == "soft" else ""
+    mirror = Mirror(checking, soft, deletes=deletes)
+    mirror.sql("ALTER TABLE emp ADD COLUMN own int DEFAULT 7")
+    mirror.apply(*FOUR)
+    mirror.sql("UPDATE emp SET own = id")
+    mirror.sql(NOTE + ";; INSERT INTO note VALUES (1, 3)", action=" ON UPDATE CASCADE")
+    mirror.apply(("u", emp(30, 1, name="x", was=3)), ("u", emp(2, 1, name="y")))
+    assert mirror.state("id, name, own") == [(1, "n", 1), (2, "y", 2), (4, "n", 4), (30, "x", 3)]
+    assert mirror.sql("SELECT emp FROM note") == [(30,)]
+
+
+def test_deleted_rows_with_a_flag_return_by_an_update(target: TargetPlace) -> None:
+    mirror = Mirror(target, ", is_deleted boolean NOT NULL DEFAULT false, own int DEFAULT 7", deletes="soft")
+    mirror.apply(*FOUR)
+    mirror.sql("UPDATE emp SET own = id")
+    mirror.sql(NOTE + ";; INSERT INTO note VALUES (1, 3), (2, 4)", action="")
+    mirror.apply(("d", emp(3, 1)), ("d", emp(4, 1)), ("u", emp(2, 1, name="x")))
+    assert mirror.state("id") == [(1,), (2,), (3,), (4,)]
+    mirror.apply(("c", emp(3, 1, name="y")), ("c", emp(5)))
+    assert [tuple(map(int, row)) for row in mirror.state("id, is_deleted, own")] == [
+        (1, 0, 1),
+        (2, 0, 2),
+        (3, 0, 3),
+        (4, 1, 4),
+        (5, 0, 7),
+    ]
+
+
+def test_an_identity_column_that_is_always_generated(postgres: TargetPlace) -> None:
+    """As key it takes the source's numbers; as another column it can be inserted, and not changed."""
+    mirror = Mirror(postgres)
+    mirror.sql("ALTER TABLE emp ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY")
+    mirror.apply(*FOUR)
+    mirror.apply(("u", emp(2, 1, name="x")), ("c", emp(9)), ("d", emp(3)))
+    mirror.apply(*FOUR, epoch=EPOCH + 1)
+    assert [key for (key,) in mirror.state("id")] == [1, 2, 3, 4]
+    mirror.sql("ALTER TABLE emp ALTER COLUMN id DROP IDENTITY")
+    mirror.apply(*((op, {**row, "code": row["id"]}) for op, row in FOUR), epoch=EPOCH + 2)
+    mirror.sql("ALTER TABLE emp ALTER COLUMN code SET NOT NULL, ALTER COLUMN code ADD GENERATED ALWAYS AS IDENTITY")
+    mirror.apply(("u", emp(2, 1, 2, name="y")), epoch=EPOCH + 2)
+    assert mirror.state("name")[1] == ("y",)
+    with pytest.raises(DeliveryError, match="column code of table emp is GENERATED ALWAYS AS IDENTITY") as error:
+        mirror.apply(("u", emp(2, 1, 22)), epoch=EPOCH + 2)
+    assert "SET GENERATED BY DEFAULT" in error.value.remedy
+
+
+def test_partitions_policies_and_views_of_the_owner(postgres: TargetPlace) -> None:
+    """The sink's user owns the table here, so that its policies do not restrict it."""
+    mirror = Mirror(postgres)
+    mirror.sql("DROP TABLE emp")
+    mirror.sql(
+        "CREATE TABLE emp (id bigint PRIMARY KEY, boss bigint, code int, name text, rate double precision) "
+        "PARTITION BY RANGE (id);; CREATE TABLE emp_1 PARTITION OF emp FOR VALUES FROM (0) TO (3);; "
+        "CREATE TABLE emp_2 PARTITION OF emp DEFAULT;; CREATE VIEW seen AS SELECT id, name FROM emp;; "
+        "ALTER TABLE emp ENABLE ROW LEVEL SECURITY;; CREATE POLICY none ON emp USING (false)"
+    )
+    mirror.apply(*FOUR)
+    mirror.apply(("u", emp(2, 1, name="x")), ("c", emp(9)), ("d", emp(3)))
+    mirror.apply(*FOUR, epoch=EPOCH + 1)
+    assert mirror.sql("SELECT id, name FROM seen ORDER BY id") == [(1, "n"), (2, "n"), (3, "n"), (4, "n")]
