@@ -24,6 +24,11 @@ from qbcd.sinks.table.mirror import CAREFUL, run_way
 from qbcd.sinks.table.record import TableRecord, Verdict
 from qbcd.sinks.table.write import PROBE_TABLE, STAGE_TABLE, TargetWrite, record_table
 
+_RIGHTS = {
+    "log": ("SELECT", "INSERT"),
+    "scd2": ("SELECT", "INSERT", "UPDATE"),
+    "mirror": ("SELECT", "INSERT", "UPDATE", "DELETE"),
+}
 PENDING = "; the batch stays pending"
 
 
@@ -79,7 +84,8 @@ def _attempted(session: TargetSession, write: TargetWrite, layout: Layout) -> li
     """Return what is wrong by the target's catalog, or raise what an attempt shows."""
     target, record = write.target(layout), record_table(write.database)
     with _undone(session):
-        session.refuse_unwritable(record, "")
+        session.refuse_unwritable(record, ("SELECT", "INSERT", "UPDATE"))
+        session.refuse_unwritable(target, _RIGHTS[write.options.mode])
         records = session.describe(record)
         if found := record_problems(write, records):
             return found
@@ -87,6 +93,8 @@ def _attempted(session: TargetSession, write: TargetWrite, layout: Layout) -> li
         existing = session.describe(target)
         if found := table_problems(write, layout, existing, last, _next(last, write)):
             return found
+        if existing is not None and missing_columns(write, layout, existing):
+            session.refuse_unwritable(target, ("ALTER",))
         if write.database.undoes_ddl:
             create_records(session, write)
             create_target(session, write, layout, existing)
@@ -94,9 +102,7 @@ def _attempted(session: TargetSession, write: TargetWrite, layout: Layout) -> li
             _attempt_record(session, record)
         else:
             _attempt_without_ddl(session, write, layout, existing)
-            if records is None:
-                session.refuse_unwritable(record, "CREATE")
-            else:
+            if records is not None:
                 _attempt_record(session, record)
     return []
 
@@ -152,7 +158,6 @@ def _attempt_without_ddl(
         forms = [(one.name, one.travel) for one in layout.columns]
         probe = write.database.table(PROBE_TABLE, forms, temporary=True)
         session.run_ddl(write.database.create(probe, layout.columns, temporary=True))
-        session.refuse_unwritable(target, "ALTER" if added else "CREATE")
         if existing is None:
             target = probe
     lacking = {one.name for one in added}

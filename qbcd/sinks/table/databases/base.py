@@ -139,12 +139,14 @@ class TargetSession(ABC):
         """Return the table that the target has, or None."""
 
     @abstractmethod
-    def refuse_unwritable(self, made: TableClause, right: str) -> None:
-        """Refuse a server that accepts no writes, and a user without a right that an undone attempt does not need.
+    def refuse_unwritable(self, made: TableClause, rights: Sequence[str]) -> None:
+        """Refuse a server that accepts no writes, a schema that does not exist, and a user without rights on a table.
+
+        Rights that an attempt shows as well need not be checked. A table that does not exist needs CREATE, too.
 
         Args:
-            made: A table.
-            right: The right that the user needs on it: ``CREATE``, ``ALTER`` or none.
+            made: The table.
+            rights: Words of GRANT, or ``ALTER`` for a change of the table.
 
         Raises:
             DeliveryError: Batches cannot be written.

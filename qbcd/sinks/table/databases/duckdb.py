@@ -51,6 +51,9 @@ _OBJECT = """
 SELECT table_name, table_type FROM information_schema.tables
 WHERE table_catalog = current_database() AND table_schema = ? AND lower(table_name) = lower(?)
 """
+_SCHEMA = """
+SELECT 1 FROM information_schema.schemata WHERE catalog_name = current_database() AND schema_name = ?
+"""
 _UNIQUE_KEYS = """
 SELECT constraint_column_names FROM duckdb_constraints() WHERE database_name = current_database()
 AND schema_name = ? AND table_name = ? AND constraint_type IN ('PRIMARY KEY', 'UNIQUE') ORDER BY constraint_type
@@ -212,8 +215,11 @@ class DuckSession(TargetSession):
         assert row is not None
         return {name for name, folds in zip(columns, row, strict=True) if folds}
 
-    def refuse_unwritable(self, made: TableClause, right: str) -> None:
-        return None
+    def refuse_unwritable(self, made: TableClause, rights: Sequence[str]) -> None:
+        schema = self.database.schema
+        if schema and not self.connection.execute(_SCHEMA, [schema]).fetchall():
+            remedy = f"CREATE SCHEMA {self.database.quoted(schema)}, or name another `schema` for the sink"
+            raise DeliveryError(f"{self.database.label}: schema {schema} does not exist", remedy=remedy)
 
 
 def _of_index(sql: str, expressions: Sequence[str]) -> tuple[frozenset[str], str]:

@@ -81,12 +81,12 @@ class EngineSession(TargetSession):
 
     def describe(self, made: TableClause) -> ExistingTable | None:
         found = self.database.find(self.connection, made)
-        if found is None or found.kind != "table":
+        if found is None or found.kind != "table" or found.unfit:
             return found
         return replace(found, has_rows=bool(self.rows(select(1).select_from(made).limit(1))))
 
-    def refuse_unwritable(self, made: TableClause, right: str) -> None:
-        self.database.refuse_unwritable(self.connection, made, right)
+    def refuse_unwritable(self, made: TableClause, rights: Sequence[str]) -> None:
+        self.database.refuse_unwritable(self.connection, made, rights)
 
 
 class EngineDatabase(TargetDatabase):
@@ -130,7 +130,7 @@ class EngineDatabase(TargetDatabase):
     def has_triggers(self, connection: Connection, made: TableClause) -> bool:
         """Return True if users have defined triggers on a table."""
 
-    def refuse_unwritable(self, connection: Connection, made: TableClause, right: str) -> None:
+    def refuse_unwritable(self, connection: Connection, made: TableClause, rights: Sequence[str]) -> None:
         """See :meth:`TargetSession.refuse_unwritable`."""
 
     @contextmanager

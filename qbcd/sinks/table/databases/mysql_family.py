@@ -63,6 +63,7 @@ WHERE table_schema = coalesce(%s, database()) AND table_name = %s AND non_unique
 ORDER BY index_name <> 'PRIMARY', index_name, seq_in_index
 """
 _READ_ONLY = "SELECT @@global.read_only, @@global.innodb_read_only, coalesce(%s, database())"
+_WRITES_ANYWAY = ("READ_ONLY ADMIN", "READ ONLY ADMIN", "CONNECTION_ADMIN", "SUPER")  # on a read-only server
 _TABLES = ("BASE TABLE", "SYSTEM VERSIONED")
 _OF_INNODB = ("db_row_id", "db_trx_id", "db_roll_ptr", "fts_doc_id")  # its own columns
 _VIOLATIONS: dict[int, ViolationKind] = {
@@ -161,19 +162,28 @@ class FamilyTarget(ServerTarget):
             unfit=() if transactions == "YES" else (unsafe,),
         )
 
-    def refuse_unwritable(self, connection: Connection, made: TableClause, right: str) -> None:
+    def refuse_unwritable(self, connection: Connection, made: TableClause, rights: Sequence[str]) -> None:
         assert isinstance(self.connector, FamilyFacts)
         grants = self.connector.grants_of(connection)
         row = connection.exec_driver_sql(_READ_ONLY, (made.schema,)).fetchone()
         assert row is not None
-        exempt = any(granted_everywhere(grants, right) for right in ("READ_ONLY ADMIN", "READ ONLY ADMIN", "SUPER"))
+        exempt = any(granted_everywhere(grants, right) for right in _WRITES_ANYWAY)
         if row[1] or (row[0] and not exempt):
             what = f"{self.label} is read-only, probably a replica"
             raise DeliveryError(what, remedy="name its primary in the sink's url")
-        if right and not granted(grants, right, str(row[2]), made.name):
+        if connection.exec_driver_sql(_OBJECT, (made.schema, made.name)).fetchone() is None:
+            rights = ("CREATE", *rights)
+        elif "ALTER" not in rights:
+            rights = ()  # an attempt shows the others
+        database = str(row[2])
+        lacking = [right for right in rights if not granted(grants, right, database, made.name)]
+        if not granted(grants, "CREATE TEMPORARY TABLES", database):
+            lacking.append("CREATE TEMPORARY TABLES")
+        if lacking:
+            named = f"{', '.join(lacking)} ON {self.quoted(database)}.*"
             raise DeliveryError(
-                f"the user of the sink lacks {right} on table {made.name} of database {row[2]}",
-                remedy=f"GRANT {right} ON {self.quoted(str(row[2]))}.* TO the user",
+                f"{self.label}: the user lacks {', '.join(lacking)} for table {made.name}",
+                remedy=f"GRANT {named} TO the account that SELECT CURRENT_USER() returns",
             )
 
     def violation(self, error: BaseException | None) -> Violation | None:

@@ -88,6 +88,20 @@ FROM pg_catalog.pg_index i
 WHERE i.indrelid = %(oid)s AND (i.indisunique OR i.indisexclusion)
 ORDER BY i.indisprimary DESC, i.indexrelid
 """
+_RIGHTS = """
+SELECT current_user AS role, pg_catalog.has_schema_privilege(n.oid, 'USAGE') AS usage,
+       pg_catalog.has_schema_privilege(n.oid, 'CREATE') AS creates,
+       pg_catalog.has_database_privilege(current_database(), 'TEMPORARY') AS temporary,
+       c.oid, pg_catalog.pg_has_role(c.relowner, 'USAGE') AS owner
+FROM (VALUES (%(schema)s, %(name)s)) AS asked (place, object)
+LEFT JOIN pg_catalog.pg_namespace n ON n.nspname = asked.place
+LEFT JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = asked.object
+"""
+_LACKING = """
+SELECT wanted FROM unnest(%(rights)s) AS wanted
+WHERE NOT (pg_catalog.has_table_privilege(%(oid)s, wanted)
+           OR (wanted <> 'DELETE' AND pg_catalog.has_any_column_privilege(%(oid)s, wanted)))
+"""
 _TABLES = ("r", "p")  # kinds of objects, of which a partitioned table is one
 _KINDS = {
     "v": "view",
@@ -195,13 +209,34 @@ class PostgresTarget(ServerTarget):
             unfit=tuple(_unfit(role, unlogged=unlogged, secured=secured, rewritten=rewritten)),
         )
 
-    def refuse_unwritable(self, connection: Connection, made: TableClause, right: str) -> None:
+    def refuse_unwritable(self, connection: Connection, made: TableClause, rights: Sequence[str]) -> None:
         try:
             self.connector.catalog.check_accepts_writes(connection, stream="")
         except Refused as error:
-            raise DeliveryError(
-                f"{self.label} is a standby, which accepts no writes", remedy="name its primary in the sink's url"
-            ) from error
+            what = f"{self.label} is a standby, which accepts no writes"
+            raise DeliveryError(what, remedy="name its primary in the sink's url") from error
+        place = {"schema": self.schema, "name": made.name}
+        row = connection.exec_driver_sql(_RIGHTS, place).fetchone()
+        assert row is not None
+        role, schema, database = row.role, self.quoted(str(self.schema)), self.quoted(str(self.url.database))
+        if row.usage is None:
+            remedy = f"CREATE SCHEMA {schema}, or name another `schema` for the sink"
+            raise DeliveryError(f"{self.label}: schema {self.schema} does not exist", remedy=remedy)
+        lacking = [] if row.temporary else [f"TEMPORARY ON DATABASE {database}"]
+        lacking += [] if row.usage else [f"USAGE ON SCHEMA {schema}"]
+        if row.oid is None:
+            lacking += [] if row.creates else [f"CREATE ON SCHEMA {schema}"]
+        elif "ALTER" in rights and not row.owner:
+            remedy = f"ALTER TABLE {self.named(made)} OWNER TO {self.quoted(role)}, or add the columns yourself"
+            what = f"{self.label}: role {role} does not own table {made.name}, and cannot add columns to it"
+            raise DeliveryError(what, remedy=remedy)
+        elif row.usage:
+            asked = {"oid": row.oid, "rights": [right for right in rights if right != "ALTER"]}
+            missing = connection.exec_driver_sql(_LACKING, asked).scalars().all()
+            lacking += [f"{', '.join(missing)} ON {self.named(made)}"] if missing else []
+        if lacking:
+            granted = "; ".join(f"GRANT {one} TO {self.quoted(role)}" for one in lacking)
+            raise DeliveryError(f"{self.label}: role {role} lacks {'; '.join(lacking)}", remedy=granted)
 
     def violation(self, error: BaseException | None) -> Violation | None:
         kind = _VIOLATIONS.get(getattr(error, "pgcode", None) or "")
