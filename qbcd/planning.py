@@ -176,6 +176,17 @@ def refuse_unfit_sinks(stream: Stream, plan: StreamPlan, row: StreamRow | None) 
     return warnings
 
 
+def claim_places(stream: Stream, plan: StreamPlan) -> list[str]:
+    """Note in each sink that its place is the stream's; return a warning for each that failed."""
+    planned, warnings = planned_batch(stream, plan, None), []
+    for sink in stream.sinks.values():
+        try:
+            sink.claim(planned)
+        except DeliveryError as error:
+            warnings.append(str(error.what))
+    return warnings
+
+
 def refuse_change(stream: Stream, session: Session, plan: StreamPlan, change: Change) -> None:
     """Refuse a change of captured columns or rows that no poll can apply.
 

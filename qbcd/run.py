@@ -22,7 +22,7 @@ from qbcd.delivery import deliver, enroll, pending, removed_sinks, starts_from_r
 from qbcd.error_messages import one_message
 from qbcd.errors import QbcdError, Refused, SchemaChanged, SinkConflict, SourceSilent
 from qbcd.model import StreamPlan
-from qbcd.planning import option_place, plan_of, refuse_sinks, refuse_unfit_sinks
+from qbcd.planning import claim_places, option_place, plan_of, refuse_sinks, refuse_unfit_sinks
 from qbcd.resend import refuse_unfilled, refuse_without_rows, resend_waiting
 from qbcd.sites import (
     Detection,
@@ -145,6 +145,8 @@ def prepare_stream(stream: Stream) -> Report:
         report.add(found)
         resend_waiting(stream, held, report)
         deliver(stream, held, report)
+        if not report.headers:  # a first batch claims the place itself
+            report.warnings += claim_places(stream, plan)
     return report
 
 

@@ -212,6 +212,13 @@ class Sink(ABC):
         """
         return []
 
+    def claim(self, planned: PlannedBatch) -> None:  # noqa: B027 -- by default nobody else can have the place
+        """Note in the sink that a place is the stream's, before its first batch.
+
+        Raises:
+            DeliveryError: Another stream or project has it, or the sink cannot be reached.
+        """
+
     def place(self, planned: PlannedBatch) -> SinkPlace | None:
         """Return the place of a stream's batches; None if any number of streams can share it.
 

@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 from qbcd.model import PlannedBatch, Travel
-from tests.support.table_batches import EPOCH, MadeBatch, Row, batch_of
+from tests.support.table_batches import EPOCH, MadeBatch, Row, batch_of, planned
 from tests.support.table_targets import TargetPlace
 
 KINDS = ("postgresql", "mariadb", "sqlite", "duckdb")
@@ -38,28 +38,13 @@ FORMS = {
     "raw": Travel("binary"),
 }
 TYPES = {
-    "postgresql": dict(
-        zip(
-            FORMS,
-            "int;bigint;text;numeric(12,2);double precision;boolean;date;timestamp;timestamptz;bytea".split(";"),
-            strict=True,
-        )
-    ),
-    "mariadb": dict(
-        zip(
-            FORMS,
-            "int;bigint;longtext;decimal(12,2);double;tinyint(1);date;datetime(6);datetime(6);longblob".split(";"),
-            strict=True,
-        )
-    ),
-    "sqlite": dict(zip(FORMS, "integer;integer;text;text;real;boolean;text;text;text;blob".split(";"), strict=True)),
-    "duckdb": dict(
-        zip(
-            FORMS,
-            "INTEGER;BIGINT;VARCHAR;DECIMAL(12,2);DOUBLE;BOOLEAN;DATE;TIMESTAMP;TIMESTAMPTZ;BLOB".split(";"),
-            strict=True,
-        )
-    ),
+    kind: dict(zip(FORMS, text.split(";"), strict=True))
+    for kind, text in {
+        "postgresql": "int;bigint;text;numeric(12,2);double precision;boolean;date;timestamp;timestamptz;bytea",
+        "mariadb": "int;bigint;longtext;decimal(12,2);double;tinyint(1);date;datetime(6);datetime(6);longblob",
+        "sqlite": "integer;integer;text;text;real;boolean;text;text;text;blob",
+        "duckdb": "INTEGER;BIGINT;VARCHAR;DECIMAL(12,2);DOUBLE;BOOLEAN;DATE;TIMESTAMP;TIMESTAMPTZ;BLOB",
+    }.items()
 }
 KEY_TEXT = {"mariadb": "varchar(300)"}
 OTHER_TYPES = {
@@ -110,26 +95,17 @@ class TargetDrawing:
         names = self._names(self.random.randint(3, 5))
         keys = self.random.choice([1, 1, 2])
         kinds = {
-            name: self.random.choice(["int", "big", "text"] if i < keys else list(FORMS)) for i, name in enumerate(names)
+            name: self.random.choice(["int", "big", "text"] if i < keys else list(FORMS))
+            for i, name in enumerate(names)
         }
         table = self.random.choice(TABLES if self._chance(0.85) else ODD_TABLES)
-        planned = PlannedBatch(
-            stream="orders",
-            epoch=0,
-            seq=0,
-            ts_ms=0,
-            counts={},
-            sinks=("copy",),
-            fingerprint="",
-            source="shop",
-            table="public.orders",
-            strategy="mds",
+        facts = planned(
+            {name: FORMS[kinds[name]] for name in names},
+            names[:keys],
             consistency=self.random.choice(["snapshot", "snapshot", "range"]),
-            key=tuple(names[:keys]),
-            columns=tuple((name, FORMS[kinds[name]]) for name in names),
             nullable=frozenset(name for name in names[keys:] if self._chance(0.6)),
         )
-        drawn = Drawn(planned, self._options(table), table, kinds=kinds)
+        drawn = Drawn(facts, self._options(table), table, kinds=kinds)
         if self._chance(0.75):
             self._existing(drawn)
         return drawn
@@ -322,7 +298,8 @@ class DrawnHistory:
         planned = self.drawn.planned
         counts = {op: n for op in "cudr" if (n := sum(event["op"] == op for event in events))}
         made = batch_of([], number, key=planned.key, columns=planned.columns, consistency=planned.consistency)
-        source = {"name": "shop", "table": "public.orders", "strategy": "mds", "consistency": planned.consistency}
+        source: Row = {"name": "shop", "table": "public.orders", "strategy": "mds"}
+        source |= {"consistency": planned.consistency}
         source |= {"epoch": EPOCH, "batch_seq": number}
         for n, event in enumerate(events):
             event |= {"changed": None, "reason": None, "pair_id": None, "source": source, "ts_ms": made.header.ts_ms}
@@ -332,7 +309,12 @@ class DrawnHistory:
     def _event(self, op: str, before: Row | None, after: Row | None) -> Row:
         image = after or before
         assert image is not None
-        return {"op": op, "key": {name: image[name] for name in self.drawn.planned.key}, "before": before, "after": after}
+        return {
+            "op": op,
+            "key": {name: image[name] for name in self.drawn.planned.key},
+            "before": before,
+            "after": after,
+        }
 
     def _insert(self) -> None:
         row = {name: self._value(name) for name, _ in self.drawn.planned.columns}
@@ -375,7 +357,7 @@ class DrawnHistory:
         n, kind = self._next, self.drawn.kinds[name]
         if name in self.drawn.planned.nullable and self.random.random() < 0.2:
             return None
-        values = {
+        values: dict[str, Any] = {
             "int": n,
             "big": n + 10**12,
             "text": f"{'Vv'[n % 2]}{n // 2}",  # two that differ in case

@@ -180,6 +180,17 @@ class _Merge:
             return refused_deletes(self.session, one, violation, self.write.header.stream)
 
 
+def claim_target(write: TargetWrite) -> None:
+    """Record that a table is the stream's, before its first batch.
+
+    Raises:
+        DeliveryError: It is another stream's or project's, or the target refuses.
+    """
+    with write.database.open(write.header.stream) as session, session.transaction(ddl=True):
+        create_records(session, write)
+        read_record(session, write, lock=True)
+
+
 def last_record(write: TargetWrite) -> tuple[TableRecord | None, dict[str, str]]:
     """Return the last batch that a table has, and the types of its columns by their names in lower case.
 

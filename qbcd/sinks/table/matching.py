@@ -72,9 +72,10 @@ def _equal_names(write: TargetWrite, layout: Layout) -> Iterator[DeliveryError]:
     for names in ([one.name for one in layout.columns], [name for name, _ in layout.staged]):
         seen: dict[str, str] = {}
         for name in names:
-            other = seen.setdefault(database.folded(name), name)
-            if other is not name:
-                yield _equal(write, other, name)
+            folded = database.folded(name)
+            if folded in seen:
+                yield _equal(write, seen[folded], name)
+            seen[folded] = name
 
 
 def _equal(write: TargetWrite, first: str, second: str) -> DeliveryError:
@@ -83,7 +84,7 @@ def _equal(write: TargetWrite, first: str, second: str) -> DeliveryError:
     if write.options.mode == "scd2":
         remedy += "; columns_like: dbt or spark has other names"
     what = f"table {write.name} would have the columns {first} and {second}"
-    if {first, second} <= captured:
+    if first != second and {first, second} <= captured:
         what += f", which are one name in {write.database.product}"
     else:
         what += ", one of the stream and one of qbcd's own"

@@ -29,7 +29,7 @@ _RIGHTS = {
     "scd2": ("SELECT", "INSERT", "UPDATE"),
     "mirror": ("SELECT", "INSERT", "UPDATE", "DELETE"),
 }
-PENDING = "; the batch stays pending"
+PENDING = ("; the batch stays pending", "; the next poll tries again")
 
 
 class _Undone(Exception):
@@ -76,7 +76,8 @@ def _problems_at(write: TargetWrite, layout: Layout) -> list[DeliveryError]:
 
 
 def _without_batch(error: DeliveryError) -> DeliveryError:
-    error.remedy = error.remedy.replace(PENDING, "")
+    for end in PENDING:
+        error.remedy = error.remedy.replace(end, "")
     return error
 
 
@@ -129,10 +130,10 @@ def _attempt(session: TargetSession, write: TargetWrite, layout: Layout, target:
     stage = database.table(STAGE_TABLE, layout.staged, temporary=True)
     columns = [TargetColumn(name, travel) for name, travel in layout.staged]
     session.run_ddl(database.create(stage, columns, temporary=True))
-    names = [one.name for one in layout.columns if one.name in stage.c]
-    session.run(insert(target).from_select(names, select(*(stage.c[name] for name in names)).where(false())))
     loaded = layout.staged if write.options.mode == "log" else layout.staged[1:]
     session.load(target, loaded, [])
+    rows = database.selected_for_insert([stage.c[name] for name, _ in loaded])
+    session.run(insert(target).from_select([name for name, _ in loaded], rows.where(false())))
     one = Application(
         database, layout, write.options, target, stage, None, replace=False, boundary=database.instant(0), seq=0
     )

@@ -72,6 +72,12 @@ class DatabaseSink(Sink):
             one.what = f"sink {self.name}: {one.what}"
         return found
 
+    def claim(self, planned: PlannedBatch) -> None:
+        from qbcd.sinks.table.frame import claim_target
+
+        with self._named():
+            claim_target(self._write_of(planned))
+
     def place(self, planned: PlannedBatch) -> SinkPlace:
         with self._named():
             write = self._write_of(planned)

@@ -265,6 +265,7 @@ class DuckTarget(TargetDatabase):
                 yield self
                 return
             made = DuckTarget(self._url.set(database=str(path)), self.schema)
+            made.label = self.label
             yield made
 
     @contextmanager

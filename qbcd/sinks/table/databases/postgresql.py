@@ -98,7 +98,7 @@ LEFT JOIN pg_catalog.pg_namespace n ON n.nspname = asked.place
 LEFT JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = asked.object
 """
 _LACKING = """
-SELECT wanted FROM unnest(%(rights)s) AS wanted
+SELECT wanted FROM unnest(CAST(%(rights)s AS text[])) AS wanted
 WHERE NOT (pg_catalog.has_table_privilege(%(oid)s, wanted)
            OR (wanted <> 'DELETE' AND pg_catalog.has_any_column_privilege(%(oid)s, wanted)))
 """

@@ -113,7 +113,12 @@ class SqliteTarget(EngineDatabase):
     @contextmanager
     def proving(self) -> Iterator[TargetDatabase]:
         with scratch_beside(Path(self.label)) as path:
-            yield self if path is None else SqliteTarget(self.url.set(database=str(path)))
+            if path is None:
+                yield self
+                return
+            made = SqliteTarget(self.url.set(database=str(path)))
+            made.label = self.label
+            yield made
 
     def find(self, connection: Connection, made: TableClause) -> ExistingTable | None:
         rows = connection.exec_driver_sql(_OBJECT, (made.name,)).fetchall()
