@@ -28,6 +28,7 @@ from qbcd.sinks.table.layout import LONG, TEXT, Layout, TargetColumn, layout_of
 from qbcd.sinks.table.matching import check_keys, missing_columns
 from qbcd.sinks.table.options import TableOptions
 from qbcd.sinks.table.record import TableOwner, TableRecord, Verdict, next_boundary, verdict
+from qbcd.sinks.table.widening import widen
 from qbcd.wording import counted
 
 RECORD_TABLE = "qbcd_sink"
@@ -215,6 +216,8 @@ def _prepare(session: TargetSession, write: TargetWrite, layout: Layout, target:
                 remedy="empty it, or name another one with `table` of the sink",
                 stream=write.header.stream,
             )
+        if found is not None:  # what this sink has not written is altered by nobody but its owner
+            existing = widen(session, database, target, existing, layout, write.header.stream)
         added = missing_columns(existing, layout, database, write.name, write.header)
         check_keys(existing, layout, write.options, write.name, write.header)
         for one in added:

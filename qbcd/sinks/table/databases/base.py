@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -164,6 +164,23 @@ class TargetDatabase(ABC):
     def add_column(self, made: TableClause, one: TargetColumn) -> str:
         """Return ALTER TABLE that adds a column, NULL in the rows that are there."""
         return f"ALTER TABLE {self.named(made)} ADD COLUMN {self.quoted(one.name)} {self.type_of(one.travel)}"
+
+    def retype(
+        self, session: TargetSession, made: TableClause, found: ExistingTable, wider: Mapping[str, Travel]
+    ) -> list[str]:
+        """Return the statements that give columns of a table wider types, without another change.
+
+        Args:
+            session: A session on the database.
+            made: The table.
+            found: The table as it is.
+            wider: Names of columns, as the table has them, with the form of their values; at least one.
+
+        Returns:
+            The statements; none if the database has no statement for it.
+        """
+        parts = (f"ALTER COLUMN {self.quoted(name)} TYPE {self.type_of(travel)}" for name, travel in wider.items())
+        return [f"ALTER TABLE {self.named(made)} {', '.join(parts)}"]
 
     def named(self, made: TableClause) -> str:
         """Return a table's name as SQL."""

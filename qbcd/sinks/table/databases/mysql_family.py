@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 
 import pyarrow as pa
@@ -10,7 +11,8 @@ from sqlalchemy import TableClause
 from sqlalchemy.engine import URL, Connection
 
 from qbcd.model import Travel
-from qbcd.sinks.table.databases.base import decimal_holds, refuse_not_finite
+from qbcd.sinks.table.databases.base import ExistingTable, TargetSession, decimal_holds, refuse_not_finite
+from qbcd.sinks.table.databases.engines import EngineSession
 from qbcd.sinks.table.databases.servers import ServerTarget
 from qbcd.sinks.table.flat_rows import event_texts
 
@@ -68,6 +70,21 @@ class FamilyTarget(ServerTarget):
         if kind := _TYPES.get(travel.kind):
             return kind
         return f"varchar({(KEY_BYTES // key_parts - 16) // 4})" if key_parts else "longtext"
+
+    def retype(
+        self, session: TargetSession, made: TableClause, found: ExistingTable, wider: Mapping[str, Travel]
+    ) -> list[str]:
+        """See the base class. MODIFY takes a whole definition, so it repeats what the column has after its type."""
+        assert isinstance(session, EngineSession)
+        (row,) = session.connection.exec_driver_sql(
+            f"SHOW CREATE TABLE {self.named(made)}", execution_options={"no_parameters": True}
+        ).fetchall()
+        parts = []
+        for name, travel in wider.items():
+            before = f"  {self.quoted(name)} {found.types[name]}"
+            rest = next(line for line in str(row[1]).split("\n") if line.startswith(before))[len(before) :]
+            parts.append(f"MODIFY COLUMN {self.quoted(name)} {self.type_of(travel)}{rest.removesuffix(',')}")
+        return [f"ALTER TABLE {self.named(made)} {', '.join(parts)}"]
 
     def holds(self, travel: Travel, existing: str) -> bool:
         kind, _, collation = existing.partition(" collate ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from sqlalchemy.pool import NullPool
 
 from qbcd.errors import DeliveryError
 from qbcd.model import Travel
-from qbcd.sinks.table.databases.base import refuse_not_finite
+from qbcd.sinks.table.databases.base import ExistingTable, TargetSession, refuse_not_finite
 from qbcd.sinks.table.databases.engines import EngineDatabase
 from qbcd.sinks.table.flat_rows import event_texts
 
@@ -75,6 +76,12 @@ class SqliteTarget(EngineDatabase):
     def holds(self, travel: Travel, existing: str) -> bool:
         mine = self.type_of(travel)
         return existing == mine or (mine == "integer" and existing in _WHOLE)
+
+    def retype(
+        self, session: TargetSession, made: TableClause, found: ExistingTable, wider: Mapping[str, Travel]
+    ) -> list[str]:
+        """Return none: a type is a preference of the column, and there is no statement to change it."""
+        return []
 
     def convert(self, travel: Travel, values: pa.Array) -> pa.Array:
         if travel.kind in ("float32", "float64"):
