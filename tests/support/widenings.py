@@ -9,7 +9,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from tests.support.oracle import Event, events
@@ -61,6 +60,7 @@ class Widening:
         return f"{self.then} to {self.now}".replace(" ", "_").replace("'", "")
 
 
+FIRST_OWN = 20  # the key of the first case's own row
 LONG, FOLDED = f"'{'x' * 400}'", "4294967300"  # FOLDED: PostgreSQL's hash of it as a bigint is that of 5
 WIDER: Mapping[str, Sequence[Widening]] = {
     "postgresql": (
@@ -149,6 +149,11 @@ def kind_of(place: Place) -> str:
     return "postgresql" if place.kind == "postgresql" else "mariadb"
 
 
+def wider_key(place: Place) -> Widening:
+    """Return the case of a key that is an integer, and then a bigint."""
+    return next(c for c in WIDER[kind_of(place)] if c.then in ("integer", "int") and c.now == "bigint")
+
+
 def alter(place: Place, table: str, columns: Mapping[str, str], *, required: Sequence[str] = ()) -> str:
     """Return ALTER TABLE that gives columns other types."""
     if place.kind == "postgresql":
@@ -158,7 +163,7 @@ def alter(place: Place, table: str, columns: Mapping[str, str], *, required: Seq
 
 
 class WideTable:
-    """A table `t` with a key and one column for each case, all NULL in its last row.
+    """A table `t` with a key and one column for each case: rows of held values, one for each case, and one of NULL.
 
     Args:
         place: The database.
@@ -178,6 +183,15 @@ class WideTable:
         for row in range(rows):
             self._insert(str(row + 1), [case.held[row % len(case.held)] for case in cases])
         self._insert("9", ["NULL"] * len(cases))
+        for i in range(len(cases)):
+            self._insert(str(FIRST_OWN + i), [case.held[0] for case in cases])
+
+    @classmethod
+    def of(cls, place: Place) -> WideTable:
+        """Return the scene of a table `t` that exists."""
+        made = cls.__new__(cls)
+        made.place, made.cases, made.key, made.names = place, [], None, []
+        return made
 
     def _insert(self, key: str, values: Sequence[str]) -> None:
         names, sql = ", ".join(["id", *self.names]), ", ".join([key, *values])
@@ -190,20 +204,38 @@ class WideTable:
             wanted["id"] = self.key.now
         self.place.sql(alter(self.place, "t", wanted, required=["id"]))
 
+    def touch(self, key: str, column: str, value: str) -> None:
+        """Update one value, and the row's timestamp."""
+        self.place.sql(f"UPDATE t SET {column} = {value}, at = {self._clock} WHERE id = {key}")
+
+    @property
+    def _clock(self) -> str:
+        return "clock_timestamp()" if self.place.kind == "postgresql" else "now(6)"
+
     def use(self) -> None:
-        """Write what only the wider types hold: one value into each row of its own column, and a row of its own."""
-        clock = "clock_timestamp()" if self.place.kind == "postgresql" else "now(6)"
-        values = ", ".join(f"{name} = {case.beyond}" for name, case in zip(self.names, self.cases, strict=True))
-        if values:
-            self.place.sql(f"UPDATE t SET {values}, at = {clock} WHERE id = 1")
+        """Write what only the wider types hold: into one row for each case, and a new row."""
+        updates = [
+            f"UPDATE t SET {name} = {case.beyond}, at = {self._clock} WHERE id = {FIRST_OWN + i}"
+            for i, (name, case) in enumerate(zip(self.names, self.cases, strict=True))
+        ]
+        if updates:
+            self.place.sql("; ".join(updates))
         self._insert(self.key.beyond if self.key else "77", [case.beyond for case in self.cases])
+
+    def used(self, found: Sequence[Event]) -> bool:
+        """Return True if the events are those of `use`, each with its own column alone."""
+        updates = [(e["key"]["id"], e["changed"]) for e in found if e["op"] == "u"]
+        wanted = [(FIRST_OWN + i, [name]) for i, name in enumerate(self.names)]
+        known = all(changed is None for _, changed in updates)  # without old values nobody knows which column changed
+        wanted = [(key, None if known else names) for key, names in wanted]
+        return sorted(updates) == wanted and [e["op"] for e in found if e["op"] != "u"] == ["c"]
 
 
 class WideStream:
     """A stream `s` on a `WideTable`, with a file of events and targets, polled step by step.
 
     Args:
-        table: The table.
+        wide: The table.
         folder: The project's folder.
         strategy: As configuration.
         sinks: Further sinks, by name.
@@ -211,13 +243,14 @@ class WideStream:
     """
 
     def __init__(
-        self, table: WideTable, folder: Path, strategy: Any, sinks: Mapping[str, Any] | None = None, **more: Any
+        self, wide: WideTable, folder: Path, strategy: Any, sinks: Mapping[str, Any] | None = None, **more: Any
     ) -> None:
-        self.table, self.folder, self.place = table, folder, table.place
+        self.wide, self.folder, self.place = wide, folder, wide.place
         self.sinks = {"changes": {"type": "jsonl", "path": "out/changes"}, **(sinks or {})}
-        self.about = {"table": self.place.table("t"), "exclude": ["at"], **more}
+        about = {"table": self.place.table("t"), "exclude": ["at"], **more}
+        self.about = {key: value for key, value in about.items() if value is not None}
         self.streams = [{"name": "s", "strategy": strategy, **self.about}]
-        self.project = opened(config(self.place.url, *self.streams, sinks=self.sinks), folder)
+        self.reopen()
         time.sleep(SETTLE)
         self.project.stream("s").prepare()
         self.read = len(events(folder / "out" / "changes", "s"))  # of a baseline that targets get too
@@ -227,6 +260,15 @@ class WideStream:
 
     def __exit__(self, *error: object) -> None:
         self.project.close()
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The project's configuration."""
+        return config(self.place.url, *self.streams, sinks=self.sinks)
+
+    def reopen(self) -> None:
+        """Open the project, as a process that starts."""
+        self.project = opened(self.data, self.folder)
 
     def poll(self, **options: Any) -> list[Event]:
         """Poll once; return the new events."""
@@ -246,15 +288,5 @@ class WideStream:
         """Prepare a second stream `again` on the table as it is now, with the same sinks."""
         self.project.close()
         self.streams.append({"name": "again", "strategy": "mds", **self.about, "baseline": "events"})
-        self.project = opened(config(self.place.url, *self.streams, sinks=self.sinks), self.folder)
+        self.reopen()
         self.project.stream("again").prepare()
-
-
-def drawn_change(random: Random, place: Place) -> tuple[str, str, tuple[str, ...], str]:
-    """Draw a change of a type: old type, new type, values of the old one, a value of the new one."""
-    kind = kind_of(place)
-    if random.random() < 0.7:
-        case = random.choice(WIDER[kind])
-        return case.then, case.now, case.held, case.beyond
-    then, now, value = random.choice(OTHERS[kind])
-    return then, now, (value,), value
