@@ -45,7 +45,7 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
         key, names = shape["key"], [c[0] for c in shape["columns"]]
         changed = not stream.config.query and columns_changed(stream.settings.requested, row.checkpoint)
         schema, name = shape["table"]
-        frozen = Frozen(tuple(key), tuple(names[len(key) :]), (schema, name), changed)
+        frozen = Frozen(tuple(key), tuple(names[len(key) :]), (schema, name), changed, shape)
     config, source = stream.config, stream.source
     check_restriction(config.where, source.connector.dialect, place=config.place("where"))
     source.jdbc(stream.name)  # checks the options of JDBC readers, which are used only when rows travel
@@ -67,6 +67,8 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
         change = change_of(row.checkpoint, plan) if row and frozen else Change()
         if frozen is None or change.where:
             probe_restriction(stream, session, plan)
+        if change.retyped and row:  # a type that does not keep the values is refused for itself
+            check_shape(source, session, stream.name, row.checkpoint, plan)
         if change:
             refuse_change(stream, session, plan, change)
     return plan, warnings

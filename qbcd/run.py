@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from qbcd.catalog.capture_change import change_of
+from qbcd.catalog.capture_change import Change, change_of
 from qbcd.catalog.drift import check_requested
 from qbcd.delivery import deliver, enroll, pending, removed_sinks, starts_from_replica
 from qbcd.error_messages import one_message
@@ -65,6 +65,7 @@ def run_stream(stream: Stream, report: Report) -> None:
             report.add(found)
             if found.header:
                 deliver(stream, held, report)
+        report.warnings += _values_to_resend(stream, plan, change)
         if postponed:
             resend_waiting(stream, held, report)
         report.warnings += removed_sinks(stream)
@@ -80,6 +81,16 @@ def _detected(stream: Stream, plan: StreamPlan, held: LeasedStream) -> Iterator[
             return
         except TOO_WIDE as error:
             stream.narrow(error)
+
+
+def _values_to_resend(stream: Stream, plan: StreamPlan, change: Change) -> list[str]:
+    """Return how consumers get the values of new columns in rows that are there already."""
+    if not change.added or stream.settings.new_values or getattr(stream.site.strategy(plan), "keeps", "") != "rows":
+        return []
+    return [
+        f"values of {', '.join(change.added)} in rows that are there already are delivered when these change; to have "
+        f"them now: qbcd resend {stream.name} SINK"
+    ]
 
 
 def _tidy(stream: Stream, plan: StreamPlan, held: LeasedStream, report: Report) -> None:

@@ -30,6 +30,7 @@ from qbcd.sinks.table.matching import missing_columns, name_problems, record_pro
 from qbcd.sinks.table.mirror import CAREFUL, EXPECTED, WAYS, NotInThisWay, Way, run_way
 from qbcd.sinks.table.record import TableOwner, TableRecord, Verdict, next_boundary, verdict
 from qbcd.sinks.table.refusal import refusal, refused_deletes
+from qbcd.sinks.table.widening import widen
 from qbcd.sinks.table.write import RECORD_COLUMNS, RECORD_TABLE, RENAMED_TABLE, STAGE_TABLE, TargetWrite, record_table
 from qbcd.wording import counted
 
@@ -217,6 +218,8 @@ def _prepare(session: TargetSession, write: TargetWrite, layout: Layout, target:
         if judged == "done":
             return judged
         existing = session.describe(target)
+        if existing is not None and found is not None:  # what this sink has not written is altered only by its owner
+            existing = widen(session, write.database, target, existing, layout, write.header.stream)
         refuse(table_problems(write, layout, existing, found, judged))
         create_target(session, write, layout, existing)
     return judged

@@ -22,6 +22,7 @@ from qbcd.sinks.table.layout import LONG, Layout, TargetColumn, layout_of
 from qbcd.sinks.table.matching import missing_columns, name_problems, record_problems, table_problems
 from qbcd.sinks.table.mirror import CAREFUL, run_way
 from qbcd.sinks.table.record import TableRecord, Verdict
+from qbcd.sinks.table.widening import as_widened
 from qbcd.sinks.table.write import PROBE_TABLE, STAGE_TABLE, TargetWrite, record_table
 
 _RIGHTS = {
@@ -92,6 +93,8 @@ def _attempted(session: TargetSession, write: TargetWrite, layout: Layout) -> li
             return found
         last = None if records is None else read_record(session, write)
         existing = session.describe(target)
+        if existing is not None and last is not None:
+            existing = _widened(session, write, layout, existing)
         if found := table_problems(write, layout, existing, last, _next(last, write)):
             return found
         if existing is not None and missing_columns(write, layout, existing):
@@ -117,6 +120,14 @@ def _undone(session: TargetSession) -> Iterator[None]:
             raise _Undone
     except _Undone:
         pass
+
+
+def _widened(session: TargetSession, write: TargetWrite, layout: Layout, existing: ExistingTable) -> ExistingTable:
+    """Return a table of the sink as it will be after its columns got wider types; an attempt could take long."""
+    widened = as_widened(write.database, existing, layout)
+    if widened is not existing:
+        session.refuse_unwritable(write.target(layout), ("ALTER",))
+    return widened
 
 
 def _next(last: TableRecord | None, write: TargetWrite) -> Verdict:

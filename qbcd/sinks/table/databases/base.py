@@ -94,6 +94,11 @@ class ExistingTable:
         """Type of each column."""
         return {one.name: one.kind for one in self.columns}
 
+    @property
+    def optional(self) -> frozenset[str]:
+        """The columns that an INSERT may leave out."""
+        return frozenset(one.name for one in self.columns if one.optional)
+
 
 class Misfit(Exception):
     """A value that a column of the target cannot hold; the text says which value."""
@@ -289,6 +294,23 @@ class TargetDatabase(ABC):
     def add_column(self, made: TableClause, one: TargetColumn) -> str:
         """Return ALTER TABLE that adds a column, NULL in the rows that are there."""
         return f"ALTER TABLE {self.named(made)} ADD COLUMN {self.quoted(one.name)} {self.type_of(one.travel)}"
+
+    def retype(
+        self, session: TargetSession, made: TableClause, found: ExistingTable, wider: Mapping[str, Travel]
+    ) -> list[str]:
+        """Return the statements that give columns of a table wider types, without another change.
+
+        Args:
+            session: A session on the database.
+            made: The table.
+            found: The table as it is.
+            wider: Names of columns, as the table has them, with the form of their values; at least one.
+
+        Returns:
+            The statements; none if the database has no statement for it.
+        """
+        parts = (f"ALTER COLUMN {self.quoted(name)} TYPE {self.type_of(travel)}" for name, travel in wider.items())
+        return [f"ALTER TABLE {self.named(made)} {', '.join(parts)}"]
 
     def named(self, made: TableClause) -> str:
         """Return a table's name as SQL."""

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
-from sqlalchemy import TableClause, func, select
+from sqlalchemy import TableClause, func, select, table
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import URL
 from sqlalchemy.sql.base import Executable
-from sqlalchemy.sql.elements import ColumnElement
+from sqlalchemy.sql.elements import ColumnElement, quoted_name
 
 from qbcd.errors import DeliveryError
 from qbcd.model import Travel
@@ -173,6 +173,22 @@ class DuckSession(TargetSession):
             moving=frozenset(moving),
         )
 
+    def has_extras(self, made: TableClause) -> bool:
+        """Return True if a table has an index, a default, or a constraint other than NOT NULL and its primary key."""
+        place = [made.schema or "main", made.name]
+        return any(
+            self.connection.execute(
+                f"SELECT 1 FROM {view} WHERE database_name = current_database() AND schema_name = ? "
+                f"AND table_name = ? AND {condition} LIMIT 1",
+                place,
+            ).fetchall()
+            for view, condition in (
+                ("duckdb_indexes()", "TRUE"),
+                ("duckdb_columns()", "column_default IS NOT NULL"),
+                ("duckdb_constraints()", "constraint_type NOT IN ('PRIMARY KEY', 'NOT NULL')"),
+            )
+        )
+
     def describe(self, made: TableClause) -> ExistingTable | None:
         place = [made.schema or "main", made.name]
         found = self.connection.execute(_OBJECT, place).fetchone()
@@ -302,6 +318,35 @@ class DuckTarget(TargetDatabase):
         if travel.kind == "decimal":
             return f"DECIMAL({travel.precision},{travel.scale})"
         return _TYPES[travel.kind]
+
+    def retype(
+        self, session: TargetSession, made: TableClause, found: ExistingTable, wider: Mapping[str, Travel]
+    ) -> list[str]:
+        """See the base class. A table whose key column gets wider is made again, since DuckDB cannot alter it.
+
+        That would lose indexes, defaults and other constraints, so a table with any is left as it is.
+        """
+        assert isinstance(session, DuckSession)
+        key = [name for name in found.types if any(name in one for one in found.keys)]
+        if not any(name in key for name in wider) or session.has_extras(made):
+            name = self.named(made)
+            return [
+                f"ALTER TABLE {name} ALTER COLUMN {self.quoted(column)} TYPE {self.type_of(travel)}"
+                for column, travel in wider.items()
+            ]
+        again = table(quoted_name(f"{made.name}_qbcd", True), schema=made.schema)
+        columns = [
+            f"{self.quoted(name)} {self.type_of(wider[name]) if name in wider else kind}"
+            f"{'' if name in found.optional else ' NOT NULL'}"
+            for name, kind in found.types.items()
+        ]
+        columns.append(f"PRIMARY KEY ({', '.join(map(self.quoted, key))})")
+        return [
+            f"CREATE TABLE {self.named(again)} ({', '.join(columns)})",
+            f"INSERT INTO {self.named(again)} SELECT * FROM {self.named(made)}",
+            f"DROP TABLE {self.named(made)}",
+            f"ALTER TABLE {self.named(again)} RENAME TO {self.quoted(made.name)}",
+        ]
 
     def holds(self, travel: Travel, existing: str) -> bool:
         if travel.kind in ("decimal", "uint64"):

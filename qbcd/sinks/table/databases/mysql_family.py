@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import groupby
@@ -18,7 +18,14 @@ from qbcd.connectors.mysql_family.grants import granted, granted_everywhere
 from qbcd.errors import DeliveryError
 from qbcd.model import Travel
 from qbcd.sinks.table.constraints import Reference, Violation, ViolationKind
-from qbcd.sinks.table.databases.base import ExistingColumn, ExistingTable, Unfit, decimal_holds, refuse_not_finite
+from qbcd.sinks.table.databases.base import (
+    ExistingColumn,
+    ExistingTable,
+    TargetSession,
+    Unfit,
+    decimal_holds,
+    refuse_not_finite,
+)
 from qbcd.sinks.table.databases.engines import EngineSession
 from qbcd.sinks.table.databases.servers import ServerTarget
 from qbcd.sinks.table.flat_rows import event_texts
@@ -212,6 +219,21 @@ class FamilyTarget(ServerTarget):
         if kind := _TYPES.get(travel.kind):
             return kind
         return f"varchar({(KEY_BYTES // key_parts - 16) // 4})" if key_parts else "longtext"
+
+    def retype(
+        self, session: TargetSession, made: TableClause, found: ExistingTable, wider: Mapping[str, Travel]
+    ) -> list[str]:
+        """See the base class. MODIFY takes a whole definition, so it repeats what the column has after its type."""
+        assert isinstance(session, EngineSession)
+        (row,) = session.connection.exec_driver_sql(
+            f"SHOW CREATE TABLE {self.named(made)}", execution_options={"no_parameters": True}
+        ).fetchall()
+        parts = []
+        for name, travel in wider.items():
+            before = f"  {self.quoted(name)} {found.types[name]}"
+            rest = next(line for line in str(row[1]).split("\n") if line.startswith(before))[len(before) :]
+            parts.append(f"MODIFY COLUMN {self.quoted(name)} {self.type_of(travel)}{rest.removesuffix(',')}")
+        return [f"ALTER TABLE {self.named(made)} {', '.join(parts)}"]
 
     def holds(self, travel: Travel, existing: str) -> bool:
         kind, _, collation = existing.partition(" collate ")

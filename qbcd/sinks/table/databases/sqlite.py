@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
@@ -23,6 +23,7 @@ from qbcd.sinks.table.databases.base import (
     ExistingColumn,
     ExistingTable,
     TargetDatabase,
+    TargetSession,
     ascii_lower,
     refuse_not_finite,
     scratch_beside,
@@ -200,6 +201,12 @@ class SqliteTarget(EngineDatabase):
     def holds(self, travel: Travel, existing: str) -> bool:
         mine = self.type_of(travel)
         return existing == mine or (mine == "integer" and existing in _WHOLE)
+
+    def retype(
+        self, session: TargetSession, made: TableClause, found: ExistingTable, wider: Mapping[str, Travel]
+    ) -> list[str]:
+        """Return none: a type is a preference of the column, and there is no statement to change it."""
+        return []
 
     def convert(self, travel: Travel, values: pa.Array) -> pa.Array:
         if travel.kind in ("float32", "float64"):
