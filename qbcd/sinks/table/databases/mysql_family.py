@@ -9,6 +9,7 @@ import pyarrow as pa
 from sqlalchemy import TableClause
 from sqlalchemy.engine import URL, Connection
 
+from qbcd.catalog.source import SessionOptions
 from qbcd.model import Travel
 from qbcd.sinks.table.databases.base import decimal_holds, refuse_not_finite
 from qbcd.sinks.table.databases.servers import ServerTarget
@@ -48,9 +49,11 @@ class FamilyTarget(ServerTarget):
 
     sql_name = "mysql"
     longest_name = 64
+    own_number = "SELECT connection_id()"
+    at_work = "SELECT command <> 'Sleep' FROM information_schema.processlist WHERE id = %s"
 
-    def __init__(self, url: URL, schema: str | None) -> None:
-        super().__init__(url, schema)
+    def __init__(self, url: URL, schema: str | None, limits: SessionOptions, owner: object = None) -> None:
+        super().__init__(url, schema, limits, owner)
         self._collation = COLLATIONS[url.get_backend_name()]
         self.table_suffix = (
             f" ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = {self._collation} ROW_FORMAT = DYNAMIC"
