@@ -266,6 +266,11 @@ class Assembly:
             self._sinks[name].project_id = self.state.project_id
             return self._sinks[name]
 
+    def open_sinks(self) -> list[Sink]:
+        """Return the sinks that were used so far."""
+        with self._made:
+            return list(self._sinks.values())
+
     def open_stream(
         self,
         name: str,

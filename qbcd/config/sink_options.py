@@ -15,7 +15,18 @@ from sqlalchemy.engine import URL
 
 from qbcd import plugins
 from qbcd.config.databases import DEFAULT_TARGET_TABLE, FILE_DATABASES, TARGET_DATABASES
-from qbcd.config.fields import Filled, Interval, Section, Wait, Whole, base_dir_of, local_path, pattern_problem, wrong
+from qbcd.config.fields import (
+    Filled,
+    Interval,
+    Limit,
+    Section,
+    Wait,
+    Whole,
+    base_dir_of,
+    local_path,
+    pattern_problem,
+    wrong,
+)
 from qbcd.config.logins import Login
 from qbcd.config.storage import RollConfig, SinkPath, StorageConfig
 from qbcd.config.urls import is_memory_database, parse_url
@@ -152,6 +163,8 @@ class DatabaseSinkConfig(BuiltSinkConfig, Login):
         envelope: Columns of a log.
         table: Name of the table, with ``{stream}``, ``{schema}``, ``{table}`` and ``{source}`` of the stream.
         columns_like: Names of the columns that ``scd2`` adds.
+        statement_timeout: Time limit of qbcd's statements in the target, whole seconds; 0 for none.
+        socket_timeout: Longest wait for the target's answer; by default a little longer than `statement_timeout`.
     """
 
     type: Literal["database"]
@@ -161,6 +174,8 @@ class DatabaseSinkConfig(BuiltSinkConfig, Login):
     envelope: Literal["qbcd", "debezium", "changes"] = "qbcd"
     table: Filled = DEFAULT_TARGET_TABLE
     columns_like: Literal["qbcd", "dbt", "spark"] = "qbcd"
+    statement_timeout: Limit = timedelta(hours=1)
+    socket_timeout: Wait | None = None
     _file: str = PrivateAttr(default="")
 
     @model_validator(mode="after")
@@ -173,6 +188,9 @@ class DatabaseSinkConfig(BuiltSinkConfig, Login):
             if is_memory_database(url):
                 raise wrong("a sink cannot be in memory", f"write {name}:///warehouse.db", at="url")
             self._file = str(local_path(url.database, base_dir_of(info), at="url"))
+            for limit in ("statement_timeout", "socket_timeout"):
+                if limit in self.model_fields_set:
+                    raise wrong(f"`{limit}` is for a server, and this is a file", "remove it", at=limit)
         if name == "sqlite" and self.target_schema is not None:
             raise wrong("SQLite has no schemas", "remove it", at="schema")
         if problem := pattern_problem(self.table):
@@ -196,7 +214,7 @@ class DatabaseSinkConfig(BuiltSinkConfig, Login):
     @property
     def options(self) -> dict[str, Any]:
         """The options of the sink's class."""
-        named = ("mode", "deletes", "envelope", "table", "columns_like")
+        named = ("mode", "deletes", "envelope", "table", "columns_like", "statement_timeout", "socket_timeout")
         found = {name: getattr(self, name) for name in named}
         return {"url": self.sqlalchemy_url(), "schema": self.target_schema, **found}
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from qbcd.errors import DeliveryError, SinkConflict
 from qbcd.model import BatchHeader, PlannedBatch
+from qbcd.sinks.rest import Rest
 from qbcd.wording import counted
 
 if TYPE_CHECKING:
@@ -172,6 +173,11 @@ class Sink(ABC):
 
     def __init__(self, name: str) -> None:
         self.name = name
+
+    @cached_property
+    def rest(self) -> Rest:
+        """The rest after a silence."""
+        return Rest()
 
     @abstractmethod
     def write(self, batch: SinkBatch) -> None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from sqlalchemy import TableClause, false, insert, select, update
 
-from qbcd.errors import DeliveryError
+from qbcd.errors import DeliveryError, SinkSilent
 from qbcd.sinks.table.apply import Application
 from qbcd.sinks.table.databases.base import ExistingTable, TargetDatabase, TargetSession
 from qbcd.sinks.table.frame import create_records, create_target, read_record
@@ -71,7 +71,7 @@ def _problems_at(write: TargetWrite, layout: Layout) -> list[DeliveryError]:
             is_open = True
             return _attempted(session, write, layout)
     except DeliveryError as error:
-        if not is_open:
+        if isinstance(error, SinkSilent) or not is_open:
             raise
         return [error]
 

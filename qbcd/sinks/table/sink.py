@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -28,14 +29,25 @@ class DatabaseSink(Sink):
         name: The sink's name.
         url: SQLAlchemy URL of the target, with the password.
         schema: Schema of the target tables; None for the database's default.
+        statement_timeout: Time limit of statements, kept by the server; 0 for none.
+        socket_timeout: Longest wait for the server's answer; default: a little longer than `statement_timeout`.
         options: Options of :class:`TableOptions`.
     """
 
     typed = True
     takes_resends = True
 
-    def __init__(self, name: str, url: str | URL, schema: str | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        name: str,
+        url: str | URL,
+        schema: str | None = None,
+        statement_timeout: timedelta = timedelta(hours=1),
+        socket_timeout: timedelta | None = None,
+        **options: Any,
+    ) -> None:
         super().__init__(name)
+        self._statement_timeout, self._socket_timeout = statement_timeout, socket_timeout
         try:
             self._url, self._schema = parse_url(url), schema
         except BadUrl as error:
@@ -47,9 +59,14 @@ class DatabaseSink(Sink):
     @cached_property
     def database(self) -> TargetDatabase:
         """The target; its drivers and Arrow are imported when it is used."""
+        from qbcd.catalog.source import SessionOptions
         from qbcd.sinks.table.databases import target_at
 
-        return target_at(self._url, self._schema)
+        limits = SessionOptions(
+            statement_timeout=int(self._statement_timeout.total_seconds()),
+            socket_timeout=int(self._socket_timeout.total_seconds()) if self._socket_timeout else None,
+        )
+        return target_at(self._url, self._schema, limits, owner=self)
 
     def write(self, batch: SinkBatch) -> None:
         from qbcd.sinks.table.frame import apply_batch

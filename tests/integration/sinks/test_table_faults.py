@@ -307,7 +307,7 @@ def test_a_key_whose_spelling_changes_leaves_no_second_row(one: TargetPlace) -> 
 
 # -- options -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("options", [{"mode": "mirror!"}, {"table": "{tabel}"}, {"table": "{"}, {"columns_like": "x"}])
-def test_options_are_checked(options: dict[str, str]) -> None:
+def test_options_are_checked(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError) as error:
         DatabaseSink("copy", "sqlite:///x.db", **options)
     assert error.value.remedy

@@ -13,6 +13,7 @@ import pyarrow as pa
 from sqlalchemy import TableClause
 from sqlalchemy.engine import URL, Connection
 
+from qbcd.catalog.source import SessionOptions
 from qbcd.connectors.mysql_family.facts import FamilyFacts
 from qbcd.connectors.mysql_family.grants import granted, granted_everywhere
 from qbcd.errors import DeliveryError
@@ -111,9 +112,11 @@ class FamilyTarget(ServerTarget):
     undoes_ddl = False
     checks_each_row = True
     keys_stage = True
+    own_number = "SELECT connection_id()"
+    at_work = "SELECT command <> 'Sleep' FROM information_schema.processlist WHERE id = %s"
 
-    def __init__(self, url: URL, schema: str | None) -> None:
-        super().__init__(url, schema)
+    def __init__(self, url: URL, schema: str | None, limits: SessionOptions, owner: object = None) -> None:
+        super().__init__(url, schema, limits, owner)
         self.product = self.connector.name
         self._collation = COLLATIONS[url.get_backend_name()]
         self.table_suffix = (

@@ -16,6 +16,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.elements import ColumnElement
 
+from qbcd import waits
+from qbcd.catalog.source import SessionOptions
 from qbcd.errors import DeliveryError, Refused
 from qbcd.model import Travel
 from qbcd.sinks.table.constraints import Reference, Violation, ViolationKind
@@ -56,6 +58,11 @@ _WIDER = {
     "text": ("character varying",),
     "time": ("character varying",),
 }
+# A session that waits for its client runs nothing; without the setting track_activities the server does not know.
+_AT_WORK = """
+SELECT state = 'disabled' OR (state = 'active' AND wait_event_type IS DISTINCT FROM 'Client')
+FROM pg_catalog.pg_stat_activity WHERE pid = %s
+"""
 _OBJECT = """
 SELECT c.oid, c.relkind, c.relpersistence = 'u', pg_catalog.row_security_active(c.oid), current_user,
        EXISTS (SELECT FROM pg_catalog.pg_rewrite r WHERE r.ev_class = c.oid AND r.ev_enabled <> 'D')
@@ -161,7 +168,7 @@ class PostgresTargetSession(EngineSession):
         converted = (self.database.converted(columns, piece) for piece in pieces)
         text = CopyText(converted)
         try:
-            with driver.cursor() as cursor:
+            with driver.waiting() as text.wait, driver.cursor() as cursor:
                 cursor.copy_expert(f"COPY {self.database.named(made)} ({names}) FROM STDIN", text)
         except psycopg2.Error as error:
             if text.failed is not None:  # the driver reports only its text
@@ -180,9 +187,11 @@ class PostgresTarget(ServerTarget):
     defer_sql = "SET CONSTRAINTS ALL DEFERRED"
     exchange_remedy = "a column that accepts NULL in the constraint, or one that is DEFERRABLE"
     session = PostgresTargetSession
+    own_number = "SELECT pg_catalog.pg_backend_pid()"
+    at_work = _AT_WORK
 
-    def __init__(self, url: URL, schema: str | None) -> None:
-        super().__init__(url, schema or "public")
+    def __init__(self, url: URL, schema: str | None, limits: SessionOptions, owner: object = None) -> None:
+        super().__init__(url, schema or "public", limits, owner)
 
     @property
     def identity(self) -> str:
@@ -320,7 +329,10 @@ class CopyText(io.RawIOBase):
 
     Attributes:
         failed: The error that ended the rows.
+        wait: The wait for the server, which begins again with each piece: rows may come slowly.
     """
+
+    wait: waits.Wait | None = None
 
     def __init__(self, pieces: Iterable[Sequence[pa.Array]]) -> None:
         super().__init__()
@@ -335,7 +347,8 @@ class CopyText(io.RawIOBase):
         """Return at most `size` bytes; empty at the end."""
         if not self._rest:
             try:
-                self._rest = next(self._parts, memoryview(b""))
+                with waits.paused(self.wait):
+                    self._rest = next(self._parts, memoryview(b""))
             except Exception as error:
                 self.failed = error
                 raise
