@@ -67,6 +67,7 @@ class Drawn:
         others: The user's other tables.
         facts: What was drawn, in words.
         kinds: The kind of each captured column.
+        wider: A column that gets a wider type in the source, int to bigint, with the third batch; usually empty.
     """
 
     planned: PlannedBatch
@@ -77,6 +78,13 @@ class Drawn:
     others: list[str] = field(default_factory=list)
     facts: list[str] = field(default_factory=list)
     kinds: dict[str, str] = field(default_factory=dict)
+    wider: str = ""
+
+    def widen(self) -> None:
+        """Let the source alter the type of the column `wider`."""
+        self.kinds[self.wider] = "big"
+        columns = ((name, FORMS["big"] if name == self.wider else form) for name, form in self.planned.columns)
+        self.planned = replace(self.planned, columns=tuple(columns))
 
 
 class TargetDrawing:
@@ -108,6 +116,10 @@ class TargetDrawing:
         drawn = Drawn(facts, self._options(table), table, kinds=kinds)
         if self._chance(0.75):
             self._existing(drawn)
+        named = " ".join([*drawn.facts, *drawn.ddl])
+        plain = [name for name in names[keys:] if kinds[name] == "int" and f"{name} is" not in named]
+        if plain and self._chance(0.5):
+            drawn.wider = plain[0]
         return drawn
 
     def _chance(self, share: float) -> bool:
@@ -183,6 +195,7 @@ class TargetDrawing:
             drawn.facts.append(f"{name} is NOT NULL")
             return f"{text} NOT NULL"
         if self._chance(0.1) and drawn.kinds[name] in ("int", "big") and not in_key:
+            drawn.facts.append(f"{name} is by default 7")
             return f"{text} DEFAULT 7"
         return text
 
@@ -278,6 +291,8 @@ class DrawnHistory:
             self._insert()
         yield self._batch([self._event("r", None, row) for row in self.rows.values()], 1)
         for number in range(2, count + 2):
+            if number == 3 and self.drawn.wider:
+                self.drawn.widen()
             before = {key: dict(row) for key, row in self.rows.items()}
             for _ in range(self.random.randint(2, 5)):
                 self.random.choice([self._insert, self._update, self._update, self._delete, self._swap, self._rekey])()

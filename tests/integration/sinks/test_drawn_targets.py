@@ -148,8 +148,15 @@ def outcome(target: TargetPlace, seed: int) -> str:
             return "refused"
         deliver(target, drawn, sink, seed)
     except (DeliveryError, AssertionError) as error:
+        if "has wider types of columns" in str(error) and kind_keeps_types(target, drawn):
+            return "to be altered"
         raise AssertionError(f"{error}\n{told}") from error
     return "delivered"
+
+
+def kind_keeps_types(target: TargetPlace, drawn: Drawn) -> bool:
+    """Return True if the database cannot alter the table: DuckDB, while an index or a foreign key depends on it."""
+    return target.kind == "duckdb" and any("unique" in one or "refers" in one for one in drawn.facts)
 
 
 @pytest.mark.parametrize("seeds", [range(8), pytest.param(range(8, 133), marks=pytest.mark.campaign)], ids=["8", "125"])

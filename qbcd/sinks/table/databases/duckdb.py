@@ -48,8 +48,11 @@ _TYPES = {
     "timestamptz": "TIMESTAMP WITH TIME ZONE",
 }
 _OBJECT = """
-SELECT table_name, table_type FROM information_schema.tables
-WHERE table_catalog = current_database() AND table_schema = ? AND lower(table_name) = lower(?)
+SELECT table_name, lower(sql) FROM duckdb_tables()
+WHERE database_name = current_database() AND schema_name = ? AND lower(table_name) = lower(?)
+"""
+_VIEW = """
+SELECT 1 FROM duckdb_views() WHERE database_name = current_database() AND schema_name = ? AND lower(view_name) = lower(?)
 """
 _SCHEMA = """
 SELECT 1 FROM information_schema.schemata WHERE catalog_name = current_database() AND schema_name = ?
@@ -193,14 +196,13 @@ class DuckSession(TargetSession):
         place = [made.schema or "main", made.name]
         found = self.connection.execute(_OBJECT, place).fetchone()
         if found is None:
-            return None
-        if found[1] != "BASE TABLE":
-            return ExistingTable((), kind=str(found[1]).lower())
+            return ExistingTable((), kind="view") if self.connection.execute(_VIEW, place).fetchall() else None
         place = [place[0], found[0]]
         columns = self.connection.execute(_COLUMNS, place).fetchall()
         keys = [(frozenset(names), "") for (names,) in self.connection.execute(_UNIQUE_KEYS, place).fetchall()]
         keys += [_of_index(*row) for row in self.connection.execute(_UNIQUE_INDEXES, place).fetchall()]
-        folding = self._folding(made, [name for name, kind, *_ in columns if kind == "varchar"])
+        texts = [name for name, kind, *_ in columns if kind == "varchar" and "collate" in str(found[1])]
+        folding = self._folding(made, texts) if texts else set()
         return ExistingTable(
             tuple(
                 ExistingColumn(
@@ -220,8 +222,6 @@ class DuckSession(TargetSession):
 
     def _folding(self, made: TableClause, columns: Sequence[str]) -> set[str]:
         """Return the columns that compare texts without case or accents."""
-        if not columns:
-            return set()
         probed = ", ".join(f"{self.database.quoted(name)} AS x{i}" for i, name in enumerate(columns))
         letters = ", ".join(["'é'"] * len(columns))
         tests = ", ".join(f"x{i} IN ('É', 'e')" for i in range(len(columns)))
