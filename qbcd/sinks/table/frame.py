@@ -108,13 +108,9 @@ def apply_batch(write: TargetWrite, events: Callable[[], Iterable[pa.RecordBatch
             return _Counted(flat_rows(iter(events()), layout, write.options, write.header), write)
 
         try:
-            if _can_insert(write):
-                if _inserted(session, write, layout, target, rows()):
-                    return
-                first = CAREFUL
-            else:
-                first = CAREFUL if write.options.deletes == "soft" else EXPECTED
-            _Merge(session, write, layout, target).apply(rows(), first)
+            first = _inserted(session, write, layout, target, rows()) if _can_insert(write) else EXPECTED
+            if first is not None:
+                _Merge(session, write, layout, target).apply(rows(), first)
         except Exception as error:
             violation = session.violation(error)
             if violation is None:
@@ -131,11 +127,13 @@ def _can_insert(write: TargetWrite) -> bool:
     return write.options.mode == "log" or (write.options.mode == "mirror" and new)
 
 
-def _inserted(session: TargetSession, write: TargetWrite, layout: Layout, target: TableClause, rows: _Counted) -> bool:
+def _inserted(
+    session: TargetSession, write: TargetWrite, layout: Layout, target: TableClause, rows: _Counted
+) -> Way | None:
     """Insert the rows of a log, or the new rows of a mirror, as they are.
 
     Returns:
-        False if the rows have to be merged with those of the mirror; then nothing is inserted.
+        None; or the way in which to begin to merge the rows with those of the mirror, and then nothing is inserted.
     """
     log = write.options.mode == "log"
     columns = layout.staged if log else layout.staged[1:]
@@ -144,9 +142,9 @@ def _inserted(session: TargetSession, write: TargetWrite, layout: Layout, target
         with session.transaction():
             found, judged = _accept(session, write)
             if judged == "done":
-                return True
+                return None
             if judged == "replace" and not log and session.rows(select(1).select_from(target).limit(1)):
-                return False
+                return EXPECTED
             if write.database.defer_sql:
                 session.run_ddl(write.database.defer_sql)
             session.load(target, columns, rows if log else (piece[1:] for piece in rows))
@@ -156,8 +154,8 @@ def _inserted(session: TargetSession, write: TargetWrite, layout: Layout, target
         violation = session.violation(error)
         if log or violation is None or violation.kind not in ("unique", "foreign key"):
             raise
-        return False
-    return True
+        return CAREFUL
+    return None
 
 
 class _Merge:
@@ -188,7 +186,8 @@ class _Merge:
                     raise refused from error
                 if rejected is None or way is CAREFUL:
                     rejected = error
-                if violation.kind not in way.passes:
+                is_final = violation.kind == "foreign key" and way is not EXPECTED and staged.renamed is None
+                if is_final or violation.kind not in way.passes:
                     break
         assert rejected is not None
         raise rejected

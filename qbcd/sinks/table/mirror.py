@@ -45,7 +45,8 @@ class Way:
     """A way to apply a batch to a mirror.
 
     Attributes:
-        trusts: Inserts of the batch are new to the table, and updates are of rows that it has.
+        trusts: Constraints of the table are not read. With hard deletes, inserts of the batch are new to the table, and
+            updates are of rows that it has.
         renames: A key that is spelled differently changes in place; otherwise its row is deleted and inserted.
         releases: Unique values that a row will lose become NULL at first.
         removes_first: Deletes come before updates and inserts.
@@ -81,12 +82,10 @@ def run_way(session: TargetSession, one: Application, way: Way, header: BatchHea
     """
     if one.database.defer_sql:
         session.run_ddl(one.database.defer_sql)
-    if way.trusts and not one.replace:
+    if way.trusts and not one.replace and one.options.deletes == "hard":
         _run_expected(session, one, header.counts.get("u", 0))
         return
-    if way.trusts:
-        raise NotInThisWay
-    known = session.constraints(one.target)
+    known = TableConstraints() if way.trusts else session.constraints(one.target)
     if way.rewrites:
         if not _can_rewrite(one, known):
             raise NotInThisWay
