@@ -11,6 +11,7 @@ created or widened is found again.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -208,7 +209,7 @@ class _Merge:
                 for statement in history_steps(one):
                     self.session.run(statement)
             else:
-                run_way(self.session, one, way, header)
+                run_way(self.session, one, way, header.stream)
             _advance(self.session, self.write, found, next_boundary(found, header))
 
     def _application(self, staged: _Staged, found: TableRecord | None, judged: Verdict) -> Application:
@@ -219,6 +220,7 @@ class _Merge:
             self.target,
             staged.stage,
             staged.renamed,
+            staged.counts,
             replace=judged == "replace",
             boundary=self.write.database.instant(next_boundary(found, self.write.header)),
             seq=self.write.header.seq,
@@ -294,10 +296,11 @@ def _prepare(session: TargetSession, write: TargetWrite, layout: Layout, target:
 
 @dataclass(frozen=True)
 class _Staged:
-    """Temporary tables of the session, as in `Application`."""
+    """Temporary tables of the session, and the number of rows by operation, as in `Application`."""
 
     stage: TableClause
     renamed: TableClause | None
+    counts: Counter[str]
 
 
 def _stage(session: TargetSession, write: TargetWrite, layout: Layout, rows: _Counted) -> _Staged:
@@ -315,12 +318,12 @@ def _stage(session: TargetSession, write: TargetWrite, layout: Layout, rows: _Co
         session.load(stage, layout.staged, rows)
         rows.check()
         if not rows.renamed:
-            return _Staged(stage, None)
+            return _Staged(stage, None, rows.counts)
         forms = dict(layout.staged)
         pairs = [TargetColumn(f"{age}{i}", forms[name]) for age in ("old", "new") for i, name in enumerate(layout.key)]
         renamed = _temporary(session, write.database, RENAMED_TABLE, pairs)
         session.load(renamed, [(one.name, one.travel) for one in pairs], rows.renamed)
-    return _Staged(stage, renamed)
+    return _Staged(stage, renamed, rows.counts)
 
 
 def _temporary(
@@ -337,10 +340,14 @@ class _Counted:
     def __init__(self, rows: Iterator[Flat], write: TargetWrite) -> None:
         self._rows, self._write, self.found = rows, write, 0
         self.renamed: list[Sequence[pa.Array]] = []
+        self.counts: Counter[str] = Counter()
 
     def __iter__(self) -> Iterator[Sequence[pa.Array]]:
         for piece in self._rows:
             self.found += piece.events
+            if self._write.options.mode != "log":
+                found = piece.arrays[0].value_counts().to_pylist()
+                self.counts.update({one["values"]: one["counts"] for one in found})
             if piece.renamed is not None:
                 self.renamed.append(piece.renamed)
             yield piece.arrays

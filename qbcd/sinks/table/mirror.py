@@ -17,7 +17,6 @@ from sqlalchemy.sql.base import Executable
 from sqlalchemy.sql.elements import quoted_name
 
 from qbcd.errors import DeliveryError
-from qbcd.model import BatchHeader
 from qbcd.sinks.table.apply import (
     NOT_ADDED,
     Application,
@@ -73,7 +72,7 @@ WAYS = (
 )
 
 
-def run_way(session: TargetSession, one: Application, way: Way, header: BatchHeader) -> None:
+def run_way(session: TargetSession, one: Application, way: Way, stream: str) -> None:
     """Apply a batch in a way, within the session's transaction.
 
     Raises:
@@ -83,7 +82,7 @@ def run_way(session: TargetSession, one: Application, way: Way, header: BatchHea
     if one.database.defer_sql:
         session.run_ddl(one.database.defer_sql)
     if way.trusts and not one.replace and one.options.deletes == "hard":
-        _run_expected(session, one, header.counts.get("u", 0))
+        _run_expected(session, one)
         return
     known = TableConstraints() if way.trusts else session.constraints(one.target)
     if way.rewrites:
@@ -91,19 +90,24 @@ def run_way(session: TargetSession, one: Application, way: Way, header: BatchHea
             raise NotInThisWay
         kept = one.database.table(KEPT_TABLE, [], temporary=True)
         session.run(CreatedAs(kept, _kept_rows(one, known)))
-    _refuse_identity(session, one, known, header.stream)
+    _refuse_identity(session, one, known, stream)
     for statement in _careful_steps(one, way, known):
         session.run(statement)
 
 
-def _run_expected(session: TargetSession, one: Application, updates: int) -> None:
-    """Trust the batch; `updates` is the number of its updates."""
+def _run_expected(session: TargetSession, one: Application) -> None:
+    """Trust the operations of the batch, and that the table has its rows."""
+    counts = one.counts
     for statement in _renamed(one):
         session.run(statement)
-    session.run(inserted(one, one.op.in_(("c", "r"))))
-    if one.layout.values and session.run(updated(one, one.layout.values, one.op == "u")) != updates:
-        raise NotInThisWay  # rows were deleted in the target
-    session.run(deleted(one, one.op == "d"))
+    if counts["c"] or counts["r"]:
+        session.run(inserted(one, one.op.in_(("c", "r"))))
+    if counts["u"] and one.layout.values:
+        found = session.run(updated(one, one.layout.values, one.op == "u"))
+        if found != counts["u"]:
+            raise NotInThisWay  # rows were deleted in the target
+    if counts["d"]:
+        session.run(deleted(one, one.op == "d"))
 
 
 def _refuse_identity(session: TargetSession, one: Application, known: TableConstraints, stream: str) -> None:

@@ -17,7 +17,13 @@ LONGEST_WAIT = 86_400.0  # seconds of one statement
 
 
 class ServerTarget(EngineDatabase):
-    """A database on a server for which qbcd has a connector."""
+    """A database on a server for which qbcd has a connector.
+
+    Attributes:
+        settings: Statements that set up a session for writing.
+    """
+
+    settings: tuple[str, ...] = ()
 
     def __init__(self, url: URL, schema: str | None) -> None:
         self.url, self.schema = url, schema
@@ -41,7 +47,7 @@ class ServerTarget(EngineDatabase):
         return engine
 
     def prepare(self, connection: Connection) -> None:
-        pins = "; ".join(self._sessions.pins())
+        pins = "; ".join([*self._sessions.pins(), *self.settings])
         connection.exec_driver_sql(pins, execution_options={"no_parameters": True})
         connection.commit()
 
