@@ -1,6 +1,7 @@
 """Loading speed of mirrors and histories next to a bare load: inserts, updates, a mixed batch, versions.
 
-Each write is a process of its own that prints the seconds of the sink's call alone. With ``--against FOLDER``, the
+Each write is a process of its own that prints the seconds of the sink's call alone; seconds of the processor are those
+of this call and of the server. With ``--against FOLDER``, the
 version in another checkout writes the same batches in turns. The bare load has the same rows, columns and primary key:
 COPY on PostgreSQL, INSERTs of 20,000 rows on MariaDB and SQLite, INSERT of an Arrow table in DuckDB.
 """
@@ -13,6 +14,7 @@ import sqlite3
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -24,6 +26,7 @@ from sqlalchemy import make_url
 
 from benchmarks.measure import Options, Table, seconds
 from benchmarks.places import Place
+from benchmarks.processor import Processor, Spent
 
 OPTIONS = ("targets",)
 ROWS_AT_ONCE = 20_000
@@ -37,7 +40,8 @@ COLUMNS = [
     ("note", ["text"]),
 ]
 ROW = """{{id: {i}::BIGINT, customer: 'customer-' || ({i} * 7919) % 100003, quantity: ({i} % 97 + {more})::INTEGER,
-  amount: (({i} % 100000) / 100)::DECIMAL(12, 2), placed_at: TIMESTAMPTZ '2024-01-01 00:00:00+00' + INTERVAL 1 SECOND * {i},
+  amount: (({i} % 100000) / 100)::DECIMAL(12, 2),
+  placed_at: TIMESTAMPTZ '2024-01-01 00:00:00+00' + INTERVAL 1 SECOND * {i},
   weight: {i} / 3.0::DOUBLE, note: repeat(md5({i}::VARCHAR), 4)}}"""
 EVENTS = """
 SELECT {op} AS op, {{id: i::BIGINT}} AS key, {before} AS before, {after} AS after, NULL::VARCHAR[] AS changed,
@@ -69,8 +73,8 @@ STEPS = (
     ("update, scd2", "scd2", "update", 2),
 )
 CREATE = (
-    "CREATE TABLE bare (id bigint PRIMARY KEY, customer {text}, quantity int, amount decimal(12, 2), placed_at {instant}, "
-    "weight {double}, note {text})"
+    "CREATE TABLE bare (id bigint PRIMARY KEY, customer {text}, quantity int, amount decimal(12, 2), "
+    "placed_at {instant}, weight {double}, note {text})"
 )
 WORDS = {"text": "text", "instant": "timestamp with time zone", "double": "double precision"}
 FAMILY_WORDS = {"text": "longtext", "instant": "datetime(6)", "double": "double"}
@@ -80,46 +84,60 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
     """Measure each target with each version."""
     files = {name: _events(folder / f"{name}.arrow", name, options.rows) for name in BATCHES}
     versions = {"qbcd": Path.cwd(), **({"before": Path(options.against)} if options.against else {})}
-    table = Table(("target", "step", "bare load", *versions, "x bare load", "x before"), place.version())
+    headings = ("target", "step", "bare load", *versions, "x bare load", "x before", "processor", "x bare", "x before")
+    table = Table(headings, place.version())
     for name in options.targets.split(","):
         target = {"server": _server, "duckdb": _duck, "sqlite": _sqlite}[name](place, folder)
-        found: dict[tuple[str, str], list[float]] = {}
-        bare: list[float] = []
+        found: dict[tuple[str, str], list[Spent]] = {}
+        bare: list[Spent] = []
         for _ in range(options.repeats):
-            bare.append(target.bare(folder / "insert.arrow"))
+            bare.append(target.bare(folder / "insert.arrow", place))
             for step, mode, batch, number in STEPS:
                 for version, checkout in versions.items():
                     target.settle()
-                    spent = _write(target.url, checkout, version, mode, number, files[batch])
+                    spent = _write(target, checkout, f"{mode}_{version}", number, files[batch], place)
                     found.setdefault((step, version), []).append(spent)
             target.drop([f"{mode}_{version}" for mode in ("mirror", "scd2") for version in versions])
         for step, *_ in STEPS:
-            load, own = statistics.median(bare), statistics.median(found[step, "qbcd"])
-            cells = [f"{statistics.median(found[step, version]):.2f} s" for version in versions]
-            ratios = [a / b for a, b in zip(found[step, "qbcd"], found.get((step, "before"), []))]
-            before = f"{statistics.median(ratios):.2f}" if ratios else ""
-            table.rows.append((target.name, step, f"{load:.2f} s", *cells, f"{own / load:.2f}", before))
+            table.rows.append((target.name, step, *_cells(bare, found[step, "qbcd"], found.get((step, "before"), []))))
     return table
+
+
+def _cells(bare: list[Spent], own: list[Spent], before: list[Spent]) -> Iterator[str]:
+    """Yield the cells of a row: seconds on the clock with their ratios, then those of the processor."""
+    yield f"{statistics.median(one.clock for one in bare):.2f} s"
+    for part in (own, before):
+        if part:
+            yield f"{statistics.median(one.clock for one in part):.2f} s"
+    for i, name in enumerate(Spent._fields):
+        if i:
+            yield f"{statistics.median(one.processor for one in own):.2f} s"
+        load = statistics.median(getattr(one, name) for one in bare)
+        yield f"{statistics.median(getattr(one, name) for one in own) / load:.2f}"
+        pairs = zip(own, before, strict=bool(before))
+        ratios = [getattr(one, name) / getattr(other, name) for one, other in pairs]
+        yield f"{statistics.median(ratios):.2f}" if ratios else ""
 
 
 def _events(path: Path, name: str, rows: int) -> dict[str, Any]:
     """Write the events of a batch to an Arrow file; return the file with the counts."""
     op, before, after, counts = BATCHES[name]
-    typed = duckdb.sql(f"SELECT {OLD} AS r FROM (SELECT 1 AS i)").types[0]
+    with duckdb.connect() as connection:
+        ((typed,),) = connection.execute(f"SELECT typeof({OLD}) FROM (SELECT 1 AS i)").fetchall()
     images = [f"({one})::{typed}" for one in (before, after)]
     query = EVENTS.format(op=op, before=images[0], after=images[1], rows=rows)
     if name in KEYS:
         query = query.replace("{id: i::BIGINT} AS key", KEYS[name])
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
-        reader = connection.execute(query).to_arrow_reader(ROWS_AT_ONCE)
+        reader = connection.sql(query).to_arrow_reader(ROWS_AT_ONCE)
         with pa.ipc.new_file(path, reader.schema) as file:
             for batch in reader:
                 file.write_batch(batch)
     return {"events": str(path), "counts": {op: int(rows * share) for op, share in counts.items()}}
 
 
-def _write(url: str, checkout: Path, version: str, mode: str, number: int, batch: dict[str, Any]) -> float:
+def _write(target: Target, checkout: Path, table: str, number: int, batch: dict[str, Any], place: Place) -> Spent:
     header = {
         "stream": "orders",
         "epoch": 1,
@@ -134,11 +152,17 @@ def _write(url: str, checkout: Path, version: str, mode: str, number: int, batch
         "key": ["id"],
         "columns": COLUMNS,
     }
-    given = {"url": url, "sink": f"{mode}_{version}", "mode": mode, "header": header, "events": batch["events"]}
+    given = {"url": target.url, "sink": table, "mode": table.partition("_")[0], "header": header, **batch}
     command = [sys.executable, str(Path(__file__).with_name("mirror_writer.py")), json.dumps(given)]
     environment = {**os.environ, "PYTHONPATH": str(checkout)}
-    done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
-    return float(done.stdout)
+    printed: list[str] = []
+
+    def write() -> None:
+        done = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+        printed.extend(done.stdout.split())
+
+    server = Processor(place, own=False).spent(write).processor
+    return Spent(float(printed[0]), float(printed[1]) + server)
 
 
 class Target:
@@ -149,14 +173,19 @@ class Target:
         url: Its URL for the sink.
     """
 
-    def __init__(self, name: str, url: str, run: Callable[[str], Any], load: Callable[[Path], float]) -> None:
+    def __init__(self, name: str, url: str, run: Callable[[str], Any], load: Callable[[Path], Spent]) -> None:
         self.name, self.url, self._run, self._load = name, url, run, load
 
-    def bare(self, path: Path) -> float:
-        """Return the seconds of a bare load."""
-        spent = self._load(path)
+    def bare(self, path: Path, place: Place) -> Spent:
+        """Measure a bare load, without the making of its rows where COPY takes a file."""
+        spent: list[Spent] = []
+
+        def load() -> None:
+            spent.append(self._load(path))
+
+        server = Processor(place, own=False).spent(load).processor
         self._run("DROP TABLE bare")
-        return spent
+        return Spent(spent[0].clock, spent[0].processor + server)
 
     def settle(self) -> None:
         """Let the server write what it has to, so that no step pays for the one before."""
@@ -167,6 +196,13 @@ class Target:
         """Drop the tables of all steps."""
         for name in (*tables, "qbcd_sink"):
             self._run(f"DROP TABLE {name}")
+
+
+def _measured(action: Callable[[], object]) -> Spent:
+    """Measure a call in this process."""
+    used = time.process_time()
+    clock = seconds(action)
+    return Spent(clock, time.process_time() - used)
 
 
 def _rows(path: Path) -> Iterator[pa.RecordBatch]:
@@ -184,7 +220,7 @@ def _server(place: Place, folder: Path) -> Target:
     url, family = place.url, place.url.startswith("m")
     words = FAMILY_WORDS if family else WORDS
 
-    def copied(path: Path) -> float:
+    def copied(path: Path) -> Spent:
         csv = folder / "rows.csv"
         with duckdb.connect() as connection:
             connection.execute("SET TimeZone = 'UTC'")
@@ -193,14 +229,14 @@ def _server(place: Place, folder: Path) -> Target:
             connection.execute(f"COPY made TO '{csv}' (HEADER false)")
         place.run(CREATE.format(**words))
         with closing(place.connect()) as conn, conn.cursor() as cursor, csv.open() as file:
-            return seconds(lambda: cursor.copy_expert("COPY bare FROM STDIN (FORMAT csv)", file))
+            return _measured(lambda: cursor.copy_expert("COPY bare FROM STDIN (FORMAT csv)", file))
 
-    def inserted(path: Path) -> float:
+    def inserted(path: Path) -> Spent:
         place.run(CREATE.format(**words))
         sql = f"INSERT INTO bare VALUES ({', '.join(['%s'] * len(COLUMNS))})"
         with closing(place.connect()) as conn, conn.cursor() as cursor:
             conn.autocommit(False)
-            return seconds(lambda: ([cursor.executemany(sql, rows) for rows in _tuples(path)], conn.commit()))
+            return _measured(lambda: ([cursor.executemany(sql, rows) for rows in _tuples(path)], conn.commit()))
 
     return Target(make_url(url).get_backend_name(), url, place.run, inserted if family else copied)
 
@@ -212,12 +248,12 @@ def _duck(_place: Place, folder: Path) -> Target:
         with duckdb.connect(file) as connection:
             connection.execute(sql)
 
-    def loaded(path: Path) -> float:
+    def loaded(path: Path) -> Spent:
         run(CREATE.format(**WORDS))
         made = pa.Table.from_batches(list(_rows(path)))
         with duckdb.connect(file) as connection:
             connection.register("made", made)
-            return seconds(lambda: connection.execute("INSERT INTO bare SELECT * FROM made"))
+            return _measured(lambda: connection.execute("INSERT INTO bare SELECT * FROM made"))
 
     return Target("duckdb", f"duckdb:///{file}", run, loaded)
 
@@ -229,7 +265,7 @@ def _sqlite(_place: Place, folder: Path) -> Target:
         with closing(sqlite3.connect(file, isolation_level=None)) as connection:
             connection.execute(sql)
 
-    def loaded(path: Path) -> float:
+    def loaded(path: Path) -> Spent:
         run(CREATE.format(**WORDS))
         sql = f"INSERT INTO bare VALUES ({', '.join('?' * len(COLUMNS))})"
         with closing(sqlite3.connect(file, isolation_level=None)) as connection:
@@ -241,6 +277,6 @@ def _sqlite(_place: Place, folder: Path) -> Target:
                     connection.executemany(sql, [(*r[:3], str(r[3]), str(r[4]), *r[5:]) for r in rows])
                 connection.execute("COMMIT")
 
-            return seconds(insert)
+            return _measured(insert)
 
     return Target("sqlite", f"sqlite:///{file}", run, loaded)
