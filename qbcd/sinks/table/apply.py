@@ -6,6 +6,7 @@ here. Each statement names the staging table once, since MySQL cannot open a tem
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -46,6 +47,7 @@ class Application:
         stage: The staged rows, with the columns of `Layout.staged`.
         renamed: Keys that are spelled differently now, the old one in `old0`.. and the new one in `new0`..; None
             without any.
+        counts: The number of staged rows with each operation.
         replace: The batch is the whole state: rows that it does not have are deleted.
         boundary: Of a history: the instant at which the batch's versions begin, as the database takes it.
         seq: The batch's number.
@@ -57,6 +59,7 @@ class Application:
     target: TableClause
     stage: TableClause
     renamed: TableClause | None
+    counts: Counter[str]
     replace: bool
     boundary: datetime | str
     seq: int

@@ -11,6 +11,7 @@ created or widened is found again.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -57,13 +58,9 @@ def apply_batch(write: TargetWrite, events: Callable[[], Iterable[pa.RecordBatch
             return _Counted(flat_rows(iter(events()), layout, write.options, write.header), write)
 
         try:
-            if _can_insert(write):
-                if _inserted(session, write, layout, target, rows()):
-                    return
-                first = CAREFUL
-            else:
-                first = CAREFUL if write.options.deletes == "soft" else EXPECTED
-            _Merge(session, write, layout, target).apply(rows(), first)
+            first = _inserted(session, write, layout, target, rows()) if _can_insert(write) else EXPECTED
+            if first is not None:
+                _Merge(session, write, layout, target).apply(rows(), first)
         except Exception as error:
             violation = session.violation(error)
             if violation is None:
@@ -80,11 +77,13 @@ def _can_insert(write: TargetWrite) -> bool:
     return write.options.mode == "log" or (write.options.mode == "mirror" and new)
 
 
-def _inserted(session: TargetSession, write: TargetWrite, layout: Layout, target: TableClause, rows: _Counted) -> bool:
+def _inserted(
+    session: TargetSession, write: TargetWrite, layout: Layout, target: TableClause, rows: _Counted
+) -> Way | None:
     """Insert the rows of a log, or the new rows of a mirror, as they are.
 
     Returns:
-        False if the rows have to be merged with those of the mirror; then nothing is inserted.
+        None; or the way in which to begin to merge the rows with those of the mirror, and then nothing is inserted.
     """
     log = write.options.mode == "log"
     columns = layout.staged if log else layout.staged[1:]
@@ -93,9 +92,9 @@ def _inserted(session: TargetSession, write: TargetWrite, layout: Layout, target
         with session.transaction():
             found, judged = _accept(session, write)
             if judged == "done":
-                return True
+                return None
             if judged == "replace" and not log and session.rows(select(1).select_from(target).limit(1)):
-                return False
+                return EXPECTED
             if write.database.defer_sql:
                 session.run_ddl(write.database.defer_sql)
             session.load(target, columns, rows if log else (piece[1:] for piece in rows))
@@ -105,8 +104,8 @@ def _inserted(session: TargetSession, write: TargetWrite, layout: Layout, target
         violation = session.violation(error)
         if log or violation is None or violation.kind not in ("unique", "foreign key"):
             raise
-        return False
-    return True
+        return CAREFUL
+    return None
 
 
 class _Merge:
@@ -137,7 +136,8 @@ class _Merge:
                     raise refused from error
                 if rejected is None or way is CAREFUL:
                     rejected = error
-                if violation.kind not in way.passes:
+                is_final = violation.kind == "foreign key" and way is not EXPECTED and staged.renamed is None
+                if is_final or violation.kind not in way.passes:
                     break
         assert rejected is not None
         raise rejected
@@ -158,7 +158,7 @@ class _Merge:
                 for statement in history_steps(one):
                     self.session.run(statement)
             else:
-                run_way(self.session, one, way, header)
+                run_way(self.session, one, way, header.stream)
             _advance(self.session, self.write, found, next_boundary(found, header))
 
     def _application(self, staged: _Staged, found: TableRecord | None, judged: Verdict) -> Application:
@@ -169,6 +169,7 @@ class _Merge:
             self.target,
             staged.stage,
             staged.renamed,
+            staged.counts,
             replace=judged == "replace",
             boundary=self.write.database.instant(next_boundary(found, self.write.header)),
             seq=self.write.header.seq,
@@ -250,10 +251,11 @@ def create_target(session: TargetSession, write: TargetWrite, layout: Layout, ex
 
 @dataclass(frozen=True)
 class _Staged:
-    """Temporary tables of the session, as in `Application`."""
+    """Temporary tables of the session, and the number of rows by operation, as in `Application`."""
 
     stage: TableClause
     renamed: TableClause | None
+    counts: Counter[str]
 
 
 def _stage(session: TargetSession, write: TargetWrite, layout: Layout, rows: _Counted) -> _Staged:
@@ -271,12 +273,12 @@ def _stage(session: TargetSession, write: TargetWrite, layout: Layout, rows: _Co
         session.load(stage, layout.staged, rows)
         rows.check()
         if not rows.renamed:
-            return _Staged(stage, None)
+            return _Staged(stage, None, rows.counts)
         forms = dict(layout.staged)
         pairs = [TargetColumn(f"{age}{i}", forms[name]) for age in ("old", "new") for i, name in enumerate(layout.key)]
         renamed = _temporary(session, write.database, RENAMED_TABLE, pairs)
         session.load(renamed, [(one.name, one.travel) for one in pairs], rows.renamed)
-    return _Staged(stage, renamed)
+    return _Staged(stage, renamed, rows.counts)
 
 
 def _temporary(
@@ -293,10 +295,14 @@ class _Counted:
     def __init__(self, rows: Iterator[Flat], write: TargetWrite) -> None:
         self._rows, self._write, self.found = rows, write, 0
         self.renamed: list[Sequence[pa.Array]] = []
+        self.counts: Counter[str] = Counter()
 
     def __iter__(self) -> Iterator[Sequence[pa.Array]]:
         for piece in self._rows:
             self.found += piece.events
+            if self._write.options.mode != "log":
+                found = piece.arrays[0].value_counts().to_pylist()
+                self.counts.update({one["values"]: one["counts"] for one in found})
             if piece.renamed is not None:
                 self.renamed.append(piece.renamed)
             yield piece.arrays

@@ -17,7 +17,6 @@ from sqlalchemy.sql.base import Executable
 from sqlalchemy.sql.elements import quoted_name
 
 from qbcd.errors import DeliveryError
-from qbcd.model import BatchHeader
 from qbcd.sinks.table.apply import (
     NOT_ADDED,
     Application,
@@ -44,7 +43,8 @@ class Way:
     """A way to apply a batch to a mirror.
 
     Attributes:
-        trusts: Inserts of the batch are new to the table, and updates are of rows that it has.
+        trusts: Constraints of the table are not read. With hard deletes, inserts of the batch are new to the table, and
+            updates are of rows that it has.
         renames: A key that is spelled differently changes in place; otherwise its row is deleted and inserted.
         releases: Unique values that a row will lose become NULL at first.
         removes_first: Deletes come before updates and inserts.
@@ -71,7 +71,7 @@ WAYS = (
 )
 
 
-def run_way(session: TargetSession, one: Application, way: Way, header: BatchHeader) -> None:
+def run_way(session: TargetSession, one: Application, way: Way, stream: str) -> None:
     """Apply a batch in a way, within the session's transaction.
 
     Raises:
@@ -80,30 +80,33 @@ def run_way(session: TargetSession, one: Application, way: Way, header: BatchHea
     """
     if one.database.defer_sql:
         session.run_ddl(one.database.defer_sql)
-    if way.trusts and not one.replace:
-        _run_expected(session, one, header.counts.get("u", 0))
+    if way.trusts and not one.replace and one.options.deletes == "hard":
+        _run_expected(session, one)
         return
-    if way.trusts:
-        raise NotInThisWay
-    known = session.constraints(one.target)
+    known = TableConstraints() if way.trusts else session.constraints(one.target)
     if way.rewrites:
         if not _can_rewrite(one, known):
             raise NotInThisWay
         kept = one.database.table(KEPT_TABLE, [], temporary=True)
         session.run(CreatedAs(kept, _kept_rows(one, known)))
-    _refuse_identity(session, one, known, header.stream)
+    _refuse_identity(session, one, known, stream)
     for statement in _careful_steps(one, way, known):
         session.run(statement)
 
 
-def _run_expected(session: TargetSession, one: Application, updates: int) -> None:
-    """Trust the batch; `updates` is the number of its updates."""
+def _run_expected(session: TargetSession, one: Application) -> None:
+    """Trust the operations of the batch, and that the table has its rows."""
+    counts = one.counts
     for statement in _renamed(one):
         session.run(statement)
-    session.run(inserted(one, one.op.in_(("c", "r"))))
-    if one.layout.values and session.run(updated(one, one.layout.values, one.op == "u")) != updates:
-        raise NotInThisWay  # rows were deleted in the target
-    session.run(deleted(one, one.op == "d"))
+    if counts["c"] or counts["r"]:
+        session.run(inserted(one, one.op.in_(("c", "r"))))
+    if counts["u"] and one.layout.values:
+        found = session.run(updated(one, one.layout.values, one.op == "u"))
+        if found != counts["u"]:
+            raise NotInThisWay  # rows were deleted in the target
+    if counts["d"]:
+        session.run(deleted(one, one.op == "d"))
 
 
 def _refuse_identity(session: TargetSession, one: Application, known: TableConstraints, stream: str) -> None:

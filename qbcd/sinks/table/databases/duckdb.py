@@ -52,7 +52,8 @@ SELECT table_name, lower(sql) FROM duckdb_tables()
 WHERE database_name = current_database() AND schema_name = ? AND lower(table_name) = lower(?)
 """
 _VIEW = """
-SELECT 1 FROM duckdb_views() WHERE database_name = current_database() AND schema_name = ? AND lower(view_name) = lower(?)
+SELECT 1 FROM duckdb_views()
+WHERE database_name = current_database() AND schema_name = ? AND lower(view_name) = lower(?)
 """
 _SCHEMA = """
 SELECT 1 FROM information_schema.schemata WHERE catalog_name = current_database() AND schema_name = ?

@@ -27,6 +27,7 @@ class ServerTarget(EngineDatabase):
     Attributes:
         own_number: The query of a session's number on the server.
         at_work: The query that is true while the session with a number runs a statement.
+        settings: Statements that set up a session for writing.
 
     Args:
         url: Its URL, with the login.
@@ -37,6 +38,7 @@ class ServerTarget(EngineDatabase):
 
     own_number: str
     at_work: str
+    settings: tuple[str, ...] = ()
 
     def __init__(self, url: URL, schema: str | None, limits: SessionOptions, owner: object = None) -> None:
         self.url, self.schema, self._limits, self._owner = url, schema, limits, owner
@@ -65,7 +67,7 @@ class ServerTarget(EngineDatabase):
         return engine
 
     def prepare(self, connection: Connection) -> None:
-        pins = "; ".join(self._sessions.pins())
+        pins = "; ".join([*self._sessions.pins(), *self.settings])
         connection.exec_driver_sql(pins, execution_options={"no_parameters": True})
         connection.commit()
 
