@@ -9,11 +9,14 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.support.oracle import Event, events
 from tests.support.places import Place
 from tests.support.project import config, opened, poll
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SETTLE = 0.02  # longer than margin and lag of `STRATEGIES`
 STAMPED = {"type": "ts", "timestamp": "at", "margin": "1ms", "lag": "2ms"}
@@ -239,13 +242,20 @@ class WideStream:
         folder: The project's folder.
         strategy: As configuration.
         sinks: Further sinks, by name.
+        spark: The session of streams whose engine is Spark.
         more: Further keys of the table's configuration.
     """
 
     def __init__(
-        self, wide: WideTable, folder: Path, strategy: Any, sinks: Mapping[str, Any] | None = None, **more: Any
+        self,
+        wide: WideTable,
+        folder: Path,
+        strategy: Any,
+        sinks: Mapping[str, Any] | None = None,
+        spark: SparkSession | None = None,
+        **more: Any,
     ) -> None:
-        self.wide, self.folder, self.place = wide, folder, wide.place
+        self.wide, self.folder, self.place, self.spark = wide, folder, wide.place, spark
         self.sinks = {"changes": {"type": "jsonl", "path": "out/changes"}, **(sinks or {})}
         about = {"table": self.place.table("t"), "exclude": ["at"], **more}
         self.about = {key: value for key, value in about.items() if value is not None}
@@ -268,7 +278,7 @@ class WideStream:
 
     def reopen(self) -> None:
         """Open the project, as a process that starts."""
-        self.project = opened(self.data, self.folder)
+        self.project = opened(self.data, self.folder, self.spark)
 
     def poll(self, **options: Any) -> list[Event]:
         """Poll once; return the new events."""

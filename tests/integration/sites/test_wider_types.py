@@ -6,8 +6,9 @@ See docs/how-to/schema-changes.md#types. Each row of its table is a case of `tes
 from __future__ import annotations
 
 import sqlite3
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import duckdb
 import pytest
@@ -16,7 +17,9 @@ from qbcd import hooks
 from qbcd.api import assembly_of
 from qbcd.connectors import connector_for
 from qbcd.errors import DeliveryError, SchemaChanged
+from qbcd.sites.lake import compaction
 from tests.faults.child import kill_at
+from tests.support.batch_layers import always
 from tests.support.places import Place, over
 from tests.support.table_targets import new_target
 from tests.support.widenings import (
@@ -30,6 +33,9 @@ from tests.support.widenings import (
     kind_of,
     wider_key,
 )
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 LATER = pytest.mark.campaign
 FILES = {
@@ -91,6 +97,34 @@ def test_streams_of_other_strategies_go_on(name: str, place: Place, workspace: P
         assert table.used(seen.poll())
         assert seen.verify() == []
         assert (seen.poll(), seen.warnings) == ([], [])
+
+
+@over("first, then", [pytest.param(a, b, marks=LATER) for a, b in (("spark", "local"), ("local", "spark"))])
+def test_files_of_both_types_are_read_together(
+    first: str, then: str, place: Place, workspace: Path, spark: SparkSession
+) -> None:
+    """Segments and layers from before have the narrower type; both engines read them with those of after."""
+    table = WideTable(place, WIDER[kind_of(place)], wider_key(place))
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as opened:
+        always(patch)
+        seen = opened.enter_context(WideStream(table, workspace, STRATEGIES["id_rcs"], spark=spark, engine=first))
+        table.touch("2", "c0", "7")
+        assert [e["op"] for e in seen.poll()] == ["u"]
+        table.widen()
+        table.use()
+        assert table.used(seen.poll())
+        assert seen.verify() == []
+        seen.project.close()
+        seen.streams[0]["engine"] = then
+        seen.reopen()
+        assert seen.verify() == []
+        table.touch("3", "c1", "NULL")
+        (event,) = seen.poll()
+        assert event["changed"] == ["c1"]
+        patch.setattr(compaction, "COMPACT_SEGMENTS", -1)  # layers and segments become one
+        table.touch("3", "c0", "NULL")
+        (event,) = seen.poll()
+        assert (event["changed"], seen.verify()) == (["c0"], [])
 
 
 @over("kind", [""])
