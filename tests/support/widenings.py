@@ -34,9 +34,11 @@ STRATEGIES: Mapping[str, Any] = {
     "tlcs_lake": {"type": "tlcs", "replica": "lake"},
     "remote": {"type": "tlcs", "checksums": "remote"},
     "ts_lake": {**STAMPED, "replica": "lake"},
+    "page": {"type": "id_rcs", "buckets": "page"},
+    "vbd": {"type": "vbd", "variant": "compare"},
 }
-IN_SOURCE = ("mds", "id", "tlcs", "tlcs_source", "ts", "ts_keys")
-WITH_ROWS = ("mds", "id", "tlcs_source", "ts", "id_rcs", "hash", "tlcs_lake", "ts_lake")  # in their replica
+IN_SOURCE = ("mds", "id", "tlcs", "tlcs_source", "ts", "ts_keys", "vbd")
+WITH_ROWS = ("mds", "id", "tlcs_source", "ts", "id_rcs", "hash", "tlcs_lake", "ts_lake", "vbd")  # in their replica
 
 
 @dataclass(frozen=True)
@@ -75,15 +77,18 @@ WIDER: Mapping[str, Sequence[Widening]] = {
         Widening("varchar(10)", "text", ("'5'", "'a '", "''"), LONG, True),
         Widening("numeric(8,2)", "numeric(14,2)", ("5.00", "-999999.99", "0.10"), "123456789012.34", True),
         Widening("numeric(40,2)", "numeric(50,2)", ("5.00", "-999999.99", "0.10"), f"{'9' * 45}.10", True),
-        Widening("timestamp(0)", "timestamp", ("'2024-02-29 10:00:00'", "'1999-01-01'"), "'2024-02-29 10:00:00.001'"),
+        Widening(
+            "timestamp(0)", "timestamp", ("'2024-02-29 10:00:00'", "'1999-01-01'"), "'2024-02-29 10:00:00.001'", True
+        ),
         Widening(
             "timestamptz(3)",
             "timestamptz(6)",
             ("'2024-02-29 10:00:00.1+00'", "'1999-01-01 00:00+00'"),
             "'2024-02-29 10:00:00.100001+00'",
+            True,
         ),
-        Widening("time(0)", "time(6)", ("'10:00:00'", "'23:59:59'"), "'10:00:00.000001'"),
-        Widening("varbit(5)", "varbit(9)", ("B'101'", "B''"), "B'101010101'"),
+        Widening("time(0)", "time(6)", ("'10:00:00'", "'23:59:59'"), "'10:00:00.000001'", True),
+        Widening("varbit(5)", "varbit(9)", ("B'101'", "B''"), "B'101010101'", True),
     ),
     "mariadb": (
         Widening("tinyint", "smallint", ("5", "-128", "127"), "300", True),
@@ -105,7 +110,7 @@ WIDER: Mapping[str, Sequence[Widening]] = {
         Widening("decimal(8,2)", "decimal(14,2)", ("5.00", "-999999.99", "0.10"), "123456789012.34", True),
         Widening("decimal(40,2)", "decimal(50,2)", ("5.00", "-999999.99", "0.10"), f"{'9' * 45}.10", True),
         Widening("enum('a','b')", "enum('a','b','c')", ("'b'", "'a'"), "'c'", True),
-        Widening("set('a','b')", "set('a','b','c')", ("'a,b'", "''"), "'a,b,c'"),
+        Widening("set('a','b')", "set('a','b','c')", ("'a,b'", "''"), "'a,b,c'", True),
         Widening("bit(5)", "bit(12)", ("b'101'", "b'0'"), "b'100000000101'", True),
     ),
 }
@@ -207,6 +212,10 @@ class WideTable:
             wanted["id"] = self.key.now
         self.place.sql(alter(self.place, "t", wanted, required=["id"]))
 
+    def retype(self, column: str, kind: str) -> None:
+        """Give one column another type."""
+        self.place.sql(alter(self.place, "t", {column: kind}, required=["id"]))
+
     def touch(self, key: str, column: str, value: str) -> None:
         """Update one value, and the row's timestamp."""
         self.place.sql(f"UPDATE t SET {column} = {value}, at = {self._clock} WHERE id = {key}")
@@ -258,6 +267,10 @@ class WideStream:
         self.wide, self.folder, self.place, self.spark = wide, folder, wide.place, spark
         self.sinks = {"changes": {"type": "jsonl", "path": "out/changes"}, **(sinks or {})}
         about = {"table": self.place.table("t"), "exclude": ["at"], **more}
+        if isinstance(strategy, dict) and strategy["type"] == "vbd":
+            listed = ", ".join(["id", *wide.names])
+            query = f"SELECT {listed} FROM {self.place.table('t')} WHERE at IS NOT NULL"
+            about |= {"table": None, "exclude": None, "query": query}
         self.about = {key: value for key, value in about.items() if value is not None}
         self.streams = [{"name": "s", "strategy": strategy, **self.about}]
         self.reopen()
