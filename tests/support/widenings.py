@@ -237,9 +237,8 @@ class WideTable:
     def used(self, found: Sequence[Event]) -> bool:
         """Return True if the events are those of `use`, each with its own column alone."""
         updates = [(e["key"]["id"], e["changed"]) for e in found if e["op"] == "u"]
-        wanted = [(FIRST_OWN + i, [name]) for i, name in enumerate(self.names)]
-        known = all(changed is None for _, changed in updates)  # without old values nobody knows which column changed
-        wanted = [(key, None if known else names) for key, names in wanted]
+        unknown = all(changed is None for _, changed in updates)  # without old values
+        wanted = [(FIRST_OWN + i, None if unknown else [name]) for i, name in enumerate(self.names)]
         return sorted(updates) == wanted and [e["op"] for e in found if e["op"] != "u"] == ["c"]
 
 

@@ -44,7 +44,7 @@ FILES = {
 }
 
 
-def engine(name: str) -> dict[str, str]:
+def engine(name: str) -> dict[str, Any]:
     """Return the engine of streams with a lake replica."""
     return {} if name in IN_SOURCE else {"engine": "local"}
 
@@ -177,11 +177,10 @@ def test_batches_from_before_are_delivered_as_they_were(name: str, place: Place,
         (workspace / "out/lake/moved").rename(blocked)
         seen.poll()
     folders = sorted((workspace / "out/lake/s").glob("epoch=*/batch_seq=*"), key=lambda f: int(f.name[10:]))
-    types = [
-        duckdb.sql(f"SELECT typeof(after.c0), list(after.c0 ORDER BY after.c0) FROM '{folder}/*.parquet' GROUP BY 1")
-        for folder in folders
-    ]
-    assert [t.fetchall() for t in types][1:] == [[("INTEGER", [7])], [("BIGINT", [4294967300, 4294967300])]]
+    query = "SELECT typeof(after.c0), list(after.c0 ORDER BY after.c0) FROM '{}/*.parquet' GROUP BY 1"
+    with duckdb.connect() as duck:
+        types = [duck.execute(query.format(folder)).fetchall() for folder in folders]
+    assert types[1:] == [[("INTEGER", [7])], [("BIGINT", [4294967300, 4294967300])]]
 
 
 @over("name", ["mds"], elsewhere=[])
