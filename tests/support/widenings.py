@@ -309,6 +309,7 @@ class WideStream:
     def prepare_again(self) -> None:
         """Prepare a second stream `again` on the table as it is now, with the same sinks."""
         self.project.close()
-        self.streams.append({"name": "again", "strategy": "mds", **self.about, "baseline": "events"})
+        strategy = self.streams[0]["strategy"] if "query" in self.about else "mds"
+        self.streams.append({"name": "again", "strategy": strategy, **self.about, "baseline": "events"})
         self.reopen()
         self.project.stream("again").prepare()
