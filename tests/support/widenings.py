@@ -9,11 +9,14 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.support.oracle import Event, events
 from tests.support.places import Place
 from tests.support.project import config, opened, poll
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 SETTLE = 0.02  # longer than margin and lag of `STRATEGIES`
 STAMPED = {"type": "ts", "timestamp": "at", "margin": "1ms", "lag": "2ms"}
@@ -31,9 +34,11 @@ STRATEGIES: Mapping[str, Any] = {
     "tlcs_lake": {"type": "tlcs", "replica": "lake"},
     "remote": {"type": "tlcs", "checksums": "remote"},
     "ts_lake": {**STAMPED, "replica": "lake"},
+    "page": {"type": "id_rcs", "buckets": "page"},
+    "vbd": {"type": "vbd", "variant": "compare"},
 }
-IN_SOURCE = ("mds", "id", "tlcs", "tlcs_source", "ts", "ts_keys")
-WITH_ROWS = ("mds", "id", "tlcs_source", "ts", "id_rcs", "hash", "tlcs_lake", "ts_lake")  # in their replica
+IN_SOURCE = ("mds", "id", "tlcs", "tlcs_source", "ts", "ts_keys", "vbd")
+WITH_ROWS = ("mds", "id", "tlcs_source", "ts", "id_rcs", "hash", "tlcs_lake", "ts_lake", "vbd")  # in their replica
 
 
 @dataclass(frozen=True)
@@ -72,15 +77,18 @@ WIDER: Mapping[str, Sequence[Widening]] = {
         Widening("varchar(10)", "text", ("'5'", "'a '", "''"), LONG, True),
         Widening("numeric(8,2)", "numeric(14,2)", ("5.00", "-999999.99", "0.10"), "123456789012.34", True),
         Widening("numeric(40,2)", "numeric(50,2)", ("5.00", "-999999.99", "0.10"), f"{'9' * 45}.10", True),
-        Widening("timestamp(0)", "timestamp", ("'2024-02-29 10:00:00'", "'1999-01-01'"), "'2024-02-29 10:00:00.001'"),
+        Widening(
+            "timestamp(0)", "timestamp", ("'2024-02-29 10:00:00'", "'1999-01-01'"), "'2024-02-29 10:00:00.001'", True
+        ),
         Widening(
             "timestamptz(3)",
             "timestamptz(6)",
             ("'2024-02-29 10:00:00.1+00'", "'1999-01-01 00:00+00'"),
             "'2024-02-29 10:00:00.100001+00'",
+            True,
         ),
-        Widening("time(0)", "time(6)", ("'10:00:00'", "'23:59:59'"), "'10:00:00.000001'"),
-        Widening("varbit(5)", "varbit(9)", ("B'101'", "B''"), "B'101010101'"),
+        Widening("time(0)", "time(6)", ("'10:00:00'", "'23:59:59'"), "'10:00:00.000001'", True),
+        Widening("varbit(5)", "varbit(9)", ("B'101'", "B''"), "B'101010101'", True),
     ),
     "mariadb": (
         Widening("tinyint", "smallint", ("5", "-128", "127"), "300", True),
@@ -102,7 +110,7 @@ WIDER: Mapping[str, Sequence[Widening]] = {
         Widening("decimal(8,2)", "decimal(14,2)", ("5.00", "-999999.99", "0.10"), "123456789012.34", True),
         Widening("decimal(40,2)", "decimal(50,2)", ("5.00", "-999999.99", "0.10"), f"{'9' * 45}.10", True),
         Widening("enum('a','b')", "enum('a','b','c')", ("'b'", "'a'"), "'c'", True),
-        Widening("set('a','b')", "set('a','b','c')", ("'a,b'", "''"), "'a,b,c'"),
+        Widening("set('a','b')", "set('a','b','c')", ("'a,b'", "''"), "'a,b,c'", True),
         Widening("bit(5)", "bit(12)", ("b'101'", "b'0'"), "b'100000000101'", True),
     ),
 }
@@ -204,6 +212,10 @@ class WideTable:
             wanted["id"] = self.key.now
         self.place.sql(alter(self.place, "t", wanted, required=["id"]))
 
+    def retype(self, column: str, kind: str) -> None:
+        """Give one column another type."""
+        self.place.sql(alter(self.place, "t", {column: kind}, required=["id"]))
+
     def touch(self, key: str, column: str, value: str) -> None:
         """Update one value, and the row's timestamp."""
         self.place.sql(f"UPDATE t SET {column} = {value}, at = {self._clock} WHERE id = {key}")
@@ -225,9 +237,8 @@ class WideTable:
     def used(self, found: Sequence[Event]) -> bool:
         """Return True if the events are those of `use`, each with its own column alone."""
         updates = [(e["key"]["id"], e["changed"]) for e in found if e["op"] == "u"]
-        wanted = [(FIRST_OWN + i, [name]) for i, name in enumerate(self.names)]
-        known = all(changed is None for _, changed in updates)  # without old values nobody knows which column changed
-        wanted = [(key, None if known else names) for key, names in wanted]
+        unknown = all(changed is None for _, changed in updates)  # without old values
+        wanted = [(FIRST_OWN + i, None if unknown else [name]) for i, name in enumerate(self.names)]
         return sorted(updates) == wanted and [e["op"] for e in found if e["op"] != "u"] == ["c"]
 
 
@@ -239,15 +250,26 @@ class WideStream:
         folder: The project's folder.
         strategy: As configuration.
         sinks: Further sinks, by name.
+        spark: The session of streams whose engine is Spark.
         more: Further keys of the table's configuration.
     """
 
     def __init__(
-        self, wide: WideTable, folder: Path, strategy: Any, sinks: Mapping[str, Any] | None = None, **more: Any
+        self,
+        wide: WideTable,
+        folder: Path,
+        strategy: Any,
+        sinks: Mapping[str, Any] | None = None,
+        spark: SparkSession | None = None,
+        **more: Any,
     ) -> None:
-        self.wide, self.folder, self.place = wide, folder, wide.place
+        self.wide, self.folder, self.place, self.spark = wide, folder, wide.place, spark
         self.sinks = {"changes": {"type": "jsonl", "path": "out/changes"}, **(sinks or {})}
         about = {"table": self.place.table("t"), "exclude": ["at"], **more}
+        if isinstance(strategy, dict) and strategy["type"] == "vbd":
+            listed = ", ".join(["id", *wide.names])
+            query = f"SELECT {listed} FROM {self.place.table('t')} WHERE at IS NOT NULL"
+            about |= {"table": None, "exclude": None, "query": query}
         self.about = {key: value for key, value in about.items() if value is not None}
         self.streams = [{"name": "s", "strategy": strategy, **self.about}]
         self.reopen()
@@ -268,7 +290,7 @@ class WideStream:
 
     def reopen(self) -> None:
         """Open the project, as a process that starts."""
-        self.project = opened(self.data, self.folder)
+        self.project = opened(self.data, self.folder, self.spark)
 
     def poll(self, **options: Any) -> list[Event]:
         """Poll once; return the new events."""
@@ -287,6 +309,7 @@ class WideStream:
     def prepare_again(self) -> None:
         """Prepare a second stream `again` on the table as it is now, with the same sinks."""
         self.project.close()
-        self.streams.append({"name": "again", "strategy": "mds", **self.about, "baseline": "events"})
+        strategy = self.streams[0]["strategy"] if "query" in self.about else "mds"
+        self.streams.append({"name": "again", "strategy": strategy, **self.about, "baseline": "events"})
         self.reopen()
         self.project.stream("again").prepare()

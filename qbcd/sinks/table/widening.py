@@ -52,14 +52,21 @@ def widen(
     if not narrow:
         return found
     statements = database.retype(session, target, found, narrow)
+    columns = ", ".join(f"{name} ({database.type_of(travel)})" for name, travel in narrow.items())
+    what = f"the source has wider types of columns that table {target.name} must get too: {columns}"
+    if not statements:
+        raise DeliveryError(
+            f"{what}; this database cannot change a column's type",
+            remedy=f"drop the table, then qbcd resend {stream} SINK fills a new one; the batch stays pending",
+            stream=stream,
+        )
     try:
         for statement in statements:
             session.run_ddl(statement)
     except Exception as error:
-        columns = ", ".join(f"{name} ({database.type_of(travel)})" for name, travel in narrow.items())
         said = " ".join(str(getattr(error, "orig", error)).split())
         raise DeliveryError(
-            f"the source has wider types of columns that table {target.name} must get too: {columns}; {said}",
+            f"{what}; {said}",
             remedy=f"remove what depends on these columns (views, foreign keys), run {'; '.join(statements)}, and make "
             "it again; the batch stays pending",
             stream=stream,
@@ -73,7 +80,7 @@ def narrow_columns(database: TargetDatabase, found: ExistingTable, layout: Layou
     return {
         name: column.travel
         for column in layout.columns
-        if (name := known.get(database.folded(column.name))) and _is_narrow(database, column.travel, found.types[name])
+        if (name := known.get(database.folded(column.name))) and is_narrow(database, column.travel, found.types[name])
     }
 
 
@@ -87,7 +94,7 @@ def as_widened(database: TargetDatabase, found: ExistingTable, layout: Layout) -
     return replace(found, columns=tuple(columns)) if narrow else found
 
 
-def _is_narrow(database: TargetDatabase, travel: Travel, existing: str) -> bool:
+def is_narrow(database: TargetDatabase, travel: Travel, existing: str) -> bool:
     """Return True if a column holds the values of a narrower type only, which the stream's column may have had."""
     if database.holds(travel, existing):
         return False

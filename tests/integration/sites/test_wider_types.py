@@ -6,8 +6,9 @@ See docs/how-to/schema-changes.md#types. Each row of its table is a case of `tes
 from __future__ import annotations
 
 import sqlite3
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import duckdb
 import pytest
@@ -16,7 +17,9 @@ from qbcd import hooks
 from qbcd.api import assembly_of
 from qbcd.connectors import connector_for
 from qbcd.errors import DeliveryError, SchemaChanged
+from qbcd.sites.lake import compaction
 from tests.faults.child import kill_at
+from tests.support.batch_layers import always
 from tests.support.places import Place, over
 from tests.support.table_targets import new_target
 from tests.support.widenings import (
@@ -31,6 +34,9 @@ from tests.support.widenings import (
     wider_key,
 )
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 LATER = pytest.mark.campaign
 FILES = {
     "duck": {"type": "database", "url": "duckdb:///d.duckdb", "table": "{stream}"},
@@ -38,7 +44,7 @@ FILES = {
 }
 
 
-def engine(name: str) -> dict[str, str]:
+def engine(name: str) -> dict[str, Any]:
     """Return the engine of streams with a lake replica."""
     return {} if name in IN_SOURCE else {"engine": "local"}
 
@@ -79,7 +85,7 @@ def test_streams_go_on(name: str, place: Place, workspace: Path) -> None:
     lite.close()
 
 
-@over("name", [pytest.param(name, marks=LATER) for name in STRATEGIES if name not in ("mds", "id_rcs")])
+@over("name", [pytest.param(name, marks=LATER) for name in STRATEGIES if name not in ("mds", "id_rcs", "vbd")])
 def test_streams_of_other_strategies_go_on(name: str, place: Place, workspace: Path) -> None:
     table = WideTable(place, WIDER[kind_of(place)], wider_key(place))
     with WideStream(table, workspace, STRATEGIES[name], **engine(name)) as seen:
@@ -91,6 +97,34 @@ def test_streams_of_other_strategies_go_on(name: str, place: Place, workspace: P
         assert table.used(seen.poll())
         assert seen.verify() == []
         assert (seen.poll(), seen.warnings) == ([], [])
+
+
+@over("first, then", [pytest.param(a, b, marks=LATER) for a, b in (("spark", "local"), ("local", "spark"))])
+def test_files_of_both_types_are_read_together(
+    first: str, then: str, place: Place, workspace: Path, spark: SparkSession
+) -> None:
+    """Segments and layers from before have the narrower type; both engines read them with those of after."""
+    table = WideTable(place, WIDER[kind_of(place)], wider_key(place))
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as opened:
+        always(patch)
+        seen = opened.enter_context(WideStream(table, workspace, STRATEGIES["id_rcs"], spark=spark, engine=first))
+        table.touch("2", "c0", "7")
+        assert [e["op"] for e in seen.poll()] == ["u"]
+        table.widen()
+        table.use()
+        assert table.used(seen.poll())
+        assert seen.verify() == []
+        seen.project.close()
+        seen.streams[0]["engine"] = then
+        seen.reopen()
+        assert seen.verify() == []
+        table.touch("3", "c1", "NULL")
+        (event,) = seen.poll()
+        assert event["changed"] == ["c1"]
+        patch.setattr(compaction, "COMPACT_SEGMENTS", -1)  # layers and segments become one
+        table.touch("3", "c0", "NULL")
+        (event,) = seen.poll()
+        assert (event["changed"], seen.verify()) == (["c0"], [])
 
 
 @over("kind", [""])
@@ -143,11 +177,10 @@ def test_batches_from_before_are_delivered_as_they_were(name: str, place: Place,
         (workspace / "out/lake/moved").rename(blocked)
         seen.poll()
     folders = sorted((workspace / "out/lake/s").glob("epoch=*/batch_seq=*"), key=lambda f: int(f.name[10:]))
-    types = [
-        duckdb.sql(f"SELECT typeof(after.c0), list(after.c0 ORDER BY after.c0) FROM '{folder}/*.parquet' GROUP BY 1")
-        for folder in folders
-    ]
-    assert [t.fetchall() for t in types][1:] == [[("INTEGER", [7])], [("BIGINT", [4294967300, 4294967300])]]
+    query = "SELECT typeof(after.c0), list(after.c0 ORDER BY after.c0) FROM '{}/*.parquet' GROUP BY 1"
+    with duckdb.connect() as duck:
+        types = [duck.execute(query.format(folder)).fetchall() for folder in folders]
+    assert types[1:] == [[("INTEGER", [7])], [("BIGINT", [4294967300, 4294967300])]]
 
 
 @over("name", ["mds"], elsewhere=[])
@@ -208,10 +241,7 @@ def test_a_poll_that_is_killed(name: str, point: str, place: Place, workspace: P
 @over("kind", [""], elsewhere=[])
 def test_columns_of_queries_go_on(kind: str, place: Place, workspace: Path) -> None:
     table = WideTable(place, cases_of(place), wider_key(place))
-    query = f"SELECT id, {', '.join(table.names)} FROM {place.table('t')} WHERE id > 0"
-    with WideStream(
-        table, workspace, {"type": "vbd", "variant": "compare"}, table=None, exclude=None, query=query
-    ) as seen:
+    with WideStream(table, workspace, STRATEGIES["vbd"]) as seen:
         table.widen()
         assert seen.poll() == []
         table.use()
