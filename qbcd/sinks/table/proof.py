@@ -7,6 +7,7 @@ commits (MariaDB, MySQL), a temporary table stands for a target that does not ex
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -146,10 +147,19 @@ def _attempt(session: TargetSession, write: TargetWrite, layout: Layout, target:
     rows = database.selected_for_insert([stage.c[name] for name, _ in loaded])
     session.run(insert(target).from_select([name for name, _ in loaded], rows.where(false())))
     one = Application(
-        database, layout, write.options, target, stage, None, replace=False, boundary=database.instant(0), seq=0
+        database,
+        layout,
+        write.options,
+        target,
+        stage,
+        None,
+        Counter("curd"),  # of each kind, so that no statement is left out
+        replace=False,
+        boundary=database.instant(0),
+        seq=0,
     )
     if write.options.mode == "mirror":
-        run_way(session, one, CAREFUL, write.header)
+        run_way(session, one, CAREFUL, write.header.stream)
     for statement in history_steps(one) if write.options.mode == "scd2" else ():
         session.run(statement)
 
