@@ -1,4 +1,4 @@
-"""The judgement of a target: do its names, an existing table and its record fit the batches of a stream?
+"""The judgment of a target: do its names, an existing table and its record fit the batches of a stream?
 
 One set of functions for `qbcd check`, `prepare` and each delivery. They connect to nothing, and return all problems.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from qbcd.errors import DeliveryError
 from qbcd.model import PlannedBatch
-from qbcd.sinks.table.databases.base import ExistingColumn, ExistingTable, Unfit
+from qbcd.sinks.table.databases.base import ExistingColumn, ExistingTable, TableProblem
 from qbcd.sinks.table.layout import Layout, TargetColumn
 from qbcd.sinks.table.record import TableRecord, Verdict
 from qbcd.sinks.table.write import OWN_TABLES, RECORD_COLUMNS, RECORD_TABLE, TargetWrite
@@ -237,7 +237,7 @@ def _key_problems(write: TargetWrite, layout: Layout, found: ExistingTable) -> I
     keys = [frozenset(map(database.folded, names)) for names in found.keys]
     if wanted and wanted not in keys:
         columns = ", ".join(map(database.quoted, layout.primary_key))
-        lacks = Unfit(
+        lacks = TableProblem(
             f"has no primary key on ({', '.join(layout.primary_key)})",
             f"ALTER TABLE {{table}} ADD PRIMARY KEY ({columns}); or drop the table, and qbcd creates it",
         )
@@ -262,7 +262,7 @@ def _key_problems(write: TargetWrite, layout: Layout, found: ExistingTable) -> I
 
 
 # -- words -------------------------------------------------------------------------------------------------------------
-def _about(write: TargetWrite, name: str, one: Unfit) -> DeliveryError:
+def _about(write: TargetWrite, name: str, one: TableProblem) -> DeliveryError:
     made = write.database.named(write.database.table(name, []))
     return _problem(write, f"table {name} {one.what}", one.remedy.replace("{table}", made))
 

@@ -56,7 +56,7 @@ class ExistingColumn:
 
 
 @dataclass(frozen=True)
-class Unfit:
+class TableProblem:
     """A reason why batches cannot be applied to a table: what follows its name in a message, and the remedy.
 
     Both may have the placeholder ``{table}``, the table's name as SQL.
@@ -87,7 +87,7 @@ class ExistingTable:
     kind: str = "table"
     primary: frozenset[str] = frozenset()
     partial_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    unfit: tuple[Unfit, ...] = ()
+    unfit: tuple[TableProblem, ...] = ()
 
     @property
     def types(self) -> dict[str, str]:

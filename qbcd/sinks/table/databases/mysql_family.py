@@ -22,8 +22,8 @@ from qbcd.sinks.table.constraints import Reference, Violation, ViolationKind
 from qbcd.sinks.table.databases.base import (
     ExistingColumn,
     ExistingTable,
+    TableProblem,
     TargetSession,
-    Unfit,
     decimal_holds,
     refuse_not_finite,
 )
@@ -160,7 +160,7 @@ class FamilyTarget(ServerTarget):
         for index, name, part in connection.exec_driver_sql(_KEYS, place).fetchall():
             keys.setdefault(index, []).append((name, part))
         whole = {index: all(name and part is None for name, part in parts) for index, parts in keys.items()}
-        unsafe = Unfit(
+        unsafe = TableProblem(
             f"is of engine {engine}, which has no transactions: a batch could be applied in part",
             "ALTER TABLE {table} ENGINE = InnoDB",
         )

@@ -26,7 +26,7 @@ from qbcd.sinks.table.databases.base import (
     ExistingColumn,
     ExistingTable,
     Misfit,
-    Unfit,
+    TableProblem,
     decimal_holds,
     refuse_nul,
 )
@@ -303,15 +303,15 @@ class PostgresTarget(ServerTarget):
         return pc.cast(values, pa.large_string())
 
 
-def _unfit(role: str, *, unlogged: bool, secured: bool, rewritten: bool) -> Iterator[Unfit]:
+def _unfit(role: str, *, unlogged: bool, secured: bool, rewritten: bool) -> Iterator[TableProblem]:
     if unlogged:
         what = "is UNLOGGED: a crash of the server empties it, and the record of the last batch would not show that"
-        yield Unfit(what, "ALTER TABLE {table} SET LOGGED")
+        yield TableProblem(what, "ALTER TABLE {table} SET LOGGED")
     if secured:
         what = f"has row level security that applies to role {role}: the server then refuses COPY, and may hide rows"
-        yield Unfit(what, f"ALTER TABLE {{table}} OWNER TO {role}, without FORCE ROW LEVEL SECURITY")
+        yield TableProblem(what, f"ALTER TABLE {{table}} OWNER TO {role}, without FORCE ROW LEVEL SECURITY")
     if rewritten:
-        yield Unfit("has rules, which rewrite the statements of a batch", "drop its rules, or use triggers")
+        yield TableProblem("has rules, which rewrite the statements of a batch", "drop its rules, or use triggers")
 
 
 def _arrays(element: Travel, values: pa.Array) -> pa.Array:
