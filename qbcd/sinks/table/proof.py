@@ -2,7 +2,7 @@
 
 What is known about names, table and record is judged as a delivery judges it (`qbcd.sinks.table.matching`). Then an
 empty batch of each kind is applied by the statements of a delivery, in a transaction that is rolled back. Where DDL
-commits (MariaDB, MySQL), a temporary table stands for a target that does not exist yet.
+commits (MariaDB, MySQL), a temporary table takes the place of a target that does not exist yet.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def own_values(target: TargetPlace, drawn: Drawn, history: DrawnHistory) -> dict
 def outcome(target: TargetPlace, seed: int) -> str:
     """Draw a target, judge it, and deliver to it unless it is refused."""
     drawn = TargetDrawing(seed, target).draw()
-    told = f"seed {seed}: {drawn.facts}, {drawn.options}, {drawn.planned.columns}\n" + "\n".join(drawn.ddl)
+    described = f"seed {seed}: {drawn.facts}, {drawn.options}, {drawn.planned.columns}\n" + "\n".join(drawn.ddl)
     try:
         for statement in drawn.ddl:
             target.sql(statement)
@@ -142,7 +142,7 @@ def outcome(target: TargetPlace, seed: int) -> str:
     before = contents(target)
     try:
         problems = sink.problems(drawn.planned)
-        assert contents(target) == before, f"the check has changed something\n{told}"
+        assert contents(target) == before, f"the check has changed something\n{described}"
         if problems:
             assert all(problem.remedy for problem in problems)
             return "refused"
@@ -150,7 +150,7 @@ def outcome(target: TargetPlace, seed: int) -> str:
     except (DeliveryError, AssertionError) as error:
         if "has wider types of columns" in str(error) and kind_keeps_types(target, drawn):
             return "to be altered"
-        raise AssertionError(f"{error}\n{told}") from error
+        raise AssertionError(f"{error}\n{described}") from error
     return "delivered"
 
 
