@@ -11,7 +11,7 @@ from sqlalchemy.engine import URL, Connection
 
 from qbcd.catalog.source import SessionOptions
 from qbcd.model import Travel
-from qbcd.sinks.table.databases.base import decimal_holds, refuse_not_finite
+from qbcd.sinks.table.databases.base import decimal_holds
 from qbcd.sinks.table.databases.servers import ServerTarget
 from qbcd.sinks.table.flat_rows import event_texts
 
@@ -85,8 +85,6 @@ class FamilyTarget(ServerTarget):
         return kind in (mine, *_WIDER.get(travel.kind, ()))
 
     def convert(self, travel: Travel, values: pa.Array) -> pa.Array:
-        if travel.kind in ("float32", "float64"):
-            refuse_not_finite(values, infinity=False)
         if self.type_of(travel) == "longtext" and travel.kind not in ("text", "time"):
             return event_texts(values, travel)
         if travel.kind == "timestamptz":

@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from qbcd import waits
 from qbcd.catalog.source import SessionOptions
 from qbcd.model import Travel
-from qbcd.sinks.table.databases.base import Columns, Misfit, decimal_holds, refuse_nul
+from qbcd.sinks.table.databases.base import Columns, Misfit, decimal_holds
 from qbcd.sinks.table.databases.engines import EngineSession
 from qbcd.sinks.table.databases.servers import ServerTarget
 from qbcd.sinks.table.flat_rows import json_values
@@ -116,8 +116,6 @@ class PostgresTarget(ServerTarget):
             return _arrays(travel.element, values)
         if travel.kind == "binary":
             return pa.array([None if v is None else "\\x" + v.hex() for v in values.to_pylist()], pa.large_string())
-        if travel.kind in ("text", "time"):
-            refuse_nul(values)
         return pc.cast(values, pa.large_string())
 
 
@@ -133,8 +131,6 @@ def _item(value: object, element: Travel) -> str:
     if value is None:
         return "NULL"
     text = str(value)
-    if "\0" in text:
-        raise Misfit("text with NUL characters")
     if element.kind == "binary":
         raise Misfit("an array of bytes")
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
