@@ -367,3 +367,41 @@ def test_drawn_values(
                     rows[key][name] = next(good[0] for one, _, good, _ in columns if one == name)
                     source.sql(f"UPDATE t SET {name} = {rows[key][name]} WHERE id = {key}")
             poll(project, "s")
+
+
+# -- values that only the server can judge -----------------------------------------------------------------------------
+@pytest.mark.campaign
+def test_a_letter_that_the_target_lacks(server: Any, workspace: Path) -> None:
+    with new_place(server, "postgresql") as source:
+        source.sql("CREATE TABLE t (id int PRIMARY KEY, v text)")
+        target = source.at(f"{source.name}_latin")
+        with source.connect(autocommit=True) as conn:
+            options = "ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' LOCALE_PROVIDER libc TEMPLATE template0"
+            source.run(conn, f"CREATE DATABASE {target.name} {options}")
+        try:
+            stream = {"name": "s", "table": source.table("t"), "baseline": "events", **MDS}
+            sinks = {"copy": {"type": "database", "url": target.url, "table": "copy"}}
+            with opened(config(source.url, stream, sinks=sinks), workspace) as project:
+                project.stream("s").prepare()
+                source.sql("INSERT INTO t VALUES (1, '😀')")
+                with pytest.raises(Undeliverable, match="a letter that the encoding of the target's database lacks"):
+                    poll(project, "s")
+                source.sql("UPDATE t SET v = 'é'")
+                project.run("s", once=True)
+                assert project.stream("s").resend("copy") == 1
+                assert target.sql("SELECT id, v FROM copy") == [(1, "é")]
+        finally:
+            target.drop()
+
+
+@pytest.mark.campaign
+def test_a_key_that_is_too_long_for_the_index(server: Any, workspace: Path, request: pytest.FixtureRequest) -> None:
+    with new_place(server, "postgresql") as target, new_place(server_of(request, "mariadb"), "mariadb") as source:
+        source.sql("CREATE TABLE t (id varbinary(3000) PRIMARY KEY, v int)")
+        stream = {"name": "s", "table": source.table("t"), "baseline": "events", **MDS}
+        sinks = {"copy": {"type": "database", "url": target.url, "table": "copy"}}
+        with opened(config(source.url, stream, sinks=sinks), workspace) as project:
+            project.stream("s").prepare()
+            source.sql("INSERT INTO t VALUES (%s, 1)", (random.Random(1).randbytes(2990),))
+            with pytest.raises(Undeliverable, match="a value is too long for an index: index row size"):
+                poll(project, "s")

@@ -51,6 +51,7 @@ class FamilyTarget(ServerTarget):
     longest_name = 64
     own_number = "SELECT connection_id()"
     at_work = "SELECT command <> 'Sleep' FROM information_schema.processlist WHERE id = %s"
+    misfits = (("Data too long for column|Incorrect string value", "a value does not fit its column"),)
 
     def __init__(self, url: URL, schema: str | None, limits: SessionOptions, owner: object = None) -> None:
         super().__init__(url, schema, limits, owner)

@@ -89,6 +89,10 @@ class PostgresTarget(ServerTarget):
     session = PostgresTargetSession
     own_number = "SELECT pg_catalog.pg_backend_pid()"
     at_work = _AT_WORK
+    misfits = (
+        ("has no equivalent in encoding", "a text has a letter that the encoding of the target's database lacks"),
+        ("index row (size|requires)", "a value is too long for an index"),
+    )
 
     def __init__(self, url: URL, schema: str | None, limits: SessionOptions, owner: object = None) -> None:
         super().__init__(url, schema or "public", limits, owner)
