@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from qbcd.local.arrow import LocalRows
 
 PYTHON_SINK = "python"
+UNSUPPORTED = "`unsupported: null` or `text` of the sink delivers it at the next poll; or "
 log = logging.getLogger("qbcd")
 
 
@@ -221,7 +222,8 @@ def _publish(stream: Stream, held: LeasedStream, name: str, header: BatchHeader,
     sink, site = stream.sinks[name], stream.site
     opened = partial(sink_batch, stream, header, partial(site.staged, header), partial(shared.open, header))
     passed = f"qbcd skip {stream.name} {name} --batch {header.number} passes over it; its events are then missing in "
-    write_batch(stream, held, sink, BatchOnItsWay(header, opened, f"{passed}{name}"))
+    unfit = f"{UNSUPPORTED if sink.has_policy else ''}{passed}{name}"
+    write_batch(stream, held, sink, BatchOnItsWay(header, opened, unfit))
     stream.project.acknowledge(stream.name, name, header)
     hooks.reach("after_acknowledge")
 

@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, PrivateAttr, Tag, ValidationInfo, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    PrivateAttr,
+    Tag,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
 from sqlalchemy.engine import URL
 
 from qbcd import plugins
@@ -34,6 +43,12 @@ from qbcd.config.urls import is_memory_database, parse_url
 BUILT_SINKS = ("jsonl", "parquet", "console", "database")
 _OTHER = "other"
 Initial = Literal["replica", "next"]
+# In YAML the word null is no text.
+Policy = Annotated[
+    Literal["refuse", "null", "text"],
+    BeforeValidator(lambda value: "null" if value is None else value),
+    WithJsonSchema({"enum": ["refuse", "null", "text", None]}),
+]
 _NOT_OPTIONS = ("type", "initial")  # of a sink's class
 
 
@@ -136,9 +151,15 @@ class JsonlSinkConfig(FileSinkConfig):
 
 
 class ParquetSinkConfig(FileSinkConfig):
-    """A folder of Parquet files per batch under `path`."""
+    """A folder of Parquet files per batch under `path`.
+
+    Attributes:
+        unsupported: Values that no type has: stop before they are committed, write NULL, or write all values of such
+            columns as texts.
+    """
 
     type: Literal["parquet"]
+    unsupported: Policy = "refuse"
 
 
 class ConsoleSinkConfig(BuiltSinkConfig):
@@ -163,6 +184,8 @@ class DatabaseSinkConfig(BuiltSinkConfig, Login):
         envelope: Columns of a log.
         table: Name of the table, with ``{stream}``, ``{schema}``, ``{table}`` and ``{source}`` of the stream.
         columns_like: Names of the columns that ``scd2`` adds.
+        unsupported: Values that the target cannot hold: stop before they are committed, write NULL, or write them into
+            columns for texts.
         statement_timeout: Time limit of qbcd's statements in the target, whole seconds; 0 for none.
         socket_timeout: Longest wait for the target's answer; by default a little longer than `statement_timeout`.
     """
@@ -174,6 +197,7 @@ class DatabaseSinkConfig(BuiltSinkConfig, Login):
     envelope: Literal["qbcd", "debezium", "changes"] = "qbcd"
     table: Filled = DEFAULT_TARGET_TABLE
     columns_like: Literal["qbcd", "dbt", "spark"] = "qbcd"
+    unsupported: Policy = "refuse"
     statement_timeout: Limit = timedelta(hours=1)
     socket_timeout: Wait | None = None
     _file: str = PrivateAttr(default="")
@@ -214,7 +238,8 @@ class DatabaseSinkConfig(BuiltSinkConfig, Login):
     @property
     def options(self) -> dict[str, Any]:
         """The options of the sink's class."""
-        named = ("mode", "deletes", "envelope", "table", "columns_like", "statement_timeout", "socket_timeout")
+        own = ("mode", "deletes", "envelope", "table", "columns_like", "unsupported")
+        named = (*own, "statement_timeout", "socket_timeout")
         found = {name: getattr(self, name) for name in named}
         return {"url": self.sqlalchemy_url(), "schema": self.target_schema, **found}
 

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime, timezone
 
 from qbcd.errors import SinkSilent
 
@@ -25,6 +26,7 @@ class Rest:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._until, self._silences = 0.0, 0
+        self._shown = 0.0  # the same by the wall clock: the message stays the same during a rest
         self._error: SinkSilent | None = None
 
     def refusal(self, sink: str) -> SinkSilent | None:
@@ -34,8 +36,8 @@ class Rest:
             if self._error is None or left <= 0:
                 return None
             said = self._error.what.removeprefix(f"sink {sink}: ")
-            what = f"sink {sink}: not tried again for {max(1, round(left))} s, since it was silent: {said}"
-            return SinkResting(what, remedy=self._error.remedy)
+            until = datetime.fromtimestamp(self._shown, timezone.utc).strftime("%H:%M:%S UTC")
+            return SinkResting(f"sink {sink}: not tried until {until}, since {said}", remedy=self._error.remedy)
 
     @contextmanager
     def after_silence(self) -> Iterator[None]:
@@ -48,7 +50,8 @@ class Rest:
                 now = time.monotonic()
                 if now >= self._until:  # of two attempts at once one counts
                     self._silences += 1
-                    self._until = now + min(LONGEST_S, (now - began) * 2.0 ** min(self._silences - 1, 20))
+                    rest = min(LONGEST_S, (now - began) * 2.0 ** min(self._silences - 1, 20))
+                    self._until, self._shown = now + rest, time.time() + rest
                     self._error = error
             raise
         self.end()

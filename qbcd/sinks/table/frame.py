@@ -24,6 +24,7 @@ from qbcd.errors import DeliveryError
 from qbcd.sinks.table.apply import Application, all_are_new
 from qbcd.sinks.table.constraints import Violation
 from qbcd.sinks.table.databases.base import ExistingTable, TargetDatabase, TargetSession
+from qbcd.sinks.table.fitting import fitting
 from qbcd.sinks.table.flat_rows import Flat, flat_rows
 from qbcd.sinks.table.history import history_steps
 from qbcd.sinks.table.layout import Layout, TargetColumn, layout_of
@@ -55,7 +56,7 @@ def apply_batch(write: TargetWrite, events: Callable[[], Iterable[pa.RecordBatch
             return
 
         def rows() -> _Counted:
-            return _Counted(flat_rows(iter(events()), layout, write.options, write.header), write)
+            return _Counted(flat_rows(fitting(events(), write.fit), layout, write.options, write.header), write)
 
         try:
             first = _inserted(session, write, layout, target, rows()) if _can_insert(write) else EXPECTED

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,12 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.engine import URL
 
 from qbcd.config.urls import BadUrl, parse_url
-from qbcd.errors import ConfigError, DeliveryError
-from qbcd.model import BatchHeader, PlannedBatch
+from qbcd.errors import ConfigError, DeliveryError, UnsupportedType
+from qbcd.model import BatchHeader, PlannedBatch, Travel
+from qbcd.model.value_limits import FLOATS, NARROWER
 from qbcd.sinks.base import Sink, SinkBatch, SinkPlace
+from qbcd.sinks.table.layout import TEXT
+from qbcd.sinks.table.limits import limits_of
 from qbcd.sinks.table.options import TableOptions
 from qbcd.sinks.table.record import TableOwner
 
@@ -34,7 +38,7 @@ class DatabaseSink(Sink):
         options: Options of :class:`TableOptions`.
     """
 
-    typed = True
+    typed = has_policy = True
     takes_resends = True
 
     def __init__(
@@ -53,6 +57,7 @@ class DatabaseSink(Sink):
         except BadUrl as error:
             raise ConfigError(str(error), remedy=error.remedy) from None
         self.options = TableOptions(**options)
+        self.limits = limits_of(self._url.get_backend_name(), self.options)
         self.shows_all_rows = self.options.mode != "log"
         self.starts_from = "replica" if self.shows_all_rows else "next"
 
@@ -69,10 +74,47 @@ class DatabaseSink(Sink):
         return target_at(self._url, self._schema, limits, owner=self)
 
     def write(self, batch: SinkBatch) -> None:
+        from qbcd.sinks.table.fitting import refused_text
         from qbcd.sinks.table.frame import apply_batch
 
+        everything = [name for name, _ in batch.header.columns]
         with self._named():
-            apply_batch(self._write_of(batch.header), batch.arrow)
+            write, texts = self._by_policy(batch.header)
+            fitted = self._fitted(batch, texts)
+            try:
+                apply_batch(write, fitted.arrow)
+            except UnsupportedType as error:
+                found = refused_text(replace(write.fit, header=batch.header), batch.fitted("text", everything).arrow())
+                raise (found or error) from error
+
+    def _fitted(self, batch: SinkBatch, texts: Mapping[str, Travel]) -> SinkBatch:
+        """Return a batch by the policy about values that the table cannot hold."""
+        policy, old = self.options.unsupported, self.limits.old
+        if policy == "refuse":
+            return batch if old else batch.fitted(policy, old=False)
+        return batch.fitted(policy, old=old) if policy == "null" else batch.fitted(policy, texts, old=old)
+
+    def _by_policy(self, header: BatchHeader) -> tuple[TargetWrite, Mapping[str, Travel]]:
+        """Return the table of a batch by the policy, and the columns that are texts there, with their own form."""
+        from qbcd.sinks.table.frame import last_record
+
+        write = self._write_of(header)
+        if self.options.unsupported != "text":
+            return write, {}
+        with self.database.proving() as there:
+            _, types = last_record(replace(write, database=there))
+        texts = {
+            name: travel
+            for name, travel in header.columns
+            if (travel.kind in NARROWER or (travel.kind in FLOATS and self.limits.of(travel)))
+            and (self._has_text(types.get(name.lower(), "")) if types else name not in header.key)
+        }
+        columns = tuple((name, TEXT if name in texts else travel) for name, travel in header.columns)
+        numbers = {name: travel for name, travel in texts.items() if travel.kind in FLOATS}
+        return replace(write, header=replace(header, columns=columns), texts=numbers), texts
+
+    def _has_text(self, existing: str) -> bool:
+        return bool(existing) and self.database.holds(TEXT, existing)
 
     def check(self) -> None:
         from qbcd.sinks.table.proof import prove_reachable
@@ -83,8 +125,12 @@ class DatabaseSink(Sink):
     def problems(self, planned: PlannedBatch) -> list[DeliveryError]:
         from qbcd.sinks.table.proof import batch_problems
 
+        if self.options.unsupported == "null":  # values that the table cannot hold become NULL
+            values = frozenset(name for name, _ in planned.columns) - frozenset(planned.key)
+            planned = replace(planned, nullable=values)
         with self._named():
-            found = batch_problems(self._write_of(planned))
+            write, _ = self._by_policy(planned)
+            found = batch_problems(write)
         for one in found:
             one.what = f"sink {self.name}: {one.what}"
         return found

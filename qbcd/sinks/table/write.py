@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from sqlalchemy import TableClause
 
-from qbcd.model import BatchHeader
+from qbcd.model import BatchHeader, Travel
 from qbcd.sinks.table.databases.base import TargetDatabase
+from qbcd.sinks.table.fitting import Fit
 from qbcd.sinks.table.layout import LONG, TEXT, Layout, TargetColumn
+from qbcd.sinks.table.limits import limits_of
 from qbcd.sinks.table.options import TableOptions
 from qbcd.sinks.table.record import TableOwner
 
@@ -34,12 +37,20 @@ class TargetWrite:
 
     Attributes:
         owner: Whose record decides which batch is next.
+        texts: Numbers that the table has as texts, by the user's policy, with their own form.
     """
 
     database: TargetDatabase
     options: TableOptions
     header: BatchHeader
     owner: TableOwner
+    texts: Mapping[str, Travel] = field(default_factory=dict)
+
+    @property
+    def fit(self) -> Fit:
+        """The conditions that its events must meet."""
+        limits = limits_of(self.database.sql_name, self.options)
+        return Fit(limits, self.header, self.sink, self.options.mode == "log", self.texts)
 
     @property
     def sink(self) -> str:

@@ -30,17 +30,18 @@ def outcomes(project: qbcd.Project) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("ddl", "tables", "sink", "table"),
     [
-        (
+        pytest.param(
             'CREATE TABLE "Orders" (id int PRIMARY KEY); CREATE TABLE orders (id int PRIMARY KEY)',
             {"upper": 'public."Orders"', "lower": "public.orders"},
-            "sqlite:///copy.db",
+            "duckdb:///copy.duckdb",
             "public_orders",
+            marks=pytest.mark.campaign,
         ),
         (
             "CREATE SCHEMA a; CREATE SCHEMA a_b; CREATE TABLE a.b_c (id int PRIMARY KEY); "
             "CREATE TABLE a_b.c (id int PRIMARY KEY)",
             {"first": "a.b_c", "second": "a_b.c"},
-            "duckdb:///copy.duckdb",
+            "sqlite:///copy.db",
             "a_b_c",
         ),
     ],

@@ -19,14 +19,7 @@ from qbcd.connectors.mysql_family.grants import granted, granted_everywhere
 from qbcd.errors import DeliveryError
 from qbcd.model import Travel
 from qbcd.sinks.table.constraints import Reference, Violation, ViolationKind
-from qbcd.sinks.table.databases.base import (
-    ExistingColumn,
-    ExistingTable,
-    TableProblem,
-    TargetSession,
-    decimal_holds,
-    refuse_not_finite,
-)
+from qbcd.sinks.table.databases.base import ExistingColumn, ExistingTable, TableProblem, TargetSession, decimal_holds
 from qbcd.sinks.table.databases.engines import EngineSession
 from qbcd.sinks.table.databases.servers import ServerTarget
 from qbcd.sinks.table.flat_rows import event_texts
@@ -114,6 +107,7 @@ class FamilyTarget(ServerTarget):
     keys_stage = True
     own_number = "SELECT connection_id()"
     at_work = "SELECT command <> 'Sleep' FROM information_schema.processlist WHERE id = %s"
+    misfits = (("Data too long for column|Incorrect string value", "a value does not fit its column"),)
 
     def __init__(self, url: URL, schema: str | None, limits: SessionOptions, owner: object = None) -> None:
         super().__init__(url, schema, limits, owner)
@@ -255,8 +249,6 @@ class FamilyTarget(ServerTarget):
         return int(found[1]) if found else None
 
     def convert(self, travel: Travel, values: pa.Array) -> pa.Array:
-        if travel.kind in ("float32", "float64"):
-            refuse_not_finite(values, infinity=False)
         if self.type_of(travel) == "longtext" and travel.kind not in ("text", "time"):
             return event_texts(values, travel)
         if travel.kind == "timestamptz":

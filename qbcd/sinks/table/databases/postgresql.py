@@ -21,15 +21,7 @@ from qbcd.catalog.source import SessionOptions
 from qbcd.errors import DeliveryError, Refused
 from qbcd.model import Travel
 from qbcd.sinks.table.constraints import Reference, Violation, ViolationKind
-from qbcd.sinks.table.databases.base import (
-    Columns,
-    ExistingColumn,
-    ExistingTable,
-    Misfit,
-    TableProblem,
-    decimal_holds,
-    refuse_nul,
-)
+from qbcd.sinks.table.databases.base import Columns, ExistingColumn, ExistingTable, Misfit, TableProblem, decimal_holds
 from qbcd.sinks.table.databases.engines import EngineSession
 from qbcd.sinks.table.databases.servers import ServerTarget
 from qbcd.sinks.table.flat_rows import json_values
@@ -195,6 +187,10 @@ class PostgresTarget(ServerTarget):
     session = PostgresTargetSession
     own_number = "SELECT pg_catalog.pg_backend_pid()"
     at_work = _AT_WORK
+    misfits = (
+        ("has no equivalent in encoding", "a text has a letter that the encoding of the target's database lacks"),
+        ("index row (size|requires)", "a value is too long for an index"),
+    )
 
     def __init__(self, url: URL, schema: str | None, limits: SessionOptions, owner: object = None) -> None:
         super().__init__(url, schema or "public", limits, owner)
@@ -295,8 +291,6 @@ class PostgresTarget(ServerTarget):
             return _arrays(travel.element, values)
         if travel.kind == "binary":
             return pa.array([None if v is None else "\\x" + v.hex() for v in values.to_pylist()], pa.large_string())
-        if travel.kind in ("text", "time"):
-            refuse_nul(values)
         if travel.kind == "timestamptz":  # the cast of a time with its zone takes twenty times as long
             plain = pc.cast(values.cast(pa.timestamp("us")), pa.large_string())
             return pc.binary_join_element_wise(plain, pa.scalar("Z", plain.type), pa.scalar("", plain.type))
@@ -326,8 +320,6 @@ def _item(value: object, element: Travel) -> str:
     if value is None:
         return "NULL"
     text = str(value)
-    if "\0" in text:
-        raise Misfit("text with NUL characters")
     if element.kind == "binary":
         raise Misfit("an array of bytes")
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

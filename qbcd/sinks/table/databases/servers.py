@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
@@ -14,11 +15,17 @@ from qbcd.catalog.source import SessionOptions
 from qbcd.config.masking import Masking
 from qbcd.connectors import Connector, connector_for
 from qbcd.connectors.limited_drivers import WaitLimit, limit_waits, silence_below
-from qbcd.errors import DeliveryError, QbcdError, SinkSilent, SourceSilent
+from qbcd.errors import DeliveryError, QbcdError, SinkSilent, SourceSilent, Undeliverable
 from qbcd.sinks.table.databases import watch
 from qbcd.sinks.table.databases.base import TargetSession
 from qbcd.sinks.table.databases.engines import EngineDatabase, EngineSession
 from qbcd.state.dialects import store_facts
+
+_NUMBER = "qbcd_session"  # of a session's facts: its number on the server
+_MISFIT_REMEDY = (
+    "change the target so that it holds the value; or correct the value at the source and, once a poll has found that, "
+    "`qbcd resend` sends the rows; a log needs `qbcd reset --discard` and `qbcd prepare`"
+)
 
 
 class ServerTarget(EngineDatabase):
@@ -28,6 +35,7 @@ class ServerTarget(EngineDatabase):
         own_number: The query of a session's number on the server.
         at_work: The query that is true while the session with a number runs a statement.
         settings: Statements that set up a session for writing.
+        misfits: Pattern of the server's message about a value that only it can judge, and the words for it.
 
     Args:
         url: Its URL, with the login.
@@ -39,6 +47,7 @@ class ServerTarget(EngineDatabase):
     own_number: str
     at_work: str
     settings: tuple[str, ...] = ()
+    misfits: Sequence[tuple[str, str]] = ()
 
     def __init__(self, url: URL, schema: str | None, limits: SessionOptions, owner: object = None) -> None:
         self.url, self.schema, self._limits, self._owner = url, schema, limits, owner
@@ -69,14 +78,14 @@ class ServerTarget(EngineDatabase):
     def prepare(self, connection: Connection) -> None:
         pins = "; ".join([*self._sessions.pins(), *self.settings])
         connection.exec_driver_sql(pins, execution_options={"no_parameters": True})
+        connection.info[_NUMBER] = connection.exec_driver_sql(self.own_number).scalar_one()
         connection.commit()
 
     @contextmanager
     def open(self, stream: str) -> Iterator[TargetSession]:
         with super().open(stream) as session:
             assert isinstance(session, EngineSession)
-            number = session.connection.exec_driver_sql(self.own_number).scalar_one()
-            session.connection.commit()
+            number = session.connection.info[_NUMBER]
             driver = session.connection.connection.driver_connection
             with watch.watched(driver, partial(self.is_at_work, stream, number)):
                 yield session
@@ -104,6 +113,10 @@ class ServerTarget(EngineDatabase):
         found = self.connector.errors.explain_error(
             error, stream=stream, source=self.label, masked=self.masking.foreign
         )
+        for pattern, words in self.misfits:
+            if re.search(pattern, found.what):
+                said = found.what.removeprefix(f"source {self.label}: ")
+                return Undeliverable(f"{self.label}: {words}: {said}", remedy=_MISFIT_REMEDY, stream=stream)
         return as_delivery_error(found)
 
 

@@ -25,7 +25,6 @@ from qbcd.sinks.table.databases.base import (
     TargetDatabase,
     TargetSession,
     ascii_lower,
-    refuse_not_finite,
     scratch_beside,
 )
 from qbcd.sinks.table.databases.engines import EngineDatabase
@@ -209,8 +208,6 @@ class SqliteTarget(EngineDatabase):
         return []
 
     def convert(self, travel: Travel, values: pa.Array) -> pa.Array:
-        if travel.kind in ("float32", "float64"):
-            refuse_not_finite(values, infinity=True)  # SQLite would store NaN as NULL
         if self.type_of(travel) == "text":
             return event_texts(values, travel)
         return values

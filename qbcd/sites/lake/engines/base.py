@@ -203,6 +203,10 @@ class Engine(ABC):
         """Return True if a key occurs twice in the stage."""
 
     @abstractmethod
+    def one_row(self, rows: Rows, columns: Sequence[str], where: str) -> tuple[Any, ...] | None:
+        """Return these columns of one row for which a condition holds; None without one."""
+
+    @abstractmethod
     def untravelled(self, stage: Rows) -> list[int]:
         """Return the positions of one row's columns with a value that no typed sink can hold; empty without one."""
 

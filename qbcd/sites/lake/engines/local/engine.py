@@ -18,6 +18,7 @@ from qbcd.sites.lake.engines.base import Engine
 from qbcd.sites.lake.engines.local import diff, layers, parquet
 from qbcd.sites.lake.engines.local import rows as shapes
 from qbcd.sites.lake.engines.local.observed import LocalEventCounts, LocalRowChecksum
+from qbcd.sites.lake.engines.local.rows import fetched, selected
 
 
 class LocalEngine(Engine):
@@ -87,6 +88,10 @@ class LocalEngine(Engine):
 
     def has_duplicates(self, stage: Query) -> bool:
         return diff.has_duplicates(self.database, stage)
+
+    def one_row(self, rows: Query, columns: Sequence[str], where: str) -> tuple[Any, ...] | None:
+        found = fetched(self.database, selected(rows, {f"v{i}": name for i, name in enumerate(columns)}, where, most=1))
+        return found[0] if found else None
 
     def untravelled(self, stage: Query) -> list[int]:
         return diff.untravelled(self.database, stage)

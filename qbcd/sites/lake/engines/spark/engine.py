@@ -94,6 +94,11 @@ class SparkEngine(Engine):
     sums = staticmethod(diff.sums)
     has_duplicates = staticmethod(diff.has_duplicates)
     untravelled = staticmethod(diff.untravelled)
+
+    def one_row(self, rows: DataFrame, columns: Sequence[str], where: str) -> tuple[Any, ...] | None:
+        found = rows.where(where).selectExpr(*dict.fromkeys(columns)).head()
+        return None if found is None else tuple(found[name] for name in columns)
+
     aligned = staticmethod(diff.aligned)
     differences = staticmethod(diff.differences)
     window_differences = staticmethod(diff.window_differences)
