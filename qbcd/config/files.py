@@ -171,14 +171,15 @@ class FilesConfig(Section):
 
     Attributes:
         files: Path of the dumps; ``*``, ``?`` and ``[..]`` are wildcards.
-        order: The order in which dumps were written.
+        order: The order in which dumps were written: by their names, with numbers as numbers (``name``) or as text
+            (``text``), or by their times of modification.
         complete: Path of the marker that a dump is complete; without it, a dump must be unchanged for `quiet`.
         quiet: Time for which a dump must be unchanged before it is read.
         format: Format of the dumps; default: by the end of the file's name.
     """
 
     files: Annotated[Filled, AfterValidator(_pattern)]
-    order: Literal["name", "modified"] = "name"
+    order: Literal["name", "text", "modified"] = "name"
     complete: Annotated[str, AfterValidator(_complete)] | None = None
     quiet: Duration = DEFAULT_QUIET
     format: FileFormat = Field(default_factory=FileFormat)

@@ -55,7 +55,10 @@ class DumpSite(ParquetSite):
 
     def detect(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Iterator[Detection]:
         poll = self._poll(plan, settings, leased)
-        ready, remarks = series_of(self.context).after(taken_by(self.context, leased.row.checkpoint))
+        series, taken = series_of(self.context), taken_by(self.context, leased.row.checkpoint)
+        ready, remarks = series.after(taken)
+        if ready:
+            remarks += series.contradiction([*([taken.last] if taken else []), *ready])
         for dump in ready:
             if self.context.stopping():
                 return
@@ -112,7 +115,7 @@ class DumpSite(ParquetSite):
             opened(one, series.config, plan.stream, taken.header if taken else ())
         names = ", ".join(one.name for one in ready[:3]) + (" .." if len(ready) > 3 else "")
         last = f"; the last one taken is {taken.last.name}" if taken else ""
-        return (f"the next poll reads {names}" if ready else "no new file") + last, remarks
+        return (f"the next poll reads {names}" if ready else "no new file") + last, remarks + series.doubts(taken)
 
     def verify(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Differences:
         return verify.verify(self._poll(plan, settings, leased))
