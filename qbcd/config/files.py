@@ -39,7 +39,7 @@ _ONLY: dict[str, tuple[FormatName, ...]] = {  # the formats that have a key, if 
     "header": ("csv",),
     "null": ("csv",),
     "names": ("csv", "jsonl"),
-    "types": ("csv", "jsonl"),
+    "types": ("csv", "jsonl", "parquet"),
     "encoding": ("csv", "jsonl", "fixed"),
     "final_newline": ("csv", "jsonl", "fixed"),
     "compression": ("csv", "jsonl", "fixed"),

@@ -89,18 +89,21 @@ class TakenDumps:
         last: The last one.
         files: Size and time of those that still exist, by name.
         header: Names of all columns of the last one.
+        untyped: Captured columns to which no dump has given a type yet: all their values are NULL.
     """
 
     last: DumpFile
     files: Mapping[str, tuple[int, int]]
     header: tuple[str, ...]
+    untyped: tuple[str, ...] = ()
 
     def as_entry(self) -> dict[str, Any]:
         """Return the JSON-ready form for the checkpoint."""
         files = {name: list(known) for name, known in sorted(self.files.items())}
         last = [self.last.name, *self.last.stamp]
         identity = [self.last.inode, self.last.changed]
-        return {"last": last, "identity": identity, "files": files, "header": list(self.header)}
+        untyped = {"untyped": list(self.untyped)} if self.untyped else {}
+        return {"last": last, "identity": identity, "files": files, "header": list(self.header), **untyped}
 
     @classmethod
     def from_entry(cls, entry: Mapping[str, Any], folder: Path) -> TakenDumps:
@@ -109,7 +112,7 @@ class TakenDumps:
         inode, changed = entry.get("identity", (UNKNOWN, UNKNOWN))
         files = {known: (int(size), int(modified)) for known, (size, modified) in entry["files"].items()}
         last = DumpFile(name, folder / name, int(size), int(modified), int(inode), int(changed))
-        return cls(last, files, tuple(entry["header"]))
+        return cls(last, files, tuple(entry["header"]), tuple(entry.get("untyped", ())))
 
     def has(self, one: DumpFile) -> bool:
         """Return True if a dump was taken as it is now.
@@ -168,11 +171,13 @@ class DumpSeries:
             ready.append(one)
         return ready, []
 
-    def with_taken(self, taken: TakenDumps | None, one: DumpFile, header: Sequence[str]) -> TakenDumps:
+    def with_taken(
+        self, taken: TakenDumps | None, one: DumpFile, header: Sequence[str], untyped: Sequence[str] = ()
+    ) -> TakenDumps:
         """Return the taken dumps after `one`; those that no longer exist are forgotten."""
         present = {found.name for found in self.present()}
         files = {name: known for name, known in (taken.files if taken else {}).items() if name in present}
-        return TakenDumps(one, {**files, one.name: one.stamp}, tuple(header))
+        return TakenDumps(one, {**files, one.name: one.stamp}, tuple(header), tuple(untyped))
 
     def current(self, taken: TakenDumps) -> DumpFile | None:
         """Return the last dump that was taken, if it still exists with its size and time of modification."""

@@ -14,12 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from qbcd.connectors.facts import quoted
+from qbcd.files.columns import arrow_of
+from qbcd.files.fitting import values_in
 from qbcd.files.formats import DumpReader
+from qbcd.files.values import BadValue
 from qbcd.local.database import LocalDatabase
 from qbcd.local.query import DIALECT, Query
 from qbcd.model import Column
 
 _NAIVE = pa.timestamp("us")
+_UNEQUAL = "correct the row; or reset the stream and prepare it again, with another type of the column under `types`"
 
 
 class DumpRows:
@@ -66,7 +70,7 @@ class DumpRows:
         return ("range_id", "key_id", "digest", *(f"c{i}" for i in range(len(self._captured))))
 
     def _schema(self) -> pa.Schema:
-        types = [self._reader.schema.field(c.name).type for c in self._captured]
+        types = [arrow_of(c.travel) for c in self._captured]
         return pa.schema([(f"c{i}", _NAIVE if pa.types.is_timestamp(t) else t) for i, t in enumerate(types)])
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
@@ -75,11 +79,24 @@ class DumpRows:
             for batch in self._reader.batches([c.name for c in self._captured]):
                 self._check_keys(batch)
                 self.rows += batch.num_rows
-                arrays = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
+                arrays = [
+                    self._values(column, one, batch.num_rows).cast(field.type)
+                    for column, one, field in zip(batch.columns, self._captured, schema, strict=True)
+                ]
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
         except BaseException as error:
             self._failed = error
             raise
+
+    def _values(self, values: pa.Array, column: Column, rows: int) -> pa.Array:
+        """Return values of the last `rows` rows in the type of their column."""
+        written = self._reader.form.types.get(column.name, "")
+        try:
+            return values_in(values, column, written)
+        except BadValue as error:
+            shown = f"{values[error.row].as_py()}"[:40]
+            what = f"column {column.name} has {shown}, which has no equal value of its type {column.sql_type}"
+            raise self._reader.row_refused(self.rows - rows + error.row, what, _UNEQUAL) from None
 
     def _check_keys(self, batch: pa.RecordBatch) -> None:
         for place in range(self._keys):

@@ -25,9 +25,11 @@ class DumpReader(ABC):
 
     Attributes:
         schema: Names and Arrow types of its columns.
+        untyped: Columns that have only NULL and no type; in the schema they are text.
     """
 
     schema: pa.Schema
+    untyped: frozenset[str] = frozenset()
 
     def __init__(self, place: DumpPlace, form: FileFormat, known: Sequence[str] = ()) -> None:
         self.place, self.form, self.known = place, form, known

@@ -18,6 +18,7 @@ class ParquetReader(DumpReader):
 
     def read_schema(self) -> pa.Schema:
         with self._opened() as file:
+            self.untyped = frozenset(field.name for field in file.schema_arrow if pa.types.is_null(field.type))
             return pa.schema([(field.name, self._plain(field)) for field in file.schema_arrow])
 
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
