@@ -39,7 +39,7 @@ from qbcd.sites import (
     with_variant,
 )
 from qbcd.sites.engine_choice import EngineChoice
-from qbcd.snapshots.feeds import memory_of_join
+from qbcd.snapshots.feeds import JOIN, memory_of_join
 from qbcd.spark.drivers import Wanted, driver_in, find_driver, user_cache
 from qbcd.spark.java import Surroundings
 from qbcd.spark.provider import SparkProvider
@@ -533,4 +533,5 @@ _MORE_FOR_DUMPS = "raise `memory` of the strategy"
 def _memory_of_dumps(options: Mapping[str, Any]) -> int | None:
     """Return the bytes of the local database; a method of its own has the other half of the memory."""
     memory: int | None = options.get("memory")
-    return None if memory is None else memory_of_join(str(options.get("method")), memory)
+    joined = options.get("replica") == "digest"  # a method needs rows
+    return None if memory is None else memory_of_join(JOIN if joined else str(options.get("method")), memory)

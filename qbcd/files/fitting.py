@@ -7,7 +7,7 @@ another type are taken if they have an equal value of the stream's type; each on
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -117,12 +117,7 @@ def _decimal(column: Column, new: Travel, *, frozen: bool) -> Fit:
         return Fit(column)
     wider = column_of(pa.field(column.name, pa.decimal128(digits + scale, scale)))
     added = "0" * (scale - known.scale)
-    padding = f".{added}" if added and not known.scale else added
-    return Fit(column if wider is None else replace(column, **_types(wider)), padding)
-
-
-def _types(column: Column) -> dict[str, object]:
-    return {"sql_type": column.sql_type, "base_type": column.base_type, "travel": column.travel}
+    return Fit(wider or column, f".{added}" if added and not known.scale else added)
 
 
 def values_in(values: pa.Array, column: Column, written: str) -> pa.Array:

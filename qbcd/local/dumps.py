@@ -159,8 +159,13 @@ def _digest(texts: Sequence[str]) -> str:
 
 def repeated_key(database: LocalDatabase, rows: Query, keys: int) -> tuple[tuple[str, ...], int] | None:
     """Return the texts of a key that occurs more than once, and how often; None if all keys are unique."""
-    texts = ", ".join(f"CAST(ANY_VALUE(c{i}) AS VARCHAR)" for i in range(keys))
-    found = database.connection.execute(
-        f"SELECT COUNT(*), {texts} FROM ({rows.sql}) GROUP BY key_id HAVING COUNT(*) > 1 LIMIT 1"
+    connection = database.connection
+    # the identities alone need least memory
+    found = connection.execute(
+        f"SELECT key_id, COUNT(*) FROM ({rows.sql}) GROUP BY key_id HAVING COUNT(*) > 1 LIMIT 1"
     ).fetchone()
-    return None if found is None else (tuple(map(str, found[1:])), int(found[0]))
+    if found is None:
+        return None
+    texts = ", ".join(f"CAST(c{i} AS VARCHAR)" for i in range(keys))
+    named = connection.execute(f"SELECT {texts} FROM ({rows.sql}) WHERE key_id = ? LIMIT 1", [found[0]]).fetchone()
+    return tuple(map(str, named or ())), int(found[1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +20,19 @@ from qbcd.sites.dumps.plan import FittedPlan, fitted_plan, opened, untyped_colum
 from qbcd.sites.dumps.poll import FilePoll, compared_by, series_of
 from qbcd.sites.guards import check_guards
 from qbcd.sites.lake.commit import PollStep, RangeChanges, WrittenBatch, new_batch, written_changes
-from qbcd.sites.lake.engines.base import Rows
+from qbcd.sites.lake.engines.base import By, Rows
+from qbcd.sites.lake.engines.local import diff
 from qbcd.sites.lake.engines.local.by_method import ParquetSide, changes_by, sides_of
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.replica import NewSegment, travels_of
 from qbcd.sites.lake.replica.schema import Fields, batch_fields, row_fields
 from qbcd.sites.values import Detection
 from qbcd.snapshots.base import ComparisonReport, Options
-from qbcd.snapshots.feeds import JOIN, LastComparison, Sides
+from qbcd.snapshots.feeds import JOIN, LastComparison, Sides, parts_of_join
 from qbcd.state import StoredRange
 from qbcd.wording import counted
+
+_DIGEST_WIDTH = 128.0  # bytes of a key and a digest in memory, about
 
 
 class StagedDump:
@@ -124,46 +127,11 @@ class DumpStep(PollStep[FilePoll]):
         return found
 
     def _changes(self) -> Rows:
-        """Return the changes that the method of the configuration, or the planner's, finds."""
-        strategy = self.poll.strategy
-        if strategy.keeps == "digests":
-            self._sides = Sides(self._known.rows, self._dump.rows, 0.0)
-            return self._by_join()
-        old, new = self._both_sides()
-        self._sides = sides_of(old, new)
-        method = strategy.chosen(self._sides, compared_by(self.poll.leased.row.checkpoint)).method
-        return self._by_join() if method == JOIN else self._by_method(method, old, new)
-
-    def _by_join(self) -> Rows:
-        return differences(self._dump, self._stage, self._known)
-
-    def _both_sides(self) -> tuple[ParquetSide, ParquetSide]:
-        """Return the files of the replica and of the stage."""
-        poll = self.poll
-        with poll.context.reading() as conn:
-            segments = poll.context.store.segments(conn, poll.context.stream)
-        [replica] = [FileSet.of_segment(one) for one in segments if one.segment_id == self._known.segment]
-        poll.context.files.prove_parts(replica, whole=True)
-        width, keys = len(poll.plan.captured), len(poll.plan.key)
-        root = poll.context.files.root
-        old, new = (
-            ParquetSide([root / part.part_id / file.name for file in part.files], width, keys, name)
-            for part, name in ((replica, "the replica"), (self._dump.files, poll.dump.name))
-        )
-        old.convert(new.schema, self._dump.fitted.padding)
-        return old, new
-
-    def _by_method(self, method: str, old: ParquetSide, new: ParquetSide) -> Rows:
-        poll = self.poll
-        # the name of a part, which the next commit removes if this process is killed
-        prefix = f"method-{poll.leased.row.fencing_token}-"
-        with tempfile.TemporaryDirectory(prefix=prefix, dir=poll.context.files.root) as folder:
-            options = Options(method=method, memory=poll.strategy.memory // 2, folder=Path(folder))
-            range_id = self._known.range_id
-            found = changes_by(poll.local.database, old, new, poll.plan, options, range_id)
-        self._report = found.report
-        for failed, reason in found.report.restarts:
-            poll.leased.notes.append(f"method {failed} was followed by {found.report.method}: {reason}")
+        found = changes_of(self._dump, self._stage, self._known)
+        self._sides, self._report = found.sides, found.report
+        if found.report is not None:
+            for failed, reason in found.report.restarts:
+                self.poll.leased.notes.append(f"method {failed} was followed by {found.report.method}: {reason}")
         return found.rows
 
     def ranges(self, found: WrittenBatch) -> RangeChanges:
@@ -175,16 +143,85 @@ class DumpStep(PollStep[FilePoll]):
         )
 
 
-def differences(dump: StagedDump, stage: Rows, known: StoredRange) -> Rows:
-    """Return the changes that turn the replica into a dump, by a join."""
+@dataclass(frozen=True)
+class DumpChanges:
+    """The changes that turn the replica into a dump.
+
+    Attributes:
+        rows: The changes.
+        sides: Sizes of both sides.
+        report: The figures of a method; None after a join.
+    """
+
+    rows: Rows
+    sides: Sides
+    report: ComparisonReport | None = None
+
+
+def changes_of(dump: StagedDump, stage: Rows, known: StoredRange) -> DumpChanges:
+    """Return the changes that the method of the configuration, or the planner's, finds.
+
+    Args:
+        dump: The dump.
+        stage: Its rows.
+        known: The range of all rows of the replica.
+    """
+    poll, strategy = dump.poll, dump.poll.strategy
+    if strategy.keeps == "digests":
+        sides = Sides(known.rows, dump.rows, _DIGEST_WIDTH)
+        return DumpChanges(_by_join(dump, stage, known, sides), replace(sides, width=0.0))
+    old, new = _both_sides(dump, known)
+    sides = sides_of(old, new)
+    method = strategy.chosen(sides, compared_by(poll.leased.row.checkpoint)).method
+    if method == JOIN:
+        return DumpChanges(_by_join(dump, stage, known, sides), sides)
+    # the name of a part, which the next commit removes if this process is killed
+    prefix = f"method-{poll.leased.row.fencing_token}-"
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=poll.context.files.root) as folder:
+        options = Options(method=method, memory=strategy.memory // 2, folder=Path(folder))
+        found = changes_by(poll.local.database, old, new, poll.plan, options, known.range_id)
+    return DumpChanges(found.rows, sides, found.report)
+
+
+def _by_join(dump: StagedDump, stage: Query, known: StoredRange, sides: Sides) -> Query:
+    """Return the changes by a full join; if both sides do not fit into memory, by a join for each part of the keys."""
     poll, padding = dump.poll, dump.fitted.padding
     with poll.context.reading() as conn:
-        old = poll.context.replica.rows(conn, poll.engine, poll.plan, poll.strategy.stored_columns, [known])
+        old: Query = poll.context.replica.rows(conn, poll.engine, poll.plan, poll.strategy.stored_columns, [known])
     if padding:
         added = {f"c{place}": f"c{place} || '{text}' AS c{place}" for place, text in padding.items()}
         old = Query(f"SELECT {', '.join(added.get(name, name) for name in old.columns)} FROM ({old.sql})", old.columns)
-    by_digest = poll.strategy.keeps == "digests"
-    return poll.engine.differences(old, stage, poll.plan, by="digest" if by_digest else "values")
+    by: By = "digest" if poll.strategy.keeps == "digests" else "values"
+    parts = parts_of_join(sides, poll.strategy.memory)
+    if parts == 1:
+        return diff.differences(old, stage, poll.plan, by=by)
+    database = poll.local.database
+    table = database.new_name()
+    for part in range(parts):
+        before, after = (
+            Query(f"SELECT * FROM ({rows.sql}) WHERE hash(key_id) % {parts:d} = {part:d}", rows.columns)
+            for rows in (old, stage)
+        )
+        found = diff.differences(before, after, poll.plan, by=by)
+        database.connection.execute(f"{f'INSERT INTO {table}' if part else f'CREATE TABLE {table} AS'} {found.sql}")
+    return Query(f"SELECT * FROM {table}", found.columns)
+
+
+def _both_sides(dump: StagedDump, known: StoredRange) -> tuple[ParquetSide, ParquetSide]:
+    """Return the files of the replica and of the stage."""
+    poll = dump.poll
+    with poll.context.reading() as conn:
+        segments = poll.context.store.segments(conn, poll.context.stream)
+    [replica] = [FileSet.of_segment(one) for one in segments if one.segment_id == known.segment]
+    poll.context.files.prove_parts(replica, whole=True)
+    width, keys = len(poll.plan.captured), len(poll.plan.key)
+    root = poll.context.files.root
+    old, new = (
+        ParquetSide([root / part.part_id / file.name for file in part.files], width, keys, name)
+        for part, name in ((replica, "the replica"), (dump.files, poll.dump.name))
+    )
+    old.convert(new.schema, dump.fitted.padding)
+    return old, new
 
 
 def take_dump(poll: FilePoll) -> Detection:

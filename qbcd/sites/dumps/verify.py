@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qbcd.errors import Refused
 from qbcd.sites.dumps.poll import DumpPoll, series_of, taken_by
-from qbcd.sites.dumps.take import StagedDump, differences
+from qbcd.sites.dumps.take import StagedDump, changes_of
 from qbcd.sites.values import LISTED, Difference, Differences
 
 
@@ -28,7 +28,7 @@ def verify(poll: DumpPoll) -> Differences:
     with poll.of(last).on_engine(0) as of_file:
         dump = StagedDump(of_file, known.range_id)
         try:
-            found = differences(dump, dump.stage(), known)
+            found = changes_of(dump, dump.stage(), known).rows
             listed = of_file.engine.listed(found, len(of_file.plan.key), LISTED + 1)
             return Differences(Difference(op, key) for op, key in listed)
         finally:

@@ -115,6 +115,20 @@ def test_auto_uses_the_figures_of_the_last_comparison(workspace: Path, monkeypat
     assert scene.replayed(FIRST) == dict(THIRD)
 
 
+@pytest.mark.parametrize("options", [{"method": "join"}, {"replica": "digest"}], ids=str)
+def test_sides_beyond_the_memory_are_joined_in_parts(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, str]
+) -> None:
+    monkeypatch.setattr(feeds, "_JOIN_BYTES", 1 << 22)
+    assert feeds.parts_of_join(feeds.Sides(4, 4, 32.0), 256 << 20) == 4
+    scene = begun(workspace, strategy=options)
+    scene.put("02.csv", SECOND)
+    assert scene.poll().exit_code == 0
+    assert [(e["op"], e["key"]["id"]) for e in scene.batches()[0]] == [("d", 2), ("u", 3), ("u", 4), ("c", 5)]
+    with scene.open() as project:
+        assert list(project.stream(STREAM).verify()) == []
+
+
 def many(count: int, credit: str) -> dict[int, tuple[str, str]]:
     return {number: (f"n{number}", credit) for number in range(1, count + 1)}
 
