@@ -23,6 +23,8 @@ from qbcd.snapshots.feeds import Sides
 from qbcd.state import StreamRow
 from qbcd.strategies import AUTO, DumpStrategy
 
+_ORDERS = {"name": "name, numbers as numbers", "text": "name as text", "modified": "time of modification"}
+
 
 class DumpSite(ParquetSite):
     """A stream whose source is a series of dumps."""
@@ -79,7 +81,7 @@ class DumpSite(ParquetSite):
         key = ", ".join(c.name for c in plan.key)
         return [
             ExplainedStatement(
-                f"new files of {series.config.files}, in the order of their {series.config.order}: {waiting}",
+                f"new files of {series.config.files}, by {_ORDERS[series.config.order]}: {waiting}",
                 "this process, once for each file",
                 Statement(f"SELECT {columns} FROM dump"),
             ),
