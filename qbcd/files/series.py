@@ -198,7 +198,7 @@ class DumpSeries:
         return found
 
     def contradiction(self, files: Sequence[DumpFile]) -> list[str]:
-        """Return a remark on the first two neighbours by name that were modified in the other order, if any."""
+        """Return a remark on the first two neighbors by name that were modified in the other order, if any."""
         by_time = self.config.order == "modified"
         named = sorted(files, key=lambda one: numbered(one.name) if by_time else self._order(one))
         pairs = [(one, two) for one, two in itertools.pairwise(named) if one.modified > two.modified]
