@@ -20,8 +20,8 @@ from qbcd.sites.dumps.plan import FittedPlan, fitted_plan, opened, untyped_colum
 from qbcd.sites.dumps.poll import FilePoll, compared_by, series_of
 from qbcd.sites.guards import check_guards
 from qbcd.sites.lake.commit import PollStep, RangeChanges, WrittenBatch, new_batch, written_changes
-from qbcd.sites.lake.engines.base import By, Rows
-from qbcd.sites.lake.engines.local import diff
+from qbcd.sites.lake.engines import algebra
+from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.engines.local.by_method import ParquetSide, changes_by, sides_of
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.replica import NewSegment, travels_of
@@ -191,10 +191,10 @@ def _by_join(dump: StagedDump, stage: Query, known: StoredRange, sides: Sides) -
     if padding:
         added = {f"c{place}": f"c{place} || '{text}' AS c{place}" for place, text in padding.items()}
         old = Query(f"SELECT {', '.join(added.get(name, name) for name in old.columns)} FROM ({old.sql})", old.columns)
-    by: By = "digest" if poll.strategy.keeps == "digests" else "values"
+    by: algebra.By = "digest" if poll.strategy.keeps == "digests" else "values"
     parts = parts_of_join(sides, poll.strategy.memory)
     if parts == 1:
-        return diff.differences(old, stage, poll.plan, by=by)
+        return algebra.differences(old, stage, poll.plan, by=by)
     database = poll.local.database
     table = database.new_name()
     for part in range(parts):
@@ -202,7 +202,7 @@ def _by_join(dump: StagedDump, stage: Query, known: StoredRange, sides: Sides) -
             Query(f"SELECT * FROM ({rows.sql}) WHERE hash(key_id) % {parts:d} = {part:d}", rows.columns)
             for rows in (old, stage)
         )
-        found = diff.differences(before, after, poll.plan, by=by)
+        found = algebra.differences(before, after, poll.plan, by=by)
         database.connection.execute(f"{f'INSERT INTO {table}' if part else f'CREATE TABLE {table} AS'} {found.sql}")
     return Query(f"SELECT * FROM {table}", found.columns)
 
@@ -286,7 +286,7 @@ def take_first(poll: FilePoll) -> Detection:
 
 def _first_batch(poll: FilePoll, stage: Rows, known: StoredRange, epoch: int) -> BatchHeader | None:
     plan, leased = poll.plan, poll.leased
-    changes = poll.engine.baseline(stage, len(plan.captured))
+    changes = algebra.baseline(stage, len(plan.captured))
     with poll.engine.numbered(changes, leased.row.last_batch_seq + 1, known.rows) as batch:
         part = poll.context.files.write(poll.engine, batch, batch_fields(travels_of(plan)), "batch", leased)
     return new_batch(poll, WrittenBatch(part, {"r": known.rows}), epoch=epoch, ts_ms=poll.ts_ms)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from qbcd.errors import Refused
 from qbcd.sites.dumps.poll import DumpPoll, series_of, taken_by
 from qbcd.sites.dumps.take import StagedDump, changes_of
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.values import LISTED, Difference, Differences
 
 
@@ -29,7 +30,7 @@ def verify(poll: DumpPoll) -> Differences:
         dump = StagedDump(of_file, known.range_id)
         try:
             found = changes_of(dump, dump.stage(), known).rows
-            listed = of_file.engine.listed(found, len(of_file.plan.key), LISTED + 1)
+            listed = algebra.listed(of_file.engine, found, len(of_file.plan.key), LISTED + 1)
             return Differences(Difference(op, key) for op, key in listed)
         finally:
             context.files.discard(dump.files)

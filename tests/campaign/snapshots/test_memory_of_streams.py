@@ -14,14 +14,14 @@ import pytest
 
 from qbcd.local.database import LocalDatabase
 from qbcd.local.query import Query
-from qbcd.sites.lake.engines.local.diff import numbered
+from qbcd.sites.lake.engines.algebra import RANK
+from qbcd.sites.lake.engines.local.engine import LocalEngine
 from qbcd.snapshots.base import MIB
 
 pytestmark = pytest.mark.campaign
 
 ROOT = Path(__file__).parents[3]
 FIXED = 96 * MIB  # buffers of readers and writers, and pages that the allocators keep; of any size of files
-OPS = "CASE op WHEN 'd' THEN 0 WHEN 'u' THEN 1 ELSE 2 END"
 ROWS = 6_000_000  # of about 110 bytes: ten times 64 MiB
 VALUES = "i AS id, md5(i::VARCHAR) AS a, 'customer number ' || (i % 1000003) AS b, {other} AS c, DATE '2020-01-01' AS d"
 FORMS = {
@@ -97,10 +97,11 @@ def test_many_changes_are_numbered_in_order(workspace: Path, threads: int) -> No
     rows = f"SELECT {op}, NULL, 1, encode(md5(i::VARCHAR)), i, i, md5(i::VARCHAR) FROM range(1000000) t(i)"
     database = LocalDatabase(512 * MIB, workspace / "spilled")
     database.connection.execute(f"SET threads={threads}")
-    batch = numbered(Query(f"SELECT * FROM ({rows}) AS t({', '.join(columns)})", columns), 1)
-    place = f"ROW_NUMBER() OVER (ORDER BY {OPS}, key_id) - 1"
-    found = database.connection.execute(
-        f"SELECT COUNT(*) FILTER (ordinal = place) FROM (SELECT ordinal, {place} AS place FROM ({batch.sql}))"
-    ).fetchall()
+    changes = Query(f"SELECT * FROM ({rows}) AS t({', '.join(columns)})", columns)
+    place = f"ROW_NUMBER() OVER (ORDER BY {RANK}, key_id) - 1"
+    with LocalEngine(database).numbered(changes, 1, 0) as batch:
+        found = database.connection.execute(
+            f"SELECT COUNT(*) FILTER (ordinal = place) FROM (SELECT ordinal, {place} AS place FROM ({batch.sql}))"
+        ).fetchall()
     database.close()
     assert found == [(1_000_000,)]
