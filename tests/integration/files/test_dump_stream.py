@@ -263,7 +263,10 @@ def test_what_prepare_fixes(workspace: Path) -> None:
     scene.data["sources"]["partner"]["format"]["types"]["credit"] = "double"
     scene.put("02.csv", SECOND)
     assert "column credit is double now and was decimal(10,2)" in str(scene.poll().outcomes[0].error)
-    (scene.files / "customers-01.csv").unlink()
+    scene.data["sources"]["partner"]["format"]["types"]["credit"] = "decimal(12,3)"
+    assert scene.poll().exit_code == 0
+    assert scene.batches()[0][1]["before"]["credit"] == "7.000", "the type is wider, and values stay"
+    (scene.files / "customers-02.csv").unlink()
     with scene.open() as project, pytest.raises(Refused, match="does not exist any more or was changed"):
         project.stream(STREAM).verify()
 
