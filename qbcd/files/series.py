@@ -206,7 +206,7 @@ class DumpSeries:
             pairs = [(one, two) for one, two in pairs if _form(one.name) == _form(two.name)]
         if not pairs:
             return []
-        (one, two), more = pairs[0], f", and {len(pairs) - 1:,} more such pairs" if len(pairs) > 1 else ""
+        (one, two), more = pairs[0], f" (as {len(pairs) - 1:,} more)" if len(pairs) > 1 else ""
         used, other = ("time", "name") if by_time else ("name", "modified")
         return [
             f"by name {one.name} is before {two.name}, by time of modification after it{more}: they are taken by "

@@ -194,7 +194,7 @@ def without_identity(taken: TakenDumps) -> dict[str, Any]:
 def test_names_and_times_that_contradict_each_other(tmp_path: Path, order: str, remark: str) -> None:
     for name, modified in (("d-1.csv", 5.0), ("d-2.csv", 4.0), ("d-3.csv", 4.0), ("d-x.csv", 1.0)):
         put(tmp_path, name, modified)
-    more = ", and 1 more such pairs" if order != "modified" else ""
+    more = " (as 1 more)" if order != "modified" else ""
     by_name = f"by name d-1.csv is before d-2.csv, by time of modification after it{more}"
     assert series_of(tmp_path, order=order).doubts(None) == [by_name + remark]
     put(tmp_path, "d-1.csv", 3.0)
