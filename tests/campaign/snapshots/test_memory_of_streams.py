@@ -21,7 +21,7 @@ from qbcd.snapshots.base import MIB
 pytestmark = pytest.mark.campaign
 
 ROOT = Path(__file__).parents[3]
-FIXED = 96 * MIB  # buffers of readers and writers, and pages that the allocators keep; of any size of files
+FIXED = 128 * MIB  # buffers of readers and writers, and pages that the allocators keep; of files of any size
 ROWS = 6_000_000  # of about 110 bytes: ten times 64 MiB
 VALUES = "i AS id, md5(i::VARCHAR) AS a, 'customer number ' || (i % 1000003) AS b, {other} AS c, DATE '2020-01-01' AS d"
 FORMS = {
