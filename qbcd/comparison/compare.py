@@ -18,8 +18,8 @@ from qbcd.comparison.by_ranges import RangeCounts, differing_rows
 from qbcd.comparison.eligible import tables_of, why_complete
 from qbcd.comparison.kept import KeptOperand, folder_of, keep
 from qbcd.comparison.methods import chosen, last_of, remember, sides_of
-from qbcd.comparison.operands import Operand, identified, in_table, operand
-from qbcd.comparison.unify import common_column, in_common, types_for
+from qbcd.comparison.operands import Operand, Wanted, identified, in_table, operand
+from qbcd.comparison.unify import common_column, in_common, unified
 from qbcd.config.files import FileFormat
 from qbcd.durable import sync
 from qbcd.errors import ConfigError, LocalOutOfMemory, UnsafeKey
@@ -70,6 +70,11 @@ class DiffOptions:
     exclude: tuple[str, ...] = ()
     workdir: Path = DEFAULT_WORKDIR
     renew: bool = False
+
+    @property
+    def wanted(self) -> Wanted:
+        """The columns to compare."""
+        return Wanted(self.key, self.columns, self.exclude)
 
     def check(self) -> None:
         """Check options that no type checks.
@@ -201,8 +206,8 @@ class DiffResult:
         self._release()
 
     def _compare(self, old: Operand, new: Operand, options: DiffOptions, folder: Path | None) -> None:
-        old, new = old.as_types(types_for(old, new)), new.as_types(types_for(new, old))
         names = compared_names(old, new, options)
+        old, new = unified(old, new)
         keys = len(names.key)
         olds, news = old.named(names.all), new.named(names.all)
         labels = (old.label, new.label)
@@ -314,14 +319,14 @@ def compare(old: str, new: str | None, options: DiffOptions) -> DiffResult:
     """
     options.check()
     started = time.monotonic()
-    first = operand(old, options.key, options.form)
+    first = operand(old, options.wanted, options.form)
     folder = None if new is not None else folder_of(options.workdir, _address(old), options.key or first.proven)
     second: Operand | None = None
     result = DiffResult(options)
     try:
         with explained_errors():
             if new is not None:
-                second = operand(new, options.key, options.form)
+                second = operand(new, options.wanted, options.form)
                 result._compare(first, second, options, None)
             elif folder is not None and (folder / "about.json").exists():
                 result._compare(KeptOperand(folder), first, options, folder)
@@ -355,17 +360,19 @@ def compared_names(old: Operand, new: Operand, options: DiffOptions) -> Compared
         raise ConfigError("the rows have no key", remedy="name the columns that identify a row: --key id, or --key a,b")
     for one in (old, new):
         one.named(key)
-    chosen = options.columns or tuple(c.name for c in new.columns)
+    chosen = options.columns or tuple(new.names)
     for one in (old, new):
         one.named(options.columns)
     others = tuple(name for name in chosen if name not in key and name not in options.exclude)
-    known, mine = {c.name for c in old.columns}, {c.name for c in new.columns}
+    known, mine = set(old.names), set(new.names)
     lacking = next((name for name in others if name not in known), None)
-    more = None if options.columns else next((n for n in known if n not in mine and n not in options.exclude), None)
+    more = None if options.columns else next((n for n in old.names if n not in {*mine, *options.exclude}), None)
     if lacking is not None or more is not None:
         name, has, lacks = (lacking, new, old) if lacking is not None else (more, old, new)
         remedy = f"compare the others: --exclude {name}; or name the columns to compare: --columns a,b"
         raise ConfigError(f"{has.label} has a column {name!r}, which {lacks.label} does not have", remedy=remedy)
+    for one in (old, new):
+        one.named(others)
     return ComparedNames(tuple(key), others)
 
 

@@ -41,7 +41,7 @@ def explanation(old: str, new: str | None, options: DiffOptions) -> dict[str, st
 def _of_tables(old: str, new: str, options: DiffOptions) -> dict[str, str]:
     """Return the parts about two tables, by their catalogs."""
     with ExitStack() as stack:
-        first, second = (stack.enter_context(closing(TableOperand(one, options.key))) for one in (old, new))
+        first, second = (stack.enter_context(closing(TableOperand(one, options.wanted))) for one in (old, new))
         names, tables = compared_names(first, second, options), (first, second)
         columns, keys = [one.named(names.all) for one in tables], len(names.key)
         why = f"the method is {options.method}" if options.method != "auto" else why_complete(tables, columns, keys)

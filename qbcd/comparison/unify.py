@@ -5,14 +5,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from qbcd.comparison.operands import Operand
+from qbcd.comparison.operands import FileOperand, Operand
 from qbcd.errors import ConfigError
-from qbcd.local.query import Query
+from qbcd.files.columns import EMPTY, INT96
+from qbcd.local.query import Query, duckdb_type
 from qbcd.model import Column, Travel
+from qbcd.model.wire import wire_type
 
 _WHOLE = {"int16": 16, "int32": 32, "int64": 64}
 _DIGITS = 19  # of a whole number of 64 bits
 _MOST = 38
+
+
+_NUMBERS = frozenset({*_WHOLE, "uint64"})
+_PADDED, _UNPADDED = "bpchar", "unpadded"  # PostgreSQL's type char; a fact: blanks at the end do not count
+
+
+def unified(old: Operand, new: Operand) -> tuple[Operand, Operand]:
+    """Return both operands with texts read as the types of the other one, where they can do that."""
+    found = []
+    for one, other in ((old, new), (new, old)):
+        types = {c.name: c.travel for c in other.columns}
+        json = isinstance(other, FileOperand) and other.has_json
+        arrays = {c.name for c in one.columns if c.travel.kind == "array"}
+        texts = {n for n in arrays if n in types and types[n].kind == "text" and not json}
+        found.append(one.as_types({n: t for n, t in types.items() if t.kind != "text"}).as_texts(texts))
+    return found[0], found[1]
 
 
 def common_column(old: Column, new: Column, labels: tuple[str, str]) -> Column:
@@ -21,39 +39,55 @@ def common_column(old: Column, new: Column, labels: tuple[str, str]) -> Column:
     Raises:
         ConfigError: Their types have no common form.
     """
-    travel = _common(old.travel, new.travel)
+    travel = _of_facts(old, new) or _common(old.travel, new.travel)
     if travel is None:
         raise ConfigError(
             f"column {old.name} is {old.sql_type} in {labels[0]} and {new.sql_type} in {labels[1]}",
             remedy=f"leave it out: --exclude {old.name}; or read a file's text as another type: --format types",
         )
-    loose = next((c for c in (new, old) if c.fact("zeros") == "loose"), new)
-    return replace(loose, travel=travel)
+    found = replace(next((c for c in (new, old) if c.fact("zeros") == "loose"), new), travel=travel)
+    if (old.base_type == _PADDED) != (new.base_type == _PADDED):
+        found = replace(found, facts=(*found.facts, (_UNPADDED, "yes")))
+    return found
+
+
+def _of_facts(old: Column, new: Column) -> Travel | None:
+    """Return the form of columns of files without values, and of timestamps that Spark writes in UTC."""
+    for one, other in ((old, new), (new, old)):
+        if one.fact(EMPTY) or (one.fact(INT96) and other.travel.kind == "timestamptz"):
+            return other.travel
+    return None
 
 
 def _common(old: Travel, new: Travel) -> Travel | None:
     if old == new:
         return new
     kinds = {old.kind, new.kind}
-    if kinds <= _WHOLE.keys():
+    if kinds <= {"boolean", *_WHOLE}:
         return Travel("int64")
     if kinds <= {"float32", "float64"}:
         return Travel("float64")
-    if kinds <= {"decimal", *_WHOLE, "uint64"}:
+    if kinds <= {"date", "timestamp"}:
+        return Travel("timestamp")
+    if kinds <= {"decimal", *_NUMBERS}:
         whole = max(one.precision - one.scale if one.kind == "decimal" else _DIGITS + 1 for one in (old, new))
         scale = max(old.scale, new.scale)
         return Travel("decimal", min(_MOST, whole + scale), scale) if whole + scale <= _MOST else None
-    if "text" in kinds and "array" not in kinds and "binary" not in kinds:
-        return Travel("text")
+    if kinds <= {"float32", "float64", *_NUMBERS}:
+        return Travel("text")  # pandas writes whole numbers as floats if some are NULL; a float has not all of them
+    if kinds == {"array"}:
+        return new  # both are JSON
+    if "text" in kinds and "binary" not in kinds:
+        return new if new.kind == "array" else old if old.kind == "array" else Travel("text")
     return None
 
 
 def in_common(rows: Query, own: Sequence[Column], common: Sequence[Column]) -> Query:
     """Return rows of one operand with the wire values of the common columns."""
     changed = {
-        f"c{i}": _cast(f"c{i}", mine.travel, one.travel)
+        f"c{i}": value
         for i, (mine, one) in enumerate(zip(own, common, strict=True))
-        if mine.travel != one.travel
+        if (value := _cast(f"c{i}", mine, one)) != f"c{i}"
     }
     if not changed:
         return rows
@@ -61,17 +95,28 @@ def in_common(rows: Query, own: Sequence[Column], common: Sequence[Column]) -> Q
     return Query(f"SELECT {listed} FROM ({rows.sql})", rows.columns)
 
 
-def _cast(value: str, own: Travel, common: Travel) -> str:
-    if common.kind == "int64":
+def _cast(value: str, own: Column, common: Column) -> str:
+    """Return SQL of a value in the form of the common column."""
+    travel, mine = common.travel, own.travel
+    if common.fact(_UNPADDED):
+        return f"RTRIM({value}, ' ')"
+    if mine == travel or travel.kind == "array":
+        return value
+    if own.fact(EMPTY):
+        return f"CAST({value} AS {duckdb_type(wire_type(travel))})"
+    if own.fact(INT96) and travel.kind == "timestamptz":
+        return f"{value} || 'Z'"
+    if travel.kind == "int64":
         return f"CAST({value} AS BIGINT)"
-    if common.kind == "float64":
+    if travel.kind == "float64":
         return f"CAST({value} AS DOUBLE)"
-    if common.kind == "decimal":
-        return f"CAST(CAST({value} AS DECIMAL({common.precision}, {common.scale})) AS VARCHAR)"
+    if travel.kind == "timestamp":
+        return f"CASE WHEN LENGTH({value}) = 10 THEN {value} || 'T00:00:00.000000' ELSE {value} END"
+    if travel.kind == "decimal":
+        return f"CAST(CAST({value} AS DECIMAL({travel.precision}, {travel.scale})) AS VARCHAR)"
+    if mine.kind in ("float32", "float64"):
+        whole = f"CAST(CAST({value} AS DECIMAL(38, 0)) AS VARCHAR)"
+        return (
+            f"CASE WHEN ABS({value}) < 1e20 AND {value} = TRUNC({value}) THEN {whole} ELSE CAST({value} AS VARCHAR) END"
+        )
     return f"CAST({value} AS VARCHAR)"
-
-
-def types_for(one: Operand, other: Operand) -> dict[str, Travel]:
-    """Return the types of `other` for columns that are text in `one`."""
-    texts = {c.name for c in one.columns if c.travel.kind == "text"}
-    return {c.name: c.travel for c in other.columns if c.name in texts and c.travel.kind != "text"}

@@ -6,7 +6,6 @@ import gzip
 import io
 import os
 from collections.abc import Mapping
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from pyarrow import parquet
 from qbcd.config import config_from_dict
 from qbcd.config.files import FileFormat, FilesConfig
 from qbcd.errors import ConfigError, DumpRefused
+from qbcd.files.content import DumpPlace
 from qbcd.files.formats import open_dump
 from qbcd.files.series import DumpFile, DumpSeries, TakenDumps
 
@@ -43,7 +43,7 @@ TWO = parquet_bytes(pa.table({"id": pa.array([1, 2], pa.int32()), "name": ["a", 
 
 def rows_of(folder: Path, name: str, content: bytes, form: Mapping[str, Any]) -> list[dict[str, Any]]:
     (folder / name).write_bytes(content)
-    reader = open_dump(folder / name, name, FileFormat.model_validate(dict(form)))
+    reader = open_dump(DumpPlace(folder / name, name), FileFormat.model_validate(dict(form)))
     return [row for batch in reader.batches(reader.schema.names) for row in batch.to_pylist()]
 
 
@@ -62,9 +62,9 @@ def rows_of(folder: Path, name: str, content: bytes, form: Mapping[str, Any]) ->
         ("a.jsonl", b'{"id":1,"name":1.50}\n\n{"id":2,"more":{"b":[1],"a":true}}\n', IDS,
          [(1, "1.50", None), (2, None, '{"a":true,"b":[1]}')]),
         ("a.parquet", TWO, {}, [(1, "a"), (2, None)]),
-        ("a.txt", b"0001abcd1.50\n   2x       rest\n", FIXED, [(1, "abcd", Decimal("1.50")), (2, "x", None)]),
+        ("a.txt", b"0001abcd1.50\n   2x       rest\n", FIXED, [(1, "abcd", "1.50"), (2, "x", None)]),
         ("a.dat", "0001abcd1.50   2\xe9       ".encode("cp037"), EBCDIC,
-         [(1, "abcd", Decimal("1.50")), (2, "é", None)]),
+         [(1, "abcd", "1.50"), (2, "é", None)]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
@@ -87,7 +87,7 @@ REFUSED: list[tuple[str, bytes, dict[str, Any], str]] = [
     ("cut.parquet", TWO[:-6], {}, "cut.parquet: has no Parquet footer: the file is truncated, still written"),
     ("cut.jsonl", b'{"id":1}\n{"id":2\n', {}, "cut.jsonl, line 2: is no JSON object"),
     ("cut.dat", "0001abcd1.50   2".encode("cp037"), EBCDIC, "cut.dat: ends within record 2, after 4 of 12 bytes"),
-    ("quote.csv", b'id,name\n1,"x\n2,y\n', {}, "quote.csv, line 4: a quoted value is open at the end of the file"),
+    ("quote.csv", b'id,name\n1,"x\n2,y\n', {}, "quote.csv, line 2: a quoted value that begins"),
     ("few.csv", b"id,name\n1,x\n2\n", {}, "few.csv, line 3: has 1 values where the header has 2"),
     ("far.csv", b"id,name\n" + b"1,%b\n" % (b"x" * 500) * 10_000 + b"2\n", {}, "far.csv, line 10,002: has 1 values"),
     ("type.csv", b'id,name\n1,"a\nb"\n\n2x,y\n', IDS, "type.csv, line 5: column id has '2x', which is not an integer"),
