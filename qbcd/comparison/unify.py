@@ -18,7 +18,14 @@ _MOST = 38
 
 
 _NUMBERS = frozenset({*_WHOLE, "uint64"})
-_PADDED, _UNPADDED = "bpchar", "unpadded"  # PostgreSQL's type char; a fact: blanks at the end do not count
+_HOST = r"^([0-9.]+)/32$|^([0-9a-f.:]+)/128$"  # PostgreSQL omits the length of these where it writes inet
+# Types of PostgreSQL with several texts of a value, and the text that is compared with another type.
+_TEXTS = {
+    "bpchar": "RTRIM({v}, ' ')",
+    "inet": f"REGEXP_REPLACE({{v}}, '{_HOST}', '\\1\\2')",
+    "timetz": "REGEXP_REPLACE({v}, '([+-][0-9]{{2}}):00$', '\\1')",
+}
+_AS = "as"  # a fact of a common column: such a type
 
 
 def unified(old: Operand, new: Operand) -> tuple[Operand, Operand]:
@@ -46,9 +53,9 @@ def common_column(old: Column, new: Column, labels: tuple[str, str]) -> Column:
             remedy=f"leave it out: --exclude {old.name}; or read a file's text as another type: --format types",
         )
     found = replace(next((c for c in (new, old) if c.fact("zeros") == "loose"), new), travel=travel)
-    if (old.base_type == _PADDED) != (new.base_type == _PADDED):
-        found = replace(found, facts=(*found.facts, (_UNPADDED, "yes")))
-    return found
+    bases = {old.base_type, new.base_type}
+    base = next((one for one in bases if one in _TEXTS), "")
+    return replace(found, facts=(*found.facts, (_AS, base))) if base and len(bases) > 1 else found
 
 
 def _of_facts(old: Column, new: Column) -> Travel | None:
@@ -98,9 +105,9 @@ def in_common(rows: Query, own: Sequence[Column], common: Sequence[Column]) -> Q
 def _cast(value: str, own: Column, common: Column) -> str:
     """Return SQL of a value in the form of the common column."""
     travel, mine = common.travel, own.travel
-    if common.fact(_UNPADDED):
-        return f"RTRIM({value}, ' ')"
-    if mine == travel or travel.kind == "array":
+    if common.fact(_AS):
+        return _TEXTS[common.fact(_AS)].format(v=value)
+    if travel.kind == "array" or (mine == travel and not (travel.kind == "decimal" and "zerofill" in own.sql_type)):
         return value
     if own.fact(EMPTY):
         return f"CAST({value} AS {duckdb_type(wire_type(travel))})"

@@ -143,13 +143,11 @@ class TextReader:
             return data
         try:
             return self._decoder.decode(data, final=self._at_end).encode()
-        except (UnicodeDecodeError, UnicodeEncodeError) as error:
-            before = error.object[: error.start]
+        except UnicodeError as error:
+            before = getattr(error, "object", b"")[: getattr(error, "start", 0)]
             ends = before.count("\n") if isinstance(before, str) else before.count(b"\n")
-            what = f"is not {self._form.encoding} text"
-            raise self._place.refused(
-                what, "correct `encoding`, or write the file again", line=self._lines + ends + 1
-            ) from None
+            what, remedy = f"is not {self._form.encoding} text", "correct `encoding`, or write the file again"
+            raise self._place.refused(what, remedy, line=self._lines + ends + 1) from None
 
     def _check_end(self) -> None:
         if self._form.final_newline and self._size and self._lines and self._last not in (b"\n", b"\r"):

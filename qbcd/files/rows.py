@@ -72,8 +72,14 @@ class CsvRules:
 
     @cached_property
     def sequence(self) -> re.Pattern[bytes]:
-        """An escape character and the one after it; ``null`` for a value that is NULL."""
-        return re.compile(rb"(?P<null>%b)|%b(?P<one>.)" % (self.null.pattern, re.escape(self.escape)), re.DOTALL)
+        """An escape character and the one after it, or a CR in a value; ``null`` for a value that is NULL."""
+        escape = re.escape(self.escape)
+        return re.compile(rb"(?P<null>%b)|%b(?P<one>.)|\r(?!\n)" % (self.null.pattern, escape), re.DOTALL)
+
+    @property
+    def has_escapes_alone(self) -> bool:
+        """True if values have escapes, and no quotes: each line end but LF and CR LF is in a value."""
+        return bool(self.escape) and not self.quote
 
     def _start(self, text: bytes) -> bytes:
         """Return a pattern of `text` at the start of a value; it begins with the text, which is searched fast."""
@@ -118,7 +124,7 @@ class RowLayout:
         self.opened = int(self._starts[-1]) if len(self._starts) > len(self._stops) else -1
         ends = self._line_ends(at_end)
         ends = ends[~self.is_quoted(ends - 1)]
-        if not rules.quote and rules.escape:
+        if rules.has_escapes_alone:
             ends = ends[~self._is_escaped(ends - 1)]
         if at_end and self.opened < 0 and len(data) and (not len(ends) or ends[-1] < len(data)):
             ends = np.append(ends, len(data))
@@ -138,13 +144,13 @@ class RowLayout:
         """Return the places of delimiters between values."""
         found = np.flatnonzero(self._bytes == self._rules.delimiter[0])
         found = found[~self.is_quoted(found)]
-        return found[~self._is_escaped(found)] if not self._rules.quote and self._rules.escape else found
+        return found[~self._is_escaped(found)] if self._rules.has_escapes_alone else found
 
     def _line_ends(self, at_end: bool) -> Places:
         """Return the places after line ends; a CR alone is one."""
         values = self._bytes
         ends = np.flatnonzero(values == _LF)
-        if b"\r" in self._data:
+        if b"\r" in self._data and not self._rules.has_escapes_alone:
             returns = np.flatnonzero(values == _CR)
             last = returns + 1 == len(values)
             alone = np.where(last, at_end, values[np.where(last, 0, returns + 1)] != _LF)
@@ -198,7 +204,8 @@ class RowLayout:
             if not found["end"]:
                 break
             if stop + 1 < len(data) and data[stop + 1] not in rules.after:
-                raise BadRow(stop, "has text after a closing quote", escape=not rules.escape)
+                escaped = rules.unknown and _BACKSLASH.encode() in found[0]
+                raise BadRow(stop, "has text after a closing quote", escape=escaped)
             stops.append(stop)
         return np.array(starts, np.intp), np.array(stops, np.intp)
 
@@ -335,7 +342,9 @@ def plain_escapes(data: bytes, rules: CsvRules, null: bytes) -> bytes:
     escape = rules.escape
 
     def character(found: re.Match[bytes]) -> bytes:
-        one = found["one"]
-        return null if one is None else escape + _ESCAPES.get(one, one)
+        if found["null"] is not None:
+            return null
+        one = found["one"] or b"\r"
+        return escape + _ESCAPES.get(one, one)
 
-    return rules.sequence.sub(character, data) if escape in data else data
+    return rules.sequence.sub(character, data) if escape in data or b"\r" in data else data

@@ -13,6 +13,7 @@ import base64
 import binascii
 import re
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from decimal import Decimal
 
 import pyarrow as pa
@@ -55,6 +56,10 @@ _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 _PARTS = r"^(?P<sign>[+-]?)0*(?P<whole>[0-9]*)(?:\.(?P<part>[0-9]*))?$"
 _ZONED = r"^(?P<local>.{10,}?) ?(?P<zone>Z|UTC|[+-][0-9:]+)$"
 _OFFSET = re.compile(r"([+-])(\d{2}):?(\d{2})?:?(\d{2})?")
+_FAR = re.compile(
+    r"(?P<year>[0-9]{4,6})-(?P<rest>[0-9]{2}-[0-9]{2}[ T][0-9:]{5,8}(\.[0-9]+)?) ?(?P<zone>Z|[+-][0-9:]+)?(?P<bc> BC)?"
+)
+_CYCLE = 400  # years
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*")
 _SPARK = re.compile(r"\[(?:[0-9A-F]{2}(?: [0-9A-F]{2})*)?\]")
 _BLOB = re.compile(r"(?:[ -\[\]-~]|\\x[0-9A-Fa-f]{2})*")
@@ -140,7 +145,7 @@ def _one_by_one(texts: pa.Array, kind: str) -> pa.Array:
         try:
             values.append(None if text is None else _cast(texts.slice(i, 1), kind)[0].as_py())
         except ValueError:  # Arrow's errors are such
-            values.append("NaN" if text.lower() == "nan" else text)
+            values.append(_far(text) if kind in ("timestamp", "timestamptz") else _special(text))
     return pa.array(values, arrow_type(kind))
 
 
@@ -260,6 +265,31 @@ _DATES: dict[str, Callable[[pa.Array], pa.Array]] = {
 }
 
 
+def _special(text: str) -> str:
+    return "NaN" if text.lower() == "nan" else text
+
+
+def _far(text: str) -> str:
+    """Return a timestamp before year 1 or after 9999 as PostgreSQL writes it in UTC; another text as it is."""
+    found = _FAR.fullmatch(text)
+    if found is None:
+        return text
+    year = 1 - int(found["year"]) if found["bc"] else int(found["year"])
+    cycle = year // _CYCLE * _CYCLE - _CYCLE  # the calendar repeats
+    try:
+        moment = datetime.fromisoformat(f"{year - cycle:04}-{found['rest'].replace('T', ' ')}".ljust(19, "0"))
+    except ValueError:  # no day, as MariaDB accepts them
+        return text
+    moment -= timedelta(seconds=_seconds(found["zone"] or ""))
+    year = moment.year + cycle
+    digits = f"{moment:%f}"
+    if 1 <= year <= 9999:
+        return f"{year:04}-{moment:%m-%dT%H:%M:%S}.{digits}" + ("Z" if found["zone"] else "")
+    part = f".{digits.rstrip('0')}" if digits.strip("0") else ""
+    shown = f"{year if year > 0 else 1 - year:04}-{moment:%m-%d %H:%M:%S}{part}"
+    return shown + ("+00" if found["zone"] else "") + ("" if year > 0 else " BC")
+
+
 # -- bytes -----------------------------------------------------------------------------------------------------------
 def _bytes(texts: pa.Array, kind: str) -> pa.Array:
     values: list[bytes | None] = []
@@ -273,7 +303,7 @@ def _bytes(texts: pa.Array, kind: str) -> pa.Array:
 
 def _binary(text: str) -> bytes | None:
     """Return bytes as PostgreSQL, Spark or DuckDB writes them."""
-    if text.startswith("\\x") and _HEX.fullmatch(text, 2):
+    if text.startswith(("\\x", "0x")) and _HEX.fullmatch(text, 2):
         return bytes.fromhex(text[2:])
     if _SPARK.fullmatch(text):
         return bytes.fromhex(text[1:-1])
@@ -286,6 +316,10 @@ def _hex(text: str) -> bytes | None:
 
 
 def _base64(text: str) -> bytes | None:
+    """Return bytes as Spark and most others write them in JSON; PostgreSQL and MySQL have forms of their own."""
+    if text.startswith("\\x"):
+        return _binary(text)
+    text = re.sub("^base64:type[0-9]+:", "", text)
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):

@@ -97,7 +97,7 @@ class CsvReader(DumpReader):
         header, form = self.schema.names, self.form
         mark = _mark_for(block.data)
         data = self._plain(block.data, mark.encode())
-        by_escape = bool(self._rules.escape) and not self._rules.quote
+        by_escape = self._rules.has_escapes_alone
         if form.null is None and not by_escape:
             self._refuse_unknown_null(block)
         nulls = [mark] if by_escape else []

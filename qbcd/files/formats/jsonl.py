@@ -52,8 +52,11 @@ class JsonlReader(DumpReader):
                 remedy = f"write the names of all columns: {self.place.setting('names: [..]')}"
                 raise self.place.refused(f"has {other!r}, which is no column", remedy, line=line)
             seen |= values.keys()
-            for name, texts in columns.items():
-                texts.append(_text(values.get(name)))
+            try:
+                for name, texts in columns.items():
+                    texts.append(_text(values.get(name)))
+            except RecursionError:
+                raise self.place.refused("has values in too many brackets", self.place.check, line=line) from None
             self._lines.append(line)
             held += size
             if len(self._lines) == ROWS or held >= BLOCK:

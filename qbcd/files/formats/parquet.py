@@ -12,6 +12,7 @@ from qbcd.files.formats import nested
 from qbcd.files.formats.base import DumpReader
 
 ROWS = 8_192  # rows of a batch
+_DAMAGED = (OSError, pa.ArrowException, ValueError)  # a name that is no UTF-8 is a ValueError
 BUFFER = 1 << 18  # bytes for each column; without a buffer Arrow keeps the row groups that it has read in memory
 
 
@@ -39,7 +40,7 @@ class ParquetReader(DumpReader):
             while True:
                 try:
                     batch = next(batches, None)
-                except (OSError, pa.ArrowException):
+                except _DAMAGED:
                     raise self.place.refused(f"its rows after row {row:,} are damaged") from None
                 if batch is None:
                     return
@@ -61,7 +62,7 @@ class ParquetReader(DumpReader):
             )
         except FileNotFoundError:
             raise self.place.refused("does not exist", "check the path") from None
-        except (OSError, pa.ArrowException):
+        except _DAMAGED:
             what = "has no Parquet footer: the file is truncated, still written, or no Parquet file"
             raise self.place.refused(what) from None
 
@@ -88,7 +89,7 @@ class ParquetReader(DumpReader):
             if field.name not in self.form.types:
                 return values.cast(field.type)
             texts = values.cast(pa.string())
-        except (pa.ArrowException, ValueError, OverflowError):
+        except (pa.ArrowException, ValueError, ArithmeticError):
             what = f"column {field.name} has a value after row {row:,} that has no exact value of type {field.type}"
             raise self.place.refused(what, self.place.check) from None
         return self.typed(texts, field.name, self.form.types[field.name], row)
