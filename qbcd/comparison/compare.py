@@ -19,7 +19,8 @@ from qbcd.comparison.eligible import tables_of, why_complete
 from qbcd.comparison.kept import KeptOperand, folder_of, keep
 from qbcd.comparison.methods import chosen, last_of, remember, sides_of
 from qbcd.comparison.operands import Operand, Wanted, identified, in_table, operand
-from qbcd.comparison.unify import common_column, in_common, unified
+from qbcd.comparison.unify import common_column, exact_forms, in_common, unified
+from qbcd.comparison.wording import worded
 from qbcd.config.files import FileFormat
 from qbcd.durable import sync
 from qbcd.errors import ConfigError, LocalOutOfMemory, UnsafeKey
@@ -164,7 +165,7 @@ class DiffResult:
         if self._header is None or self._batch is None or not len(self):
             return
         part = range(len(self) if most is None else min(most, len(self)))
-        with explained_errors():
+        with worded(), explained_errors():
             yield from lines_of(LocalRows(self._database, self._batch), self._header, part)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -196,7 +197,7 @@ class DiffResult:
         renewal, self._renewal = self._renewal, None
         try:
             if renewal is not None:
-                with explained_errors():
+                with worded(), explained_errors():
                     renewal()
         finally:
             self._release()
@@ -212,10 +213,11 @@ class DiffResult:
         olds, news = old.named(names.all), new.named(names.all)
         labels = (old.label, new.label)
         common = [common_column(one, other, labels) for one, other in zip(olds, news, strict=True)]
-        sides = []
-        read = self._differing(old, new, (olds, news), keys, options) or (
+        read = self._differing(old, new, (olds, news), keys, options) or [
             one.load(self._database, own, keys) for one, own in ((old, olds), (new, news))
-        )
+        ]
+        common = exact_forms(self._database, [(read[0][0], olds), (read[1][0], news)], common)
+        sides = []
         for (rows, count), one, own in zip(read, (old, new), (olds, news), strict=True):
             rows = identified(self._database, in_common(rows, own, common), common, keys)
             if options.method in BY_JOIN:
@@ -317,6 +319,11 @@ def compare(old: str, new: str | None, options: DiffOptions) -> DiffResult:
         ConfigError: An operand or option is wrong.
         Refused: An operand cannot be compared: a truncated file, a key that is not unique ..
     """
+    with worded():
+        return _compared(old, new, options)
+
+
+def _compared(old: str, new: str | None, options: DiffOptions) -> DiffResult:
     options.check()
     started = time.monotonic()
     first = operand(old, options.wanted, options.form)

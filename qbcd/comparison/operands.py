@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from qbcd.config.files import FileFormat
 from qbcd.config.urls import literal_password
 from qbcd.connectors.encodings import SupportsEncodings
 from qbcd.connectors.facts import quoted as quoted_name
-from qbcd.errors import ConfigError, QbcdError, UnsafeKey, UnsupportedType
+from qbcd.errors import ConfigError, UnsafeKey, UnsupportedType
 from qbcd.files.columns import column_of, value_type
 from qbcd.files.content import DumpPlace
 from qbcd.files.formats import DumpReader, open_dump
@@ -35,7 +34,6 @@ from qbcd.strategies import IdRcs
 
 STREAM, _DATABASE = "diff", "database"
 _DELIMITERS = ";\t|,"
-_EXCLUDE = re.compile(r"exclude: \[([^\]]*)\]")  # in remedies about a configuration
 
 
 class Operand(ABC):
@@ -181,7 +179,7 @@ class TableOperand(Operand):
         self.amount = ReadAmount()
         self._assembly = Assembly(config)
         self.source = self._assembly.source(source)
-        with self.source.read(STREAM) as session, _without_configuration(wanted.key):
+        with self.source.read(STREAM) as session, _key_by_option():
             connector, connection = self.source.connector, session.connection
             stream = config.stream(STREAM)
             known = connector.catalog.probe_table(connection, stream.table_schema or "", stream.table_name)
@@ -261,16 +259,12 @@ def _name_of(url: str) -> str:
 
 
 @contextmanager
-def _without_configuration(key: Sequence[str]) -> Iterator[None]:
-    """In the block, errors name no place in a configuration, which the user has not written."""
+def _key_by_option() -> Iterator[None]:
+    """In the block, errors of a key name the option."""
     try:
         yield
-    except QbcdError as error:
-        error.where = error.stream = ""
-        if isinstance(error, UnsafeKey):
-            error.remedy = "name the columns that identify a row: --key id, or --key a,b"
-        if (found := _EXCLUDE.match(error.remedy)) is not None:
-            error.remedy = f"leave it out: --exclude {found[1]}"
+    except UnsafeKey as error:
+        error.remedy = "name the columns that identify a row: --key id, or --key a,b"
         raise
 
 
@@ -290,8 +284,8 @@ def identified(database: LocalDatabase, rows: Query, captured: Sequence[Column],
 
 
 def _count(database: LocalDatabase, rows: Query) -> int:
-    found = database.connection.execute(f"SELECT COUNT(*) FROM ({rows.sql})").fetchone()
-    return int(found[0]) if found else 0
+    [(count,)] = database.connection.execute(f"SELECT COUNT(*) FROM ({rows.sql})").fetchall()
+    return int(count)
 
 
 def operand(text: str, wanted: Wanted, form: FileFormat) -> Operand:

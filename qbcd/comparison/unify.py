@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, TypeAlias
 
 from qbcd.comparison.operands import FileOperand, Operand
 from qbcd.errors import ConfigError
-from qbcd.files.columns import EMPTY, INT96
+from qbcd.files.columns import EMPTY, INT96, JSON
+from qbcd.files.formats.jsonl import compact_json
+from qbcd.local.database import LocalDatabase
 from qbcd.local.query import Query, duckdb_type
 from qbcd.model import Column, Travel
 from qbcd.model.wire import wire_type
 
+Side: TypeAlias = tuple[Query, Sequence[Column]]  # rows, and their columns c0..
 _WHOLE = {"int16": 16, "int32": 32, "int64": 64}
 _DIGITS = 19  # of a whole number of 64 bits
 _MOST = 38
@@ -19,13 +23,16 @@ _MOST = 38
 
 _NUMBERS = frozenset({*_WHOLE, "uint64"})
 _HOST = r"^([0-9.]+)/32$|^([0-9a-f.:]+)/128$"  # PostgreSQL omits the length of these where it writes inet
-# Types of PostgreSQL with several texts of a value, and the text that is compared with another type.
+# SQL of the text that is compared with another type, by base types of PostgreSQL whose values have several texts
 _TEXTS = {
     "bpchar": "RTRIM({v}, ' ')",
     "inet": f"REGEXP_REPLACE({{v}}, '{_HOST}', '\\1\\2')",
     "timetz": "REGEXP_REPLACE({v}, '([+-][0-9]{{2}}):00$', '\\1')",
 }
-_AS = "as"  # a fact of a common column: such a type
+_JSON_TYPES = ("json", "jsonb")
+_SIX = "CAST(FORMAT('{{:.5e}}', {v}) AS FLOAT)"  # MariaDB and MySQL write a float with six digits
+_COMPACT = "qbcd_compact_json"
+_AS = "as"  # a fact of a common column: the SQL of what is compared, of a value {v}
 
 
 def unified(old: Operand, new: Operand) -> tuple[Operand, Operand]:
@@ -53,15 +60,51 @@ def common_column(old: Column, new: Column, labels: tuple[str, str]) -> Column:
             remedy=f"leave it out: --exclude {old.name}; or read a file's text as another type: --format types",
         )
     found = replace(next((c for c in (new, old) if c.fact("zeros") == "loose"), new), travel=travel)
-    bases = {old.base_type, new.base_type}
-    base = next((one for one in bases if one in _TEXTS), "")
-    return replace(found, facts=(*found.facts, (_AS, base))) if base and len(bases) > 1 else found
+    form = _form_of(old, new)
+    return replace(found, facts=(*found.facts, (_AS, form))) if form else found
+
+
+def _form_of(old: Column, new: Column) -> str:
+    """Return SQL of the form in which two types are compared; empty if that is the values' own."""
+    bases = (old.base_type, new.base_type)
+    if any(one.fact(JSON) and other.base_type in _JSON_TYPES for one, other in ((old, new), (new, old))):
+        return f"{_COMPACT}({{v}})"
+    return next((_TEXTS[one] for one in bases if one in _TEXTS and bases[0] != bases[1]), "")
+
+
+def exact_forms(database: LocalDatabase, sides: Sequence[Side], common: Sequence[Column]) -> list[Column]:
+    """Return the common columns, some in a form that depends on values or on functions of this process.
+
+    Args:
+        database: The database of the rows.
+        sides: Rows and columns of each operand.
+        common: The common columns.
+    """
+    if any(column.fact(_AS).startswith(_COMPACT) for column in common):
+        connection: Any = database.connection  # some versions of DuckDB do not declare these types
+        connection.create_function(_COMPACT, compact_json, ["VARCHAR"], "VARCHAR", null_handling="special")
+    return [
+        replace(column, facts=(*column.facts, (_AS, _SIX))) if _has_six_digits(database, sides, i, column) else column
+        for i, column in enumerate(common)
+    ]
+
+
+def _has_six_digits(database: LocalDatabase, sides: Sequence[Side], i: int, column: Column) -> bool:
+    """Return True if one side is a float of MariaDB or MySQL, and no value of the other one has more digits."""
+    of_server = [bool(own[i].fact("all_digits")) for _, own in sides]
+    if column.travel.kind != "float32" or of_server[0] == of_server[1]:
+        return False
+    rows, own = sides[of_server.index(False)]
+    value = _cast(f"c{i}", own[i], column)
+    more = f"SELECT 1 FROM ({rows.sql}) WHERE {_SIX.format(v=value)} <> {value} LIMIT 1"
+    return not database.connection.execute(more).fetchall()
 
 
 def _of_facts(old: Column, new: Column) -> Travel | None:
     """Return the form of columns of files without values, and of timestamps that Spark writes in UTC."""
     for one, other in ((old, new), (new, old)):
-        if one.fact(EMPTY) or (one.fact(INT96) and other.travel.kind == "timestamptz"):
+        is_instant = one.fact(INT96) and {one.travel.kind, other.travel.kind} <= {"timestamp", "timestamptz"}
+        if one.fact(EMPTY) or (is_instant and other.travel.kind == "timestamptz"):
             return other.travel
     return None
 
@@ -73,7 +116,7 @@ def _common(old: Travel, new: Travel) -> Travel | None:
     if kinds <= {"boolean", *_WHOLE}:
         return Travel("int64")
     if kinds <= {"float32", "float64"}:
-        return Travel("float64")
+        return Travel("float32")  # pandas reads 0.1 of 32 bits as 0.1 of 64
     if kinds <= {"date", "timestamp"}:
         return Travel("timestamp")
     if kinds <= {"decimal", *_NUMBERS}:
@@ -104,19 +147,25 @@ def in_common(rows: Query, own: Sequence[Column], common: Sequence[Column]) -> Q
 
 def _cast(value: str, own: Column, common: Column) -> str:
     """Return SQL of a value in the form of the common column."""
-    travel, mine = common.travel, own.travel
-    if common.fact(_AS):
-        return _TEXTS[common.fact(_AS)].format(v=value)
+    cast = _as_travel(value, own, common.travel)
+    form = common.fact(_AS)
+    is_compact = form.startswith(_COMPACT) and own.fact(JSON)
+    return cast if is_compact or not form else form.format(v=cast)
+
+
+def _as_travel(value: str, own: Column, travel: Travel) -> str:
+    mine = own.travel
     if travel.kind == "array" or (mine == travel and not (travel.kind == "decimal" and "zerofill" in own.sql_type)):
         return value
     if own.fact(EMPTY):
         return f"CAST({value} AS {duckdb_type(wire_type(travel))})"
-    if own.fact(INT96) and travel.kind == "timestamptz":
+    if mine.kind == "timestamp" and travel.kind == "timestamptz":  # of INT96
         return f"{value} || 'Z'"
     if travel.kind == "int64":
         return f"CAST({value} AS BIGINT)"
-    if travel.kind == "float64":
-        return f"CAST({value} AS DOUBLE)"
+    if travel.kind == "float32":
+        infinite = f"CAST(CASE WHEN {value} > 0 THEN 'inf' WHEN {value} < 0 THEN '-inf' END AS FLOAT)"
+        return f"COALESCE(TRY_CAST({value} AS FLOAT), {infinite})"
     if travel.kind == "timestamp":
         return f"CASE WHEN LENGTH({value}) = 10 THEN {value} || 'T00:00:00.000000' ELSE {value} END"
     if travel.kind == "decimal":

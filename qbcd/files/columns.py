@@ -42,7 +42,8 @@ _VALUE_TYPES: dict[TravelKind, str] = {  # in `types` of a format
 _TEXTS: dict[str, TravelKind] = {"date": "date", "time": "time", "timestamp": "timestamp", "timestamptz": "timestamptz"}
 # metadata of a field: the type and the form of texts; facts of other values
 _TYPE, _TRAVEL, _FACT = b"qbcd.type", b"qbcd.travel", b"qbcd.fact"
-EMPTY, INT96 = "empty", "int96"  # facts: all values are NULL; timestamps of unknown zone, in Spark and Hive UTC
+# facts: all values are NULL; timestamps of unknown zone, in Spark and Hive UTC; objects and arrays are compact JSON
+EMPTY, INT96, JSON = "empty", "int96", "json"
 
 
 def text_field(name: str, sql_type: str, travel: Travel) -> pa.Field:
@@ -59,6 +60,12 @@ def field_of(name: str, kind: str) -> pa.Field:
         precision, scale = map(int, kind[len("decimal(") : -1].split(","))
         return text_field(name, kind, Travel("decimal", precision, scale))
     return pa.field(name, arrow_type(kind))
+
+
+def json_field(name: str, kind: str) -> pa.Field:
+    """Return the field of a column of JSON that is read as a type of the configuration."""
+    found = field_of(name, kind)
+    return found.with_metadata({_FACT: JSON.encode()}) if kind == "text" else found
 
 
 def null_field(name: str) -> pa.Field:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from qbcd.config.files import FileFormat
 from qbcd.errors import DumpRefused
-from qbcd.files.columns import field_of
+from qbcd.files.columns import field_of, json_field
 from qbcd.files.content import DumpPlace, TextForm
 from qbcd.files.values import BadValue, values_of
 
@@ -71,7 +71,8 @@ class DumpReader(ABC):
         if missing is not None and not self.known:  # otherwise the columns are compared with those before
             remedy = f"the file has {', '.join(names)}; correct `types`"
             raise self.place.refused(f"there is no column {missing!r}, which `types` names", remedy, line=1)
-        return pa.schema([field_of(name, self.form.types.get(name, "text")) for name in names])
+        make = json_field if self.form.type == "jsonl" else field_of
+        return pa.schema([make(name, self.form.types.get(name, "text")) for name in names])
 
     def typed(self, texts: pa.Array, name: str, kind: str, first: int) -> pa.Array:
         """Return texts of a column as values.

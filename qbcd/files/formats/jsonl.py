@@ -111,7 +111,7 @@ class JsonlReader(DumpReader):
 
     def _object(self, data: bytes, line: int) -> dict[str, Any]:
         try:
-            values = json.loads(data.decode(), parse_float=_Number, parse_int=_Number, parse_constant=_Number)
+            values = _parsed(data.decode())
         except UnicodeDecodeError:
             remedy = f"{self.place.setting('encoding: cp1252')}, or its encoding"
             raise self.place.refused("is not utf-8 text", remedy, line=line) from None
@@ -123,6 +123,18 @@ class JsonlReader(DumpReader):
         if data.lstrip()[:1] in (b"[", b"{"):
             remedy = f"write an object per line: jq -c '.[]' for an array, jq -c . for objects; or {remedy}"
         raise self.place.refused("is no JSON object", remedy, line=line)
+
+
+def compact_json(text: str | None) -> str | None:
+    """Return JSON of another source as the reader returns such a value; what is no JSON stays as it is."""
+    try:
+        return None if text is None else _text(_parsed(text))
+    except (ValueError, RecursionError):
+        return text
+
+
+def _parsed(text: str) -> Any:
+    return json.loads(text, parse_float=_Number, parse_int=_Number, parse_constant=_Number)
 
 
 class _Number(str):
