@@ -109,6 +109,7 @@ class DiffResult:
         ranges: The ranges whose checksums were compared; None if all rows were read.
         complete_because: Why two tables were read completely; empty for others.
         amounts: Rows and bytes that were read of each of two tables.
+        respelled: Number of deletes whose key an insert has in other case, or with other blanks at its end.
         seconds: Time that it took.
     """
 
@@ -132,6 +133,7 @@ class DiffResult:
         self.ranges: RangeCounts | None = None
         self.complete_because = ""
         self.amounts: tuple[ReadAmount, ...] = ()
+        self.respelled = 0
         self.seconds = 0.0
 
     def __enter__(self) -> DiffResult:
@@ -240,6 +242,7 @@ class DiffResult:
         ).fetchall()
         counted: Mapping[str, int] = dict(found)
         self.counts = {op: counted[op] for op in _OPS if op in counted}
+        self.respelled = self._count_respelled(plan.key)
         self._header = replace(_header(plan, self.counts), before=self._before)
         if folder is not None:
             remember(folder, last_of(folder).after(measured, self.counts, self._report))
@@ -280,6 +283,18 @@ class DiffResult:
         self.method, self.restarts, self._before = found.report.method, list(found.report.restarts), found.before
         self._report = found.report
         return found.rows
+
+    def _count_respelled(self, key: Sequence[Column]) -> int:
+        """Return the number of deletes and inserts that a database whose keys ignore case could call updates."""
+        if self._batch is None or not {"c", "d"} <= self.counts.keys() or "text" not in {c.travel.kind for c in key}:
+            return 0
+        sides = []
+        for op, side in (("d", "b"), ("c", "a")):
+            values = ", ".join(f"LOWER(RTRIM(CAST({side}_{i} AS VARCHAR), ' ')) AS k{i}" for i in range(len(key)))
+            sides.append(f"SELECT DISTINCT {values} FROM ({self._batch.sql}) WHERE op = '{op}'")
+        both = f"SELECT COUNT(*) FROM ({sides[0]} INTERSECT {sides[1]})"
+        [(count,)] = self._database.connection.execute(both).fetchall()
+        return int(count)
 
     def _keep(self, new: Operand, options: DiffOptions, folder: Path) -> None:
         names = compared_names(new, new, options)

@@ -69,6 +69,8 @@ def _form_of(old: Column, new: Column) -> str:
     bases = (old.base_type, new.base_type)
     if any(one.fact(JSON) and other.base_type in _JSON_TYPES for one, other in ((old, new), (new, old))):
         return f"{_COMPACT}({{v}})"
+    if set(bases) == set(_JSON_TYPES):
+        return f"{_COMPACT}({{v}})"
     return next((_TEXTS[one] for one in bases if one in _TEXTS and bases[0] != bases[1]), "")
 
 
