@@ -30,6 +30,7 @@ _ARROW: dict[str, pa.DataType] = {
     "base64": pa.binary(),
     "blob": pa.binary(),
 }  # others are texts
+BYTES = frozenset({"binary", "hex", "base64", "blob"})
 _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _CLOCK = r"[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6}0*)?)?"
 _NUMBER = r"([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
@@ -95,7 +96,7 @@ def values_of(texts: pa.Array, kind: str, *, special: bool = False) -> pa.Array:
     """
     if kind == "text":
         return texts
-    if kind in _BYTES:
+    if kind in BYTES:
         return _bytes(texts, kind)
     base = kind.partition("(")[0]
     special = special and base in _SPECIAL
@@ -294,7 +295,7 @@ def _far(text: str) -> str:
 def _bytes(texts: pa.Array, kind: str) -> pa.Array:
     values: list[bytes | None] = []
     for row, text in enumerate(texts.to_pylist()):
-        found = None if text is None else _BYTES[kind](text)
+        found = None if text is None else _READERS[kind](text)
         if found is None and text is not None:
             raise BadValue(row)
         values.append(found)
@@ -332,4 +333,4 @@ def _blob(text: str) -> bytes | None:
     return re.sub(rb"\\x(..)", lambda found: bytes.fromhex(found[1].decode()), text.encode())
 
 
-_BYTES: dict[str, Callable[[str], bytes | None]] = {"binary": _binary, "hex": _hex, "base64": _base64, "blob": _blob}
+_READERS: dict[str, Callable[[str], bytes | None]] = {"binary": _binary, "hex": _hex, "base64": _base64, "blob": _blob}

@@ -24,6 +24,7 @@ Form = dict[str, Any]
 
 # values that types of dates and decimals of other programs cannot hold
 _FAR = re.compile(r"infinity| BC|1000[0-9]-|29[0-9]{4}-|9999-|'0000|000[01]-|1582|-00[ '-]|02-31|2021-02-29|24:00|NaN")
+_EMPTY = re.compile(r".*6e6f7468696e67|(_utf8mb4 X)?''($|::)")  # pandas writes empty texts as it writes NULL
 _DATED = re.compile("date|time|stamp|numeric|cents")
 # types whose exports are not equal to the table's own texts, each with the reason
 LOSSY = {
@@ -107,7 +108,10 @@ def every_type(
         listed = maria_values.values_of(place.kind)
     known = {t: v for t, v in listed.items() if t not in {*LOSSY, *_LARGE, *skip} and "COMPRESSED" not in t}
     if plain:
-        known = {t: [v for v in values if not (_DATED.search(t) and _FAR.search(v))] for t, values in known.items()}
+        known = {
+            t: [v for v in values if not ((_DATED.search(t) and _FAR.search(v)) or _EMPTY.match(v))]
+            for t, values in known.items()
+        }
     known = {t: values for t, values in known.items() if values}
     types = {f"c{i}": sql_type for i, sql_type in enumerate(known)}
     table = EveryType(place, name, types, dict(zip(types, known.values(), strict=True)))
@@ -175,7 +179,8 @@ def by_pandas(kind: str) -> Writer:
     """Return a writer that exports by pandas."""
 
     def write(table: EveryType, folder: Path) -> Export:
-        engine = create_engine(re.sub("^(mariadb|mysql):", "mysql+pymysql:", table.place.url))
+        url = re.sub("^(mariadb|mysql):", "mysql+pymysql:", table.place.url)
+        engine = create_engine(url.replace("postgresql:", "postgresql+psycopg2:"))
         with engine.connect() as conn, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             frame = pd.read_sql(f"SELECT {table.listed} FROM {table.name}", conn, coerce_float=False)
@@ -234,7 +239,9 @@ def by_duckdb(kind: str) -> Writer:
             connection.execute("SET TimeZone = 'Asia/Kolkata'")
             form = "JSON" if kind == "jsonl" else kind.upper()
             connection.execute(f"COPY ({duckdb_query(table, folder)}) TO '{path}' (FORMAT {form})")
-        return Export(path, {"null": ""} if kind == "csv" else {})
+        form: Form = {"null": ""} if kind == "csv" else {}
+        blobs = {} if kind == "parquet" else dict.fromkeys(table.of_types(["bytea"]), "blob")
+        return Export(path, form | ({"types": blobs} if blobs else {}))
 
     return write
 

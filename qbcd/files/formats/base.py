@@ -11,7 +11,7 @@ from qbcd.config.files import FileFormat
 from qbcd.errors import DumpRefused
 from qbcd.files.columns import field_of, json_field
 from qbcd.files.content import DumpPlace, TextForm
-from qbcd.files.values import BadValue, values_of
+from qbcd.files.values import BYTES, BadValue, values_of
 
 
 class DumpReader(ABC):
@@ -90,7 +90,9 @@ class DumpReader(ABC):
             return values_of(texts, kind, special=self.place.once)
         except BadValue as error:
             what = f"column {name} has {_shown(texts[error.row].as_py())}, which is not {_named(kind)}"
-            remedy = f"{self.place.check}; or {self.place.setting(f'types: {{{name}: text}}')}, or its type"
+            first_of, others = ("hex", "base64, or blob if DuckDB wrote it") if kind in BYTES else ("text", "its type")
+            setting = self.place.setting(f"types: {{{name}: {first_of}}}")
+            remedy = f"{self.place.check}; or {setting}, or {others}"
             raise self.row_refused(first + error.row, what, remedy) from None
 
 

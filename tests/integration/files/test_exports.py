@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import qbcd
 from qbcd import Project
 from qbcd.comparison.compare import DiffResult
 from tests.integration.files.test_diff import masked
-from tests.support import pg_values
+from tests.support import maria_values, pg_values
 from tests.support.exports import (
     EveryType,
     Export,
@@ -40,6 +40,7 @@ class Case:
     write: Writer
     skip: Collection[str] = ()
     plain: bool = False
+    streamed: bool = True
 
 
 _ARRAYS = [t for t in pg_values.VALUES if t.endswith("[]")]
@@ -47,6 +48,12 @@ _ARRAYS = [t for t in pg_values.VALUES if t.endswith("[]")]
 _JSON = [*_ARRAYS, "json", "jsonb", "pair", "hstore", "int2vector", "oidvector"]
 _PYTHON = [*_JSON, "interval", "oid", "time", "time(3)", "timetz", "daterange", "numrange", "int4range", "bytea"]
 _PYTHON += ["int4multirange", "bigint", "counter", "xid8", "real", "double precision", "numeric"]
+# pandas makes floats of whole numbers of which some are NULL, and objects of bytes and times
+_WHOLE = [
+    t
+    for t in maria_values.VALUES
+    if re.match("bigint|bit|.*(blob|binary)|time$|time[(]|float|double|decimal[(](65|39)", t)
+]
 CASES: dict[str, dict[str, Case]] = {
     "postgresql": {
         "copy_csv": Case(copy_csv),
@@ -55,12 +62,12 @@ CASES: dict[str, dict[str, Case]] = {
         "duckdb_parquet": Case(by_duckdb("parquet"), plain=True),
         "duckdb_jsonl": Case(by_duckdb("jsonl"), _JSON, plain=True),
         "pandas_csv": Case(by_pandas("csv"), _PYTHON, plain=True),
-        "pandas_parquet": Case(by_pandas("parquet"), _PYTHON, plain=True),
+        "pandas_parquet": Case(by_pandas("parquet"), _PYTHON, plain=True, streamed=False),  # other types by value
     },
     "mariadb": {
         "outfile_csv": Case(outfile_csv),
         "outfile": Case(outfile),
-        "pandas_csv": Case(by_pandas("csv"), plain=True),
+        "pandas_csv": Case(by_pandas("csv"), _WHOLE, plain=True),
     },
 }
 DEFAULT = ("copy_csv", "outfile_csv")
@@ -128,15 +135,14 @@ def test_a_table_equals_its_export_and_then_exactly_the_changed_rows_differ(scen
     with qbcd.diff(scene.url, str(export.path), format=export.form) as found:
         assert shown(found, scene.table) == []
         assert found.rows[0] == found.rows[1]
-    form = {"type": "jsonl"} if export.path.suffix == ".jsonl" else export.form
-    with streamed(scene, export, form) as project:
-        ops = changed_rows(scene.table, random.Random(scene.url))
-        with qbcd.diff(str(export.path), scene.url, format=export.form) as found:
-            assert {e["key"]["id"]: e["op"] for e in found} == ops, shown(found, scene.table)
+    if scene.case.streamed:
+        prepare_stream(scene, export)
+    ops = changed_rows(scene.table, random.Random(scene.url))
+    with qbcd.diff(str(export.path), scene.url, format=export.form) as found:
+        assert {e["key"]["id"]: e["op"] for e in found} == ops, shown(found, scene.table)
+    if scene.case.streamed:
         shutil.copyfile(scene.export("2").path, scene.folder / f"d-2{export.path.suffix}")
-        assert project.run(once=True).exit_code == 0
-        [path] = scene.folder.glob("out/every/*.jsonl")
-        assert {int(e["key"]["id"]): e["op"] for e in map(json.loads, path.read_text().splitlines())} == ops
+        assert polled(scene, export) == ops
 
 
 def shown(found: DiffResult, table: EveryType) -> list[Any]:
@@ -147,16 +153,27 @@ def shown(found: DiffResult, table: EveryType) -> list[Any]:
     ]
 
 
-@contextmanager
-def streamed(scene: Scene, export: Export, form: dict[str, Any]) -> Iterator[Project]:
-    """Open a project with a stream of dumps, of which the first is taken."""
-    shutil.copyfile(export.path, scene.folder / f"d-1{export.path.suffix}")
+def project_of(scene: Scene, export: Export) -> Project:
+    """Open a project with a stream of dumps like an export."""
     data = {
         "version": 1,
-        "sources": {"dumps": {"files": f"d-*{export.path.suffix}", "quiet": "0s", "format": form}},
+        "sources": {"dumps": {"files": f"d-*{export.path.suffix}", "quiet": "0s", "format": export.form}},
         "tables": [{"name": "every", "source": "dumps", "key": ["id"], "strategy": "dump", "sinks": ["out"]}],
         "sinks": {"out": {"type": "jsonl", "path": "out"}},
     }
-    with Project.from_dict(data, base_dir=scene.folder) as project:
+    return Project.from_dict(data, base_dir=scene.folder)
+
+
+def prepare_stream(scene: Scene, export: Export) -> None:
+    """Prepare a stream, whose first dump is the export."""
+    shutil.copyfile(export.path, scene.folder / f"d-1{export.path.suffix}")
+    with project_of(scene, export) as project:
         project.stream("every").prepare()
-        yield project
+
+
+def polled(scene: Scene, export: Export) -> dict[int, str]:
+    """Poll once; return the ops of the events by key."""
+    with project_of(scene, export) as project:
+        assert project.run(once=True).exit_code == 0
+    [path] = scene.folder.glob("out/every/*.jsonl")
+    return {int(e["key"]["id"]): e["op"] for e in map(json.loads, path.read_text().splitlines())}
