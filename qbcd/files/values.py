@@ -47,7 +47,10 @@ _FORMS = {
 }
 _FORMS["float32"] = _FORMS["double"]
 _LONG_DAY = r"[0-9]{4,6}-[0-9]{2}-[0-9]{2}"
-_SPECIAL = {  # of PostgreSQL: infinities and far years; of MariaDB and MySQL: days that do not exist
+# Of PostgreSQL: infinities and far years. Of MariaDB and MySQL: days that do not exist, timestamps without a zone, and
+# numbers for truth values, which others write as words.
+_SPECIAL = {
+    "integer": r"^(?i:true|false|t|f)$",
     "decimal": r"^(?i:nan)$",
     "date": rf"^(-?infinity|{_LONG_DAY}( BC)?)$",
     "timestamp": rf"^(-?infinity|{_LONG_DAY}[ T]{_CLOCK}( BC)?)$",
@@ -129,6 +132,9 @@ def _cast(texts: pa.Array, kind: str) -> pa.Array:
     """
     if found := _DECIMAL.fullmatch(kind):
         return _decimals(texts, int(found[1]), int(found[2]))
+    if kind == "integer":
+        texts = pc.replace_substring_regex(texts, "^(?i:true|t)$", "1")
+        texts = pc.replace_substring_regex(texts, "^(?i:false|f)$", "0")
     if kind in ("integer", "uint64"):
         return pc.cast(pc.replace_substring_regex(texts, r"^\+|\.0+$", ""), _ARROW[kind])
     if kind == "boolean":
