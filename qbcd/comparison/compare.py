@@ -18,7 +18,7 @@ from qbcd.comparison.by_ranges import RangeCounts, differing_rows
 from qbcd.comparison.eligible import tables_of, why_complete
 from qbcd.comparison.kept import KeptOperand, folder_of, keep
 from qbcd.comparison.methods import chosen, last_of, remember, sides_of
-from qbcd.comparison.operands import Operand, Wanted, identified, in_table, operand
+from qbcd.comparison.operands import ComparedColumns, Operand, identified, in_table, operand
 from qbcd.comparison.unify import common_column, exact_forms, in_common, unified
 from qbcd.comparison.wording import worded
 from qbcd.config.files import FileFormat
@@ -73,9 +73,9 @@ class DiffOptions:
     renew: bool = False
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> ComparedColumns:
         """The columns to compare."""
-        return Wanted(self.key, self.columns, self.exclude)
+        return ComparedColumns(self.key, self.columns, self.exclude)
 
     def check(self) -> None:
         """Check options that no type checks.

@@ -164,7 +164,7 @@ class TableOperand(Operand):
         separate_states: Why statements of one transaction may see different states of it; empty if they do not.
     """
 
-    def __init__(self, text: str, wanted: Wanted) -> None:
+    def __init__(self, text: str, wanted: ComparedColumns) -> None:
         url, _, table = text.rpartition("#")
         if literal_password(url):
             remedy = "write it as ${env:NAME} or ${file:/path}, in single quotes for the shell"
@@ -223,7 +223,7 @@ class TableOperand(Operand):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ComparedColumns:
     """The columns of a table that are compared, as the user names them.
 
     Attributes:
@@ -288,7 +288,7 @@ def _count(database: LocalDatabase, rows: Query) -> int:
     return int(count)
 
 
-def operand(text: str, wanted: Wanted, form: FileFormat) -> Operand:
+def operand(text: str, wanted: ComparedColumns, form: FileFormat) -> Operand:
     """Return the operand that a text names.
 
     Raises:

@@ -237,8 +237,8 @@ def by_duckdb(kind: str) -> Writer:
         path = folder / f"duckdb.{kind}"
         with duckdb.connect() as connection:
             connection.execute("SET TimeZone = 'Asia/Kolkata'")
-            form = "JSON" if kind == "jsonl" else kind.upper()
-            connection.execute(f"COPY ({duckdb_query(table, folder)}) TO '{path}' (FORMAT {form})")
+            name = "JSON" if kind == "jsonl" else kind.upper()
+            connection.execute(f"COPY ({duckdb_query(table, folder)}) TO '{path}' (FORMAT {name})")
         form: Form = {"null": ""} if kind == "csv" else {}
         blobs = {} if kind == "parquet" else dict.fromkeys(table.of_types(["bytea"]), "blob")
         return Export(path, form | ({"types": blobs} if blobs else {}))

@@ -78,7 +78,7 @@ FEW, MANY = 4, 60
 
 def changed_rows(table: EveryType, random_: random.Random) -> dict[int, str]:
     """Change some rows, and return their ops."""
-    place, ops = table.place, {}
+    place, ops = table.place, dict[int, str]()
     for column in random_.sample(sorted(table.types), 5):
         one = random_.choice(table.literals[column])
         if table.types[column] in VAGUE or "[]" in table.types[column] or "float" in table.types[column]:
