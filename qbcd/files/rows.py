@@ -258,7 +258,8 @@ class RowBlock:
 
 def lines_in(data: bytes) -> int:
     """Return the number of line ends."""
-    return data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
+    found = data.count(b"\n")
+    return found + data.count(b"\r") - data.count(b"\r\n") if b"\r" in data else found
 
 
 def row_blocks(place: DumpPlace, text: TextReader, rules: CsvRules, longest: int) -> Iterator[RowBlock]:

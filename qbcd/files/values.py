@@ -64,6 +64,8 @@ _FAR = re.compile(
     r"(?P<year>[0-9]{4,6})-(?P<rest>[0-9]{2}-[0-9]{2}[ T][0-9:]{5,8}(\.[0-9]+)?) ?(?P<zone>Z|[+-][0-9:]+)?(?P<bc> BC)?"
 )
 _CYCLE = 400  # years
+_FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999  # microseconds since 1970 of years 1 to 9999
+_STAMP = 26  # length of a timestamp with six digits of a second
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*")
 _SPARK = re.compile(r"\[(?:[0-9A-F]{2}(?: [0-9A-F]{2})*)?\]")
 _BLOB = re.compile(r"(?:[ -\[\]-~]|\\x[0-9A-Fa-f]{2})*")
@@ -238,22 +240,22 @@ def _seconds(zone: str) -> int:
 
 
 def _instants(texts: pa.Array) -> pa.Array:
-    return pc.cast(_at_most_six_digits(texts), pa.timestamp("us"))
+    return pc.cast(_at_most_six_digits(texts, _STAMP), pa.timestamp("us"))
 
 
 def _iso(instants: pa.Array) -> pa.Array:
     """Return timestamps as texts with six digits of a second, of years 1 to 9999."""
-    texts = pc.cast(instants, pa.string())
-    if not _all(pc.fill_null(pc.and_(pc.equal(pc.binary_length(texts), 26), _real_year(texts)), True)):
+    ends = pc.min_max(instants.cast(pa.int64()))
+    first, last = ends["min"].as_py(), ends["max"].as_py()
+    if first is not None and not _FIRST <= first <= last <= _LAST:
         raise ValueError("out of range")
-    return pc.binary_replace_slice(texts, start=10, stop=11, replacement="T")
+    return pc.binary_replace_slice(pc.cast(instants, pa.string()), start=10, stop=11, replacement="T")
 
 
-def _real_year(texts: pa.Array) -> pa.Array:
-    return pc.match_substring_regex(texts, "^[0-9]{0,3}[1-9][0-9]{0,3}-|^[1-9][0-9]{3}-")
-
-
-def _at_most_six_digits(texts: pa.Array) -> pa.Array:
+def _at_most_six_digits(texts: pa.Array, longest: int = 0) -> pa.Array:
+    """Return texts without zeros after six digits of a second, which only texts beyond a length can have."""
+    if not pc.any(pc.greater(pc.binary_length(texts), longest), min_count=0).as_py():
+        return texts
     return pc.replace_substring_regex(texts, r"(\.[0-9]{6})0+$", r"\1")
 
 
