@@ -8,10 +8,15 @@ import re
 import shutil
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
+from pyspark.sql import SparkSession
 
 import qbcd
 from qbcd import Project
@@ -177,3 +182,63 @@ def polled(scene: Scene, export: Export) -> dict[int, str]:
         assert project.run(once=True).exit_code == 0
     [path] = scene.folder.glob("out/every/*.jsonl")
     return {int(e["key"]["id"]): e["op"] for e in map(json.loads, path.read_text().splitlines())}
+
+
+# Spark writes three digits of a second to text, and takes blanks off texts of CSV
+_BLANKS = ["text", "varchar(20)", 'text COLLATE "C"', "citext", "bpchar", '"char"', "json"]
+_NOT_IN_SPARK = ["uuid", "time"]
+_SECONDS = ["timestamp", "timestamptz", "timestamp(3)", "stamp"]
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("kind", ["csv", "json", "parquet"])
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_a_table_equals_its_export_by_spark(
+    kind: str, place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch, spark: SparkSession
+) -> None:
+    skip = {"csv": [*_BLANKS, *_SECONDS], "json": [*_JSON, *_SECONDS], "parquet": []}[kind]
+    table = every_type(place, "every", plain=True, skip=[*skip, *_NOT_IN_SPARK])
+    by_duckdb("parquet")(table, workspace)
+    frame = spark.read.parquet(str(workspace / "duckdb.parquet")).coalesce(1)
+    options = {"header": True} if kind == "csv" else {}
+    frame.write.format(kind).options(**options).save(str(workspace / "out"))
+    [path] = workspace.glob(f"out/part-*.{kind}")
+    form = {"csv": {"escape": "\\", "null": ""}}.get(kind, {})
+    with qbcd.diff(f"{masked(place.url, monkeypatch)}#{place.table('every')}", str(path), format=form) as found:
+        assert shown(found, table) == []
+
+
+def test_lists_and_objects_of_parquet_are_delivered(workspace: Path) -> None:
+    moments = pa.list_(pa.timestamp("us", tz="UTC"))
+    data = {
+        "version": 1,
+        "sources": {"dumps": {"files": "d-*.parquet", "quiet": "0s"}},
+        "tables": [{"name": "t", "source": "dumps", "key": ["id"], "strategy": "dump", "sinks": ["out", "copy"]}],
+        "sinks": {
+            "out": {"type": "jsonl", "path": "out"},
+            "copy": {"type": "database", "url": f"duckdb:///{workspace}/t.duckdb", "mode": "mirror"},
+        },
+    }
+    for number in (1, 2):
+        values = {
+            "id": [1, 2],
+            "n": [[1, None], [number]],
+            "f": [[1e16, 0.1, float("nan")], None],
+            "m": pa.array([[datetime(2024, 2, 29, 1)], []], moments),
+            "s": [{"b": 1, "a": None}, {"b": number, "a": "x"}],
+        }
+        parquet.write_table(pa.table(values), workspace / f"d-{number}.parquet")
+        with Project.from_dict(data, base_dir=workspace) as project:
+            if number == 1:
+                project.stream("t").prepare()
+            assert project.run(once=True).exit_code == 0
+    *_, path = sorted((workspace / "out/t").glob("*.jsonl"))
+    [event] = map(json.loads, path.read_text().splitlines())
+    assert (event["changed"], event["after"]) == (
+        ["n", "s"],
+        {"id": 2, "n": [2], "f": None, "m": [], "s": '{"a":"x","b":2}'},
+    )
+    with duckdb.connect(str(workspace / "t.duckdb"), read_only=True) as connection:
+        [(name,)] = connection.execute("SELECT table_name FROM duckdb_tables() WHERE table_name LIKE '%t'").fetchall()
+        found = connection.execute(f'SELECT n, m[1]::VARCHAR, s FROM "{name}" ORDER BY id').fetchall()
+    assert found == [([1, None], "2024-02-29 01:00:00+00", '{"a":null,"b":1}'), ([2], None, '{"a":"x","b":2}')]
