@@ -155,6 +155,7 @@ REFUSED: list[tuple[str, bytes, dict[str, Any], str]] = [
     ("cut.csv.zst", ZSTD[:-5], {}, "cut.csv.zst: its zstd data ends early: the file is truncated, or still written"),
     ("bad.csv.gz", b"xx" + PACKED, {}, "bad.csv.gz: its gzip data is damaged"),
     ("cut.parquet", TWO[:-6], {}, "cut.parquet: has no Parquet footer: the file is truncated, still written"),
+    ("name.parquet", TWO.replace(b"name", b"n\xbame"), {}, "name.parquet: has no Parquet footer"),
     ("cut.jsonl", b'{"id":1}\n{"id":2\n', {}, "cut.jsonl, line 2: is no JSON object"),
     ("cut.dat", "0001abcd1.50   2".encode("cp037"), EBCDIC, "cut.dat: ends within record 2, after 4 of 12 bytes"),
     ("quote.csv", b'id,name\n1,"x\n2,y\n', {}, "quote.csv, line 2: a quoted value that begins"),
