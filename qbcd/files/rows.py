@@ -19,7 +19,7 @@ from qbcd.files.content import BLOCK, DumpPlace, TextReader, too_long
 
 Places: TypeAlias = NDArray[np.intp]
 _LF, _CR, _BACKSLASH = ord("\n"), ord("\r"), "\\"
-# C's escapes, which PostgreSQL writes; any other character stands for itself. MariaDB and MySQL write \0 for NUL.
+# C's escapes, which PostgreSQL writes; any other character is itself. MariaDB and MySQL write \0 for NUL.
 _ESCAPES = {b"0": b"\0", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v", b"Z": b"\x1a"}
 _NULL = b"\\N"
 _AMBIGUOUS = 'escape: "\\\\"'

@@ -145,6 +145,14 @@ def _copied(table: EveryType, path: Path, options: str, form: Form) -> Export:
     return Export(path, form)
 
 
+def row_to_json(table: EveryType, folder: Path) -> Export:
+    """Export by PostgreSQL's row_to_json, a line for each row."""
+    path = folder / "rows.jsonl"
+    rows = table.place.sql(f"SELECT replace(row_to_json(t)::text, chr(10), '') FROM {table.name} t ORDER BY id")
+    path.write_text("".join(f"{text}\n" for (text,) in rows))
+    return Export(path)
+
+
 def outfile(table: EveryType, folder: Path) -> Export:
     """Export by SELECT INTO OUTFILE with its defaults."""
     path = _out(table, folder / "out.txt", "")

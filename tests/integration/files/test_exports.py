@@ -34,6 +34,7 @@ from tests.support.exports import (
     every_type,
     outfile,
     outfile_csv,
+    row_to_json,
 )
 from tests.support.places import Place
 
@@ -63,6 +64,7 @@ CASES: dict[str, dict[str, Case]] = {
     "postgresql": {
         "copy_csv": Case(copy_csv),
         "copy_text": Case(copy_text),
+        "row_to_json": Case(row_to_json, [t for t in _JSON if t not in ("json", "jsonb")], plain=True),
         "duckdb_csv": Case(by_duckdb("csv"), plain=True),
         "duckdb_parquet": Case(by_duckdb("parquet"), plain=True),
         "duckdb_jsonl": Case(by_duckdb("jsonl"), _JSON, plain=True),
