@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import duckdb
-import pandas as pd
 from sqlalchemy import create_engine
 
 from tests.support import maria_values, pg_values
@@ -187,6 +186,8 @@ def by_pandas(kind: str) -> Writer:
     """Return a writer that exports by pandas."""
 
     def write(table: EveryType, folder: Path) -> Export:
+        import pandas as pd  # takes long
+
         url = re.sub("^(mariadb|mysql):", "mysql+pymysql:", table.place.url)
         engine = create_engine(url.replace("postgresql:", "postgresql+psycopg2:"))
         with engine.connect() as conn, warnings.catch_warnings():
