@@ -66,15 +66,15 @@ class RunLines:
         self._busy: set[str] = set()
         self._unreported = _unreported()
 
-    def add(self, outcome: Outcome) -> None:
-        """Print the lines about a poll."""
+    def add(self, outcome: Outcome, *, is_known: bool = False) -> None:
+        """Print the lines about a poll, but not its error if that is known already."""
         if self._output.as_json:
             self._output.data(outcome_data(self._output, outcome))
         printed = self._report(outcome, outcome.report) if outcome.report is not None else False
-        if outcome.error is not None:
+        if outcome.error is not None and not is_known:
             printed = self._complaint(outcome, outcome.error) or printed
         printed = self._recovery(outcome) or printed
-        if printed:
+        if printed or is_known:
             self._unreported = _unreported()
         elif self._polls_too:
             self._count(outcome.stream)
