@@ -18,6 +18,7 @@ from typing import Any
 
 from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.drift import check_requested
+from qbcd.catalog.resolve import UncapturedChange
 from qbcd.delivery import deliver, enroll, pending, removed_sinks, starts_from_replica
 from qbcd.error_messages import one_message
 from qbcd.errors import QbcdError, Refused, SchemaChanged, SinkConflict, SourceSilent
@@ -57,6 +58,7 @@ def run_stream(stream: Stream, report: Report) -> None:
         deliver(stream, held, report)
         plan, warnings = plan_of(stream, held.row)
         report.warnings += warnings
+        report.uncaptured = [one for one in warnings if isinstance(one, UncapturedChange)]
         report.change = change_of(held.row.checkpoint, plan).describe()
         for found in _detected(stream, plan, held):
             report.add(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -106,6 +106,7 @@ class Report:
         attempts: By sink, the failed deliveries in a row of its next batch.
         epoch: UTC second of the stream's `prepare`; 0 until it is read.
         change: The change of captured columns or restriction that the poll applies, in words; usually empty.
+        uncaptured: Changes of the table since `prepare` that the poll only reports, in words; `warnings` has them too.
     """
 
     stream: str
@@ -120,6 +121,7 @@ class Report:
     attempts: dict[str, int] = field(default_factory=dict)
     epoch: int = 0
     change: str = ""
+    uncaptured: Sequence[str] = ()
 
     @property
     def exit_code(self) -> int:
