@@ -11,6 +11,7 @@ import logging
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -276,6 +277,7 @@ def test_logs_go_to_stderr_masked(cli: Cli, project: Path, monkeypatch: pytest.M
     def chatty(self: object, streams: object) -> list[object]:
         logging.getLogger("qbcd.test").warning("warned with %s", "hunter22")
         logging.getLogger("qbcd.test").info("said aside")
+        warnings.warn("Unknown content hunter22", UserWarning, stacklevel=1)
         try:
             raise ValueError("of hunter22")
         except ValueError:
@@ -292,6 +294,8 @@ def test_logs_go_to_stderr_masked(cli: Cli, project: Path, monkeypatch: pytest.M
     assert "ValueError: of ***" in loud.err
     assert "library.part: gave up at ***" in quiet.err
     assert "Traceback" not in quiet.err
+    assert "Unknown content" not in quiet.err
+    assert "Unknown content ***" in " ".join(loud.err.split())
     assert "hunter22" not in quiet.err + loud.err
 
 
