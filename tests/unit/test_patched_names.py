@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import importlib
 import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -38,6 +38,16 @@ def patches(tree: ast.AST) -> Iterator[tuple[int, ast.expr, str]]:
             yield node.lineno, target, more[0].value
 
 
+def pairs(tree: ast.AST) -> Iterator[tuple[int, ast.expr, str]]:
+    """Yield line, name and text of each pair of a name and an identifier, which a loop may hand to such a call."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Tuple) and len(node.elts) == 2:
+            target, named = node.elts
+            text = named.value if isinstance(named, ast.Constant) else ""
+            if isinstance(target, ast.Name) and isinstance(text, str) and text.isidentifier():
+                yield node.lineno, target, text
+
+
 def resolved(target: ast.expr, known: dict[str, str]) -> Any:
     """Return the object of a target; UNKNOWN if it is no module or class that the file imports.
 
@@ -63,10 +73,11 @@ def missing(module: Module) -> Iterator[str]:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             for alias, full in zip(node.names, imported(module, node), strict=True):
                 known[alias.asname or alias.name.partition(".")[0]] = full if alias.asname else _bound(node, full)
-    for line, target, name in patches(module.tree):
+    called = [*patches(module.tree)]
+    for number, (line, target, name) in enumerate([*called, *pairs(module.tree)]):
         try:
             owner = resolved(target, known)
-            if owner is not UNKNOWN and name and not hasattr(builtins, name):
+            if owner is not UNKNOWN and name and (number < len(called) or isinstance(owner, ModuleType)):
                 getattr(owner, name)
         except (AttributeError, ImportError) as error:
             yield f"{module.path}:{line}: {error}"
@@ -92,6 +103,10 @@ def test_each_replaced_name_exists() -> None:
         ("import qbcd.job\npatch.setattr(qbcd.job, 'RENEWED', 1)", "RENEWED"),
         ("from qbcd import job as polls\nsetattr(polls, 'RENEWED', 1)", "RENEWED"),
         ("patch.setattr('qbcd.job.RENEWED', 1)", "RENEWED"),
+        (
+            "from qbcd import job\nfor one in ((job, 'RENEWED'), (job, 'RENEW_S')):\n    patch.setattr(*one, 1)",
+            "RENEWED",
+        ),
         ("from qbcd import job\npatch.delattr(job.Schedule, 'none')", "none"),
         ("from qbcd import job\npatch.setattr(job, 'RENEW_S', 1)\npatch.setattr(own, 'RENEWED', 1)", ""),
     ],
