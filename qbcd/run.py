@@ -34,6 +34,7 @@ from qbcd.sites import (
     not_prepared,
     refuse_prepared_elsewhere,
 )
+from qbcd.spark.provider import SparkUse
 from qbcd.state import Signs, StreamRow, nothing_to_take_over, refuse_if_alive, signs_of_owner, takeover
 from qbcd.stream import TOO_WIDE, Report, Stream
 from qbcd.wording import counted
@@ -105,16 +106,14 @@ def _tidy(stream: Stream, plan: StreamPlan, held: LeasedStream, report: Report) 
 @contextmanager
 def _noting_spark(stream: Stream, report: Report) -> Iterator[None]:
     """Use Spark in turn with polls of other threads; record in the report's cost if site or sinks used it."""
-    context = stream.site.context
-    before, context.why_spark, earlier = context.spark.uses, "", stream.source.sent(stream.name)
+    spark, earlier, use = stream.site.context.spark, stream.source.sent(stream.name), SparkUse()
     try:
-        with context.spark.turn():
+        with spark.noting() as use, spark.turn():
             yield
     finally:
-        used, sent = context.spark.uses > before, stream.source.sent(stream.name).since(earlier)
-        reason = context.why_spark if used else ""
+        sent = stream.source.sent(stream.name).since(earlier)
         counted_now = {"statements": sent.statements, "round_trips": sent.round_trips}
-        report.cost = replace(report.cost, spark=used, why_spark=reason, **counted_now)
+        report.cost = replace(report.cost, spark=use.used, why_spark=use.why, **counted_now)
 
 
 def prepare_stream(stream: Stream) -> Report:

@@ -81,7 +81,7 @@ class Stream:
         if isinstance(error, LocalOutOfMemory):
             if self.settings.engine.engine != "auto" or context.needs_spark:
                 raise error
-            context.needs_spark = "DuckDB ran out of memory (local_memory)"
+            context.require_spark("DuckDB ran out of memory (local_memory)")
             context.progress("DuckDB ran out of memory; again with Spark")
         elif self.source.narrow(self.name):
             context.progress("the rows are wide; reading again with fewer rows at a time")
