@@ -206,7 +206,7 @@ def finds(scored: Scored) -> tuple[bool, bool]:
 
 
 def _short(option: Option) -> str:
-    """Return the name of a strategy; of a variant, indented, the last word that tells it from the others."""
+    """Return the name of a strategy; of a variant, indented, the last word that the others do not have."""
     if not option.candidate.variant:
         return option.label.removeprefix("vbd, ")
     return f" {_SHORT.get(option.candidate.variant) or option.candidate.variant.rpartition(' ')[2]}"
