@@ -101,6 +101,10 @@ class DeliveryError(QbcdError):
     """A sink did not accept a batch; the batch stays pending (exit code 1)."""
 
 
+class SinkSilent(DeliveryError):
+    """A sink did not answer in time, or gave no session in time; it rests (exit code 1)."""
+
+
 class SinkConflict(DeliveryError):
     """A sink has another batch with this number: after a restore, or if two projects write."""
 

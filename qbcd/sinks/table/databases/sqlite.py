@@ -12,7 +12,6 @@ from sqlalchemy.pool import NullPool
 
 from qbcd.errors import DeliveryError
 from qbcd.model import Travel
-from qbcd.sinks.table.databases.base import refuse_not_finite
 from qbcd.sinks.table.databases.engines import EngineDatabase
 from qbcd.sinks.table.flat_rows import event_texts
 
@@ -84,8 +83,6 @@ class SqliteTarget(EngineDatabase):
         return existing == mine or (mine == "integer" and existing in _WHOLE)
 
     def convert(self, travel: Travel, values: pa.Array) -> pa.Array:
-        if travel.kind in ("float32", "float64"):
-            refuse_not_finite(values, infinity=True)  # SQLite would store NaN as NULL
         if self.type_of(travel) == "text":
             return event_texts(values, travel)
         return values
