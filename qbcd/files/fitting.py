@@ -6,7 +6,7 @@ another type are taken if they have an equal value of the stream's type; each on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from qbcd.config.files import MOST_DIGITS
 from qbcd.files.columns import arrow_of, column_of
 from qbcd.files.formats import DumpReader
-from qbcd.files.values import BadValue, arrow_type, values_of
+from qbcd.files.values import BadValue
 from qbcd.model import Column, Travel
 
 _WHOLE = ("int16", "int32", "int64")  # from the narrowest
@@ -56,23 +56,17 @@ def check_types(reader: DumpReader) -> None:
                 continue
             remedy = f"the file has {', '.join(reader.schema.names)}; correct `types`"
             raise reader.place.refused(f"there is no column {name!r}, which `types` names", remedy)
-        found = reader.schema.field(name).type
-        raw, wanted = (column_of(pa.field(name, kind)) for kind in (found, arrow_type(written)))
-        pair = None if raw is None or wanted is None else (raw.travel.kind, wanted.travel.kind)
+        raw, wanted = reader.own_types[name], column_of(reader.schema.field(name))
+        own = column_of(pa.field(name, raw))
+        pair = None if own is None or wanted is None else (own.travel.kind, wanted.travel.kind)
         if pair is None or not _is_readable(*pair):
-            what = f"column {name} is {found}, whose values have no exact form of type {written}"
+            what = f"column {name} is {raw}, whose values have no exact form of type {written}"
             raise reader.place.refused(what, "correct `types`, or leave the column out with `exclude`")
 
 
 def _is_readable(raw: str, wanted: str) -> bool:
     exact = (raw, wanted) in _EXACT and (raw, wanted) not in _INEXACT
     return raw in (wanted, "text") or exact or (wanted == "text" and raw in _AS_TEXT)
-
-
-def type_in(reader: DumpReader, name: str) -> pa.DataType:
-    """Return the type of a column in a file; that of `types` for a format that has types of its own."""
-    written: Mapping[str, str] = reader.form.types
-    return arrow_type(written[name]) if name in written else reader.schema.field(name).type
 
 
 def is_untyped(reader: DumpReader, name: str) -> bool:
@@ -91,7 +85,7 @@ def fit(column: Column, reader: DumpReader, *, untyped: bool, frozen: bool) -> F
     """
     if is_untyped(reader, column.name):
         return Fit(column)
-    found = column_of(pa.field(column.name, type_in(reader, column.name)))
+    found = column_of(reader.schema.field(column.name))
     if found is None:
         return None
     known, new = column.travel, found.travel
@@ -120,19 +114,20 @@ def _decimal(column: Column, new: Travel, *, frozen: bool) -> Fit:
     return Fit(wider or column, f".{added}" if added and not known.scale else added)
 
 
-def values_in(values: pa.Array, column: Column, written: str) -> pa.Array:
-    """Return values of a file in a column's type.
+def values_in(values: pa.Array, field: pa.Field, column: Column) -> pa.Array:
+    """Return values of a file in another type.
 
     Args:
-        values: The values as the file has them.
+        values: The values as the reader gives them.
+        field: Their field.
         column: The stream's column.
-        written: Its type under `types`, for a format that has types of its own; else empty.
 
     Raises:
         BadValue: One has no equal value of the type.
     """
-    if written and written != "text" and pa.types.is_string(values.type):
-        values = values_of(values, written)
+    own = column_of(field)
+    if own is not None and pa.types.is_string(field.type) and own.travel.kind != "text":  # texts in wire form
+        values = values.cast(arrow_of(own.travel))
     kind = arrow_of(column.travel)
     if values.null_count == len(values):
         return pa.nulls(len(values), kind)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import pyarrow as pa
-
 from qbcd.catalog.capture_change import columns_changed
 from qbcd.config import StreamConfig
 from qbcd.config.document import did_you_mean
 from qbcd.config.files import FilesConfig
 from qbcd.errors import ConfigError, DumpRefused, Refused, SchemaChanged
 from qbcd.files.columns import column_of
-from qbcd.files.fitting import check_types, fit, is_untyped, type_in
+from qbcd.files.content import DumpPlace
+from qbcd.files.fitting import check_types, fit, is_untyped
 from qbcd.files.formats import DumpReader, open_dump
 from qbcd.files.series import DumpFile, TakenDumps
 from qbcd.model import Column, StreamPlan, Table, travel_from_json
@@ -74,7 +73,7 @@ def opened(dump: DumpFile, files: FilesConfig, stream: str, known: Sequence[str]
         DumpRefused: It is truncated or damaged, or `types` does not fit; names the stream.
     """
     try:
-        reader = open_dump(dump.path, dump.name, files.format, known)
+        reader = open_dump(DumpPlace(dump.path, dump.name), files.format, known)
         check_types(reader)
         return reader
     except DumpRefused as error:
@@ -108,7 +107,7 @@ def fitted_plan(reader: DumpReader, plan: StreamPlan, taken: TakenDumps, *, dige
         frozen = digests or place < len(plan.key)
         found = fit(column, reader, untyped=column.name in taken.untyped, frozen=frozen)
         if found is None:
-            kind = column_of(pa.field(column.name, type_in(reader, column.name)))
+            kind = column_of(reader.schema.field(column.name))
             shown = reader.schema.field(column.name).type if kind is None else kind.sql_type
             what = f"column {column.name} is {shown} now and was {column.sql_type}"
             raise reader.place.refused(what, undo, line=line)
@@ -173,7 +172,7 @@ def _captured(config: StreamConfig, reader: DumpReader) -> list[Column]:
     others = [name for name in config.columns or names if name not in key and name not in config.exclude]
     columns = []
     for name in (*key, *others):
-        column = column_of(pa.field(name, type_in(reader, name)))
+        column = column_of(reader.schema.field(name))
         if column is None:
             kind = reader.schema.field(name).type
             refused = reader.place.refused(f"column {name} is {kind}, which cannot be captured", f"exclude: [{name}]")
