@@ -158,7 +158,7 @@ def _of_files(names: list[str]) -> Iterator[str]:
         what = "a stream of files has" if len(names) == 1 else "streams of files have"
         yield from _wrapped(
             f"{some}: {what} no choice of strategy. dump compares each new file with the rows of the one before, in "
-            f"this process or in Spark, and no database is read. qbcd explain {names[0]} shows how."
+            f"this process, and no database is read. qbcd explain {names[0]} shows how."
         )
         yield ""
 

@@ -46,7 +46,7 @@ _ONLY: dict[str, tuple[FormatName, ...]] = {  # the formats that have a key, if 
     "header": ("csv",),
     "null": ("csv",),
     "names": ("csv", "jsonl"),
-    "types": ("csv", "jsonl"),
+    "types": ("csv", "jsonl", "parquet"),
     "encoding": ("csv", "jsonl", "fixed"),
     "final_newline": ("csv", "jsonl", "fixed"),
     "compression": ("csv", "jsonl", "fixed"),
@@ -196,14 +196,15 @@ class FilesConfig(Section):
 
     Attributes:
         files: Path of the dumps; ``*``, ``?`` and ``[..]`` are wildcards.
-        order: The order in which dumps were written.
+        order: The order in which dumps were written: by their names, with numbers as numbers (``name``) or as text
+            (``text``), or by their times of modification.
         complete: Path of the marker that a dump is complete; without it, a dump must be unchanged for `quiet`.
         quiet: Time for which a dump must be unchanged before it is read.
         format: Format of the dumps; default: by the end of the file's name.
     """
 
     files: Annotated[Filled, AfterValidator(_pattern)]
-    order: Literal["name", "modified"] = "name"
+    order: Literal["name", "text", "modified"] = "name"
     complete: Annotated[str, AfterValidator(_complete)] | None = None
     quiet: Duration = DEFAULT_QUIET
     format: FileFormat = Field(default_factory=FileFormat)

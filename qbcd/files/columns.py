@@ -25,6 +25,7 @@ _KINDS: dict[pa.DataType, tuple[str, TravelKind]] = {
     pa.timestamp("us"): ("timestamp", "timestamp"),
     pa.timestamp("us", tz="UTC"): ("timestamptz", "timestamptz"),
 }
+_TYPES: dict[TravelKind, pa.DataType] = {kind: arrow for arrow, (_, kind) in _KINDS.items()}
 _VALUE_TYPES: dict[TravelKind, str] = {  # in `types` of a format
     "boolean": "boolean",
     "int16": "integer",
@@ -101,3 +102,8 @@ def value_type(travel: Travel) -> str:
     if travel.kind == "decimal":
         return f"decimal({travel.precision},{travel.scale})"
     return _VALUE_TYPES.get(travel.kind, "")
+
+
+def arrow_of(travel: Travel) -> pa.DataType:
+    """Return the Arrow type of the values of a column."""
+    return pa.decimal128(travel.precision, travel.scale) if travel.kind == "decimal" else _TYPES[travel.kind]

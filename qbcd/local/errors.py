@@ -14,6 +14,7 @@ import duckdb
 
 from qbcd.errors import LocalFailed, LocalOutOfMemory
 
+MORE_MEMORY = "raise `local_memory`, or set `engine: spark`"
 _CONTINUES = "the next run continues from the last commit"
 _OF_DISK = "offload"  # in DuckDB's message, if the spilled rows need more space than the disk has
 # A commit has an error of its own class, whatever its cause.
@@ -27,8 +28,8 @@ _QUOTES_NO_VALUE = (duckdb.IOException, duckdb.PermissionException, duckdb.Catal
 
 
 @contextmanager
-def explained_errors(stream: str = "") -> Iterator[None]:
-    """In the block, turn an error of DuckDB into a `LocalFailed` that names the stream.
+def explained_errors(stream: str = "", more: str = MORE_MEMORY) -> Iterator[None]:
+    """In the block, turn an error of DuckDB into a `LocalFailed` that names the stream; `more` gives it more memory.
 
     Raises:
         KeyboardInterrupt: Ctrl-C ended a statement; DuckDB has errors of its own for it.
@@ -39,7 +40,7 @@ def explained_errors(stream: str = "") -> Iterator[None]:
         if _CTRL_C.search(str(error)):
             raise KeyboardInterrupt from error
         if isinstance(error, duckdb.Error):
-            raise explain(error, stream) from error
+            raise explain(error, stream, more) from error
         raise
 
 
@@ -53,12 +54,12 @@ def first_line(error: BaseException) -> str:
     return f"{cause['kind']}{json.loads(cause['text'])}" if cause else line
 
 
-def explain(error: duckdb.Error, stream: str = "") -> LocalFailed:
-    """Return the message for an error of DuckDB."""
+def explain(error: duckdb.Error, stream: str = "", more: str = MORE_MEMORY) -> LocalFailed:
+    """Return the message for an error of DuckDB; `more` is the way to give it more memory."""
     first = first_line(error)
     needs_room = isinstance(error, duckdb.OutOfMemoryException) or _ROOM_AT_COMMIT.search(first) is not None
     if needs_room and _OF_DISK not in first:
-        remedy = f"raise `local_memory`, or set `engine: spark`; {_CONTINUES}"
+        remedy = f"{more}; {_CONTINUES}"
         return LocalOutOfMemory(f"DuckDB ran out of memory: {first}", remedy=remedy, stream=stream)
     if needs_room or isinstance(error, duckdb.IOException):
         remedy = f"check owner, rights and free space of the workdir, into which rows are spilled; {_CONTINUES}"

@@ -247,6 +247,82 @@ def test_new_dumps_come_in_order_and_once(tmp_path: Path) -> None:
     assert set(by_time.with_taken(taken, by_time.present()[0], ["id"]).files) == {"d-1.csv", "d-3.csv"}
 
 
+def test_numbers_in_names_are_numbers(tmp_path: Path) -> None:
+    for modified, name in enumerate(("d-8.csv", "d-9.csv", "d-10.csv", "d-10-2.csv", "d-10-11.csv"), 1):
+        put(tmp_path, name, modified)
+    in_time = ["d-8.csv", "d-9.csv", "d-10-2.csv", "d-10-11.csv", "d-10.csv"]
+    assert names(series_of(tmp_path).after(None)) == in_time
+    as_text = ["d-10-11.csv", "d-10-2.csv", "d-10.csv", "d-8.csv", "d-9.csv"]
+    text = series_of(tmp_path, order="text")
+    assert names(text.after(None)) == as_text
+    # what a version that compared text has taken is not read again, and later numbers are not late
+    known = TakenDumps.from_entry(without_identity(taken_of(text, *as_text)), tmp_path)
+    assert names(series_of(tmp_path).after(known)) == ["d-9.csv"], "once again: its inode was not stored"
+    series = series_of(tmp_path)
+    taken = taken_of(text, *as_text)
+    assert series.after(taken) == ([], [])
+    assert "d-10.csv follows d-9.csv by name, but was taken before it" in series.doubts(taken)[1]
+    put(tmp_path, "d-11.csv", 9.0)
+    assert names(series.after(taken)) == ["d-11.csv"]
+    with pytest.raises(DumpRefused, match=r"d-11.csv is new, but by its name it is older than d-9\.csv"):
+        text.after(taken)
+
+
+def without_identity(taken: TakenDumps) -> dict[str, Any]:
+    """Return the entry of a version that stored neither inode nor ctime."""
+    entry = taken.as_entry()
+    del entry["identity"]
+    return entry
+
+
+@pytest.mark.parametrize(
+    ("order", "remark"),
+    [
+        ("name", ": they are taken by name (`order: name`); if that is wrong, write order: modified"),
+        ("text", ": they are taken by name (`order: text`); if that is wrong, write order: modified"),
+        ("modified", ": they are taken by time (`order: modified`); if that is wrong, write order: name"),
+    ],
+)
+def test_names_and_times_that_contradict_each_other(tmp_path: Path, order: str, remark: str) -> None:
+    for name, modified in (("d-1.csv", 5.0), ("d-2.csv", 4.0), ("d-3.csv", 4.0), ("d-x.csv", 1.0)):
+        put(tmp_path, name, modified)
+    more = " (as 1 more)" if order != "modified" else ""
+    by_name = f"by name d-1.csv is before d-2.csv, by time of modification after it{more}"
+    assert series_of(tmp_path, order=order).doubts(None) == [by_name + remark]
+    put(tmp_path, "d-1.csv", 3.0)
+    (tmp_path / "d-x.csv").unlink()
+    assert series_of(tmp_path, order=order).doubts(None) == []
+
+
+def replaced(path: Path, content: bytes) -> None:
+    """Replace a file by another one of its size and time."""
+    modified = path.stat().st_mtime_ns
+    other = path.with_name("new")
+    other.write_bytes(content)
+    os.utime(other, ns=(modified, modified))
+    other.rename(path)
+
+
+def test_a_file_of_equal_size_and_time_is_another_one(tmp_path: Path) -> None:
+    path = put(tmp_path, "d-1.csv")
+    put(tmp_path, "d-2.csv")
+    series = series_of(tmp_path)
+    taken = taken_of(series, "d-1.csv", "d-2.csv")
+    assert series.after(taken) == ([], [])
+    replaced(path, b"id\n2\n")  # an earlier file: its rows are older than the replica
+    assert series.after(taken) == ([], [])
+    [_, last] = series.present()
+    replaced(tmp_path / "d-2.csv", b"id\n2\n")
+    assert names(series.after(taken)) == ["d-2.csv"]
+    with pytest.raises(DumpRefused, match="was changed or removed while it was read"):
+        last.check_unchanged()
+    taken = taken_of(series, "d-1.csv", "d-2.csv")
+    (tmp_path / "d-2.csv").chmod(0o600)  # ctime alone
+    assert names(series.after(taken)) == ["d-2.csv"]
+    marked = series_of(tmp_path, complete="{file}.done")
+    assert marked.after(taken) == ([], []), "the marker of a file that was taken may be removed"
+
+
 @pytest.mark.parametrize(("order", "by"), [("name", "name"), ("modified", "time of modification")])
 def test_a_late_dump_is_refused(tmp_path: Path, order: str, by: str) -> None:
     put(tmp_path, "d-3.csv", 9.0)
@@ -314,6 +390,7 @@ TABLE: dict[str, Any] = {"name": "d", "source": "partner", "key": ["id"], "strat
             {"strategy": {"type": "dump", "method": "ph", "memory": "64MB"}},
             "strategy.memory: method ph needs 128MB",
         ),
+        ({}, {"engine": "spark"}, "tables[0].engine: strategy dump compares files in this process, not with Spark"),
         ({}, {"new_columns": "add"}, "tables[0].new_columns: `new_columns` is for tables of a database"),
         ({}, {"strategy": "mds"}, "tables[0].strategy: strategy mds queries a database, and source partner has files"),
         ({}, {"strategy": {"type": "dump", "method": "magic"}}, "tables[0].strategy.method: this value is not known"),

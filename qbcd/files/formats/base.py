@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 import pyarrow as pa
 
@@ -24,9 +25,13 @@ class DumpReader(ABC):
 
     Attributes:
         schema: Names and Arrow types of its columns.
+        untyped: Columns that have only NULL and no type; in the schema they are text.
+        own_types: Types of a file that has types of its own, by column.
     """
 
     schema: pa.Schema
+    untyped: frozenset[str] = frozenset()
+    own_types: Mapping[str, pa.DataType] = MappingProxyType({})
 
     def __init__(self, place: DumpPlace, form: FileFormat, known: Sequence[str] = ()) -> None:
         self.place, self.form, self.known = place, form, known

@@ -25,6 +25,8 @@ class ParquetReader(DumpReader):
             twice = next((name for i, name in enumerate(fields.names) if name in fields.names[:i]), None)
             if twice is not None:
                 raise self.place.refused(f"column {twice!r} occurs twice", "write the file with other names")
+            self.own_types = {field.name: field.type for field in fields}
+            self.untyped = frozenset(name for name, kind in self.own_types.items() if pa.types.is_null(kind))
             columns = [file.schema.column(i) for i in range(len(file.schema))]
             self._intervals = frozenset(one.path for one in columns if one.converted_type == "INTERVAL")
             self._instants = frozenset(one.path for one in columns if one.physical_type == "INT96")

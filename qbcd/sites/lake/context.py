@@ -70,7 +70,7 @@ class LakeContext(StreamContext):
         if not why_spark:
             from qbcd.sites.lake.engines.local.engine import LocalEngine
 
-            with explained_errors(self.stream), self.local.open() as database:
+            with explained_errors(self.stream, self.local.more), self.local.open() as database:
                 yield LocalEngine(database)
             return
         from qbcd.sites.lake.engines.spark.engine import SparkEngine  # its modules take time to import

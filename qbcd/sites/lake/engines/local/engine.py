@@ -25,6 +25,7 @@ from qbcd.sites.lake.engines.local import parquet
 from qbcd.sites.lake.engines.local import rows as tables
 from qbcd.sites.lake.engines.local.observed import LocalEventCounts, LocalRowChecksum
 from qbcd.sites.lake.engines.local.spelling import spelled
+from qbcd.sites.lake.replica.schema import IDENTITY
 
 _LEAVES = pa.schema([("range_id", pa.int64()), ("tail", pa.binary()), ("alone", pa.binary()), ("lost", pa.int64())])
 
@@ -107,7 +108,10 @@ class LocalEngine(Engine):
     def numbered(
         self, changes: Query, seq: int, rows: int, sizes: Mapping[tuple[str, int], int] | None = None
     ) -> Iterator[Query]:
-        yield algebra.batch_rows(changes, seq, f"ROW_NUMBER() OVER (ORDER BY {algebra.RANK}, range_id, key_id) - 1")
+        # counted as they come out of the sort: a window with an order would hold all rows
+        order = ", ".join((algebra.RANK, *IDENTITY))
+        in_order = Query(f"SELECT * FROM (\n{changes.sql}\n) AS changes ORDER BY {order}", changes.columns)
+        yield algebra.batch_rows(in_order, seq, "ROW_NUMBER() OVER () - 1")
 
 
 def _whole(ranges: array[int], tails: bytes) -> pa.Table:
