@@ -40,7 +40,7 @@ from qbcd.sites import (
     with_variant,
 )
 from qbcd.sites.engine_choice import EngineChoice
-from qbcd.snapshots.feeds import memory_of_join
+from qbcd.snapshots.feeds import JOIN, memory_of_join
 from qbcd.spark.drivers import Wanted, driver_in, find_driver, user_cache
 from qbcd.spark.java import Surroundings
 from qbcd.spark.provider import SparkProvider
@@ -54,7 +54,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("qbcd")
 T = TypeVar("T")
-LOCAL_MEMORY = 512 << 20  # bytes
 MOST_CONNECTIONS = 16  # of a source, if its configuration names no number
 
 
@@ -305,7 +304,7 @@ class Assembly:
             rows_per_range=config.options.get("rows_per_range"),
             connections=max(1, self._connections(config.source) // self.jobs_of(config.source)),
             audit=config.audit,
-            engine=EngineChoice(config.engine, self.config.local_rows, self.config.local_bytes, self._spark.on_cluster),
+            engine=self._engine_choice(config),
             new_values=config.new_columns == "add_with_values",
             accept_deletes=accept_deletes,
             accept_source=accept_source,
@@ -317,6 +316,12 @@ class Assembly:
         guessed = guessed or own.guessed
         stream = Stream(config, self.source(config.source), site, self.state, sinks, settings, guessed, own.refused)
         return self._with_consumer(replace(stream, places=self._places), python)
+
+    def _engine_choice(self, config: StreamConfig) -> EngineChoice:
+        """Return the engine of a stream; files are on this machine, and their comparison spills."""
+        if config.source not in self.config.databases:
+            return EngineChoice("local", why_local="files are compared in this process")
+        return EngineChoice(config.engine, self.config.local_rows, self.config.local_bytes, self._spark.on_cluster)
 
     def reads_files(self, name: str) -> bool:
         """Return True if a stream reads files, and no database."""
@@ -482,7 +487,7 @@ class Assembly:
     def _lake_context(self, name: str, source: Source, memory: int | None = None) -> LakeContext:
         """Return the context of a stream; `memory` bounds the local database in bytes, if not that of the project."""
         files = Files(self.config.workdir, self.state.project_id, name)
-        local = self._local if memory is None else LocalProvider(self.config.workdir, memory)
+        local = self._local if memory is None else LocalProvider(self.config.workdir, memory, _MORE_FOR_DUMPS)
         return LakeContext(name, source, self.state, self._spark, local, files)
 
     def _connector(self, source: str) -> Connector:
@@ -536,7 +541,11 @@ class Assembly:
         return jars
 
 
+_MORE_FOR_DUMPS = "raise `memory` of the strategy"
+
+
 def _memory_of_dumps(options: Mapping[str, Any]) -> int | None:
     """Return the bytes of the local database; a method of its own has the other half of the memory."""
     memory: int | None = options.get("memory")
-    return None if memory is None else memory_of_join(str(options.get("method")), memory)
+    joined = options.get("replica") == "digest"  # a method needs rows
+    return None if memory is None else memory_of_join(JOIN if joined else str(options.get("method")), memory)

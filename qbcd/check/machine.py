@@ -35,20 +35,31 @@ def check_machine(
         config: The settings of Spark.
         spark: An existing session is checked; one is started only if the master is not this process.
         settings: Raises an error for settings that a session would refuse.
-        engines: The engines of the streams. Without ``spark``, and with a local master, Java is not necessary.
+        engines: The engines of the streams. With ``local`` alone, Spark is not checked. Without ``spark``, and with a
+            local master, Java is not necessary.
     """
-    found = [_java()]
-    spark_findings = [tried("Spark", probe, "") for probe in (settings, spark.look)]
-    found += [finding for finding in spark_findings if finding.error]
-    found += [_driver(wanted, config.conf) for wanted in drivers]
+    with_spark = set(engines) - {"local"}
+    found = _of_spark(drivers, config, spark, settings) if with_spark else []
     if "spark" not in engines and not spark.on_cluster:
-        found = [] if "auto" not in engines else [_for_large_polls(finding) for finding in found]
+        found = [_for_large_polls(finding) for finding in found]
     can_write = f"{workdir} can be written"
     found.append(tried("workdir", lambda: prove_writable(workdir), can_write, folder=nearest_existing(workdir)))
-    if not config.master.startswith("local") and not any(f.level == "error" for f in found):
+    if with_spark and not config.master.startswith("local") and not any(f.level == "error" for f in found):
         seen = f"seen by the executors of {config.master} too"
         found.append(tried("executors", lambda: _prove_shared(workdir, spark), seen))
     return found
+
+
+def _of_spark(
+    drivers: Sequence[Wanted], config: SparkConfig, spark: SparkProvider, settings: Callable[[], object]
+) -> list[Finding]:
+    """Check Java, the settings and the session of Spark, and the JDBC drivers."""
+    probed = [tried("Spark", probe, "") for probe in (settings, spark.look)]
+    return [
+        _java(),
+        *(finding for finding in probed if finding.error),
+        *(_driver(wanted, config.conf) for wanted in drivers),
+    ]
 
 
 def _for_large_polls(finding: Finding) -> Finding:

@@ -370,8 +370,11 @@ class ProjectConfig(Section):
 
     @property
     def engines(self) -> set[EngineName]:
-        """The engines that entries of `tables` request."""
-        return {self.setting(table, "engine") or "auto" for table in self.tables}
+        """The engines that entries of `tables` request; files are compared in this process."""
+        return {
+            "local" if self.source_of(table) in self.dumps else self.setting(table, "engine") or "auto"
+            for table in self.tables
+        }
 
     def of_pattern(self, entry: PatternEntry, schema: str, name: str) -> StreamConfig:
         """Return the stream of a table that matches `entry`."""

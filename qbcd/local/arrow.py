@@ -1,8 +1,8 @@
 """Events of staged rows as lines of JSON and as typed Arrow data, in pieces.
 
 Values are made by DuckDB alone: functions of Arrow that take values of Python import pandas if it is installed, which
-takes long. DuckDB also sorts the rows, and spills what does not fit into its memory; a piece is in this process only
-until the next one is taken.
+takes long. DuckDB also sorts the rows of a piece, and spills what does not fit into its memory; a piece is in this
+process only until the next one is taken.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from qbcd.model import BatchHeader, Travel
 from qbcd.model.wire import EVENT_FIELDS
 
 EVENTS_PER_PIECE = 2048  # DuckDB computes rows in vectors of this size
+EVENTS_PER_QUERY = 131_072  # sorted at once: files of batches are in order, so that a part is found by its row groups
 FEWER = 8  # if a piece does not fit into memory, the next attempt has so many times fewer rows
 
 _TYPES = {
@@ -121,7 +122,7 @@ def _list(item: pa.DataType) -> pa.DataType:
 
 def _pieces(rows: LocalRows, make: Callable[[Query], Query], stream: str, part: range) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a query over the staged rows of `part`, in order."""
-    done, size = part.start, len(part)
+    done, size = part.start, min(len(part), EVENTS_PER_QUERY)
     while done < part.stop:
         piece = range(done, min(done + size, part.stop))
         try:
@@ -131,7 +132,7 @@ def _pieces(rows: LocalRows, make: Callable[[Query], Query], stream: str, part: 
         except duckdb.OutOfMemoryException as error:
             if size == 1:
                 raise explain(error, stream) from error
-            size = max(1, min(size, EVENTS_PER_PIECE) // FEWER)
+            size = max(1, size // FEWER)
         except duckdb.Error as error:
             raise _misfit(error, stream) or explain(error, stream) from error
         else:

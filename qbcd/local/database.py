@@ -12,6 +12,8 @@ from pathlib import Path
 
 import duckdb
 
+from qbcd.local.errors import MORE_MEMORY
+
 SPILL = "spill"  # folder in the workdir
 THREADS = 4  # at most: polls of several sources may run in this process
 _PER_THREAD = 64 << 20  # bytes of the limit for each thread: each holds row groups that DuckDB cannot spill
@@ -55,10 +57,11 @@ class LocalProvider:
     Args:
         workdir: The project's workdir, into which they spill.
         memory: Most bytes that each of them holds in memory.
+        more: The way to give them more memory, for messages.
     """
 
-    def __init__(self, workdir: Path, memory: int) -> None:
-        self._folder, self._memory = workdir / SPILL, memory
+    def __init__(self, workdir: Path, memory: int, more: str = MORE_MEMORY) -> None:
+        self._folder, self._memory, self.more = workdir / SPILL, memory, more
 
     @contextmanager
     def open(self) -> Iterator[LocalDatabase]:

@@ -14,12 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from qbcd.connectors.facts import quoted
+from qbcd.files.columns import arrow_of, column_of
+from qbcd.files.fitting import values_in
 from qbcd.files.formats import DumpReader
+from qbcd.files.values import BadValue
 from qbcd.local.database import LocalDatabase
 from qbcd.local.query import DIALECT, Query
 from qbcd.model import Column
 
 _NAIVE = pa.timestamp("us")
+_UNEQUAL = "correct the row; or reset the stream and prepare it again, with another type of the column under `types`"
 
 
 class DumpRows:
@@ -66,8 +70,12 @@ class DumpRows:
         return ("range_id", "key_id", "digest", *(f"c{i}" for i in range(len(self._captured))))
 
     def _schema(self) -> pa.Schema:
-        types = [self._reader.schema.field(c.name).type for c in self._captured]
-        return pa.schema([(f"c{i}", _NAIVE if pa.types.is_timestamp(t) else t) for i, t in enumerate(types)])
+        return pa.schema([(f"c{i}", self._loaded(c)) for i, c in enumerate(self._captured)])
+
+    def _loaded(self, column: Column) -> pa.DataType:
+        """Return the type in which values of a column are loaded: the file's, unless they have to be converted."""
+        field = self._reader.schema.field(column.name)
+        return _loaded(field.type if _travels_as(field, column) else arrow_of(column.travel))
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         schema = self._schema()
@@ -75,11 +83,26 @@ class DumpRows:
             for batch in self._reader.batches([c.name for c in self._captured]):
                 self._check_keys(batch)
                 self.rows += batch.num_rows
-                arrays = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
+                arrays = [
+                    self._values(column, one, batch.num_rows).cast(field.type)
+                    for column, one, field in zip(batch.columns, self._captured, schema, strict=True)
+                ]
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
         except BaseException as error:
             self._failed = error
             raise
+
+    def _values(self, values: pa.Array, column: Column, rows: int) -> pa.Array:
+        """Return values of the last `rows` rows in the type of their column."""
+        field = self._reader.schema.field(column.name)
+        if _travels_as(field, column):
+            return values
+        try:
+            return values_in(values, field, column)
+        except BadValue as error:
+            shown = f"{values[error.row].as_py()}"[:40]
+            what = f"column {column.name} has {shown}, which has no equal value of its type {column.sql_type}"
+            raise self._reader.row_refused(self.rows - rows + error.row, what, _UNEQUAL) from None
 
     def _check_keys(self, batch: pa.RecordBatch) -> None:
         for place in range(self._keys):
@@ -89,7 +112,7 @@ class DumpRows:
                 raise self._reader.row_refused(row, what)
 
     def _select(self, name: str, range_id: int, *, digest: bool) -> str:
-        wire = [wire_value(c, f"c{i}") for i, c in enumerate(self._captured)]
+        wire = [wire_value(field.type, c, field.name) for field, c in zip(self._schema(), self._captured, strict=True)]
         texts = [_as_text(c, value) for c, value in zip(self._captured, wire, strict=True)]
         judged = _digest(texts) if digest else "CAST(NULL AS BIGINT)"
         values = [f"{value} AS {quoted(f'c{i}', DIALECT)}" for i, value in enumerate(wire)]
@@ -97,17 +120,25 @@ class DumpRows:
         return f"SELECT {', '.join([*listed, f'{judged} AS digest', *values])} FROM {name}"
 
 
-def wire_value(column: Column, value: str) -> str:
-    """Return SQL of a value of Arrow's type in wire form."""
-    kind = column.travel.kind
-    if kind == "uint64":
+def _travels_as(field: pa.Field, column: Column) -> bool:
+    found = column_of(field)
+    return found is not None and found.travel == column.travel
+
+
+def _loaded(kind: pa.DataType) -> pa.DataType:
+    """Return the type in which values are loaded: times as their texts, timestamps without a zone."""
+    return _NAIVE if pa.types.is_timestamp(kind) else pa.string() if pa.types.is_time(kind) else kind
+
+
+def wire_value(kind: pa.DataType, column: Column, value: str) -> str:
+    """Return SQL of a loaded value of an Arrow type in wire form; a text is in that form already."""
+    if pa.types.is_uint64(kind):
         return f"CAST({value} AS DECIMAL(20, 0))"
-    if kind in ("decimal", "date"):
+    if pa.types.is_decimal(kind) or pa.types.is_date(kind):
         return f"CAST({value} AS VARCHAR)"
-    if kind == "time":
-        return f"strftime(DATE '2000-01-01' + {value}, '%H:%M:%S.%f')"
-    if kind in ("timestamp", "timestamptz"):
-        return f"strftime({value}, '%Y-%m-%dT%H:%M:%S.%f{'Z' if kind == 'timestamptz' else ''}')"
+    if pa.types.is_timestamp(kind):
+        zone = "Z" if column.travel.kind == "timestamptz" else ""
+        return f"strftime({value}, '%Y-%m-%dT%H:%M:%S.%f{zone}')"
     return value
 
 
@@ -142,8 +173,13 @@ def _digest(texts: Sequence[str]) -> str:
 
 def repeated_key(database: LocalDatabase, rows: Query, keys: int) -> tuple[tuple[str, ...], int] | None:
     """Return the texts of a key that occurs more than once, and how often; None if all keys are unique."""
-    texts = ", ".join(f"CAST(ANY_VALUE(c{i}) AS VARCHAR)" for i in range(keys))
-    found = database.connection.execute(
-        f"SELECT COUNT(*), {texts} FROM ({rows.sql}) GROUP BY key_id HAVING COUNT(*) > 1 LIMIT 1"
+    connection = database.connection
+    # the identities alone need least memory
+    found = connection.execute(
+        f"SELECT key_id, COUNT(*) FROM ({rows.sql}) GROUP BY key_id HAVING COUNT(*) > 1 LIMIT 1"
     ).fetchone()
-    return None if found is None else (tuple(map(str, found[1:])), int(found[0]))
+    if found is None:
+        return None
+    texts = ", ".join(f"CAST(c{i} AS VARCHAR)" for i in range(keys))
+    named = connection.execute(f"SELECT {texts} FROM ({rows.sql}) WHERE key_id = ? LIMIT 1", [found[0]]).fetchone()
+    return tuple(map(str, named or ())), int(found[1])

@@ -7,12 +7,12 @@ values before, so this is a second check. All functions return canonical SQL.
 from __future__ import annotations
 
 from qbcd.model import Travel
-from qbcd.model.wire import PLAIN_TYPES, typed_name
+from qbcd.model.wire import PLAIN_TYPES, YEAR, typed_name
 from qbcd.sql.render import literal
 
 MISFIT = "not a value of type"  # in the message of the error
 _TYPES = {"date": "DATE", "timestamp": "TIMESTAMP", "timestamptz": "TIMESTAMPTZ", "string": "VARCHAR"}
-_DATE = "[0-9]{4,6}-[0-9]{2}-[0-9]{2}"
+_DATE = f"{YEAR}-[0-9]{{2}}-[0-9]{{2}}"
 _TIME = "[ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?"
 _WHOLE = "[+-]?[0-9]+"
 # DuckDB's casts also accept infinities, eras and rounded numbers, which Spark's types cannot hold.

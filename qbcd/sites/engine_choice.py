@@ -17,12 +17,14 @@ class EngineChoice:
         rows: Most rows to fetch or to deliver by the local engine.
         size: Most bytes of the replica's files that the local engine reads.
         cluster: Spark's master is a cluster, so ``auto`` always takes Spark.
+        why_local: The reason for ``local``, if it is not the user's choice.
     """
 
     engine: EngineName = "auto"
     rows: int = DEFAULT_LOCAL_ROWS
     size: int = DEFAULT_LOCAL_BYTES
     cluster: bool = False
+    why_local: str = ""
 
     @property
     def may_be_local(self) -> bool:
@@ -32,7 +34,7 @@ class EngineChoice:
     def describe(self) -> str:
         """Return which engine does the stream's work, in words."""
         if self.engine == "local":
-            return "local (engine: local)"
+            return f"local ({self.why_local or 'engine: local'})"
         if not self.may_be_local:
             return f"Spark ({self.why_spark(0)})"
         return f"local; Spark beyond {self.rows:,} rows or {self.size >> 20:,} MB of the replica's files"

@@ -6,6 +6,7 @@ Both sides have whole rows in files, each key occurs once, and a local database 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -100,6 +101,11 @@ class Sides:
 def memory_of_join(method: str, memory: int) -> int:
     """Return the part of the budget for the local database: all of it where no method of the paper can run."""
     return memory if method == JOIN or memory < 2 * LEAST_MEMORY else memory // 2
+
+
+def parts_of_join(sides: Sides, memory: int) -> int:
+    """Return the number of joins, each of a part of the keys, of which each fits into the local database's memory."""
+    return max(1, math.ceil(_JOIN_BYTES * sides.bytes / memory))
 
 
 def choose_for_rows(sides: Sides, last: LastComparison, memory: int) -> MethodChoice:

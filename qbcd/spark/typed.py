@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from qbcd.model import Travel
-from qbcd.model.wire import PLAIN_TYPES, typed_name
+from qbcd.model.wire import PLAIN_TYPES, YEAR, typed_name
 from qbcd.spark.sql_literals import text, when
 
 
@@ -24,7 +24,10 @@ def typed_value(travel: Travel, value: str, name: str, *, lenient: bool = False)
     if travel.element is not None:
         item = _element(travel.element, name, insist)
         return f"transform({insist(value, _texts(value), name, kind)}, item -> {item})"
-    return insist(value, f"TRY_CAST({value} AS {kind})", name, kind)
+    cast = f"TRY_CAST({value} AS {kind})"
+    if lenient and travel.kind in ("date", "timestamp", "timestamptz"):  # Spark has more years
+        cast = when((f"{value} RLIKE {text(f'^{YEAR}-')}", cast), otherwise="NULL")
+    return insist(value, cast, name, kind)
 
 
 def misfit(travel: Travel, value: str) -> str | None:

@@ -19,6 +19,7 @@ from sqlalchemy import MetaData
 import qbcd
 from qbcd import hooks
 from qbcd.delivery import PYTHON_SINK
+from qbcd.files.series import TakenDumps
 from qbcd.model import BatchHeader, Column, ResentRows, ServerIdentity, StreamPlan, Table, Travel
 from qbcd.model.checkpoint import ENTRIES
 from qbcd.ranges.schedule import Pass
@@ -339,3 +340,12 @@ def test_replicas_of_snapshots(tmp_path: Path) -> None:
     statistics = ["inserts", "updates", "deletes", "duplicates", "rows", "compared", "width"]
     assert list(facts["statistics"]) == statistics
     assert (HIGH, LOW, ROW) == ("qbcd_digest_high", "qbcd_digest_low", "qbcd_row")
+
+
+def test_words_of_taken_dumps() -> None:
+    """Earlier versions stored neither `identity` nor `untyped`."""
+    old = {"last": ["f-1.csv", 5, 7], "files": {"f-1.csv": [5, 7]}, "header": ["id"]}
+    taken = TakenDumps.from_entry(old, Path("in"))
+    assert taken.as_entry() == {**old, "identity": [-1, -1]}
+    stored = {**old, "identity": [3, 9], "untyped": ["v"]}
+    assert TakenDumps.from_entry(stored, Path("in")).as_entry() == stored

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from qbcd.catalog.capture_change import columns_changed
 from qbcd.config import StreamConfig
@@ -10,13 +11,30 @@ from qbcd.config.document import did_you_mean
 from qbcd.config.files import FilesConfig
 from qbcd.errors import ConfigError, DumpRefused, Refused, SchemaChanged
 from qbcd.files.columns import column_of
+from qbcd.files.content import DumpPlace
+from qbcd.files.fitting import check_types, fit, is_untyped
 from qbcd.files.formats import DumpReader, open_dump
-from qbcd.files.series import DumpFile
+from qbcd.files.series import DumpFile, TakenDumps
 from qbcd.model import Column, StreamPlan, Table, travel_from_json
 from qbcd.sites.dumps.poll import series_of, taken_by
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.values import Settings
 from qbcd.state import StreamRow
+
+
+@dataclass(frozen=True)
+class FittedPlan:
+    """The plan of a stream for a further dump.
+
+    Attributes:
+        plan: The plan with the widest type of each column.
+        padding: By position, what texts of the replica need at their end to be of the plan's type.
+        untyped: Captured columns to which no dump has given a type, this one included.
+    """
+
+    plan: StreamPlan
+    padding: Mapping[int, str] = field(default_factory=dict)
+    untyped: tuple[str, ...] = ()
 
 
 def plan_of_dumps(context: LakeContext, config: StreamConfig, settings: Settings, row: StreamRow | None) -> StreamPlan:
@@ -52,39 +70,63 @@ def opened(dump: DumpFile, files: FilesConfig, stream: str, known: Sequence[str]
     """Open a dump.
 
     Raises:
-        DumpRefused: It is truncated or damaged; names the stream.
+        DumpRefused: It is truncated or damaged, or `types` does not fit; names the stream.
     """
     try:
-        return open_dump(dump.path, dump.name, files.format, known)
+        reader = open_dump(DumpPlace(dump.path, dump.name), files.format, known)
+        check_types(reader)
+        return reader
     except DumpRefused as error:
         error.stream = stream
         raise
 
 
-def check_header(reader: DumpReader, plan: StreamPlan, header: Sequence[str]) -> None:
-    """Compare the columns of a dump with those of the dump before.
+def fitted_plan(reader: DumpReader, plan: StreamPlan, taken: TakenDumps, *, digests: bool) -> FittedPlan:
+    """Compare the columns of a dump with those of the dumps before, and return the plan with their widest types.
+
+    Args:
+        reader: The dump.
+        plan: The plan by the checkpoint.
+        taken: The dumps that were taken.
+        digests: The replica has digests and no values.
 
     Raises:
-        DumpRefused: A column is missing, new, or has another type.
+        DumpRefused: A column is missing, new, or has a type that cannot be compared with the one before.
     """
-    now = reader.schema.names
+    now, line = reader.schema.names, _header_line(reader)
     undo = f"write the file again with the columns of the dump before; or qbcd reset {plan.stream} and prepare it again"
-    missing = next((name for name in header if name not in now), None)
+    missing = next((name for name in taken.header if name not in now), None)
     if missing is not None:
-        raise reader.place.refused(
-            f"has no column {missing!r}, which the dump before had", undo, line=_header_line(reader)
-        )
-    new = next((name for name in now if name not in header), None)
+        raise reader.place.refused(f"has no column {missing!r}, which the dump before had", undo, line=line)
+    new = next((name for name in now if name not in taken.header), None)
     if new is not None:
-        raise reader.place.refused(
-            f"has a column {new!r}, which the dump before did not have", undo, line=_header_line(reader)
-        )
-    for column in plan.captured:
-        found = column_of(reader.schema.field(column.name))
-        if found is None or (found.sql_type, found.travel) != (column.sql_type, column.travel):
-            kind = reader.schema.field(column.name).type if found is None else found.sql_type
-            what = f"column {column.name} is {kind} now and was {column.sql_type}"
-            raise reader.place.refused(what, undo, line=_header_line(reader))
+        what = f"has a column {new!r}, which the dump before did not have"
+        raise reader.place.refused(what, undo, line=line)
+    columns, padding = [], {}
+    for place, column in enumerate(plan.captured):
+        frozen = digests or place < len(plan.key)
+        found = fit(column, reader, untyped=column.name in taken.untyped, frozen=frozen)
+        if found is None:
+            kind = column_of(reader.schema.field(column.name))
+            shown = reader.schema.field(column.name).type if kind is None else kind.sql_type
+            what = f"column {column.name} is {shown} now and was {column.sql_type}"
+            raise reader.place.refused(what, undo, line=line)
+        columns.append(found.column)
+        if found.padding:
+            padding[place] = found.padding
+    untyped = tuple(name for name in taken.untyped if is_untyped(reader, name))
+    return FittedPlan(with_columns(plan, columns), padding, untyped)
+
+
+def untyped_columns(reader: DumpReader, plan: StreamPlan) -> tuple[str, ...]:
+    """Return the captured columns without a type in a dump."""
+    return tuple(column.name for column in plan.captured if is_untyped(reader, column.name))
+
+
+def with_columns(plan: StreamPlan, columns: Sequence[Column]) -> StreamPlan:
+    """Return the plan with other types of its columns."""
+    keys, captured = len(plan.key), tuple(columns)
+    return replace(plan, table=replace(plan.table, columns=captured), key=captured[:keys], columns=captured[keys:])
 
 
 def _header_line(reader: DumpReader) -> int | None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from qbcd.catalog.files import FileSource
+from qbcd.errors import Refused
 from qbcd.files.series import DumpFile, DumpSeries, TakenDumps
-from qbcd.model import ServerIdentity
+from qbcd.model import ServerIdentity, StreamPlan
 from qbcd.model.checkpoint import Entry
 from qbcd.sites.checkpoint import checkpoint_of
 from qbcd.sites.lake.context import LakeContext
+from qbcd.sites.lake.engines.local.engine import LocalEngine
 from qbcd.sites.lake.poll import ParquetPoll, TimedPoll
 from qbcd.snapshots.feeds import LastComparison
 from qbcd.strategies import DumpStrategy
@@ -64,12 +66,38 @@ class FilePoll(TimedPoll):
         """The time of the file."""
         return self.dump.ts_ms
 
+    @property
+    def local(self) -> LocalEngine:
+        """The engine of this block, which is always this process's own (`Assembly` chooses it)."""
+        if not isinstance(self.engine, LocalEngine):
+            raise Refused(
+                "files are compared in this process, and the engine of this stream is Spark",
+                stream=self.context.stream,
+                remedy="write `engine: local` at the table",
+            )
+        return self.engine
+
+    @property
+    def taken(self) -> TakenDumps | None:
+        """The dumps that the stream has taken; None before the first."""
+        return taken_by(self.context, self.leased.row.checkpoint)
+
+    def with_plan(self, plan: StreamPlan) -> FilePoll:
+        """Return the poll with other types of its columns."""
+        return replace(self, plan=plan, strategy=DumpStrategy(plan))
+
     def checkpoint_entries(
-        self, rows: int, header: tuple[str, ...], compared: LastComparison | None = None
+        self, rows: int, header: tuple[str, ...], untyped: Sequence[str], compared: LastComparison | None = None
     ) -> dict[str, Any]:
-        """Return the checkpoint after the dump; `rows` is the replica's size."""
-        taken = taken_by(self.context, self.leased.row.checkpoint)
-        dumps = series_of(self.context).with_taken(taken, self.dump, header)
+        """Return the checkpoint after the dump.
+
+        Args:
+            rows: The replica's size.
+            header: All columns of the dump.
+            untyped: Captured columns without a type.
+            compared: The figures of the comparison.
+        """
+        dumps = series_of(self.context).with_taken(self.taken, self.dump, header, untyped)
         shared = checkpoint_of(self, _FILES, ENCODER, rows)
         figures = {Entry.COMPARED: compared.as_entry()} if compared is not None else {}
         return {**shared, Entry.FROZEN_OPTIONS: {}, Entry.DUMPS: dumps.as_entry(), **figures}

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from qbcd.config import StreamConfig
-from qbcd.errors import Refused
+from qbcd.errors import DumpRefused, Refused
+from qbcd.files.series import DumpFile, TakenDumps
 from qbcd.model import Cost, Statement, StreamPlan
 from qbcd.sites.dumps import verify
-from qbcd.sites.dumps.plan import opened, plan_of_dumps
+from qbcd.sites.dumps.plan import fitted_plan, opened, plan_of_dumps, untyped_columns
 from qbcd.sites.dumps.poll import DumpPoll, compared_by, series_of, taken_by
 from qbcd.sites.dumps.take import take_dump, take_first
 from qbcd.sites.lake.compaction import remove_expired
@@ -21,6 +22,8 @@ from qbcd.sites.values import Detection, Differences, ExplainedStatement, Leased
 from qbcd.snapshots.feeds import Sides
 from qbcd.state import StreamRow
 from qbcd.strategies import AUTO, DumpStrategy
+
+_ORDERS = {"name": "name, numbers as numbers", "text": "name as text", "modified": "time of modification"}
 
 
 class DumpSite(ParquetSite):
@@ -55,7 +58,10 @@ class DumpSite(ParquetSite):
 
     def detect(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Iterator[Detection]:
         poll = self._poll(plan, settings, leased)
-        ready, remarks = series_of(self.context).after(taken_by(self.context, leased.row.checkpoint))
+        series, taken = series_of(self.context), taken_by(self.context, leased.row.checkpoint)
+        ready, remarks = series.after(taken)
+        if ready:
+            remarks += series.contradiction([*([taken.last] if taken else []), *ready])
         for dump in ready:
             if self.context.stopping():
                 return
@@ -75,7 +81,7 @@ class DumpSite(ParquetSite):
         key = ", ".join(c.name for c in plan.key)
         return [
             ExplainedStatement(
-                f"new files of {series.config.files}, in the order of their {series.config.order}: {waiting}",
+                f"new files of {series.config.files}, by {_ORDERS[series.config.order]}: {waiting}",
                 "this process, once for each file",
                 Statement(f"SELECT {columns} FROM dump"),
             ),
@@ -109,10 +115,31 @@ class DumpSite(ParquetSite):
         taken = taken_by(self.context, row.checkpoint) if row is not None and row.prepared else None
         ready, remarks = series.after(taken)
         for one in ready[:1]:
-            opened(one, series.config, plan.stream, taken.header if taken else ())
+            remarks += self._next(plan, one, taken)
         names = ", ".join(one.name for one in ready[:3]) + (" .." if len(ready) > 3 else "")
         last = f"; the last one taken is {taken.last.name}" if taken else ""
-        return (f"the next poll reads {names}" if ready else "no new file") + last, remarks
+        return (f"the next poll reads {names}" if ready else "no new file") + last, remarks + series.doubts(taken)
+
+    def _next(self, plan: StreamPlan, one: DumpFile, taken: TakenDumps | None) -> list[str]:
+        """Open the next dump, and return remarks on the types of its columns.
+
+        Raises:
+            DumpRefused: It cannot be read, or has other columns.
+        """
+        reader = opened(one, series_of(self.context).config, plan.stream, taken.header if taken else ())
+        if taken is not None:
+            try:
+                fitted = fitted_plan(reader, plan, taken, digests=self.strategy(plan).keeps == "digests")
+            except DumpRefused as error:
+                error.stream = plan.stream
+                raise
+            pairs = zip(plan.captured, fitted.plan.captured, strict=True)
+            return [f"{a.name} is {b.sql_type} in {one.name} and was {a.sql_type}" for a, b in pairs if a != b]
+        return [
+            f"column {name} has no type in {one.name}, only NULL: it is text until a file has a type; if you know the "
+            "type, write it under `types` of the source's `format`"
+            for name in untyped_columns(reader, plan)
+        ]
 
     def verify(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Differences:
         return verify.verify(self._poll(plan, settings, leased))

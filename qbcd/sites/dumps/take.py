@@ -5,54 +5,60 @@ from __future__ import annotations
 import tempfile
 import time
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from qbcd import hooks
 from qbcd.errors import DumpRefused, GuardTripped, UnsafeKey
 from qbcd.files.formats import DumpReader
 from qbcd.local.dumps import DumpRows, repeated_key
+from qbcd.local.query import Query
 from qbcd.model import BatchHeader, Cost
 from qbcd.sites.checkpoint import new_epoch
-from qbcd.sites.dumps.plan import check_header, opened
-from qbcd.sites.dumps.poll import FilePoll, compared_by, series_of, taken_by
+from qbcd.sites.dumps.plan import FittedPlan, fitted_plan, opened, untyped_columns
+from qbcd.sites.dumps.poll import FilePoll, compared_by, series_of
 from qbcd.sites.guards import check_guards
 from qbcd.sites.lake.commit import PollStep, RangeChanges, WrittenBatch, new_batch, refuse_unsupported, written_changes
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.engines.local.by_method import ParquetSide, changes_by, sides_of
-from qbcd.sites.lake.engines.local.engine import LocalEngine
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.replica import NewSegment, travels_of
 from qbcd.sites.lake.replica.schema import Fields, batch_fields, row_fields
 from qbcd.sites.values import Detection
 from qbcd.snapshots.base import ComparisonReport, Options
-from qbcd.snapshots.feeds import JOIN, LastComparison, Sides
+from qbcd.snapshots.feeds import JOIN, LastComparison, Sides, parts_of_join
 from qbcd.state import StoredRange
 from qbcd.wording import counted
+
+_DIGEST_WIDTH = 128.0  # bytes of a key and a digest in memory, about
 
 
 class StagedDump:
     """A dump whose rows are in files of the workdir.
 
     Attributes:
+        poll: The poll, with the widest types of the stream's columns.
+        fitted: The same types, and what the values of the replica need to have them.
         files: The files.
         rows: Number of rows.
         header: Names of all columns of the dump.
     """
 
     def __init__(self, poll: FilePoll, range_id: int) -> None:
-        self._poll = poll
-        context, plan, dump = poll.context, poll.plan, poll.dump
-        taken = taken_by(context, poll.leased.row.checkpoint)
+        context, dump, taken = poll.context, poll.dump, poll.taken
         context.progress(f"reading {dump.name}")
         config = series_of(context).config
         try:
             reader: DumpReader = opened(dump, config, context.stream, taken.header if taken else ())
-            if taken is not None:
-                check_header(reader, plan, taken.header)
-            rows = DumpRows(reader, plan.captured, len(plan.key))
-            assert isinstance(poll.engine, LocalEngine)
-            with rows.read_into(poll.engine.database, range_id, digest=poll.strategy.keeps == "digests") as query:
+            if taken is None:
+                self.fitted = FittedPlan(poll.plan, untyped=untyped_columns(reader, poll.plan))
+            else:
+                self.fitted = fitted_plan(reader, poll.plan, taken, digests=poll.strategy.keeps == "digests")
+            self.poll = poll = poll.with_plan(self.fitted.plan)
+            rows = DumpRows(reader, poll.plan.captured, len(poll.plan.key))
+            with rows.read_into(poll.local.database, range_id, digest=poll.strategy.keeps == "digests") as query:
                 self.files = context.files.write(poll.engine, query, self._fields(), "fetch", poll.leased)
             try:
                 dump.check_unchanged()
@@ -65,7 +71,7 @@ class StagedDump:
         self.rows, self.header = rows.rows, tuple(reader.schema.names)
 
     def _fields(self) -> Fields:
-        return row_fields(travels_of(self._poll.plan))
+        return row_fields(travels_of(self.poll.plan))
 
     def stage(self) -> Rows:
         """Return the rows.
@@ -73,10 +79,9 @@ class StagedDump:
         Raises:
             UnsafeKey: A key occurs more than once.
         """
-        poll = self._poll
+        poll = self.poll
         rows = poll.context.files.read(poll.engine, self._fields(), self.files)
-        assert isinstance(poll.engine, LocalEngine)
-        if found := repeated_key(poll.engine.database, rows, len(poll.plan.key)):
+        if found := repeated_key(poll.local.database, rows, len(poll.plan.key)):
             named = ", ".join(f"{c.name} {text}" for c, text in zip(poll.plan.key, found[0], strict=True))
             raise UnsafeKey(
                 f"{poll.dump.name}: the key is not unique: {named} occurs {found[1]:,} times",
@@ -87,7 +92,7 @@ class StagedDump:
 
     def segment(self, stage: Rows) -> FileSet:
         """Return the files of the replica after the dump: those of the stage, or its keys and digests."""
-        poll = self._poll
+        poll = self.poll
         if poll.strategy.keeps == "rows":
             return self.files
         fields = row_fields([c.travel for c in poll.strategy.stored_columns])
@@ -97,8 +102,8 @@ class StagedDump:
 class DumpStep(PollStep[FilePoll]):
     """Compare a dump with the replica, and commit."""
 
-    def __init__(self, poll: FilePoll, known: StoredRange, dump: StagedDump) -> None:
-        super().__init__(poll, dump.files)
+    def __init__(self, known: StoredRange, dump: StagedDump) -> None:
+        super().__init__(dump.poll, dump.files)
         self._known, self._dump = known, dump
         self._sides = Sides(0, 0, 0.0)
         self._report: ComparisonReport | None = None
@@ -122,50 +127,11 @@ class DumpStep(PollStep[FilePoll]):
         return found
 
     def _changes(self) -> Rows:
-        """Return the changes that the method of the configuration, or the planner's, finds."""
-        strategy = self.poll.strategy
-        if strategy.keeps == "digests":
-            self._sides = Sides(self._known.rows, self._dump.rows, 0.0)
-            return self._by_join()
-        old, new = self._both_sides()
-        self._sides = sides_of(old, new)
-        method = strategy.chosen(self._sides, compared_by(self.poll.leased.row.checkpoint)).method
-        return self._by_join() if method == JOIN else self._by_method(method, old, new)
-
-    def _by_join(self) -> Rows:
-        poll = self.poll
-        with poll.context.reading() as conn:
-            old = poll.context.replica.rows(conn, poll.engine, poll.plan, poll.strategy.stored_columns, [self._known])
-        by_digest = poll.strategy.keeps == "digests"
-        return poll.engine.differences(old, self._stage, poll.plan, by="digest" if by_digest else "values")
-
-    def _both_sides(self) -> tuple[ParquetSide, ParquetSide]:
-        """Return the files of the replica and of the stage."""
-        poll = self.poll
-        with poll.context.reading() as conn:
-            segments = poll.context.store.segments(conn, poll.context.stream)
-        [replica] = [FileSet.of_segment(one) for one in segments if one.segment_id == self._known.segment]
-        poll.context.files.prove_parts(replica, whole=True)
-        width, keys = len(poll.plan.captured), len(poll.plan.key)
-        root = poll.context.files.root
-        old, new = (
-            ParquetSide([root / part.part_id / file.name for file in part.files], width, keys, name)
-            for part, name in ((replica, "the replica"), (self._dump.files, poll.dump.name))
-        )
-        return old, new
-
-    def _by_method(self, method: str, old: ParquetSide, new: ParquetSide) -> Rows:
-        poll = self.poll
-        assert isinstance(poll.engine, LocalEngine)
-        # the name of a part, which the next commit removes if this process is killed
-        prefix = f"method-{poll.leased.row.fencing_token}-"
-        with tempfile.TemporaryDirectory(prefix=prefix, dir=poll.context.files.root) as folder:
-            options = Options(method=method, memory=poll.strategy.memory // 2, folder=Path(folder))
-            range_id = self._known.range_id
-            found = changes_by(poll.engine.database, old, new, poll.plan, options, range_id)
-        self._report = found.report
-        for failed, reason in found.report.restarts:
-            poll.leased.notes.append(f"method {failed} was followed by {found.report.method}: {reason}")
+        found = changes_of(self._dump, self._stage, self._known)
+        self._sides, self._report = found.sides, found.report
+        if found.report is not None:
+            for failed, reason in found.report.restarts:
+                self.poll.leased.notes.append(f"method {failed} was followed by {found.report.method}: {reason}")
         return found.rows
 
     def ranges(self, found: WrittenBatch) -> RangeChanges:
@@ -175,6 +141,87 @@ class DumpStep(PollStep[FilePoll]):
         return RangeChanges(
             segment=NewSegment(segment, self._dump.rows, [replace(self._known, rows=self._dump.rows)], alone=True)
         )
+
+
+@dataclass(frozen=True)
+class DumpChanges:
+    """The changes that turn the replica into a dump.
+
+    Attributes:
+        rows: The changes.
+        sides: Sizes of both sides.
+        report: The figures of a method; None after a join.
+    """
+
+    rows: Rows
+    sides: Sides
+    report: ComparisonReport | None = None
+
+
+def changes_of(dump: StagedDump, stage: Rows, known: StoredRange) -> DumpChanges:
+    """Return the changes that the method of the configuration, or the planner's, finds.
+
+    Args:
+        dump: The dump.
+        stage: Its rows.
+        known: The range of all rows of the replica.
+    """
+    poll, strategy = dump.poll, dump.poll.strategy
+    if strategy.keeps == "digests":
+        sides = Sides(known.rows, dump.rows, _DIGEST_WIDTH)
+        return DumpChanges(_by_join(dump, stage, known, sides), replace(sides, width=0.0))
+    old, new = _both_sides(dump, known)
+    sides = sides_of(old, new)
+    method = strategy.chosen(sides, compared_by(poll.leased.row.checkpoint)).method
+    if method == JOIN:
+        return DumpChanges(_by_join(dump, stage, known, sides), sides)
+    # the name of a part, which the next commit removes if this process is killed
+    prefix = f"method-{poll.leased.row.fencing_token}-"
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=poll.context.files.root) as folder:
+        options = Options(method=method, memory=strategy.memory // 2, folder=Path(folder))
+        found = changes_by(poll.local.database, old, new, poll.plan, options, known.range_id)
+    return DumpChanges(found.rows, sides, found.report)
+
+
+def _by_join(dump: StagedDump, stage: Query, known: StoredRange, sides: Sides) -> Query:
+    """Return the changes by a full join; if both sides do not fit into memory, by a join for each part of the keys."""
+    poll, padding = dump.poll, dump.fitted.padding
+    with poll.context.reading() as conn:
+        old: Query = poll.context.replica.rows(conn, poll.engine, poll.plan, poll.strategy.stored_columns, [known])
+    if padding:
+        added = {f"c{place}": f"c{place} || '{text}' AS c{place}" for place, text in padding.items()}
+        old = Query(f"SELECT {', '.join(added.get(name, name) for name in old.columns)} FROM ({old.sql})", old.columns)
+    by: algebra.By = "digest" if poll.strategy.keeps == "digests" else "values"
+    parts = parts_of_join(sides, poll.strategy.memory)
+    if parts == 1:
+        return algebra.differences(old, stage, poll.plan, by=by)
+    database = poll.local.database
+    table = database.new_name()
+    for part in range(parts):
+        before, after = (
+            Query(f"SELECT * FROM ({rows.sql}) WHERE hash(key_id) % {parts:d} = {part:d}", rows.columns)
+            for rows in (old, stage)
+        )
+        found = algebra.differences(before, after, poll.plan, by=by)
+        database.connection.execute(f"{f'INSERT INTO {table}' if part else f'CREATE TABLE {table} AS'} {found.sql}")
+    return Query(f"SELECT * FROM {table}", found.columns)
+
+
+def _both_sides(dump: StagedDump, known: StoredRange) -> tuple[ParquetSide, ParquetSide]:
+    """Return the files of the replica and of the stage."""
+    poll = dump.poll
+    with poll.context.reading() as conn:
+        segments = poll.context.store.segments(conn, poll.context.stream)
+    [replica] = [FileSet.of_segment(one) for one in segments if one.segment_id == known.segment]
+    poll.context.files.prove_parts(replica, whole=True)
+    width, keys = len(poll.plan.captured), len(poll.plan.key)
+    root = poll.context.files.root
+    old, new = (
+        ParquetSide([root / part.part_id / file.name for file in part.files], width, keys, name)
+        for part, name in ((replica, "the replica"), (dump.files, poll.dump.name))
+    )
+    old.convert(new.schema, dump.fitted.padding)
+    return old, new
 
 
 def take_dump(poll: FilePoll) -> Detection:
@@ -190,8 +237,15 @@ def take_dump(poll: FilePoll) -> Detection:
     with ExitStack() as work:
         poll = work.enter_context(poll.on_engine(0))
         dump = StagedDump(poll, known.range_id)
-        step = DumpStep(poll, known, dump)
-        header = step.run(lambda found: poll.checkpoint_entries(dump.rows, dump.header, step.compared))
+        step = DumpStep(known, dump)
+
+        def checkpoint(found: WrittenBatch) -> dict[str, Any]:
+            if found.counts:
+                return dump.poll.checkpoint_entries(dump.rows, dump.header, dump.fitted.untyped, step.compared)
+            untyped = poll.taken.untyped if poll.taken else ()  # the files of the replica stay, and so do its types
+            return poll.checkpoint_entries(dump.rows, dump.header, untyped, step.compared)
+
+        header = step.run(checkpoint)
     size = poll.dump.size
     return Detection(
         header, Cost(dump.rows, dump.rows, size, 1, 1, time.monotonic() - started), tuple(poll.leased.notes)
@@ -216,7 +270,7 @@ def take_first(poll: FilePoll) -> Detection:
         known = StoredRange(leased.row.next_range_id, None, None, rows=dump.rows, last_visited=now)
         header = _first_batch(poll, stage, known, epoch) if poll.settings.baseline_events and dump.rows else None
         hooks.reach("after_stage")
-        checkpoint = poll.checkpoint_entries(dump.rows, dump.header)
+        checkpoint = poll.checkpoint_entries(dump.rows, dump.header, dump.fitted.untyped)
         hooks.reach("before_commit")
         with context.writing() as conn:
             folded = header.seq if header else leased.row.last_batch_seq
@@ -232,7 +286,7 @@ def take_first(poll: FilePoll) -> Detection:
 
 def _first_batch(poll: FilePoll, stage: Rows, known: StoredRange, epoch: int) -> BatchHeader | None:
     plan, leased = poll.plan, poll.leased
-    changes = poll.engine.baseline(stage, len(plan.captured))
+    changes = algebra.baseline(stage, len(plan.captured))
     with poll.engine.numbered(changes, leased.row.last_batch_seq + 1, known.rows) as batch:
         part = poll.context.files.write(poll.engine, batch, batch_fields(travels_of(plan)), "batch", leased)
     refuse_unsupported(poll, part)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from qbcd.errors import Refused
 from qbcd.sites.dumps.poll import DumpPoll, series_of, taken_by
-from qbcd.sites.dumps.take import StagedDump
+from qbcd.sites.dumps.take import StagedDump, changes_of
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.values import LISTED, Difference, Differences
 
 
@@ -28,12 +29,8 @@ def verify(poll: DumpPoll) -> Differences:
     with poll.of(last).on_engine(0) as of_file:
         dump = StagedDump(of_file, known.range_id)
         try:
-            stage, strategy = dump.stage(), of_file.strategy
-            with context.reading() as conn:
-                old = context.replica.rows(conn, of_file.engine, of_file.plan, strategy.stored_columns, [known])
-            by_digest = strategy.keeps == "digests"
-            found = of_file.engine.differences(old, stage, of_file.plan, by="digest" if by_digest else "values")
-            listed = of_file.engine.listed(found, len(of_file.plan.key), LISTED + 1)
+            found = changes_of(dump, dump.stage(), known).rows
+            listed = algebra.listed(of_file.engine, found, len(of_file.plan.key), LISTED + 1)
             return Differences(Difference(op, key) for op, key in listed)
         finally:
             context.files.discard(dump.files)

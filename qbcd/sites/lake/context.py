@@ -70,13 +70,15 @@ class LakeContext(StreamContext):
         if not why_spark:
             from qbcd.sites.lake.engines.local.engine import LocalEngine
 
-            with explained_errors(self.stream), self.local.open() as database:
+            with explained_errors(self.stream, self.local.more), self.local.open() as database:
                 yield LocalEngine(database)
             return
         from qbcd.sites.lake.engines.spark.engine import SparkEngine  # its modules take time to import
 
-        self.why_spark = why_spark
-        yield SparkEngine(self.spark)
+        self.spark.give_reason(why_spark)
+        engine = SparkEngine(self.spark)
+        yield engine
+        engine.close()
 
     def _stored_bytes(self) -> int:
         """Return the size of all files of the replica."""

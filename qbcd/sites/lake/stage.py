@@ -9,6 +9,7 @@ from qbcd.model import KeyRange, Statement
 from qbcd.model.value_limits import words_of_text
 from qbcd.ranges import partition
 from qbcd.sites.lake.checksums import rows_at_once
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import RowChecksum, Rows
 from qbcd.sites.lake.poll import LakePoll, TablePoll
 from qbcd.sites.lake.replica.files import FileSet
@@ -59,7 +60,7 @@ def images_frame(poll: TablePoll, asked: Sequence[KeyRange]) -> Rows:
         fields = [field for field in fields if field[0] != "key_id"]
     query = poll.strategy.images
     rows = range_frame(poll, asked, lambda some, part: query(some, part, typed=poll.settings.typed), fields)
-    return poll.engine.identified(rows, plan)
+    return algebra.identified(rows, plan)
 
 
 def fetch_rows(
@@ -118,10 +119,10 @@ def check_values(poll: LakePoll, stage: Rows) -> None:
         UnsafeKey: A key occurs twice.
         UnsupportedType: A typed sink could never hold a value.
     """
-    if not poll.plan.key_is_proven and poll.engine.has_duplicates(stage):
+    if not poll.plan.key_is_proven and algebra.has_duplicates(poll.engine, stage):
         raise key_error(poll.plan)
     if poll.settings.typed:
-        positions = poll.settings.judged(poll.engine.untravelled(stage), len(poll.plan.key))
+        positions = poll.settings.judged(algebra.untravelled(poll.engine, stage), len(poll.plan.key))
         if positions:
             raise untravelled_error(poll.plan, poll.settings, positions, _found(poll, stage, positions[0]))
 
@@ -130,6 +131,6 @@ def _found(poll: LakePoll, stage: Rows, position: int) -> FoundValue | None:
     """Return the value of one row that has one in this column; None if there are no words for it."""
     keys = len(poll.plan.key)
     columns = [f"c{i}" for i in (*range(keys), position)]
-    row = poll.engine.one_row(stage, columns, f"CONCAT(',', {UNTRAVELLED}) LIKE '%,{position:d},%'")
+    row = algebra.one_row(poll.engine, stage, columns, f"CONCAT(',', {UNTRAVELLED}) LIKE '%,{position:d},%'")
     words = words_of_text(poll.plan.captured[position].travel, str(row[-1])) if row else ""
     return FoundValue(position, words, key_shown(poll.plan, row[:keys])) if row and words else None

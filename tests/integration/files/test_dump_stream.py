@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -114,6 +115,85 @@ def test_auto_uses_the_figures_of_the_last_comparison(workspace: Path, monkeypat
     assert scene.replayed(FIRST) == dict(THIRD)
 
 
+@pytest.mark.parametrize("options", [{"method": "join"}, {"replica": "digest"}], ids=str)
+def test_sides_beyond_the_memory_are_joined_in_parts(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, str]
+) -> None:
+    monkeypatch.setattr(feeds, "_JOIN_BYTES", 1 << 22)
+    assert feeds.parts_of_join(feeds.Sides(4, 4, 32.0), 256 << 20) == 4
+    scene = begun(workspace, strategy=options)
+    scene.put("02.csv", SECOND)
+    assert scene.poll().exit_code == 0
+    assert [(e["op"], e["key"]["id"]) for e in scene.batches()[0]] == [("d", 2), ("u", 3), ("u", 4), ("c", 5)]
+    with scene.open() as project:
+        assert list(project.stream(STREAM).verify()) == []
+
+
+def many(count: int, credit: str) -> dict[int, tuple[str, str]]:
+    return {number: (f"n{number}", credit) for number in range(1, count + 1)}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"local_bytes": 1000},
+        {"spark": {"master": "spark://127.0.0.1:1"}},
+        pytest.param({"local_rows": 1}, marks=pytest.mark.campaign),
+    ],
+    ids=str,
+)
+def test_files_of_any_size_are_compared_in_this_process(workspace: Path, settings: dict[str, Any]) -> None:
+    """Java is never started: not beyond a limit of `auto`, and not for the master of the tables of databases."""
+    scene = DumpScene(workspace)
+    scene.data.update(settings)
+    scene.put("01.csv", many(2000, "1.00"))
+    scene.prepare()
+    scene.put("02.csv", {**many(1999, "1.00"), 7: ("x", "2.00")})
+    assert scene.poll().exit_code == 0
+    assert [[event["op"] for event in batch] for batch in scene.batches()] == [["d", "u"]]
+    with scene.open() as project:
+        handle = project.stream(STREAM)
+        assert [one.level for one in project.check(STREAM)] == ["ok"] * 7
+        assert handle.engine == project.status()[0].engine == "local (files are compared in this process)"
+        assert list(handle.verify()) == []
+        assert handle.resend("out") == 1999
+        assert project.run(once=True).exit_code == 0
+
+
+def test_a_file_that_is_replaced_by_one_of_equal_size_and_time(workspace: Path) -> None:
+    scene = DumpScene(workspace)
+    scene.data["sources"]["partner"].update(files="in/one.csv", complete="{file}.done")
+    path, modified = scene.files / "one.csv", 10**18
+    for number, (rows, prepare) in enumerate(((FIRST, True), ({**FIRST, 1: ("Ann", "1.50")}, False))):
+        other = scene.files / "other"
+        other.write_bytes(text_of(rows))
+        os.utime(other, ns=(modified, modified))
+        other.rename(path)
+        (scene.files / "one.csv.done").touch()
+        if prepare:
+            scene.prepare()
+        assert scene.poll().exit_code == 0
+        assert len(scene.batches()) == number
+    assert scene.poll().exit_code == 0
+    assert [(e["op"], e["after"]["name"]) for [e] in scene.batches()] == [("u", "Ann")]
+
+
+def test_numbers_in_names_and_a_warning_of_check(workspace: Path) -> None:
+    scene = DumpScene(workspace)
+    for number, rows in ((8, FIRST), (9, SECOND), (10, THIRD)):
+        scene.put(f"{number}.csv", rows)
+        modified = 10**18 + number * 10**9
+        os.utime(scene.files / f"customers-{number}.csv", ns=(modified, modified))
+    scene.prepare()
+    assert scene.poll().exit_code == 0
+    assert scene.replayed(FIRST) == dict(THIRD)
+    scene.put("11.csv", THIRD)
+    os.utime(scene.files / "customers-11.csv", ns=(1, 1))
+    with scene.open() as project:
+        [warning] = [one.message for one in project.check(STREAM) if one.level == "warning" and one.stream]
+    assert warning.startswith("by name customers-10.csv is before customers-11.csv, by time of modification after it")
+
+
 REFUSED: list[tuple[str, bytes, str]] = [
     ("a last line that was cut", text_of(SECOND)[:-1], "customers-02.csv, line 5: the last line has no line end"),
     ("a missing column", b"id;name\n1;x\n", "customers-02.csv, line 1: has no column 'credit', which the dump before"),
@@ -183,7 +263,10 @@ def test_what_prepare_fixes(workspace: Path) -> None:
     scene.data["sources"]["partner"]["format"]["types"]["credit"] = "double"
     scene.put("02.csv", SECOND)
     assert "column credit is double now and was decimal(10,2)" in str(scene.poll().outcomes[0].error)
-    (scene.files / "customers-01.csv").unlink()
+    scene.data["sources"]["partner"]["format"]["types"]["credit"] = "decimal(12,3)"
+    assert scene.poll().exit_code == 0
+    assert scene.batches()[0][1]["before"]["credit"] == "7.000", "the type is wider, and values stay"
+    (scene.files / "customers-02.csv").unlink()
     with scene.open() as project, pytest.raises(Refused, match="does not exist any more or was changed"):
         project.stream(STREAM).verify()
 

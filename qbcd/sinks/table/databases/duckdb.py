@@ -17,6 +17,7 @@ from sqlalchemy.sql.base import Executable
 from sqlalchemy.sql.elements import ColumnElement, quoted_name
 
 from qbcd.errors import DeliveryError
+from qbcd.local.errors import first_line
 from qbcd.model import Travel
 from qbcd.sinks.table.constraints import Reference, TableConstraints, Violation, ViolationKind
 from qbcd.sinks.table.databases.base import (
@@ -300,7 +301,7 @@ class DuckTarget(TargetDatabase):
             raise self._explained(error, stream) from error
 
     def _explained(self, error: duckdb.Error, stream: str) -> DeliveryError:
-        text = " ".join((str(error).strip().splitlines() or [""])[0].split())
+        text = " ".join(first_line(error).split())
         remedy = "this is DuckDB's own message"
         if "lock" in text.lower():
             text, remedy = "another process has the file open", "end it; DuckDB lets one process write a file"

@@ -5,11 +5,12 @@ Both sides are Parquet files with wire values ``c0..cn``, of which the first are
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import parquet
 
 from qbcd.files.formats.parquet import BUFFER
@@ -17,7 +18,7 @@ from qbcd.local.database import LocalDatabase
 from qbcd.local.dumps import identity_of
 from qbcd.local.query import Query
 from qbcd.model import Column, StreamPlan
-from qbcd.sites.lake.engines.local.diff import comparable
+from qbcd.sites.lake.engines.algebra import comparable
 from qbcd.snapshots.base import ComparisonReport, Dump, Options
 from qbcd.snapshots.compare import differences
 from qbcd.snapshots.feeds import Sides
@@ -47,7 +48,17 @@ class ParquetSide(Dump):
         known = parquet.read_schema(files[0])
         self.rows = sum(parquet.read_metadata(path).num_rows for path in files)
         self.weight = self.rows * self._width()
-        self.schema = pa.schema([(name, known.field(name).type) for name in self._columns])
+        self.schema = self._stored = pa.schema([(name, known.field(name).type) for name in self._columns])
+        self._padding: Mapping[int, str] = {}
+
+    def convert(self, schema: pa.Schema, padding: Mapping[int, str]) -> None:
+        """Give the rows in other types, which hold all values of the stored ones.
+
+        Args:
+            schema: The types.
+            padding: By position, a text to be added to each value.
+        """
+        self.schema, self._padding = schema, padding
 
     def _width(self) -> int:
         """Return the bytes of a row in memory, by the first rows of some parts of the files."""
@@ -66,7 +77,15 @@ class ParquetSide(Dump):
         for path in self._files:
             with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
                 for batch in file.iter_batches(batch_size=_ROWS, columns=self._columns, use_threads=False):
-                    yield batch.select(self._columns)
+                    yield self._converted(batch.select(self._columns))
+
+    def _converted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if self.schema.equals(self._stored) and not self._padding:
+            return batch
+        arrays = [array.cast(field.type) for array, field in zip(batch.columns, self.schema, strict=True)]
+        for place, text in self._padding.items():
+            arrays[place] = pc.binary_join_element_wise(arrays[place], text, "")
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
 def sides_of(old: ParquetSide, new: ParquetSide) -> Sides:
