@@ -203,6 +203,47 @@ def test_a_target_column_that_something_depends_on(
             assert target.sql("SELECT max(c0) FROM shown") == [(4294967300,)]
 
 
+@over("name", [pytest.param("mds", marks=LATER)], elsewhere=[])
+def test_a_target_key_that_is_referenced(
+    name: str, place: Place, workspace: Path, request: pytest.FixtureRequest
+) -> None:
+    table = WideTable(place, [], wider_key(place))
+    with new_target("mariadb", request, workspace) as target:
+        mirror = {"copy": {"type": "database", "url": target.url, "table": "{stream}"}}
+        with WideStream(table, workspace, STRATEGIES[name], mirror) as seen:
+            target.sql("CREATE TABLE note (id int, CONSTRAINT of_s FOREIGN KEY (id) REFERENCES s (id))")
+            table.widen()
+            table.use()
+            with pytest.raises(DeliveryError, match=r"table s must get too: id \(bigint\); .*of_s") as caught:
+                seen.poll()
+            ddl = "ALTER TABLE `s` MODIFY COLUMN `id` bigint NOT NULL"
+            assert ddl in caught.value.remedy
+            target.sql("ALTER TABLE note DROP FOREIGN KEY of_s")
+            target.sql(ddl)
+            target.sql("ALTER TABLE note MODIFY id bigint, ADD FOREIGN KEY (id) REFERENCES s (id)")
+            seen.poll()
+            assert target.sql("SELECT max(id) FROM s") == [(4294967300,)]
+
+
+@over("name", [pytest.param(name, marks=LATER) for name in ("mds", "id_rcs", "ts", "ts_lake")])
+def test_other_columns_and_wider_types_at_once(name: str, place: Place, workspace: Path) -> None:
+    table = WideTable(place, cases_of(place), wider_key(place))
+    with WideStream(table, workspace, STRATEGIES[name], FILES, **engine(name)) as seen:
+        place.sql("ALTER TABLE t ADD n1 int")
+        table.touch("2", "n1", "1")
+        table.widen()
+        seen.project.close()
+        for stream in seen.streams:
+            stream |= {"exclude": ["at", "c0"], "new_columns": "add"}
+        seen.about |= {"exclude": ["at", "c0"]}
+        seen.reopen()
+        assert seen.poll() == []
+        table.use()
+        found = [e["op"] for e in seen.poll()]
+        assert sorted(found) == ["c", *["u"] * (len(table.names) - 1)]  # c0 is not captured any more
+        assert seen.verify() == []
+
+
 @over("name", ["mds"])
 def test_a_poll_that_stops_after_its_tables_were_altered(name: str, place: Place, workspace: Path) -> None:
     table = WideTable(place, cases_of(place), wider_key(place))
