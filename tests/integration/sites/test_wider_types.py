@@ -205,6 +205,26 @@ def test_a_target_column_that_something_depends_on(
             assert target.sql("SELECT max(c0) FROM shown") == [(4294967300,)]
 
 
+@over("name", [pytest.param("mds", marks=LATER)])
+def test_a_target_that_cannot_alter_a_column(name: str, place: Place, workspace: Path) -> None:
+    """SQLite has texts for unsigned numbers of 64 bits, and no ALTER of a column."""
+    cases = [case for case in WIDER[kind_of(place)] if case.now == "bigint unsigned"]
+    if not cases:
+        pytest.skip("no unsigned types")
+    with WideStream(WideTable(place, cases), workspace, STRATEGIES[name], {"lite": FILES["lite"]}) as seen:
+        seen.wide.widen()
+        seen.wide.use()
+        with pytest.raises(DeliveryError, match=r"must get too: c0 \(text\); this database cannot change") as caught:
+            seen.poll()
+        assert "drop the table, then qbcd resend s SINK fills a new one" in caught.value.remedy
+        with sqlite3.connect(workspace / "l.db") as lite:
+            lite.execute("DROP TABLE s")
+        seen.project.stream("s").resend("lite")
+        seen.poll()
+        with sqlite3.connect(workspace / "l.db") as lite:
+            assert ("18446744073709551615",) in lite.execute("SELECT c0 FROM s").fetchall()
+
+
 @over("name", [pytest.param("mds", marks=LATER)], elsewhere=[])
 def test_a_target_key_that_is_referenced(
     name: str, place: Place, workspace: Path, request: pytest.FixtureRequest
