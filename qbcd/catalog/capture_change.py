@@ -106,11 +106,16 @@ def plan_before(checkpoint: Mapping[str, Any], plan: StreamPlan) -> StreamPlan:
     A widened column is read by the type that it has now.
     """
     captured = {c.name: c for c in plan.captured}
-    columns = [
-        captured.get(name) or Column(name, sql_type, "", True, collation, comparison, travel_from_json(travel))
+    then = tuple(captured.get(c.name, c) for c in columns_at(checkpoint))
+    return replace(plan, columns=then[len(plan.key) :])
+
+
+def columns_at(checkpoint: Mapping[str, Any]) -> tuple[Column, ...]:
+    """Return the columns that were captured at the last step, key first, as far as the checkpoint describes them."""
+    return tuple(
+        Column(name, sql_type, "", True, collation, comparison, travel_from_json(travel))
         for name, sql_type, collation, comparison, travel in checkpoint["shape"]["columns"]
-    ]
-    return replace(plan, columns=tuple(columns[len(plan.key) :]))
+    )
 
 
 def columns_before(source: Source, checkpoint: Mapping[str, Any], plan: StreamPlan) -> tuple[Column, ...] | None:

@@ -11,8 +11,8 @@ created or widened is found again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -20,11 +20,13 @@ from sqlalchemy import TableClause, and_, delete, insert, select, update
 
 from qbcd import hooks
 from qbcd.errors import DeliveryError
-from qbcd.model import BatchHeader
+from qbcd.model import BatchHeader, Travel
 from qbcd.sinks.table.apply import Application, all_are_new, statements
 from qbcd.sinks.table.databases.base import TargetDatabase, TargetSession
+from qbcd.sinks.table.fitting import Fit, fitting
 from qbcd.sinks.table.flat_rows import Flat, flat_rows
 from qbcd.sinks.table.layout import LONG, TEXT, Layout, TargetColumn, layout_of
+from qbcd.sinks.table.limits import limits_of
 from qbcd.sinks.table.matching import check_keys, missing_columns
 from qbcd.sinks.table.options import TableOptions
 from qbcd.sinks.table.record import TableOwner, TableRecord, Verdict, next_boundary, verdict
@@ -50,12 +52,20 @@ class TargetWrite:
     Attributes:
         owner: Whose record decides which batch is next.
         sink: The sink's name, for messages.
+        texts: Numbers that the table has as texts, by the user's policy, with their own form.
     """
 
     database: TargetDatabase
     options: TableOptions
     header: BatchHeader
     owner: TableOwner
+    texts: Mapping[str, Travel] = field(default_factory=dict)
+
+    @property
+    def fit(self) -> Fit:
+        """The conditions that its events must meet."""
+        limits = limits_of(self.database.sql_name, self.options)
+        return Fit(limits, self.header, self.sink, self.options.mode == "log", self.texts)
 
     @property
     def sink(self) -> str:
@@ -101,7 +111,7 @@ def apply_batch(write: TargetWrite, events: Callable[[], Iterable[pa.RecordBatch
             return
 
         def rows() -> _Counted:
-            return _Counted(flat_rows(iter(events()), layout, write.options, write.header), write)
+            return _Counted(flat_rows(fitting(events(), write.fit), layout, write.options, write.header), write)
 
         if _can_insert(write):
             try:

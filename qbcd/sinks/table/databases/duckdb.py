@@ -16,6 +16,7 @@ from sqlalchemy.sql.base import Executable
 from sqlalchemy.sql.elements import quoted_name
 
 from qbcd.errors import DeliveryError
+from qbcd.local.errors import first_line
 from qbcd.model import Travel
 from qbcd.sinks.table.databases.base import Columns, ExistingTable, TargetDatabase, TargetSession, decimal_holds
 
@@ -155,7 +156,7 @@ class DuckTarget(TargetDatabase):
             raise self._explained(error, stream) from error
 
     def _explained(self, error: duckdb.Error, stream: str) -> DeliveryError:
-        text = " ".join((str(error).strip().splitlines() or [""])[0].split())
+        text = " ".join(first_line(error).split())
         remedy = "this is DuckDB's own message"
         if "lock" in text.lower():
             text, remedy = "another process has the file open", "end it; DuckDB lets one process write a file"
