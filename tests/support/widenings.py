@@ -104,7 +104,7 @@ WIDER: Mapping[str, Sequence[Widening]] = {
         Widening("varchar(10)", "text", ("'5'", "'a '", "''"), LONG),
         Widening("tinytext", "longtext", ("'5'", "'a '", "''"), LONG),
         Widening("char(5)", "char(9)", ("'5'", "'a'", "''"), "'5     x'", True),
-        Widening("char(5)", "varchar(90)", ("'5'", "'a'", "''"), "'5 '", True),
+        Widening("char(5)", "varchar(90)", ("'5'", "'a'", "''"), "'a         b '", True),
         Widening("varbinary(10)", "varbinary(400)", ("x'05'", "x'00'", "''"), f"x'{'00' * 300}'"),
         Widening("tinyblob", "blob", ("x'05'", "x'00'", "''"), f"x'{'00' * 300}'"),
         Widening("decimal(8,2)", "decimal(14,2)", ("5.00", "-999999.99", "0.10"), "123456789012.34", True),
