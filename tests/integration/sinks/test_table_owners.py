@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -379,7 +379,8 @@ class DrawnTree:
         """Change rows and return the net operations, in any order."""
         before = dict(self.rows)
         for _ in range(self.random.randint(1, 8)):
-            self.random.choice([self._insert, self._update, self._swap, self._delete, self._replace, self._shift])()
+            steps: list[Callable[[], object]] = [self._insert, self._update, self._swap, self._shift]
+            self.random.choice([*steps, self._delete, self._replace])()
         found = [("d", row) for key, row in before.items() if key not in self.rows]
         found += [("c", row) for key, row in self.rows.items() if key not in before]
         found += [("u", row) for key, row in self.rows.items() if key in before and before[key] != row]
@@ -400,7 +401,8 @@ class DrawnTree:
     def _update(self) -> None:
         if self.rows:
             key = self.random.choice(list(self.rows))
-            self._set(key, **self.random.choice([{"name": f"n{self.random.random()}"}, {"boss": self._any()}]))
+            values: list[Row] = [{"name": f"n{self.random.random()}"}, {"boss": self._any()}]
+            self._set(key, **self.random.choice(values))
 
     def _swap(self) -> None:
         if len(self.rows) > 1:
@@ -420,7 +422,7 @@ class DrawnTree:
         if len(self.rows) < 4:
             return None
         key = self.random.choice(list(self.rows))
-        code = self.rows.pop(key)["code"]
+        code: int = self.rows.pop(key)["code"]
         heir = self._any()
         for other, row in self.rows.items():
             if row["boss"] == key:
