@@ -366,6 +366,22 @@ def test_partitions_policies_and_views_of_the_owner(postgres: TargetPlace) -> No
     assert mirror.sql("SELECT id, name FROM seen ORDER BY id") == [(1, "n"), (2, "n"), (3, "n"), (4, "n")]
 
 
+@pytest.mark.filterwarnings("error::sqlalchemy.exc.SAWarning")
+@pytest.mark.parametrize("deletes", ["hard", "soft"])
+@over(DATABASES, "sqlite")
+def test_a_result_of_one_row_changes_in_place(target: TargetPlace, deletes: str) -> None:
+    """It has no key, so that every row of the target is its row."""
+    sink, seen = DatabaseSink("copy", target.url, table="one", deletes=deletes), []
+    steps = [("r", 1), ("u", 2), ("d", 2), ("c", 5), ("r", 7)]
+    for seq, (op, value) in enumerate(steps, 1):
+        row = {"v": value}
+        image = {"before": None if op in "cr" else row, "after": None if op == "d" else row}
+        facts = {"columns": (("v", Travel("int64")),), "key": (), "one_row": True, "epoch": EPOCH + (value == 7)}
+        sink.write(batch_of([{"op": op, "key": None, **image}], seq, **facts))
+        seen.append(target.sql("SELECT v FROM one" + (" WHERE NOT is_deleted" if deletes == "soft" else "")))
+    assert seen == [[(1,)], [(2,)], [], [(5,)], [(7,)]]
+
+
 # -- drawn -------------------------------------------------------------------------------------------------------------
 class DrawnTree:
     """Employees whose chiefs, unique codes and names change at random; the rows are valid after each batch."""

@@ -41,6 +41,7 @@ class ServerTarget(EngineDatabase):
             connect_args=self._sessions.connect_args(self.url, stream=stream, read_only=False),
             hide_parameters=True,
             poolclass=NullPool,
+            enable_from_linting=False,  # the rows of a result of one row have no key to join by
             **self._sessions.engine_options(read_only=False),
         )
         limit_waits(engine, WaitLimit(LONGEST_WAIT, "the limit of a sink's statement"))
