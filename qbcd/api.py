@@ -42,7 +42,7 @@ from qbcd.delivery import (
 )
 from qbcd.error_messages import one_message
 from qbcd.errors import ConfigError, EnvironmentMissing, QbcdError, UnsupportedType
-from qbcd.job import JobEvents, JobReport, Outcome, poll, run_always, run_once
+from qbcd.job import JobEvents, JobReport, Outcome, poll, run_always, run_once, short_waits_after
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.monitoring.notifying import notifying
 from qbcd.monitoring.openlineage_events import openlineage
@@ -631,7 +631,11 @@ def run_job(
         watch = TableWatch(parts, options.tables) if patterns else None
         names = watch.streams() if watch else parts.select_streams(named)
         work = [parts.open_stream(name, **lifted, ask=False) for name in names]
-        with notifying(parts, work) as notify, openlineage(parts, work) as report:
+        with (
+            notifying(parts, work) as notify,
+            openlineage(parts, work) as report,
+            short_waits_after(stop, parts.open_sinks),
+        ):
 
             def on_outcome(outcome: Outcome) -> None:
                 notify.add(outcome)

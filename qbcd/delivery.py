@@ -25,6 +25,7 @@ from qbcd.errors import (
 )
 from qbcd.model import BatchHeader
 from qbcd.sinks import Sink, SinkBatch
+from qbcd.sinks.rest import SinkResting
 from qbcd.sites import LeasedStream, Site
 from qbcd.spark.jdbc import explained, is_of_java, is_of_memory, spark_failure
 from qbcd.state import Acknowledged, StreamRow
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from qbcd.local.arrow import LocalRows
 
 PYTHON_SINK = "python"
+UNSUPPORTED = "`unsupported: null` or `text` of the sink delivers it at the next poll; or "
 log = logging.getLogger("qbcd")
 
 
@@ -165,6 +167,11 @@ def note_failure(stream: Stream, held: LeasedStream, sink: str, error: DeliveryE
     """
     stream.site.context.refuse_overtaken(held, error)
     error.stream = error.stream or stream.name
+    report.failures.setdefault(sink, error)
+    known = stream.project.delivery_failures(stream.name) if isinstance(error, SinkResting) else {}
+    if sink in known:  # no attempt
+        report.attempts[sink] = known[sink].attempts
+        return
     report.attempts[sink] = stream.project.delivery_failed(stream.name, sink, error.what)
     report.failures[sink] = error
 
@@ -176,8 +183,12 @@ def _maintain(stream: Stream, held: LeasedStream, name: str, report: Report) -> 
         return
     held.keeper.check()
     done = (held.row.epoch, held.row.last_batch_seq)
+    if sink.rest.refusal(name) is not None:
+        return
     try:
-        if sink.maintain(stream.name, done):
+        with sink.rest.after_silence():
+            was_due = sink.maintain(stream.name, done)
+        if was_due:
             stream.project.delivery_recovered(stream.name, name)
     except DeliveryError as error:
         report.attempts[name] = stream.project.delivery_failed(stream.name, name, error.what)
@@ -211,7 +222,8 @@ def _publish(stream: Stream, held: LeasedStream, name: str, header: BatchHeader,
     sink, site = stream.sinks[name], stream.site
     opened = partial(sink_batch, stream, header, partial(site.staged, header), partial(shared.open, header))
     passed = f"qbcd skip {stream.name} {name} --batch {header.number} passes over it; its events are then missing in "
-    write_batch(stream, held, sink, BatchOnItsWay(header, opened, f"{passed}{name}"))
+    unfit = f"{UNSUPPORTED if sink.has_policy else ''}{passed}{name}"
+    write_batch(stream, held, sink, BatchOnItsWay(header, opened, unfit))
     stream.project.acknowledge(stream.name, name, header)
     hooks.reach("after_acknowledge")
 
@@ -237,6 +249,8 @@ def write_batch(stream: Stream, held: LeasedStream, sink: Sink, one: BatchOnItsW
         DeliveryError: The sink failed, or the rows cannot be read.
     """
     header = one.header
+    if (resting := sink.rest.refusal(sink.name)) is not None:
+        raise resting
     if not sink.concurrent or stream.site.context.why_spark_for(stream.settings.engine, header.size):
         stream.site.context.spark.await_turn()
     held.keeper.check()
@@ -246,7 +260,11 @@ def write_batch(stream: Stream, held: LeasedStream, sink: Sink, one: BatchOnItsW
         with one.open() as batch:
             explained(lambda: sink.write(batch), lambda error: stream.source.explain(error, stream.name))
 
-    with _as_delivery_errors(stream, sink.name, one), stream.site.context.spark.for_rows(header.size):
+    with (
+        sink.rest.after_silence(),
+        _as_delivery_errors(stream, sink.name, one),
+        stream.site.context.spark.for_rows(header.size),
+    ):
         stream.narrowing(write)
     hooks.reach("after_publish")
     held.keeper.check()
@@ -310,7 +328,7 @@ def sink_batch(
             return opened.enter_context(open_local(part))
 
         def staged() -> DataFrame:
-            context.why_spark = context.why_spark or why_spark
+            context.spark.give_reason(why_spark)
             return make()
 
         yield SinkBatch(header, staged, local, is_local=not why_spark)

@@ -101,6 +101,10 @@ class DeliveryError(QbcdError):
     """A sink did not accept a batch; the batch stays pending (exit code 1)."""
 
 
+class SinkSilent(DeliveryError):
+    """A sink did not answer in time, or gave no session in time; it rests (exit code 1)."""
+
+
 class SinkConflict(DeliveryError):
     """A sink has another batch with this number: after a restore, or if two projects write."""
 
@@ -115,6 +119,10 @@ class Refused(QbcdError):
     """qbcd refuses to continue, to lose no change; state and sinks are unchanged (exit code 3)."""
 
     exit_code = 3
+
+
+class NotPrepared(Refused):
+    """The stream has no baseline yet."""
 
 
 class MissingPrivilege(Refused):

@@ -13,18 +13,20 @@ import random
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Literal
 
+from qbcd import waits
 from qbcd.catalog.source import Round
 from qbcd.config.cron import CronLine
 from qbcd.error_messages import one_message
 from qbcd.errors import LeaseHeld, QbcdError, Refused
 from qbcd.run import run_stream
 from qbcd.side_by_side import side_by_side
-from qbcd.state import Run
+from qbcd.sinks import Sink
+from qbcd.state import UNCAPTURED, Run
 from qbcd.stream import Report, Stream
 
 log = logging.getLogger("qbcd")
@@ -33,6 +35,8 @@ MOST_DOUBLINGS = 9  # 2 ** 9 s exceeds MAX_BACKOFF_S
 IDLE_S = 0.5  # seconds after which a thread looks again if another one has made streams due
 RENEW_S = 15.0  # seconds after which a thread asks for other streams
 REST_S = 5.0  # seconds without a poll for which a source's sessions are not kept
+GRACE_S = 5.0  # seconds of each wait on a target once the job is to stop
+NAP_S = 0.2  # seconds between two checks of `stop`
 LEAST_JITTER = 0.5  # of a wait: sources that were down together do not all get their pollers back at the same moment
 
 
@@ -122,11 +126,11 @@ def _record(stream: Stream, outcome: Outcome, report: Report, started: float) ->
         epoch=header.epoch if header else 0,
         batch_seq=header.seq if header else 0,
         counts=report.counts,
-        cost=asdict(report.cost),
+        cost={**asdict(report.cost), **({UNCAPTURED: list(report.uncaptured)} if report.uncaptured else {})},
         message="; ".join(messages),
     )
     try:
-        stream.project.record_run(run, report.cost)
+        stream.project.record_run(run)
     except QbcdError as error:
         log.warning("stream %s: this poll is missing in the history: %s", stream.name, error)
     return run
@@ -415,6 +419,35 @@ def run_always(
     return JobReport(
         [last[name] for name in dict.fromkeys((*(stream.name for stream in streams), *last)) if name in last]
     )
+
+
+@contextmanager
+def short_waits_after(stop: threading.Event, sinks: Callable[[], Collection[Sink]]) -> Iterator[None]:
+    """In the block, let each wait on the targets of `sinks` last at most `GRACE_S` once `stop` is set.
+
+    A delivery that ends so is undone by its target, and the next job begins it again. No sink rests when a job begins.
+    """
+    for sink in sinks():
+        sink.rest.end()
+    lock, ended, shortened = threading.Lock(), threading.Event(), list[Sink]()
+
+    def watch() -> None:
+        while not ended.is_set():
+            if stop.wait(NAP_S):
+                with lock:
+                    shortened.extend(() if ended.is_set() else sinks())
+                    for sink in shortened:
+                        waits.shorten(sink, GRACE_S, f"no answer within {GRACE_S:g} s after the job was asked to end")
+                return
+
+    threading.Thread(target=watch, name="qbcd-stop", daemon=True).start()
+    try:
+        yield
+    finally:
+        with lock:
+            ended.set()
+            for sink in shortened:
+                waits.lift(sink)
 
 
 def _expect_tables(streams: Sequence[Stream]) -> None:

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("qbcd")
 T = TypeVar("T")
-LOCAL_MEMORY = 512 << 20  # bytes
 MOST_CONNECTIONS = 16  # of a source, if its configuration names no number
 
 
@@ -264,6 +263,11 @@ class Assembly:
             self._sinks[name].project_id = self.state.project_id
             return self._sinks[name]
 
+    def open_sinks(self) -> list[Sink]:
+        """Return the sinks that were used so far."""
+        with self._made:
+            return list(self._sinks.values())
+
     def open_stream(
         self,
         name: str,
@@ -395,8 +399,16 @@ class Assembly:
         consumer = (PYTHON_SINK,) if python or PYTHON_SINK in known else ()
         # Batches of a removed sink are kept until it is retired: if it is added again, it must accept them.
         removed = sorted(known.keys() - {*stream.sinks, PYTHON_SINK})
-        typed = [name for name in (*stream.sinks, *removed) if name not in self.config.sinks or self.sink(name).typed]
-        settings = replace(stream.settings, sinks=(*stream.sinks, *consumer), typed_for=(*typed, *consumer))
+        limits = {name: self.sink(name).limits for name in (*stream.sinks, *removed) if name in self.config.sinks}
+        typed = [name for name in (*stream.sinks, *removed) if name not in limits or self.sink(name).typed]
+        lenient = [name for name in typed if name in limits and limits[name].policy != "refuse"]
+        settings = replace(
+            stream.settings,
+            sinks=(*stream.sinks, *consumer),
+            typed_for=(*(name for name in typed if name not in lenient), *consumer),
+            lenient_for=tuple(lenient),
+            limits=tuple(limits.items()),
+        )
         return replace(stream, settings=settings)
 
     @property

@@ -29,6 +29,12 @@ class Wait:
         self.until, self.owners, self.ended = time.monotonic() + seconds, owners, ""
         self.seconds, self._end, self._reason = seconds, end, reason
 
+    def shorten(self, seconds: float, reason: str) -> None:
+        """Expire in `seconds` for `reason` if that is earlier."""
+        until = time.monotonic() + seconds
+        if until < self.until:
+            self.until, self._reason = until, reason
+
     def expire(self, reason: str = "") -> None:
         """End the wait, once."""
         if not self.ended:
@@ -42,6 +48,7 @@ class Watchdog:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._waits: set[Wait] = set()
+        self._short: dict[object, tuple[float, str]] = {}  # by owner, the limit from now on and its reason
         self._wakes = 0.0  # time of the thread's next check
         self._thread: threading.Thread | None = None
 
@@ -49,6 +56,9 @@ class Watchdog:
         """Watch `wait` until `remove`."""
         with self._changed:
             self._waits.add(wait)
+            for owner in wait.owners:
+                if owner in self._short:
+                    wait.shorten(*self._short[owner])
             if self._thread is None:
                 self._thread = threading.Thread(target=self._watch, name="qbcd-watchdog", daemon=True)
                 self._wakes = 0.0
@@ -59,8 +69,9 @@ class Watchdog:
     def move(self, wait: Wait, until: float) -> None:
         """Let `wait` expire at another time."""
         with self._changed:
-            wait.until = until
-            if until < self._wakes:
+            short = [self._short[owner][0] for owner in wait.owners if owner in self._short]
+            wait.until = min((until, *(time.monotonic() + seconds for seconds in short)))
+            if wait.until < self._wakes:
                 self._changed.notify()
 
     def remove(self, wait: Wait) -> None:
@@ -68,12 +79,37 @@ class Watchdog:
         with self._changed:
             self._waits.discard(wait)
 
+    def expire(self, wait: Wait, reason: str) -> None:
+        """End a wait now, unless it was removed."""
+        with self._changed:
+            if wait in self._waits:
+                wait.expire(reason)
+
     def interrupt(self, owner: object, reason: str) -> None:
         """End all waits of `owner` now."""
         with self._changed:
             for wait in self._waits:
                 if owner in wait.owners:
                     wait.expire(reason)
+
+    def shorten(self, owner: object, seconds: float, reason: str) -> None:
+        """Let all waits of `owner` last at most `seconds` from now on; see `lift`."""
+        with self._changed:
+            self._short[owner] = (seconds, reason)
+            for wait in self._waits:
+                if owner in wait.owners:
+                    wait.shorten(seconds, reason)
+            self._changed.notify()
+
+    def longest(self, owner: object) -> float:
+        """Return the limit that `shorten` set for `owner`, or infinity."""
+        with self._changed:
+            return self._short.get(owner, (math.inf, ""))[0] if owner is not None else math.inf
+
+    def lift(self, owner: object) -> None:
+        """Let later waits of `owner` have their own limits again."""
+        with self._changed:
+            self._short.pop(owner, None)
 
     def _watch(self) -> None:
         with self._changed:
@@ -161,9 +197,24 @@ def of_thread(owner: object) -> Iterator[None]:
         del _of_thread.owner
 
 
-def capped(seconds: float) -> float:
-    """Return `seconds`, or less within `at_most`."""
-    return min(seconds, float(getattr(_cap, "seconds", seconds)))
+def capped(seconds: float, owner: object = None) -> float:
+    """Return `seconds`, or less within `at_most`, or if the waits of `owner` are short now."""
+    return min(seconds, float(getattr(_cap, "seconds", seconds)), _watchdog.longest(owner))
+
+
+def shorten(owner: object, seconds: float, reason: str) -> None:
+    """Let all waits of `owner` in this process last at most `seconds` from now on, until `lift`."""
+    _watchdog.shorten(owner, seconds, reason)
+
+
+def lift(owner: object) -> None:
+    """Let later waits of `owner` have their own limits again."""
+    _watchdog.lift(owner)
+
+
+def expire(wait: Wait, reason: str) -> None:
+    """End a wait now for `reason`, if it is in progress."""
+    _watchdog.expire(wait, reason)
 
 
 def interrupt(owner: object, reason: str) -> None:

@@ -10,12 +10,32 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Discriminator, Field, PrivateAttr, Tag, ValidationInfo, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    PrivateAttr,
+    Tag,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
 from sqlalchemy.engine import URL
 
 from qbcd import plugins
 from qbcd.config.databases import DEFAULT_TARGET_TABLE, FILE_DATABASES, TARGET_DATABASES
-from qbcd.config.fields import Filled, Interval, Section, Wait, Whole, base_dir_of, local_path, pattern_problem, wrong
+from qbcd.config.fields import (
+    Filled,
+    Interval,
+    Limit,
+    Section,
+    Wait,
+    Whole,
+    base_dir_of,
+    local_path,
+    pattern_problem,
+    wrong,
+)
 from qbcd.config.logins import Login
 from qbcd.config.storage import RollConfig, SinkPath, StorageConfig
 from qbcd.config.urls import is_memory_database, parse_url
@@ -23,6 +43,12 @@ from qbcd.config.urls import is_memory_database, parse_url
 BUILT_SINKS = ("jsonl", "parquet", "console", "database")
 _OTHER = "other"
 Initial = Literal["replica", "next"]
+# In YAML the word null is no text.
+Policy = Annotated[
+    Literal["refuse", "null", "text"],
+    BeforeValidator(lambda value: "null" if value is None else value),
+    WithJsonSchema({"enum": ["refuse", "null", "text", None]}),
+]
 _NOT_OPTIONS = ("type", "initial")  # of a sink's class
 
 
@@ -125,9 +151,15 @@ class JsonlSinkConfig(FileSinkConfig):
 
 
 class ParquetSinkConfig(FileSinkConfig):
-    """A folder of Parquet files per batch under `path`."""
+    """A folder of Parquet files per batch under `path`.
+
+    Attributes:
+        unsupported: Values that no type has: stop before they are committed, write NULL, or write all values of such
+            columns as texts.
+    """
 
     type: Literal["parquet"]
+    unsupported: Policy = "refuse"
 
 
 class ConsoleSinkConfig(BuiltSinkConfig):
@@ -152,6 +184,10 @@ class DatabaseSinkConfig(BuiltSinkConfig, Login):
         envelope: Columns of a log.
         table: Name of the table, with ``{stream}``, ``{schema}``, ``{table}`` and ``{source}`` of the stream.
         columns_like: Names of the columns that ``scd2`` adds.
+        unsupported: Values that the target cannot hold: stop before they are committed, write NULL, or write them into
+            columns for texts.
+        statement_timeout: Time limit of qbcd's statements in the target, whole seconds; 0 for none.
+        socket_timeout: Longest wait for the target's answer; by default a little longer than `statement_timeout`.
     """
 
     type: Literal["database"]
@@ -161,6 +197,9 @@ class DatabaseSinkConfig(BuiltSinkConfig, Login):
     envelope: Literal["qbcd", "debezium", "changes"] = "qbcd"
     table: Filled = DEFAULT_TARGET_TABLE
     columns_like: Literal["qbcd", "dbt", "spark"] = "qbcd"
+    unsupported: Policy = "refuse"
+    statement_timeout: Limit = timedelta(hours=1)
+    socket_timeout: Wait | None = None
     _file: str = PrivateAttr(default="")
 
     @model_validator(mode="after")
@@ -173,6 +212,9 @@ class DatabaseSinkConfig(BuiltSinkConfig, Login):
             if is_memory_database(url):
                 raise wrong("a sink cannot be in memory", f"write {name}:///warehouse.db", at="url")
             self._file = str(local_path(url.database, base_dir_of(info), at="url"))
+            for limit in ("statement_timeout", "socket_timeout"):
+                if limit in self.model_fields_set:
+                    raise wrong(f"`{limit}` is for a server, and this is a file", "remove it", at=limit)
         if name == "sqlite" and self.target_schema is not None:
             raise wrong("SQLite has no schemas", "remove it", at="schema")
         if problem := pattern_problem(self.table):
@@ -196,7 +238,8 @@ class DatabaseSinkConfig(BuiltSinkConfig, Login):
     @property
     def options(self) -> dict[str, Any]:
         """The options of the sink's class."""
-        named = ("mode", "deletes", "envelope", "table", "columns_like")
+        own = ("mode", "deletes", "envelope", "table", "columns_like", "unsupported")
+        named = (*own, "statement_timeout", "socket_timeout")
         found = {name: getattr(self, name) for name in named}
         return {"url": self.sqlalchemy_url(), "schema": self.target_schema, **found}
 

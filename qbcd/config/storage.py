@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationInfo, WithJsonSchema
 
-from qbcd.config.fields import Filled, Interval, Section, Size, Switch, base_dir_of, local_path, wrong
+from qbcd.config.fields import Filled, Interval, Section, Size, Switch, Wait, base_dir_of, local_path, wrong
 
 STORAGE_SECRETS = ("access_key", "secret_key", "session_token")
 URL_SCHEMES = ("s3", "gs", "hdfs")
@@ -22,9 +22,18 @@ _SERVER = re.compile(r"[A-Za-z0-9._-]*(:[0-9]{1,5})?")
 _FOLDER = re.compile(r"[A-Za-z0-9!_.*'()=/-]*")
 _ENDPOINT = re.compile(r"(?:https?://)?(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?/?")
 _KEYS = {
-    "s3": ("endpoint", "region", "access_key", "secret_key", "session_token", "role_arn", "anonymous"),
+    "s3": (
+        "endpoint",
+        "region",
+        "access_key",
+        "secret_key",
+        "session_token",
+        "role_arn",
+        "anonymous",
+        "socket_timeout",
+    ),
     "gs": ("endpoint", "anonymous"),
-    "hdfs": ("user",),
+    "hdfs": ("user", "socket_timeout"),
 }
 
 
@@ -51,6 +60,7 @@ class StorageConfig(Section):
         role_arn: A role to assume (S3).
         anonymous: Use no credentials (S3, Google Cloud Storage).
         user: Name of the account (HDFS).
+        socket_timeout: Longest wait for the answer to a request, which is tried three times (S3, HDFS).
     """
 
     endpoint: Annotated[str, AfterValidator(_endpoint)] | None = None
@@ -61,6 +71,7 @@ class StorageConfig(Section):
     role_arn: Filled | None = None
     anonymous: Switch = False
     user: Filled | None = None
+    socket_timeout: Wait | None = None
 
     @property
     def options(self) -> dict[str, Any]:

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from qbcd.connectors.facts import Collaborator
-from qbcd.model import Column
+from qbcd.model import Column, Travel
+from qbcd.model.value_limits import ValueClass
 
 
 class Expressions(Collaborator, ABC):
@@ -70,6 +71,20 @@ class Expressions(Collaborator, ABC):
     @abstractmethod
     def fits_typed_sink(self, column: Column, value: exp.Expression) -> exp.Expression | None:
         """Test if a typed sink can hold the value (never NULL); None if it can hold every value."""
+
+    def is_of_class(self, kind: ValueClass, travel: Travel, value: str, longest: int = 0) -> str:
+        """Return SQL that tests a value in wire form; empty if no value of the database is of the class.
+
+        Args:
+            kind: The class.
+            travel: The form of the value.
+            value: SQL of the value.
+            longest: For class ``long``: most characters, or bytes of a binary value.
+        """
+        if kind == "long":
+            length = "octet_length" if travel.kind == "binary" else "char_length"
+            return f"{length}({value}) > {longest:d}"
+        return ""
 
     def statement_form(self, tree: exp.Expression) -> exp.Expression:
         """Return the statement with forms that the database has, instead of those that it lacks."""

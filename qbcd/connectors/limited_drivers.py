@@ -99,20 +99,36 @@ def _do_connect(
     parameters: dict[str, Any],
 ) -> Any:
     seconds = float(parameters.get("connect_timeout") or CONNECT_TIMEOUT)
-    return connect(limit, {**parameters, "connect_timeout": max(1, int(waits.capped(seconds)))})
+    return connect(limit, {**parameters, "connect_timeout": max(1, int(waits.capped(seconds, limit.owner)))})
 
 
 @contextmanager
-def _limited(wait: AbstractContextManager[waits.Wait], silence: Callable[[str], Exception]) -> Iterator[waits.Wait]:
-    """In the block, replace the driver's error about a socket that the watchdog has shut down."""
+def _limited(
+    wait: AbstractContextManager[waits.Wait], silence: Callable[[str], Exception], connection: Any = None
+) -> Iterator[waits.Wait]:
+    """In the block, replace the driver's error about a socket that the watchdog has shut down.
+
+    `connection` has the wait in progress as its attribute `wait`.
+    """
     ended = None
     try:
         with wait as ended:
+            if connection is not None:
+                connection.wait = ended
             yield ended
     except Exception as error:
         if ended is not None and ended.ended:
             raise silence(ended.ended) from error
         raise
+    finally:
+        if connection is not None:
+            connection.wait = None
+
+
+def wait_of(connection: Any) -> waits.Wait | None:
+    """Return the wait in progress of a driver's connection, if it has one that is limited."""
+    found = getattr(connection, "wait", None)
+    return found if isinstance(found, waits.Wait) else None
 
 
 def _reason(limit: WaitLimit) -> str:
@@ -128,6 +144,7 @@ class LimitedPostgresConnection(extensions.connection):
     """
 
     limit: WaitLimit
+    wait: waits.Wait | None = None
     _by_text = False  # this class begins and ends transactions
     _before = ""  # sent with the first statement of the next transaction, before its beginning
     _held = ""  # sent with the next statement
@@ -139,7 +156,7 @@ class LimitedPostgresConnection(extensions.connection):
     def waiting(self) -> AbstractContextManager[waits.Wait]:
         """In the block, limit the wait for the server."""
         wait = waits.on_socket(self.fileno(), self.limit.seconds, reason=_reason(self.limit), owner=self.limit.owner)
-        return _limited(wait, PostgresSilence)
+        return _limited(wait, PostgresSilence, self)
 
     def begin_with(self, statements: Sequence[str]) -> None:
         """Send `statements`, in a transaction of their own, together with the first statement of the next one.
@@ -307,6 +324,7 @@ class LimitedFamilyConnection(pymysql.connections.Connection):
     _result: Any
     _execute_command: Any
     _read_ok_packet: Any
+    wait: waits.Wait | None = None
 
     def __init__(self, limit: WaitLimit, parameters: Mapping[str, Any]) -> None:
         self.limit = limit
@@ -351,7 +369,7 @@ class LimitedFamilyConnection(pymysql.connections.Connection):
         wait = waits.on_socket(
             self._sock.fileno(), self.limit.seconds, reason=_reason(self.limit), owner=self.limit.owner
         )
-        with _limited(wait, lambda reason: FamilySilence(CR.CR_SERVER_LOST, reason)) as limited:
+        with _limited(wait, lambda reason: FamilySilence(CR.CR_SERVER_LOST, reason), self) as limited:
             yield limited
 
     def reset_session(self) -> None:

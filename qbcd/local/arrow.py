@@ -65,13 +65,14 @@ def lines_of(rows: LocalRows, header: BatchHeader, part: range) -> Iterator[list
         yield found.column("line").to_pylist()
 
 
-def events_of(rows: LocalRows, header: BatchHeader, part: range) -> pa.RecordBatchReader:
+def events_of(rows: LocalRows, header: BatchHeader, part: range, *, lenient: str = "") -> pa.RecordBatchReader:
     """Return the events, typed, in the order of their ordinals (:func:`event_schema`).
 
+    In the images `lenient` (``b``, ``a``) a value outside the key that does not fit its type is NULL.
     Reading from it raises `UnsupportedType` for a value that does not fit its type, and `LocalFailed` if DuckDB fails.
     """
     schema = event_schema(header)
-    found = _pieces(rows, lambda query: typed_columns(query, header), header.stream, part)
+    found = _pieces(rows, lambda query: typed_columns(query, header, lenient=lenient), header.stream, part)
     return pa.RecordBatchReader.from_batches(schema, (_events(piece, schema) for piece in found))
 
 

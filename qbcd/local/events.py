@@ -29,12 +29,12 @@ def event_lines(rows: Query, header: BatchHeader) -> Query:
     return derived("local_event_lines", ("ordinal", "line"), inputs, line=line, one_line=one_line("line"))
 
 
-def typed_columns(rows: Query, header: BatchHeader) -> Query:
+def typed_columns(rows: Query, header: BatchHeader, *, lenient: str = "") -> Query:
     """Return the events' typed values in the order of their ordinals.
 
     Next to flat fields they are ``k_0.., b_0.., a_0.., source_0..``, and `without_old` and `without_new`, true if the
     event has no such image. `b_0..` is missing if the batch has no old values. A value that does not fit its type is an
-    error.
+    error; in the images `lenient` (``b``, ``a``) it is NULL outside the key.
     """
     values: list[tuple[str, str]] = []
     for i, place in enumerate(_places(header)):
@@ -42,7 +42,11 @@ def typed_columns(rows: Query, header: BatchHeader) -> Query:
         values.append((f"k_{i}", typed_value(travel, _of_key(place), name)))
     for side in "ba" if header.before else "a":
         values += [
-            (f"{side}_{i}", typed_value(travel, f"{side}_{i}", name)) for i, (name, travel) in enumerate(header.columns)
+            (
+                f"{side}_{i}",
+                typed_value(travel, f"{side}_{i}", name, lenient=side in lenient and name not in header.key),
+            )
+            for i, (name, travel) in enumerate(header.columns)
         ]
     names = listed([name for name, _ in header.columns], "changed")
     values += [

@@ -1,18 +1,18 @@
 """Wire values as typed values in DuckDB (docs/design/interface.md#types, last column), as `qbcd.spark.typed`.
 
-A value that does not fit its type raises an error; it never becomes NULL. Detection has refused such values before, so
-this is a second check. All functions return canonical SQL.
+A value that does not fit its type raises an error, unless a sink's policy makes it NULL. Detection has refused such
+values before, so this is a second check. All functions return canonical SQL.
 """
 
 from __future__ import annotations
 
 from qbcd.model import Travel
-from qbcd.model.wire import PLAIN_TYPES, typed_name
+from qbcd.model.wire import PLAIN_TYPES, YEAR, typed_name
 from qbcd.sql.render import literal
 
 MISFIT = "not a value of type"  # in the message of the error
 _TYPES = {"date": "DATE", "timestamp": "TIMESTAMP", "timestamptz": "TIMESTAMPTZ", "string": "VARCHAR"}
-_DATE = "[0-9]{4,6}-[0-9]{2}-[0-9]{2}"
+_DATE = f"{YEAR}-[0-9]{{2}}-[0-9]{{2}}"
 _TIME = "[ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?"
 _WHOLE = "[+-]?[0-9]+"
 # DuckDB's casts also accept infinities, eras and rounded numbers, which Spark's types cannot hold.
@@ -29,17 +29,21 @@ def canonical_type(travel: Travel) -> str:
     return _TYPES.get(travel.kind) or _TYPES.get(typed_name(travel)) or typed_name(travel).upper()
 
 
-def typed_value(travel: Travel, value: str, name: str) -> str:
-    """Return the wire value of column `name` in its type; NULL remains NULL."""
+def typed_value(travel: Travel, value: str, name: str, *, lenient: bool = False) -> str:
+    """Return the wire value of column `name` in its type; NULL remains NULL.
+
+    With `lenient` a value that does not fit is NULL, in an array its element.
+    """
     if travel.kind in PLAIN_TYPES:
         return value
+    insist = _leave if lenient else _insist
     kind = typed_name(travel)
     if travel.element is None:
-        return _insist(value, _fitting(travel, value), name, kind)
-    texts, element = _insist(value, _texts(value), name, kind), travel.element
+        return insist(value, _fitting(travel, value), name, kind)
+    texts, element = insist(value, _texts(value), name, kind), travel.element
     if element.kind in ("text", "time"):
         return texts
-    item = _insist("item", _fitting(element, "item"), name, typed_name(element))
+    item = insist("item", _fitting(element, "item"), name, typed_name(element))
     return f"LIST_TRANSFORM({texts}, item -> {item})"
 
 
@@ -79,3 +83,8 @@ def _insist(wire: str, result: str, name: str, kind: str) -> str:
     """Return SQL for `result` that raises an error if it is NULL although `wire` is not."""
     message = f"{literal(f'column {name}: {MISFIT} {kind}: ')} || SUBSTRING({wire}, 1, 100)"
     return f"CASE WHEN {wire} IS NULL THEN NULL ELSE COALESCE({result}, ERROR({message})) END"
+
+
+def _leave(wire: str, result: str, name: str, kind: str) -> str:
+    """Return SQL for `result`, NULL or not."""
+    return result

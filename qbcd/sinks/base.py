@@ -9,12 +9,15 @@ fingerprint is not changed, another fingerprint is an error, and no step removes
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from qbcd.errors import DeliveryError, SinkConflict
-from qbcd.model import BatchHeader
+from qbcd.model import BatchHeader, Travel
+from qbcd.model.value_limits import NARROWER, Unsupported, ValueLimits
+from qbcd.sinks.rest import Rest
 from qbcd.wording import counted
 
 if TYPE_CHECKING:
@@ -36,6 +39,8 @@ class SinkBatch:
         local: Returns the staged rows of some ordinals in a local database, only if a sink reads rows of it.
         is_local: Sinks should write the batch in this process, since it is small or the user wants that.
         part: The ordinals of the events; default: all.
+        lenient: The images, ``b`` of old and ``a`` of new values, in which a value that does not fit its type is NULL,
+            except in the key; in others it is an error.
     """
 
     def __init__(
@@ -46,8 +51,9 @@ class SinkBatch:
         *,
         is_local: bool = False,
         part: range | None = None,
+        lenient: str = "",
     ) -> None:
-        self.header = header
+        self.header, self._lenient = header, lenient
         self.is_local = is_local
         self._make, self._make_local = staged, local
         self._part = range(header.size) if part is None else part
@@ -71,7 +77,7 @@ class SinkBatch:
         """
         from qbcd.local.arrow import events_of
 
-        return events_of(self._local, self.header, self._part)
+        return events_of(self._local, self.header, self._part, lenient=self._lenient)
 
     def unfit_column(self) -> str | None:
         """Return a column with a value in the batch that does not fit its type, or None."""
@@ -89,7 +95,7 @@ class SinkBatch:
         """The events, typed (`qbcd.spark.events.events`)."""
         from qbcd.spark.events import events
 
-        return events(self.staged, self.header)
+        return events(self.staged, self.header, lenient="a" in self._lenient)
 
     @cached_property
     def lines(self) -> DataFrame:
@@ -109,7 +115,33 @@ class SinkBatch:
             parted = self.staged.coalesce(1) if parts <= 1 else self.staged.repartitionByRange(parts, "ordinal")
             return parted.sortWithinPartitions("ordinal")
 
-        return SinkBatch(self.header, rows, self._make_local, is_local=self.is_local, part=self._part)
+        return SinkBatch(
+            self.header, rows, self._make_local, is_local=self.is_local, part=self._part, lenient=self._lenient
+        )
+
+    def fitted(self, policy: Unsupported, texts: Collection[str] | None = None, *, old: bool = True) -> SinkBatch:
+        """Return the batch for a policy about values that do not fit their types; keys must always fit.
+
+        Args:
+            policy: With ``null`` they are NULL. With ``text`` columns that can have some arrive as texts.
+            texts: The columns that arrive as texts; default: all that can have such values.
+            old: The sink has old values; otherwise they may be NULL.
+        """
+        header = self.header
+        if policy == "text":
+            columns = tuple(
+                (name, Travel("text") if _as_text(name, travel, header, texts) else travel)
+                for name, travel in header.columns
+            )
+            header = replace(header, columns=columns)
+        rows = (lambda: self.staged), (lambda part: self._local)
+        return SinkBatch(
+            header,
+            *rows,
+            is_local=self.is_local,
+            part=self._part,
+            lenient="ab" if policy == "null" else "" if old else "b",
+        )
 
     def first(self, limit: int) -> SinkBatch:
         """Return the batch with only its first `limit` events, and the header of the whole batch."""
@@ -126,10 +158,17 @@ class SinkBatch:
         return SinkBatch(self.header, staged, self._make_local, is_local=self.is_local, part=part)
 
 
+def _as_text(name: str, travel: Travel, header: BatchHeader, texts: Collection[str] | None) -> bool:
+    return travel.kind in NARROWER and (name not in header.key if texts is None else name in texts)
+
+
 class Sink(ABC):
     """A destination of batches.
 
     Attributes:
+        limits: The values that it cannot hold although their type can, and the user's policy for all that it cannot
+            hold.
+        has_policy: It has the option `unsupported`.
         typed: Values must fit Spark's types; detection refuses others. If False, values are JSON, which can hold every
             value.
         concurrent: Several threads may call :meth:`write` at once, with batches of different streams, and it reads a
@@ -145,6 +184,8 @@ class Sink(ABC):
         maintained: It has work apart from batches: :meth:`maintain` is called at each poll.
     """
 
+    limits: ValueLimits = ValueLimits()
+    has_policy: bool = False
     typed: bool = False
     concurrent: bool = False
     project_id: str = ""
@@ -156,6 +197,11 @@ class Sink(ABC):
 
     def __init__(self, name: str) -> None:
         self.name = name
+
+    @cached_property
+    def rest(self) -> Rest:
+        """The rest after a silence."""
+        return Rest()
 
     @abstractmethod
     def write(self, batch: SinkBatch) -> None:

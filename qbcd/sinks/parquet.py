@@ -19,6 +19,7 @@ from pyarrow import parquet
 from qbcd.durable import sync
 from qbcd.errors import DeliveryError
 from qbcd.model import BatchHeader
+from qbcd.model.value_limits import Unsupported, ValueLimits
 from qbcd.sinks.base import SinkBatch
 from qbcd.sinks.files import UNMARKED, locked, make_folder, remove, sync_tree, write_json
 from qbcd.sinks.folder import FolderSink
@@ -29,11 +30,26 @@ from qbcd.spark.paths import to_write
 
 
 class ParquetSink(FolderSink):
-    """A sink that writes one folder of Parquet files per batch."""
+    """A sink that writes one folder of Parquet files per batch.
 
-    typed = True
+    Args:
+        name: The sink's name.
+        path: As for every sink of files.
+        unsupported: The policy for values that no type of Parquet has.
+        files: Other options of :class:`FolderSink`.
+    """
+
+    typed = has_policy = True
     attempts = "_tmp-*"
     format = ParquetFiles()
+
+    def __init__(self, name: str, path: Path | str, *, unsupported: Unsupported = "refuse", **files: Any) -> None:
+        super().__init__(name, path, **files)
+        self.limits = ValueLimits(policy=unsupported)
+
+    def write(self, batch: SinkBatch) -> None:
+        """See :meth:`Sink.write`."""
+        super().write(batch if self.limits.policy == "refuse" else batch.fitted(self.limits.policy))
 
     def target_of(self, header: BatchHeader) -> Path:
         """See :meth:`FolderSink.target_of`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from qbcd.model import BatchHeader, Cost, Statement
 from qbcd.model.checkpoint import Checkpoint
+from qbcd.model.value_limits import ValueLimits
 from qbcd.ranges import partition
 from qbcd.sites.engine_choice import EngineChoice
 from qbcd.state import LeaseKeeper, Refusal, StreamRow
@@ -30,6 +31,8 @@ class Settings:
         sinks: Names of the sinks that a new batch is meant for.
         requested: The plan as the user wrote it; a change needs `reset`.
         typed_for: Sinks that need every value in its type's range, including removed ones that may come back.
+        lenient_for: Sinks that need it of keys only, by their policy for other values.
+        limits: By name, further values that sinks cannot hold.
         every: Interval between polls; an open batch is sealed after it at the latest.
         key_change: Mark deletes and inserts of equal content as a change of key.
         rows_per_range: Rows of a range in the lake wing; None if the table's size decides.
@@ -43,6 +46,8 @@ class Settings:
     sinks: tuple[str, ...]
     requested: dict[str, Any]
     typed_for: tuple[str, ...] = ()
+    lenient_for: tuple[str, ...] = ()
+    limits: tuple[tuple[str, ValueLimits], ...] = ()
     baseline_events: bool = False
     max_delete_fraction: float = 0.5
     allow_empty: bool = False
@@ -59,8 +64,18 @@ class Settings:
 
     @property
     def typed(self) -> bool:
-        """True if every value must be in its type's range."""
-        return bool(self.typed_for)
+        """True if every value, or every value of the key, must be in its type's range."""
+        return bool(self.typed_for or self.lenient_for)
+
+    @property
+    def judges_old(self) -> bool:
+        """True if old values must be in their type's range too: a sink has them."""
+        known = dict(self.limits)
+        return any(name not in known or known[name].old for name in self.typed_for)
+
+    def judged(self, positions: Sequence[int], keys: int) -> list[int]:
+        """Return those of `positions` whose values must be in their type's range; the first `keys` are of the key."""
+        return [one for one in positions if self.typed_for or one < keys]
 
     def range_size(self, rows: int) -> int:
         """Return the intended rows of a range of the lake wing, in a table of `rows` rows."""

@@ -21,24 +21,30 @@ if TYPE_CHECKING:
 _NO_KEY = "CAST(NULL AS STRING)"
 
 
-def events(staged: DataFrame, header: BatchHeader) -> DataFrame:
+def events(staged: DataFrame, header: BatchHeader, *, lenient: bool = False) -> DataFrame:
     """Return the events of a batch, unordered, one row each, with the columns :data:`~qbcd.model.wire.EVENT_FIELDS`.
 
     Args:
         staged: The batch's staged rows.
         header: The batch.
+        lenient: A value outside the key that does not fit its type is NULL.
 
     Returns:
         `op`, `changed` (array of names), `reason`, `pair_id`, `event_id`, `ts_ms` (long); `key`, `before` and `after`
         are structs whose fields have the columns' own names and types, `source` is a struct. A value that does not fit
-        its type fails the job and is never replaced by NULL. A `key` without columns is NULL of type text, since
+        its type fails the job, except with `lenient`. A `key` without columns is NULL of type text, since
         Parquet has no empty type.
     """
 
     def image(fields: Sequence[Field]) -> str:
         if not fields:
             return _NO_KEY
-        return structure([(name, typed_value(travel, value, name)) for name, travel, value in fields])
+        return structure(
+            [
+                (name, typed_value(travel, value, name, lenient=lenient and name not in header.key))
+                for name, travel, value in fields
+            ]
+        )
 
     return staged.selectExpr(*[f"{value} AS {name}" for name, value in _event(header, image)])
 

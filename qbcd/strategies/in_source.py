@@ -225,9 +225,12 @@ class InSource(TableStrategy):
         """Return the query for rows (op, events) of a slice."""
         return self._part("outbox_counts", part)
 
-    def untravelled(self, part: OutboxSlice) -> Statement:
-        """Return the query for one row: 1 for each captured column with a value beyond typed sinks."""
-        return self._part("outbox_untravelled", part)
+    def untravelled(self, part: OutboxSlice, *, old: bool = True) -> Statement:
+        """Return the query for one row: 1 for each captured column with a value beyond typed sinks.
+
+        With `old` the old values count too.
+        """
+        return self._part("outbox_untravelled", part, old=old)
 
     def key_problems(self, within: KeyRange | None = None) -> Statement:
         """Return the query for (keys_more_than_once, keys_null), for keys that are not proven."""

@@ -101,6 +101,10 @@ class MadeBatch(SinkBatch):
         super().__init__(header, no_rows)
         self.made, self._piece = events, piece
 
+    def fitted(self, policy: Any, texts: Any = None, *, old: bool = True) -> SinkBatch:
+        """Return the batch itself: its values fit their types."""
+        return self
+
     def arrow(self) -> Any:
         schema = schema_of(self.header)
         pieces = (self.made[i : i + self._piece] for i in range(0, len(self.made), self._piece))

@@ -13,7 +13,8 @@ from sqlglot import exp
 from qbcd.connectors.dialects import loaded
 from qbcd.connectors.expressions import Expressions
 from qbcd.connectors.mysql_family import types
-from qbcd.model import Column
+from qbcd.model import Column, Travel
+from qbcd.model.value_limits import ValueClass
 
 DIALECT = loaded("mysql")
 # A real day of years 1 to 9999: month and day are not 0, and the month has that day.
@@ -221,3 +222,9 @@ class FamilyExpressions(Expressions):
     travel_form = staticmethod(travel_form)
     fits_typed_sink = staticmethod(fits_typed_sink)
     statement_form = staticmethod(statement_form)
+
+    def is_of_class(self, kind: ValueClass, travel: Travel, value: str, longest: int = 0) -> str:
+        """See the base class. Floats are finite. Most collations ignore NUL, bytes do not."""
+        if kind == "nul":
+            return f"locate(0x00, CAST({value} AS BINARY)) > 0"
+        return super().is_of_class(kind, travel, value, longest)

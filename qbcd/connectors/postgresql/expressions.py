@@ -15,7 +15,8 @@ from sqlglot import exp
 from qbcd.connectors.dialects import loaded
 from qbcd.connectors.expressions import Expressions
 from qbcd.connectors.postgresql import types
-from qbcd.model import Column
+from qbcd.model import Column, Travel
+from qbcd.model.value_limits import ValueClass
 
 DIALECT = loaded("postgres")
 # Not 0: with 0 the server's hash of NULL equals that of a float's 0 and of other values.
@@ -316,3 +317,11 @@ class PostgresExpressions(Expressions):
     has_stable_text = staticmethod(has_stable_text)
     travel_form = staticmethod(travel_form)
     fits_typed_sink = staticmethod(fits_typed_sink)
+
+    def is_of_class(self, kind: ValueClass, travel: Travel, value: str, longest: int = 0) -> str:
+        """See the base class. Texts have no NUL."""
+        if kind == "nan":
+            return f"{value} = 'NaN'"
+        if kind == "infinity":
+            return f"{value} IN ('Infinity', '-Infinity')"
+        return super().is_of_class(kind, travel, value, longest)

@@ -12,6 +12,7 @@ from qbcd.config.masking import Masking, named_secrets
 _LONGEST = 200  # characters of the store's own text
 _NOISE = re.compile(r"^When .*?(?=AWS Error)|\s*\(Request ID: \w*\)|; Details: .*")
 _ANY_REMEDY = "check `path` and `storage` of the sink"
+_SILENCE = r"curlCode: 28|CURL error \[28\]|Timeout was reached|SocketTimeoutException|ConnectTimeoutException"
 # Text of an error -> problem and remedy; {0} is the bucket or server, {1} the URL.
 _KNOWN = (
     (
@@ -31,6 +32,12 @@ _KNOWN = (
         "let the account list, read, write and delete objects there; without `storage` it is the environment's account",
     ),
     (
+        _SILENCE,
+        "the store of {1} did not answer in time",
+        "check `endpoint` under `storage` of the sink, and the network; if the store needs longer, set "
+        "`socket_timeout` there",
+    ),
+    (
         r"NETWORK_CONNECTION|curlCode|Couldn't connect|Could not connect|Connection refused|resolve host",
         "the store of {1} cannot be reached",
         "check `endpoint` under `storage` of the sink, and the network",
@@ -46,6 +53,11 @@ _KNOWN = (
         "use type parquet, which writes smaller files",
     ),
 )
+
+
+def is_silence(error: Exception) -> bool:
+    """Return True if the store did not answer in time."""
+    return re.search(_SILENCE, str(error)) is not None
 
 
 def explain(error: Exception, url: str, storage: Mapping[str, Any]) -> tuple[str, str]:

@@ -17,13 +17,14 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 from pyarrow import fs
 
-from qbcd.errors import ConfigError, DeliveryError
+from qbcd.errors import ConfigError, DeliveryError, SinkSilent
 from qbcd.sinks.stores.base import Store, StoredFile, new_attempt
-from qbcd.sinks.stores.problems import explain
+from qbcd.sinks.stores.problems import explain, is_silence
 
 LARGEST_COPY = 5 * 10**9  # bytes; S3 copies no larger object at once
 CONNECT_TIMEOUT, REQUEST_TIMEOUT, ATTEMPTS = 10, 20, 3  # seconds, seconds without an answer, number of requests
 _WITHOUT_FOLDERS = ("s3", "gcs")
+_HDFS_LIMITS = ("dfs.client.socket-timeout", "ipc.client.connect.timeout", "ipc.client.rpc-timeout.ms")
 
 
 class RemoteStore(Store):
@@ -68,7 +69,8 @@ class RemoteStore(Store):
         except (OSError, pa.ArrowException) as error:
             what, remedy = explain(error, self.url, self._storage)
             remedy = f"{remedy}; the batch stays pending"
-            raise DeliveryError(f"sink {sink}: {what}", remedy=remedy, stream=stream) from None
+            kind = SinkSilent if is_silence(error) else DeliveryError
+            raise kind(f"sink {sink}: {what}", remedy=remedy, stream=stream) from None
 
     def locked(self, folder: str) -> AbstractContextManager[None]:
         return nullcontext()
@@ -191,8 +193,8 @@ def _s3(bucket: str, storage: Mapping[str, Any]) -> fs.FileSystem:
     return fs.S3FileSystem(
         **{name: storage[name] for name in named if storage.get(name)},
         **_endpoint(storage),
-        connect_timeout=CONNECT_TIMEOUT,
-        request_timeout=REQUEST_TIMEOUT,
+        connect_timeout=min(CONNECT_TIMEOUT, _seconds(storage)),
+        request_timeout=_seconds(storage),
         retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS),
     )
 
@@ -206,7 +208,14 @@ def _gs(bucket: str, storage: Mapping[str, Any]) -> fs.FileSystem:
 
 def _hdfs(server: str, storage: Mapping[str, Any]) -> fs.FileSystem:
     host, _, port = server.partition(":")
-    return fs.HadoopFileSystem(host or "default", int(port or 0), user=storage.get("user"))
+    limit = storage.get("socket_timeout")
+    own = {name: str(int(limit.total_seconds() * 1000)) for name in _HDFS_LIMITS} if limit else None
+    return fs.HadoopFileSystem(host or "default", int(port or 0), user=storage.get("user"), extra_conf=own)
+
+
+def _seconds(storage: Mapping[str, Any]) -> float:
+    limit: timedelta | None = storage.get("socket_timeout")
+    return limit.total_seconds() if limit else REQUEST_TIMEOUT
 
 
 def _endpoint(storage: Mapping[str, Any]) -> dict[str, str]:

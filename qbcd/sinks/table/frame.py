@@ -12,8 +12,8 @@ created or widened is found again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -21,13 +21,15 @@ from sqlalchemy import TableClause, and_, insert, select, update
 
 from qbcd import hooks
 from qbcd.errors import DeliveryError
-from qbcd.model import BatchHeader
+from qbcd.model import BatchHeader, Travel
 from qbcd.sinks.table.apply import Application, all_are_new
 from qbcd.sinks.table.constraints import Violation
 from qbcd.sinks.table.databases.base import TargetDatabase, TargetSession
+from qbcd.sinks.table.fitting import Fit, fitting
 from qbcd.sinks.table.flat_rows import Flat, flat_rows
 from qbcd.sinks.table.history import history_steps
 from qbcd.sinks.table.layout import LONG, TEXT, Layout, TargetColumn, layout_of
+from qbcd.sinks.table.limits import limits_of
 from qbcd.sinks.table.matching import check_keys, missing_columns
 from qbcd.sinks.table.mirror import CAREFUL, EXPECTED, WAYS, NotInThisWay, Way, run_way
 from qbcd.sinks.table.options import TableOptions
@@ -55,12 +57,20 @@ class TargetWrite:
     Attributes:
         owner: Whose record decides which batch is next.
         sink: The sink's name, for messages.
+        texts: Numbers that the table has as texts, by the user's policy, with their own form.
     """
 
     database: TargetDatabase
     options: TableOptions
     header: BatchHeader
     owner: TableOwner
+    texts: Mapping[str, Travel] = field(default_factory=dict)
+
+    @property
+    def fit(self) -> Fit:
+        """The conditions that its events must meet."""
+        limits = limits_of(self.database.sql_name, self.options)
+        return Fit(limits, self.header, self.sink, self.options.mode == "log", self.texts)
 
     @property
     def sink(self) -> str:
@@ -106,7 +116,7 @@ def apply_batch(write: TargetWrite, events: Callable[[], Iterable[pa.RecordBatch
             return
 
         def rows() -> _Counted:
-            return _Counted(flat_rows(iter(events()), layout, write.options, write.header), write)
+            return _Counted(flat_rows(fitting(events(), write.fit), layout, write.options, write.header), write)
 
         try:
             first = _inserted(session, write, layout, target, rows()) if _can_insert(write) else EXPECTED

@@ -9,6 +9,7 @@ from qbcd.config.databases import DEFAULT_TARGET_TABLE
 from qbcd.config.fields import pattern_problem
 from qbcd.errors import ConfigError
 from qbcd.model import BatchHeader
+from qbcd.model.value_limits import Unsupported
 
 Mode = Literal["log", "mirror", "scd2"]
 Deletes = Literal["hard", "soft"]
@@ -45,6 +46,7 @@ class TableOptions:
         envelope: Of a log: the columns of an event.
         table: Pattern of the target table's name, with placeholders.
         columns_like: Convention for the names of a history's columns.
+        unsupported: Values that the target cannot hold: stop, or write NULL, or a text into a column for texts.
     """
 
     mode: Mode = "mirror"
@@ -52,9 +54,11 @@ class TableOptions:
     envelope: Envelope = "qbcd"
     table: str = DEFAULT_TARGET_TABLE
     columns_like: ColumnsLike = "qbcd"
+    unsupported: Unsupported = "refuse"
 
     def __post_init__(self) -> None:
-        for name, allowed in (("mode", Mode), ("deletes", Deletes), ("envelope", Envelope)):
+        named = (("mode", Mode), ("deletes", Deletes), ("envelope", Envelope), ("unsupported", Unsupported))
+        for name, allowed in named:
             if getattr(self, name) not in get_args(allowed):
                 raise ConfigError(f"`{name}` is not known here", remedy=f"one of {', '.join(get_args(allowed))}")
         if self.columns_like not in HISTORY_COLUMNS:

@@ -10,9 +10,10 @@ from qbcd.errors import Refused
 from qbcd.model import BatchHeader, Cost
 from qbcd.sites.checkpoint import new_epoch
 from qbcd.sites.database import own_tables
-from qbcd.sites.database.commit import check_travels, checkpoint_entries, enter, header_of
+from qbcd.sites.database.commit import checkpoint_entries, enter, header_of
 from qbcd.sites.database.modes import mode_of
 from qbcd.sites.database.poll import DatabasePoll
+from qbcd.sites.database.sink_values import check_limits, check_travels
 from qbcd.sites.database.text_values import check_text
 from qbcd.sites.refusals import check_key
 from qbcd.sites.values import Detection
@@ -61,6 +62,7 @@ def _fill(poll: DatabasePoll, session: Session, part: OutboxSlice) -> tuple[int,
         return rows, None
     check_travels(poll, session, part)
     check_text(poll, session, part)
+    check_limits(poll, session, part)
     return rows, header_of(poll, session, part.epoch, {"r": rows})
 
 

@@ -24,9 +24,10 @@ from qbcd.sites.checkpoint import checkpoint_of, new_header
 from qbcd.sites.database.context import DatabaseContext
 from qbcd.sites.database.open_batch import extended, open_events, pair_keys
 from qbcd.sites.database.poll import DatabasePoll
+from qbcd.sites.database.sink_values import check_limits, check_travels
 from qbcd.sites.database.text_values import check_text
 from qbcd.sites.guards import Deletes, check_guards, confirm, counted_now
-from qbcd.sites.refusals import check_key, untravelled_error
+from qbcd.sites.refusals import check_key
 from qbcd.sites.source_changes import has_other_parts, identity_before
 from qbcd.sites.values import LeasedStream
 from qbcd.state import StreamRow
@@ -222,6 +223,7 @@ def _apply(poll: DatabasePoll, session: Session, request: StepRequest, part: Out
         _guard(poll, request.guarded, counts)
     check_travels(poll, session, part)
     check_text(poll, session, part)
+    check_limits(poll, session, part)
     applied = [session.run(s) for s in strategy.apply(part, request.within)]
     updates = counts.get("u", 0)
     expected = [counts.get("d", 0) + updates, counts.get("c", 0) + updates]
@@ -253,15 +255,6 @@ def _guard(poll: DatabasePoll, earlier: Deletes | None, counts: Counts) -> None:
     left = None if count_rows is None else partial(counted_now, poll.context, count_rows)
     after = rows + counts.get("c", 0) - counts["d"]
     check_guards(poll, deletes=deletes, before=so_far.rows, after=after, left=left)
-
-
-def check_travels(poll: DatabasePoll, session: Session, part: OutboxSlice) -> None:
-    """Refuse values that a typed sink cannot hold."""
-    if poll.settings.typed:
-        flags = session.one(poll.strategy.untravelled(part))
-        positions = [i for i, flag in enumerate(flags) if flag]
-        if positions:
-            raise untravelled_error(poll.plan, poll.settings, positions)
 
 
 # -- batch and checkpoint ----------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from qbcd.sites.checkpoint import new_epoch
 from qbcd.sites.dumps.plan import check_header, opened
 from qbcd.sites.dumps.poll import FilePoll, compared_by, series_of, taken_by
 from qbcd.sites.guards import check_guards
-from qbcd.sites.lake.commit import PollStep, RangeChanges, WrittenBatch, new_batch, written_changes
+from qbcd.sites.lake.commit import PollStep, RangeChanges, WrittenBatch, new_batch, refuse_unsupported, written_changes
 from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.engines.local.by_method import ParquetSide, changes_by, sides_of
@@ -236,4 +236,5 @@ def _first_batch(poll: FilePoll, stage: Rows, known: StoredRange, epoch: int) ->
     changes = algebra.baseline(stage, len(plan.captured))
     with poll.engine.numbered(changes, leased.row.last_batch_seq + 1, known.rows) as batch:
         part = poll.context.files.write(poll.engine, batch, batch_fields(travels_of(plan)), "batch", leased)
+    refuse_unsupported(poll, part)
     return new_batch(poll, WrittenBatch(part, {"r": known.rows}), epoch=epoch, ts_ms=poll.ts_ms)

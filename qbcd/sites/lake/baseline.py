@@ -10,7 +10,7 @@ from dataclasses import replace
 from qbcd import hooks
 from qbcd.model import BatchHeader, Cost
 from qbcd.sites.checkpoint import new_epoch
-from qbcd.sites.lake.commit import WrittenBatch, new_batch
+from qbcd.sites.lake.commit import WrittenBatch, new_batch, refuse_unsupported
 from qbcd.sites.lake.digest_queue import fetch_for_replica
 from qbcd.sites.lake.due_ranges import DueRanges
 from qbcd.sites.lake.engines import algebra
@@ -84,4 +84,5 @@ def _first_batch(poll: TablePoll, stage: Rows, counted: Sequence[StoredRange], e
     changes, total = algebra.baseline(stage, len(plan.captured)), sum(sizes.values())
     with poll.engine.numbered(changes, leased.row.last_batch_seq + 1, total, sizes) as batch:
         part = poll.context.files.write(poll.engine, batch, batch_fields(travels_of(plan)), "batch", leased)
+    refuse_unsupported(poll, part)
     return new_batch(poll, WrittenBatch(part, {"r": total}), epoch=epoch, ts_ms=poll.snapshot.ts_ms)

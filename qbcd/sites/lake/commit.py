@@ -23,6 +23,7 @@ from qbcd.sites.lake.poll import ParquetPoll, TablePoll, TimedPoll, checkpoint_e
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.replica import NewSegment, travels_of
 from qbcd.sites.lake.replica.schema import batch_fields
+from qbcd.sites.lake.sink_values import first_text, unsupported_in
 from qbcd.sites.refusals import untravelled_error
 from qbcd.state import StoredRange
 
@@ -116,14 +117,16 @@ def renewed_entries(poll: TablePoll, found: WrittenBatch) -> dict[str, Any]:
     return checkpoint_entries(poll, poll.snapshot, poll.leased.checkpoint.rows + found.net)
 
 
-def write_batch(poll: TablePoll, changes: Rows, rows: int, check: Callable[[], None] | None = None) -> WrittenBatch:
+def write_batch(
+    poll: TablePoll, changes: Rows, rows: int, check: Callable[[FileSet], None] | None = None
+) -> WrittenBatch:
     """Write the changes among about `rows` rows as a batch, and check the guards.
 
     Args:
         poll: The poll.
         changes: The changes; evaluated once, unless they are many.
         rows: Approximate number of compared rows.
-        check: Checks rows that were compared while they came from the source, once the batch is written.
+        check: Checks rows that were compared while they came from the source, once they are written; gets the files.
 
     Raises:
         GuardTripped: The batch deletes too many rows; it is removed.
@@ -135,7 +138,7 @@ def write_batch(poll: TablePoll, changes: Rows, rows: int, check: Callable[[], N
     deletes = max(0, -found.net) if poll.plan.counted else found.counts.get("d", 0)
     try:
         if check:
-            check()
+            check(found.part)
         check_pass(
             poll,
             poll.due.state,
@@ -163,16 +166,30 @@ def written_changes(poll: ParquetPoll, changes: Rows, rows: int) -> WrittenBatch
     """Number the changes, pair key changes if the user wants that, write and count them."""
     row, plan, settings, files = poll.leased.row, poll.plan, poll.settings, poll.context.files
     engine, seq = poll.engine, row.last_batch_seq + 1
-    counts = engine.event_counts({i: c.travel for i, c in enumerate(plan.captured)} if settings.typed else {})
+    counts = engine.event_counts({i: c.travel for i, c in enumerate(plan.captured)} if settings.judges_old else {})
     with engine.numbered(changes, seq, rows) as batch:
         if settings.key_change:
             batch = algebra.paired(batch, keys=len(plan.key), width=len(plan.captured), epoch=row.epoch, seq=seq)
         fields = batch_fields(travels_of(plan))
         part = files.write(engine, counts.observe(batch), fields, "batch", poll.leased, source=poll.context.source)
-    if counts.unfit():
+    if positions := settings.judged(counts.unfit(), len(plan.key)):
+        found = first_text(files.paths(part), plan, f"b_{positions[0]}")
         files.discard(part)
-        raise untravelled_error(plan, settings, counts.unfit())
+        raise untravelled_error(plan, settings, positions, found)
+    refuse_unsupported(poll, part)
     return WrittenBatch(part, counts.read())
+
+
+def refuse_unsupported(poll: ParquetPoll, part: FileSet) -> None:
+    """Refuse a written batch with values that a sink cannot hold, and remove it.
+
+    Raises:
+        UnsupportedType: Names column, key, value and remedy.
+    """
+    files = poll.context.files
+    if (refused := unsupported_in(files.paths(part), poll.plan, poll.settings)) is not None:
+        files.discard(part)
+        raise refused
 
 
 def new_batch(poll: ParquetPoll, found: WrittenBatch, *, epoch: int, ts_ms: int) -> BatchHeader | None:

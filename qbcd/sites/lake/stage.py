@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from qbcd.local.source import SourceReads
 from qbcd.model import KeyRange, Statement
+from qbcd.model.value_limits import words_of_text
 from qbcd.ranges import partition
 from qbcd.sites.lake.checksums import rows_at_once
 from qbcd.sites.lake.engines import algebra
@@ -13,8 +14,8 @@ from qbcd.sites.lake.engines.base import RowChecksum, Rows
 from qbcd.sites.lake.poll import LakePoll, TablePoll
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.replica import travels_of
-from qbcd.sites.lake.replica.schema import Fields, row_fields
-from qbcd.sites.refusals import key_error, untravelled_error
+from qbcd.sites.lake.replica.schema import UNTRAVELLED, Fields, row_fields
+from qbcd.sites.refusals import FoundValue, key_error, key_shown, untravelled_error
 from qbcd.state import StoredRange
 from qbcd.strategies import Query
 from qbcd.wording import counted
@@ -121,6 +122,15 @@ def check_values(poll: LakePoll, stage: Rows) -> None:
     if not poll.plan.key_is_proven and algebra.has_duplicates(poll.engine, stage):
         raise key_error(poll.plan)
     if poll.settings.typed:
-        positions = algebra.untravelled(poll.engine, stage)
+        positions = poll.settings.judged(algebra.untravelled(poll.engine, stage), len(poll.plan.key))
         if positions:
-            raise untravelled_error(poll.plan, poll.settings, positions)
+            raise untravelled_error(poll.plan, poll.settings, positions, _found(poll, stage, positions[0]))
+
+
+def _found(poll: LakePoll, stage: Rows, position: int) -> FoundValue | None:
+    """Return the value of one row that has one in this column; None if there are no words for it."""
+    keys = len(poll.plan.key)
+    columns = [f"c{i}" for i in (*range(keys), position)]
+    row = algebra.one_row(poll.engine, stage, columns, f"CONCAT(',', {UNTRAVELLED}) LIKE '%,{position:d},%'")
+    words = words_of_text(poll.plan.captured[position].travel, str(row[-1])) if row else ""
+    return FoundValue(position, words, key_shown(poll.plan, row[:keys])) if row and words else None

@@ -14,7 +14,6 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from sqlalchemy import Boolean, Select, TableClause, column, or_, select, table
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.base import Executable
@@ -214,32 +213,9 @@ class TargetDatabase(ABC):
             except Misfit as error:
                 raise DeliveryError(
                     f"column {name} of the target cannot hold {error}",
-                    remedy=f"correct the value at the source, or exclude column {name}; or types: "
-                    f"{{{name}: text}}, then qbcd reset and prepare",
+                    remedy=f"exclude column {name}; or types: {{{name}: text}}, then qbcd reset and prepare",
                 ) from error
         return made
-
-
-def refuse_not_finite(values: pa.Array, *, infinity: bool) -> None:
-    """Refuse NaN, and infinity too if `infinity` is not possible.
-
-    Raises:
-        Misfit: There is one.
-    """
-    if pc.any(pc.is_nan(values)).as_py():
-        raise Misfit("NaN")
-    if not infinity and pc.any(pc.is_inf(values)).as_py():
-        raise Misfit("Infinity")
-
-
-def refuse_nul(values: pa.Array) -> None:
-    """Refuse text with NUL characters.
-
-    Raises:
-        Misfit: There is one.
-    """
-    if pc.any(pc.match_substring(values, "\0")).as_py():
-        raise Misfit("text with NUL characters")
 
 
 def decimal_size(existing: str) -> tuple[int, int] | None:

@@ -17,6 +17,7 @@ from sqlalchemy.sql.base import Executable
 from sqlalchemy.sql.elements import ColumnElement
 
 from qbcd.errors import DeliveryError
+from qbcd.local.errors import first_line
 from qbcd.model import Travel
 from qbcd.sinks.table.constraints import Reference, TableConstraints, Violation, ViolationKind
 from qbcd.sinks.table.databases.base import Columns, ExistingTable, TargetDatabase, TargetSession, decimal_holds
@@ -201,7 +202,7 @@ class DuckTarget(TargetDatabase):
             raise self._explained(error, stream) from error
 
     def _explained(self, error: duckdb.Error, stream: str) -> DeliveryError:
-        text = " ".join((str(error).strip().splitlines() or [""])[0].split())
+        text = " ".join(first_line(error).split())
         remedy = "this is DuckDB's own message"
         if "lock" in text.lower():
             text, remedy = "another process has the file open", "end it; DuckDB lets one process write a file"

@@ -11,9 +11,10 @@ import pyarrow as pa
 from sqlalchemy import TableClause
 from sqlalchemy.engine import URL, Connection
 
+from qbcd.catalog.source import SessionOptions
 from qbcd.model import Travel
 from qbcd.sinks.table.constraints import Reference, Violation, ViolationKind
-from qbcd.sinks.table.databases.base import decimal_holds, refuse_not_finite
+from qbcd.sinks.table.databases.base import decimal_holds
 from qbcd.sinks.table.databases.servers import ServerTarget
 from qbcd.sinks.table.flat_rows import event_texts
 
@@ -81,9 +82,12 @@ class FamilyTarget(ServerTarget):
     longest_name = 64
     checks_each_row = True
     keys_stage = True
+    own_number = "SELECT connection_id()"
+    at_work = "SELECT command <> 'Sleep' FROM information_schema.processlist WHERE id = %s"
+    misfits = (("Data too long for column|Incorrect string value", "a value does not fit its column"),)
 
-    def __init__(self, url: URL, schema: str | None) -> None:
-        super().__init__(url, schema)
+    def __init__(self, url: URL, schema: str | None, limits: SessionOptions, owner: object = None) -> None:
+        super().__init__(url, schema, limits, owner)
         self._collation = COLLATIONS[url.get_backend_name()]
         self.table_suffix = (
             f" ENGINE = InnoDB DEFAULT CHARSET = utf8mb4 COLLATE = {self._collation} ROW_FORMAT = DYNAMIC"
@@ -133,8 +137,6 @@ class FamilyTarget(ServerTarget):
         return kind in (mine, *_WIDER.get(travel.kind, ()))
 
     def convert(self, travel: Travel, values: pa.Array) -> pa.Array:
-        if travel.kind in ("float32", "float64"):
-            refuse_not_finite(values, infinity=False)
         if self.type_of(travel) == "longtext" and travel.kind not in ("text", "time"):
             return event_texts(values, travel)
         if travel.kind == "timestamptz":

@@ -16,9 +16,11 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.elements import ColumnElement
 
+from qbcd import waits
+from qbcd.catalog.source import SessionOptions
 from qbcd.model import Travel
 from qbcd.sinks.table.constraints import Reference, Violation, ViolationKind
-from qbcd.sinks.table.databases.base import Columns, Misfit, decimal_holds, refuse_nul
+from qbcd.sinks.table.databases.base import Columns, Misfit, decimal_holds
 from qbcd.sinks.table.databases.engines import EngineSession
 from qbcd.sinks.table.databases.servers import ServerTarget
 from qbcd.sinks.table.flat_rows import json_values
@@ -47,6 +49,11 @@ _WIDER = {
     "text": ("character varying",),
     "time": ("character varying",),
 }
+# A session that waits for its client runs nothing; without the setting track_activities the server does not know.
+_AT_WORK = """
+SELECT state = 'disabled' OR (state = 'active' AND wait_event_type IS DISTINCT FROM 'Client')
+FROM pg_catalog.pg_stat_activity WHERE pid = %s
+"""
 _COLUMNS = """
 SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod),
        NOT a.attnotnull OR a.atthasdef OR a.attidentity <> ''
@@ -110,7 +117,7 @@ class PostgresTargetSession(EngineSession):
         converted = (self.database.converted(columns, piece) for piece in pieces)
         text = CopyText(converted)
         try:
-            with driver.cursor() as cursor:
+            with driver.waiting() as text.wait, driver.cursor() as cursor:
                 cursor.copy_expert(f"COPY {self.database.named(made)} ({names}) FROM STDIN", text)
         except psycopg2.Error as error:
             if text.failed is not None:  # the driver reports only its text
@@ -129,9 +136,15 @@ class PostgresTarget(ServerTarget):
     defer_sql = "SET CONSTRAINTS ALL DEFERRED"
     exchange_remedy = "a column that accepts NULL in the constraint, or one that is DEFERRABLE"
     session = PostgresTargetSession
+    own_number = "SELECT pg_catalog.pg_backend_pid()"
+    at_work = _AT_WORK
+    misfits = (
+        ("has no equivalent in encoding", "a text has a letter that the encoding of the target's database lacks"),
+        ("index row (size|requires)", "a value is too long for an index"),
+    )
 
-    def __init__(self, url: URL, schema: str | None) -> None:
-        super().__init__(url, schema or "public")
+    def __init__(self, url: URL, schema: str | None, limits: SessionOptions, owner: object = None) -> None:
+        super().__init__(url, schema or "public", limits, owner)
 
     def types(self, connection: Connection, made: TableClause) -> list[tuple[str, str, bool]]:
         rows = connection.exec_driver_sql(_COLUMNS, {"schema": made.schema, "name": made.name}).fetchall()
@@ -179,8 +192,6 @@ class PostgresTarget(ServerTarget):
             return _arrays(travel.element, values)
         if travel.kind == "binary":
             return pa.array([None if v is None else "\\x" + v.hex() for v in values.to_pylist()], pa.large_string())
-        if travel.kind in ("text", "time"):
-            refuse_nul(values)
         if travel.kind == "timestamptz":  # the cast of a time with its zone takes twenty times as long
             plain = pc.cast(values.cast(pa.timestamp("us")), pa.large_string())
             return pc.binary_join_element_wise(plain, pa.scalar("Z", plain.type), pa.scalar("", plain.type))
@@ -199,8 +210,6 @@ def _item(value: object, element: Travel) -> str:
     if value is None:
         return "NULL"
     text = str(value)
-    if "\0" in text:
-        raise Misfit("text with NUL characters")
     if element.kind == "binary":
         raise Misfit("an array of bytes")
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
@@ -211,7 +220,10 @@ class CopyText(io.RawIOBase):
 
     Attributes:
         failed: The error that ended the rows.
+        wait: The wait for the server, which begins again with each piece: rows may come slowly.
     """
+
+    wait: waits.Wait | None = None
 
     def __init__(self, pieces: Iterable[Sequence[pa.Array]]) -> None:
         super().__init__()
@@ -226,7 +238,8 @@ class CopyText(io.RawIOBase):
         """Return at most `size` bytes; empty at the end."""
         if not self._rest:
             try:
-                self._rest = next(self._parts, memoryview(b""))
+                with waits.paused(self.wait):
+                    self._rest = next(self._parts, memoryview(b""))
             except Exception as error:
                 self.failed = error
                 raise

@@ -17,7 +17,6 @@ from sqlalchemy.sql.elements import ColumnElement
 from qbcd.errors import DeliveryError
 from qbcd.model import Travel
 from qbcd.sinks.table.constraints import Reference, Violation, ViolationKind
-from qbcd.sinks.table.databases.base import refuse_not_finite
 from qbcd.sinks.table.databases.engines import EngineDatabase
 from qbcd.sinks.table.flat_rows import event_texts
 
@@ -30,6 +29,16 @@ _TYPES = {
     "float32": "real",
     "float64": "real",
     "binary": "blob",
+}
+# By words of SQLite's messages: its codes are not in Python 3.10.
+_REMEDIES = {
+    ("is locked",): "another process writes the file; the next poll tries again",
+    ("is full",): "free space on the disk of the file",
+    ("readonly", "unable to open"): "let the account of qbcd write the file and its folder",
+    ("constraint failed",): "the table has rows or constraints that qbcd did not make; remove them",
+    ("malformed", "not a database"): "the file is damaged; restore it, or remove it and send the rows by qbcd resend",
+    ("disk I/O error",): "look for errors of the disk or its file system",
+    ("no such", "has no column", "syntax error"): "the table was changed; undo that, or drop it and use qbcd resend",
 }
 _WHOLE = ("integer", "int", "bigint")
 _VIOLATIONS: dict[str, ViolationKind] = {
@@ -80,12 +89,9 @@ class SqliteTarget(EngineDatabase):
 
     def explain(self, error: Exception, stream: str) -> Exception:
         text = " ".join(str(getattr(error, "orig", error)).split())
-        remedy = "check that the file can be written"
-        if "locked" in text:
-            remedy = "another process writes the file; the next poll tries again"
-        elif "UNIQUE" in text:
-            remedy = "the table has rows or constraints that qbcd did not make; remove them"
-        return DeliveryError(f"{self.label}: {text}", remedy=f"{remedy}; the batch stays pending", stream=stream)
+        known = [remedy for words, remedy in _REMEDIES.items() if any(one in text for one in words)]
+        remedy = "; ".join([*known[:1], "the batch stays pending"])
+        return DeliveryError(f"{self.label}: {text}", remedy=remedy, stream=stream)
 
     def violation(self, error: BaseException | None) -> Violation | None:
         found = _VIOLATED.match(str(error))
@@ -122,8 +128,6 @@ class SqliteTarget(EngineDatabase):
         return existing == mine or (mine == "integer" and existing in _WHOLE)
 
     def convert(self, travel: Travel, values: pa.Array) -> pa.Array:
-        if travel.kind in ("float32", "float64"):
-            refuse_not_finite(values, infinity=True)  # SQLite would store NaN as NULL
         if self.type_of(travel) == "text":
             return event_texts(values, travel)
         return values

@@ -162,6 +162,12 @@ def untravelled(engine: Engine, stage: AnyRows) -> list[int]:
     return [int(p) for (positions,) in found for p in positions.split(",") if p]
 
 
+def one_row(engine: Engine, rows: AnyRows, columns: Sequence[str], where: str) -> tuple[Any, ...] | None:
+    """Return these columns of one row for which a condition holds; None without one."""
+    found = engine.run(selected(rows, {f"v{i}": name for i, name in enumerate(columns)}, where, most=1))
+    return found[0] if found else None
+
+
 def aligned(replica: AnyRows, before: StreamPlan, plan: StreamPlan) -> AnyRows:
     """Return rows with the columns of `before` as rows with the columns of `plan`; missing values are NULL."""
     places = {c.name: i for i, c in enumerate(before.captured)}

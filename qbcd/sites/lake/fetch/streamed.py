@@ -17,6 +17,8 @@ from qbcd.sites.lake.fetch.base import FetchedStep, RowsPath
 from qbcd.sites.lake.fetch.two_phase import FINGERPRINT_BYTES
 from qbcd.sites.lake.fetch_plan import FetchPlan, check_delta
 from qbcd.sites.lake.poll import TablePoll
+from qbcd.sites.lake.replica.files import FileSet
+from qbcd.sites.lake.sink_values import first_text
 from qbcd.sites.lake.stage import images_frame, replica_rows
 from qbcd.sites.refusals import untravelled_error
 from qbcd.wording import counted
@@ -91,10 +93,11 @@ def compare(poll: TablePoll, plan: FetchPlan) -> WrittenBatch:
     rows = algebra.for_one_join(came.observe(new))
     old = known.observe(replica_rows(poll, plan.old))
 
-    def check() -> None:
+    def check(written: FileSet) -> None:
         check_delta(context.stream, plan, came.read(), known.read())
-        if positions := came.untravelled():
-            raise untravelled_error(poll.plan, settings, positions)
+        if positions := settings.judged(came.untravelled(), len(poll.plan.key)):
+            found = first_text(context.files.paths(written), poll.plan, f"a_{positions[0]}")
+            raise untravelled_error(poll.plan, settings, positions, found)
         hooks.reach("after_fetch")
 
     changes = algebra.differences(old, rows, poll.plan, by="digest")

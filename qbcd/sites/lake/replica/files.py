@@ -205,6 +205,10 @@ class Files:
         self.prove_parts(*parts, whole=not engine.verifies_pages)
         return engine.read(fields, [self.root / part.part_id / f.name for part in parts for f in part.files])
 
+    def paths(self, part: FileSet) -> list[Path]:
+        """Return the paths of a part's files."""
+        return [self.root / part.part_id / file.name for file in part.files]
+
     def prove_parts(self, *parts: FileSet, whole: bool = False) -> None:
         """Prove that all files of the parts have the size and hash of the commit.
 
