@@ -18,7 +18,7 @@ def refusal(violation: Violation, database: TargetDatabase, target: TableClause,
     """Return the error for a constraint that rejects a row of a batch."""
     name, where = f" {violation.name}" if violation.name else "", f"of table {violation.table or target.name}"
     if violation.kind == "foreign key":
-        what = f"foreign key{name} {where} rejects the batch: a row refers to one that does not exist, or no more"
+        what = f"foreign key{name} {where} rejects the batch: a row refers to one that does not exist, or is deleted"
         remedy = "its rows may come with the next batch of their own stream; else load them, or drop the foreign key"
         remedy += database.foreign_key_limit
     elif violation.kind == "unique":

@@ -70,6 +70,7 @@ class ServerTarget(EngineDatabase):
             ),
             hide_parameters=True,
             poolclass=NullPool,
+            enable_from_linting=False,  # the rows of a result of one row have no key to join by
             **self._sessions.engine_options(read_only=False),
         )
         limit_waits(engine, WaitLimit(longest_wait, "socket_timeout", owner=self._owner))
