@@ -32,6 +32,7 @@ COMPARISONS = {
     "snapshots": "Differences of two snapshot files by method, next to a parse and to full joins of DuckDB and Spark",
     "table_diff": "qbcd diff of two tables by range checksums, next to a complete read and reladiff",
     "many_tables": "One schema of many small tables: check, prepare, rounds without and with changes",
+    "mirrors": "Mirrors and histories: inserts, updates, mixed batches next to a bare load",
     "id_locks": "An ID pass while writers work: length of transactions, latency of writers",
 }
 
@@ -56,6 +57,8 @@ def main() -> int:
     )
     parser.add_argument("--plot", default="", help="figures: draw them into this SVG file")
     parser.add_argument("--without", default="", help="fetch_paths: paths to switch off; all by default")
+    parser.add_argument("--targets", default="server", help="mirrors: some of server,duckdb,sqlite")
+    parser.add_argument("--against", default="", help="mirrors: folder of another checkout, which writes in turns")
     given = vars(parser.parse_args())
     name, database = given.pop("name"), given.pop("database")
     comparison = importlib.import_module(f"benchmarks.{name}")

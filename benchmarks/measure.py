@@ -24,6 +24,8 @@ class Options:
     engine: str = "auto"
     plot: str = ""
     without: str = ""
+    targets: str = "server"
+    against: str = ""
 
 
 @dataclass

@@ -25,10 +25,15 @@ class Spent(NamedTuple):
 
 
 class Processor:
-    """A measurement of this process, its children, and the server of `place`; Linux only."""
+    """A measurement of this process, its children, and the server of `place`; Linux only.
 
-    def __init__(self, place: Place) -> None:
-        self._roots = {os.getpid(), place.process()}
+    Args:
+        place: The place.
+        own: This process and its children are measured too.
+    """
+
+    def __init__(self, place: Place, *, own: bool = True) -> None:
+        self._roots = {place.process(), *([os.getpid()] if own else [])}
 
     def spent(self, action: Callable[[], object]) -> Spent:
         """Measure one call."""

@@ -22,6 +22,7 @@ from qbcd.check import (
     check_left,
     check_machine,
     check_patterns,
+    check_places,
     check_state_folder,
     check_stream,
     one_per_folder,
@@ -52,6 +53,7 @@ from qbcd.project import Assembly
 from qbcd.resend import resend
 from qbcd.run import Preparation, Verification, prepare_stream, reset_stream, verify_stream
 from qbcd.sinks import SinkBatch
+from qbcd.sinks.places import SinkPlaces
 from qbcd.sinks.table.sink import DatabaseSink
 from qbcd.sites import Differences, ExplainedStatement
 from qbcd.spark.jdbc import explained
@@ -488,8 +490,10 @@ class Project:
             found += check_state_folder(config.state_url()) if parts.state_is_new else []
             found += check_patterns(parts) if not streams else []
             names = parts.select_streams(streams, new=True)
-            for of_stream in parts.in_rounds(names, lambda one: check_stream(one, parts.all_sites(one.name))):
+            places = SinkPlaces()
+            for of_stream in parts.in_rounds(names, lambda one: check_stream(one, parts.all_sites(one.name), places)):
                 found += of_stream
+            found += check_places(places)
             found += check_choices(parts, names)
             return one_per_folder([*found, *check_left(parts, state_is_new=parts.state_is_new)])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from sqlalchemy.exc import DBAPIError
@@ -10,12 +11,16 @@ from qbcd.catalog.capture_change import Change, change_of, columns_at, columns_c
 from qbcd.catalog.drift import FROZEN_OPTIONS, check_shape
 from qbcd.catalog.resolve import Frozen, resolve
 from qbcd.catalog.source import Session
-from qbcd.errors import ConfigError, QbcdError, Refused, SchemaChanged
-from qbcd.model import StreamPlan, Table
+from qbcd.errors import ConfigError, DeliveryError, QbcdError, Refused, SchemaChanged
+from qbcd.model import PlannedBatch, StreamPlan, Table
 from qbcd.sites import DumpSite
 from qbcd.sql import check_chance, check_operators, check_restriction, restriction_probe, restriction_remedy
 from qbcd.state import StreamRow
 from qbcd.stream import Stream
+from qbcd.wording import counted
+
+# The limit of a column of text or bytes.
+_LIMIT = re.compile(r"(?i)(?:character varying|varchar|character|char|varbinary|binary)\((\d+)\)")
 
 
 def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str]]:
@@ -40,7 +45,7 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
         key, names = shape["key"], [c[0] for c in shape["columns"]]
         changed = not stream.config.query and columns_changed(stream.settings.requested, row.checkpoint)
         schema, name = shape["table"]
-        frozen = Frozen(tuple(key), tuple(names[len(key) :]), (schema, name), changed)
+        frozen = Frozen(tuple(key), tuple(names[len(key) :]), (schema, name), changed, shape)
     config, source = stream.config, stream.source
     check_restriction(config.where, source.connector.dialect, place=config.place("where"))
     source.jdbc(stream.name)  # checks the options of JDBC readers, which are used only when rows travel
@@ -62,6 +67,8 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
         change = change_of(row.checkpoint, plan) if row and frozen else Change()
         if frozen is None or change.where:
             probe_restriction(stream, session, plan)
+        if change.retyped and row:  # a type that does not keep the values is refused for itself
+            check_shape(source, session, stream.name, row.checkpoint, plan)
         if change:
             refuse_change(stream, session, plan, change)
     return plan, warnings
@@ -163,6 +170,66 @@ def refuse_sinks(stream: Stream, plan: StreamPlan) -> None:
             where=stream.config.place("strategy"),
             remedy="use a strategy or a replica that keeps the old values, or write mode: log for the sink",
         )
+
+
+def planned_batch(stream: Stream, plan: StreamPlan, row: StreamRow | None) -> PlannedBatch:
+    """Return the facts of the batches that polls of a plan will find."""
+    strategy = stream.site.strategy(plan)
+    limits = {column.name: _LIMIT.fullmatch(column.sql_type) for column in plan.captured}
+    return PlannedBatch(
+        stream=plan.stream,
+        epoch=row.epoch if row is not None and row.prepared else 0,
+        seq=0,
+        ts_ms=0,
+        counts={},
+        sinks=stream.settings.sinks,
+        fingerprint="",
+        source=plan.source,
+        table=plan.table.name if plan.table.query else plan.table.label,
+        strategy=plan.strategy,
+        consistency="range" if getattr(strategy, "by_ranges", False) else strategy.consistency,
+        key=tuple(column.name for column in plan.key),
+        columns=tuple((column.name, column.travel) for column in plan.captured),
+        before=strategy.gives_old_values,
+        one_row=not plan.key and not plan.counted,
+        nullable=frozenset(column.name for column in plan.columns if column.nullable),
+        longest={name: int(found[1]) for name, found in limits.items() if found is not None},
+    )
+
+
+def refuse_unfit_sinks(stream: Stream, plan: StreamPlan, row: StreamRow | None) -> list[str]:
+    """Refuse sinks that would refuse the batches of a plan; return a warning for each that cannot be reached.
+
+    Raises:
+        Refused: A sink would refuse them, or another stream or sink has its place.
+    """
+    planned, warnings = planned_batch(stream, plan, row), []
+    for name, sink in stream.sinks.items():
+        try:
+            if (place := sink.place(planned)) is not None:
+                stream.places.claim(place, stream.name, name)
+            problems = sink.problems(planned)
+        except DeliveryError as error:
+            warnings.append(f"it is not known if sink {name} takes the batches: {error.what}")
+            continue
+        if (taken := stream.places.problem(stream.name, name)) is not None:
+            raise taken
+        if problems:
+            first, others = problems[0], len(problems) - 1
+            more = f"; qbcd check {stream.name} shows {counted(others, 'more problem')}" if others else ""
+            raise Refused(first.what, remedy=f"{first.remedy}{more}", stream=stream.name) from first
+    return warnings
+
+
+def claim_places(stream: Stream, plan: StreamPlan) -> list[str]:
+    """Note in each sink that its place is the stream's; return a warning for each that failed."""
+    planned, warnings = planned_batch(stream, plan, None), []
+    for sink in stream.sinks.values():
+        try:
+            sink.claim(planned)
+        except DeliveryError as error:
+            warnings.append(str(error.what))
+    return warnings
 
 
 def refuse_change(stream: Stream, session: Session, plan: StreamPlan, change: Change) -> None:

@@ -27,6 +27,7 @@ from qbcd.roster import Roster, SourceTables, list_tables, roster_of
 from qbcd.rounds import SourceWork, in_rounds
 from qbcd.side_by_side import side_by_side
 from qbcd.sinks import Sink, make_sink
+from qbcd.sinks.places import SinkPlaces
 from qbcd.sites import (
     DatabaseContext,
     DatabaseSite,
@@ -70,6 +71,7 @@ class Assembly:
         self._sources: dict[str, Source] = {}
         self._sinks: dict[str, Sink] = {}
         self._made = threading.RLock()  # for what is created on first use, by any thread
+        self._places = SinkPlaces()
         self._empty = self._closed = False
         self._roster: Roster | None = None
         self._asked = threading.Lock()  # for the first question about the tables of patterns
@@ -313,7 +315,7 @@ class Assembly:
         site.context.connections = settings.connections
         guessed = guessed or own.guessed
         stream = Stream(config, self.source(config.source), site, self.state, sinks, settings, guessed, own.refused)
-        return self._with_consumer(stream, python)
+        return self._with_consumer(replace(stream, places=self._places), python)
 
     def _engine_choice(self, config: StreamConfig) -> EngineChoice:
         """Return the engine of a stream; files are on this machine, and their comparison spills."""

@@ -16,14 +16,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from qbcd.catalog.capture_change import change_of
+from qbcd.catalog.capture_change import Change, change_of
 from qbcd.catalog.drift import check_requested
 from qbcd.catalog.resolve import UncapturedChange
 from qbcd.delivery import deliver, enroll, pending, removed_sinks, starts_from_replica
 from qbcd.error_messages import one_message
 from qbcd.errors import QbcdError, Refused, SchemaChanged, SinkConflict, SourceSilent
 from qbcd.model import StreamPlan
-from qbcd.planning import option_place, plan_of, refuse_sinks
+from qbcd.planning import claim_places, option_place, plan_of, refuse_sinks, refuse_unfit_sinks
 from qbcd.resend import refuse_unfilled, refuse_without_rows, resend_waiting
 from qbcd.sites import (
     Detection,
@@ -60,11 +60,15 @@ def run_stream(stream: Stream, report: Report) -> None:
         plan, warnings = plan_of(stream, held.row)
         report.warnings += warnings
         report.uncaptured = [one for one in warnings if isinstance(one, UncapturedChange)]
-        report.change = change_of(held.row.checkpoint, plan).describe()
+        change = change_of(held.row.checkpoint, plan)
+        if change.added:
+            refuse_unfit_sinks(stream, plan, held.row)
+        report.change = change.describe()
         for found in _detected(stream, plan, held):
             report.add(found)
             if found.header:
                 deliver(stream, held, report)
+        report.warnings += _values_to_resend(stream, plan, change)
         if postponed:
             resend_waiting(stream, held, report)
         report.warnings += removed_sinks(stream)
@@ -80,6 +84,16 @@ def _detected(stream: Stream, plan: StreamPlan, held: LeasedStream) -> Iterator[
             return
         except TOO_WIDE as error:
             stream.narrow(error)
+
+
+def _values_to_resend(stream: Stream, plan: StreamPlan, change: Change) -> list[str]:
+    """Return how consumers get the values of new columns in rows that are there already."""
+    if not change.added or stream.settings.new_values or getattr(stream.site.strategy(plan), "keeps", "") != "rows":
+        return []
+    return [
+        f"values of {', '.join(change.added)} in rows that are there already are delivered when these change; to have "
+        f"them now: qbcd resend {stream.name} SINK"
+    ]
 
 
 def _tidy(stream: Stream, plan: StreamPlan, held: LeasedStream, report: Report) -> None:
@@ -129,6 +143,7 @@ def prepare_stream(stream: Stream) -> Report:
         refuse_prepared_elsewhere(stream.site.context)
     plan, report.warnings = plan_of(stream, None)
     refuse_sinks(stream, plan)
+    report.warnings += refuse_unfit_sinks(stream, plan, None)
     for name in stream.sinks if not stream.settings.baseline_events else ():
         if starts_from_replica(stream, name):
             refuse_without_rows(stream, plan, name)
@@ -142,6 +157,8 @@ def prepare_stream(stream: Stream) -> Report:
         report.add(found)
         resend_waiting(stream, held, report)
         deliver(stream, held, report)
+        if not report.headers:  # a first batch claims the place itself
+            report.warnings += claim_places(stream, plan)
     return report
 
 
@@ -183,7 +200,8 @@ def verify_stream(stream: Stream) -> Differences:
     with stream.site.context.hold() as held:
         check_requested(stream.name, stream.settings.requested, _prepared(held.row))
         plan, _ = plan_of(stream, held.row)
-        if change := change_of(held.row.checkpoint, plan):
+        change = change_of(held.row.checkpoint, plan)
+        if change.added:
             raise SchemaChanged(
                 f"{change.describe()}: the replica has what was captured before",
                 stream=stream.name,

@@ -13,6 +13,7 @@ from qbcd.config import StreamConfig
 from qbcd.errors import DeliveryError, LocalOutOfMemory, QbcdError, Refused, RowsTooWide
 from qbcd.model import BatchHeader, Cost
 from qbcd.sinks import Sink
+from qbcd.sinks.places import SinkPlaces
 from qbcd.sites import Detection, Settings, Site
 from qbcd.state import ProjectState
 
@@ -29,6 +30,7 @@ class Stream:
         sinks: The configured sinks, in delivery order.
         guessed: The source could not be reached to choose the variant (:func:`~qbcd.sites.with_variant`) or strategy.
         refused: Why `strategy: auto` has no strategy for it; polls and `prepare` raise it.
+        places: The places of all streams of the project in their sinks, as far as `prepare` has found them.
     """
 
     config: StreamConfig
@@ -39,6 +41,7 @@ class Stream:
     settings: Settings
     guessed: bool = False
     refused: Refused | None = None
+    places: SinkPlaces = field(default_factory=SinkPlaces)
 
     def check_strategy(self) -> None:
         """Refuse a stream for which `strategy: auto` has no strategy.

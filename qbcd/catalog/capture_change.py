@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from qbcd.catalog.source import Source
 from qbcd.model import Column, StreamPlan, Table, travel_from_json
 
 FREE = ("columns", "exclude", "where")  # settings of a plan that may change between two polls
@@ -22,14 +23,17 @@ class Change:
         added: Columns that are captured from now on.
         dropped: Columns that are no longer captured.
         where: The restriction changed.
+        retyped: Columns whose type in the source changed: name, old type, type of now. `check_shape` refuses those of
+            which values, digests or texts may be other ones; those that are left were widened.
     """
 
     added: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     where: bool = False
+    retyped: tuple[tuple[str, str, str], ...] = ()
 
     def __bool__(self) -> bool:
-        return self.columns or self.where
+        return self.columns or self.where or bool(self.retyped)
 
     @property
     def columns(self) -> bool:
@@ -42,6 +46,7 @@ class Change:
             f"{_columns(self.added)} captured from now on" if self.added else "",
             f"{_columns(self.dropped)} no longer captured" if self.dropped else "",
             "the restriction changed" if self.where else "",
+            _wider(self.retyped),
         ]
         return "; ".join(part for part in parts if part)
 
@@ -50,15 +55,43 @@ def _columns(names: tuple[str, ...]) -> str:
     return f"{'column' if len(names) == 1 else 'columns'} {', '.join(names)} {'is' if len(names) == 1 else 'are'}"
 
 
+def _wider(retyped: tuple[tuple[str, str, str], ...]) -> str:
+    each = ", ".join(f"{name} from {was} to {now}" for name, was, now in retyped)
+    return f"wider {'type' if len(retyped) == 1 else 'types'} in the source: {each}" if retyped else ""
+
+
 def change_of(checkpoint: Mapping[str, Any], plan: StreamPlan) -> Change:
     """Return how `plan` differs from the stream that left `checkpoint`."""
     shape = checkpoint["shape"]
-    then, now = [c[0] for c in shape["columns"]], [c.name for c in plan.captured]
+    then, now = {c[0]: c[1] for c in shape["columns"]}, {c.name: c.sql_type for c in plan.captured}
     return Change(
         tuple(name for name in now if name not in then),
         tuple(name for name in then if name not in now),
         shape["where"] != plan.where,
+        tuple((name, then[name], kind) for name, kind in now.items() if kind != then.get(name, kind)),
     )
+
+
+def digested_as(source: Source, shape: Mapping[str, Any], column: Column) -> Column:
+    """Return a column of today with the digests that its values had so far, also if it was widened since.
+
+    See `qbcd.connectors.catalog.Catalog.widened`.
+    """
+    fact = shape.get("digested", {}).get(column.name, "")
+    for name, sql_type, collation, *_ in shape.get("columns", ()):
+        if name == column.name and (sql_type, collation) != (column.sql_type, column.collation):
+            fact = fact or is_widened(source, shape, column) or ""
+    return column.with_fact("digested", fact) if fact else column
+
+
+def is_widened(source: Source, shape: Mapping[str, Any], now: Column) -> str | None:
+    """Return the `digested` fact of a column whose type has changed; None if its values may be other ones."""
+    then = next(one for one in shape["columns"] if one[0] == now.name)
+    _, sql_type, collation, comparison, _ = then
+    _, _, loose = shape.get("encoding", {}).get(now.name, "").partition(" ")
+    if (collation, comparison, loose) != (now.collation, now.comparison, now.fact("loose")):
+        return None
+    return source.connector.catalog.widened(sql_type, now)
 
 
 def columns_changed(requested: Mapping[str, Any], checkpoint: Mapping[str, Any]) -> bool:
@@ -68,8 +101,13 @@ def columns_changed(requested: Mapping[str, Any], checkpoint: Mapping[str, Any])
 
 
 def plan_before(checkpoint: Mapping[str, Any], plan: StreamPlan) -> StreamPlan:
-    """Return the plan of the last write to the replica, with the names and travel types to read it."""
-    return replace(plan, columns=columns_at(checkpoint)[len(plan.key) :])
+    """Return the plan of the last write to the replica, with the names and travel types to read it.
+
+    A widened column is read by the type that it has now.
+    """
+    captured = {c.name: c for c in plan.captured}
+    columns = tuple(captured.get(c.name, c) for c in columns_at(checkpoint))
+    return replace(plan, columns=columns[len(plan.key) :])
 
 
 def columns_at(checkpoint: Mapping[str, Any]) -> tuple[Column, ...]:
@@ -80,30 +118,29 @@ def columns_at(checkpoint: Mapping[str, Any]) -> tuple[Column, ...]:
     )
 
 
-def columns_before(checkpoint: Mapping[str, Any], plan: StreamPlan) -> tuple[Column, ...] | None:
+def columns_before(source: Source, checkpoint: Mapping[str, Any], plan: StreamPlan) -> tuple[Column, ...] | None:
     """Return the columns for which the source can compute the replica's digests.
 
-    Return None if one was dropped or changed.
+    Return None if one was dropped or changed, unless it was widened.
 
     Args:
+        source: The table's database.
         checkpoint: The stream's.
         plan: By today's catalog.
     """
     known = {c.name: c for c in (*plan.table.columns, *plan.captured)}
-    encodings = checkpoint["shape"].get("encoding", {})
+    shape = checkpoint["shape"]
+    encodings = shape.get("encoding", {})
     found = []
-    for name, sql_type, collation, comparison, travel in checkpoint["shape"]["columns"]:
+    for name, sql_type, collation, comparison, travel in shape["columns"]:
         now = known.get(name)
-        if now is None or [now.sql_type, now.collation, now.comparison, asdict(now.travel)] != [
-            sql_type,
-            collation,
-            comparison,
-            travel,
-        ]:
+        if now is None:
             return None
-        if now.encoding != encodings.get(name, now.encoding):
+        then = [sql_type, collation, comparison, travel, encodings.get(name, now.encoding)]
+        same = [now.sql_type, now.collation, now.comparison, asdict(now.travel), now.encoding] == then
+        if not same and (now.sql_type == sql_type or is_widened(source, shape, now) is None):
             return None
-        found.append(now)
+        found.append(digested_as(source, shape, now))
     return tuple(found)
 
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from qbcd.catalog.capture_change import FREE, as_planned, change_of
+from qbcd.catalog.capture_change import FREE, Change, as_planned, change_of, is_widened
 from qbcd.catalog.query_table import probe_query
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import ConfigError, SchemaChanged, SourceChanged
@@ -98,14 +98,21 @@ def check_shape(
     _check_views(stream, table, checkpoint["shape"], undo, hidden_by_rights=source.connector.hides_tables)
     _check_bases(stream, table, checkpoint.get("bases", {}), undo)
     kept = {c.name for c in plan.captured} if plan else None
+    change, widened = change_of(checkpoint, plan) if plan else Change(), []
     for remembered in checkpoint["shape"]["columns"]:
         column = remembered[0]
-        problem = _problem(table, remembered, checkpoint["shape"]) if kept is None or column in kept else ""
+        if kept is not None and column not in kept:
+            continue
+        problem = _problem(source, table, remembered, checkpoint["shape"])
+        if not problem and _is_retyped(table, remembered):
+            widened.append(column)
         if problem:
             pertinent = column not in checkpoint["shape"]["key"]
             remedy = f"{undo}; or leave {column} out by `columns` or `exclude`" if pertinent else undo
+            if pertinent and _is_retyped(table, remembered):
+                remedy += f"; once it is captured again, qbcd resend {stream} SINK delivers its values without a reset"
             raise SchemaChanged(problem, stream=stream, remedy=remedy)
-    for column in change_of(checkpoint, plan).added if plan else ():
+    for column in {*change.added, *widened, *(name for name, *_ in change.retyped)} if plan else ():
         if plan and not as_planned(table, plan, column):
             what = f"column {column!r} of {table.label} was changed a moment ago"
             raise SchemaChanged(what, stream=stream, remedy="poll again")
@@ -156,16 +163,25 @@ def _base_problem(now: Mapping[str, Any], then: Mapping[str, Any]) -> str:
     return ""
 
 
-def _problem(table: Table, remembered: Sequence[Any], shape: Mapping[str, Any]) -> str:
-    """Return the difference between a captured column and the stored one, or an empty string."""
+def _is_retyped(table: Table, remembered: Sequence[Any]) -> bool:
+    now = table.column(remembered[0])
+    return now is not None and now.sql_type != remembered[1]
+
+
+def _problem(source: Source, table: Table, remembered: Sequence[Any], shape: Mapping[str, Any]) -> str:
+    """Return the difference between a captured column and the stored one, or an empty string.
+
+    A wider type that keeps values, digests and texts is no difference.
+    """
     column, sql_type, collation, *_ = remembered
     now, name = table.column(column), table.label
     if now is None:
         return f"captured column {column!r} of {name} does not exist any more (dropped or renamed)"
     if (now.sql_type, now.collation) != (sql_type, collation):
-        then_text, now_text = f"{sql_type} {collation}".strip(), f"{now.sql_type} {now.collation}".strip()
-        return f"captured column {column!r} of {name} is {now_text} now and was {then_text}"
-    if now.encoding != shape.get("encoding", {}).get(column, now.encoding):
+        if is_widened(source, shape, now) is None:
+            then_text, now_text = f"{sql_type} {collation}".strip(), f"{now.sql_type} {now.collation}".strip()
+            return f"captured column {column!r} of {name} is {now_text} now and was {then_text}"
+    elif now.encoding != shape.get("encoding", {}).get(column, now.encoding):
         return (
             f"the server's representation of the values of column {column!r} of {name} changed (the base type of its "
             "domain changed, or a child table was added)"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from qbcd.catalog.capture_change import digested_as
 from qbcd.catalog.query_table import check_limit, probe_query, remarks_on, remarks_on_views
 from qbcd.catalog.source import Session, Source
 from qbcd.config import StreamConfig, frozen_options
@@ -53,12 +54,14 @@ class Frozen:
     Attributes:
         table: Schema and name of the table at `prepare`; the search path may find another one today.
         columns_changed: The user now requests other columns; the key stays.
+        shape: The columns as they were captured, in the form of `StreamPlan.shape`.
     """
 
     key: tuple[str, ...]
     columns: tuple[str, ...]
     table: tuple[str, str]
     columns_changed: bool = False
+    shape: Mapping[str, Any] = field(default_factory=dict)
 
 
 def resolve(
@@ -94,6 +97,7 @@ def resolve(
             check_limit(query, [c.name for c in key], stream=config.name, place=config.place("query"))
         warnings += remarks_on(query) + remarks_on_views(table, source.connector.dialect)
     captured = [_typed(config, source, c) for c in (*key, *(c for c in chosen if c not in key))]
+    captured = [digested_as(source, frozen.shape, c) for c in captured] if frozen else captured
     _check_types(config, source, captured)
     if session is not None:
         _check_rights(config, source, session, table, captured)

@@ -8,7 +8,7 @@ from qbcd.check.folders import check_state_folder, one_per_folder
 from qbcd.check.leftovers import check_left
 from qbcd.check.machine import check_machine
 from qbcd.check.patterns import check_patterns
-from qbcd.check.stream import check_stream
+from qbcd.check.stream import check_places, check_stream
 
 __all__ = [
     "Finding",
@@ -16,6 +16,7 @@ __all__ = [
     "check_left",
     "check_machine",
     "check_patterns",
+    "check_places",
     "check_state_folder",
     "check_stream",
     "distinct_errors",

@@ -14,11 +14,12 @@ from qbcd.catalog.query_table import rights_of
 from qbcd.catalog.source import Session
 from qbcd.check.finding import Finding, failed, tried
 from qbcd.check.folders import nearest_existing, prove_writable
-from qbcd.errors import MissingPrivilege, QbcdError, UnsafeKey
-from qbcd.model import Consistency, StreamPlan, Table
-from qbcd.planning import option_place, plan_of, probe_restriction, refuse_sinks
+from qbcd.errors import DeliveryError, MissingPrivilege, QbcdError, UnsafeKey
+from qbcd.model import Consistency, PlannedBatch, StreamPlan, Table
+from qbcd.planning import option_place, plan_of, planned_batch, probe_restriction, refuse_sinks
 from qbcd.resend import refuse_unfilled
 from qbcd.sinks.folder import FolderSink
+from qbcd.sinks.places import SinkPlaces
 from qbcd.sites import (
     DatabaseContext,
     DumpSite,
@@ -35,17 +36,19 @@ from qbcd.strategies import TableStrategy
 from qbcd.stream import Stream
 
 
-def check_stream(stream: Stream, sites: Iterable[Site] = ()) -> list[Finding]:
+def check_stream(stream: Stream, sites: Iterable[Site] = (), places: SinkPlaces | None = None) -> list[Finding]:
     """Check the conditions of a poll of `stream`, in order.
 
     An error ends the checks that depend on it.
 
     Args:
         sites: All sites that could keep a stream of this name; read if its own site has no such stream.
+        places: Takes the places of the stream in its sinks, for :func:`check_places`.
     """
     found: list[Finding] = []
+    planned: list[PlannedBatch] = []
     try:
-        for subject, level, message in _stream_findings(stream, sites):
+        for subject, level, message in _stream_findings(stream, sites, planned):
             found.append(Finding(subject, level, message, stream.name))
     except QbcdError as error:
         found.append(failed("stream", error, stream.name))
@@ -53,10 +56,30 @@ def check_stream(stream: Stream, sites: Iterable[Site] = ()) -> list[Finding]:
         own = tried("workdir", lambda: prove_writable(folder), "", stream.name, folder=nearest_existing(folder))
         found += [own] if own.error else []
     for name, sink in stream.sinks.items():
-        place = nearest_existing(sink.path / stream.name) if isinstance(sink, FolderSink) and not sink.url else None
+        there = nearest_existing(sink.path / stream.name) if isinstance(sink, FolderSink) and not sink.url else None
         accept = partial(sink.check_stream, stream.name)
-        found.append(tried(f"sink {name}", accept, "takes batches", stream.name, folder=place))
+        accepted = tried(f"sink {name}", accept, "takes batches", stream.name, folder=there)
+        problems = _sink_problems(stream, name, planned[0], places) if planned and not accepted.error else []
+        found += problems or [accepted]
     return found
+
+
+def _sink_problems(stream: Stream, name: str, planned: PlannedBatch, places: SinkPlaces | None) -> list[Finding]:
+    """Return what prevents the batches of a stream in a sink, as `prepare` and deliveries judge it."""
+    sink = stream.sinks[name]
+    try:
+        place = sink.place(planned)
+        if place is not None and places is not None:
+            places.claim(place, stream.name, name)
+        problems = sink.problems(planned)
+    except DeliveryError as error:
+        problems = [error]
+    return [failed(f"sink {name}", problem, stream.name) for problem in problems]
+
+
+def check_places(places: SinkPlaces) -> list[Finding]:
+    """Return an error for each stream and sink whose place another one has too."""
+    return [failed(f"sink {sink}", problem, problem.stream) for sink, problem in places.problems()]
 
 
 _Found = Iterator[tuple[str, Literal["ok", "warning"], str]]
@@ -67,10 +90,11 @@ _SEEN: Mapping[Consistency, str] = {
 }
 
 
-def _stream_findings(stream: Stream, sites: Iterable[Site]) -> _Found:
+def _stream_findings(stream: Stream, sites: Iterable[Site], planned: list[PlannedBatch]) -> _Found:
+    """Yield the findings; put the facts of the stream's batches into `planned` once they are known."""
     row = stream.site.context.row()
     if isinstance(stream.site, DumpSite):
-        yield from _dump_findings(stream, stream.site, row)
+        yield from _dump_findings(stream, stream.site, row, planned)
         return
     with stream.source.read(stream.name) as session:
         catalog = stream.source.connector.catalog
@@ -81,6 +105,7 @@ def _stream_findings(stream: Stream, sites: Iterable[Site]) -> _Found:
     stream.site.context.prove_own()
     _refuse_edited_plan(stream, row, sites)
     plan, warnings = plan_of(stream, row)
+    planned.append(planned_batch(stream, plan, row))
     if row:
         refuse_unfilled(stream, row)
     table = plan.table
@@ -124,10 +149,11 @@ def _stream_findings(stream: Stream, sites: Iterable[Site]) -> _Found:
         yield "strategy", "warning", f"{strategy.label}: {warning}"
 
 
-def _dump_findings(stream: Stream, site: DumpSite, row: StreamRow | None) -> _Found:
+def _dump_findings(stream: Stream, site: DumpSite, row: StreamRow | None, planned: list[PlannedBatch]) -> _Found:
     if row is not None and row.prepared:
         check_requested(stream.name, stream.settings.requested, row.checkpoint)
     plan, _ = plan_of(stream, row)
+    planned.append(planned_batch(stream, plan, row))
     ready, remarks = site.check_dumps(plan, row)
     yield "source", "ok", f"{stream.source.label}: {ready}"
     for remark in remarks:

@@ -85,6 +85,21 @@ class Catalog(Collaborator, ABC):
     def type_problem(self, column: Column) -> str:
         """Return why values of `column` cannot be captured, or an empty string."""
 
+    def widened(self, then: str, now: Column) -> str | None:
+        """Return the `digested` fact of a column whose type was `then`, and that now has a wider one.
+
+        Values that it had keep their digest, key identity and text if the column gets the fact; new values have
+        digests and identities of their own. Empty if the type of today needs no fact.
+
+        Args:
+            then: The type, as `Column.sql_type` was.
+            now: The column of today, with the same collation.
+
+        Returns:
+            None if values, their digests or their text may be other ones.
+        """
+        return None
+
     @abstractmethod
     def key_problem(self, column: Column) -> str:
         """Return why `column` cannot be part of a key, or an empty string."""

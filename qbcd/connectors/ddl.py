@@ -48,6 +48,17 @@ class Ddl(Collaborator, ABC):
         """
         return self.column_type(column)
 
+    @abstractmethod
+    def retype(self, name: str, column: str, sql_type: str, *, required: bool) -> str:
+        """Return ALTER TABLE that gives a column of one of qbcd's own tables a wider type.
+
+        Args:
+            name: The table, quoted SQL.
+            column: Plain name.
+            sql_type: As in `create_table`.
+            required: The column is in the primary key.
+        """
+
     def missing_column(self, table: Table, name: str, kind: str) -> str:
         """Return DDL of a column that a strategy needs and `table` lacks.
 

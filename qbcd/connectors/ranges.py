@@ -229,7 +229,8 @@ class SupportsLeafChecksums(ABC):
     def whole_number_bytes(self, key: Sequence[Column]) -> int | None:
         """Return the width in bytes of a key that is one whole number, or None for another key.
 
-        The identity of such a key is the number's bytes, highest first. Leaves of its ranges also add up digests
+        The identity of such a key is the number's bytes, highest first. A widened key has the width that it had, and
+        larger numbers have 4 or 8 bytes. Leaves of its ranges also add up digests
         weighted by the number (`qbcd.ranges.key_recovery`).
         """
 

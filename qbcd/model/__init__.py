@@ -3,7 +3,7 @@
 Nothing here opens a connection, reads a clock or imports Spark.
 """
 
-from qbcd.model.batches import PART, WHOLE, BatchHeader, Consistency, Cost, ResentRows, digest_of
+from qbcd.model.batches import PART, WHOLE, BatchHeader, Consistency, Cost, PlannedBatch, ResentRows, digest_of
 from qbcd.model.columns import Column, Comparison, ServerIdentity, Table, Travel, TravelKind, names, travel_from_json
 from qbcd.model.plans import KeyRange, NamedKey, RowSelection, Statement, StreamPlan
 
@@ -17,6 +17,7 @@ __all__ = [
     "Cost",
     "KeyRange",
     "NamedKey",
+    "PlannedBatch",
     "ResentRows",
     "RowSelection",
     "ServerIdentity",

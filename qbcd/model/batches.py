@@ -106,6 +106,21 @@ class ResentRows(BatchHeader):
 
 
 @dataclass(frozen=True)
+class PlannedBatch(BatchHeader):
+    """The facts of a stream's batches by its plan, before there is one: without events and number. It is never stored.
+
+    Its epoch is that of the stream, 0 before `prepare`. Its consistency is the weakest of any batch.
+
+    Attributes:
+        nullable: The captured columns that can be NULL.
+        longest: Most characters, or bytes of binary values, of columns for which the source has a limit.
+    """
+
+    nullable: frozenset[str] = field(default=frozenset(), kw_only=True)
+    longest: Mapping[str, int] = field(default_factory=dict, kw_only=True)
+
+
+@dataclass(frozen=True)
 class Cost:
     """The cost of a poll for the source.
 

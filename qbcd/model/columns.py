@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Comparison = Literal["typed", "bytes", "text"]
@@ -85,6 +85,11 @@ class Column:
         labels = self.fact("labels") if ordered else ""
         known = {"collated": collated, "labels": json.loads(labels) if labels else None}
         return {name: value for name, value in known.items() if value}
+
+    def with_fact(self, name: str, value: str) -> Column:
+        """Return the column with another value of a fact; an empty one removes it."""
+        others = [(key, known) for key, known in self.facts if key != name]
+        return replace(self, facts=tuple(sorted([*others, *([(name, value)] if value else [])])))
 
     def fact(self, name: str) -> str:
         """Return the connector's fact `name`, or an empty string."""

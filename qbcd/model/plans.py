@@ -88,6 +88,11 @@ class StreamPlan:
         shown = {} if any(one.parts is None for one in tables) else {"parts": sorted(parts)}
         return {"numbers": {n: numbers[n] for n in sorted(read) if n in numbers}, "at": sorted(behind), **shown}
 
+    @property
+    def _digested(self) -> dict[str, str]:
+        """By column: the fact of a widened column that keeps the digests of its earlier values."""
+        return {c.name: fact for c in self.captured if (fact := c.fact("digested"))}
+
     def shape(self) -> dict[str, Any]:
         """Return what may not change between polls, as JSON-ready data for the checkpoint."""
         return {
@@ -96,6 +101,7 @@ class StreamPlan:
             "columns": [[c.name, c.sql_type, c.collation, c.comparison, asdict(c.travel)] for c in self.captured],
             "encoding": {c.name: c.encoding for c in self.captured},
             "means": {c.name: meaning for c in self.captured if (meaning := c.meaning(ordered=c in self.key))},
+            **({"digested": digested} if (digested := self._digested) else {}),
             "where": self.where,
             "strategy": self.strategy,
             **({"query": self.table.query, "views": self.table.views} if self.table.query else {}),

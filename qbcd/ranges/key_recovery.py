@@ -33,7 +33,7 @@ def rows_to_look_up(one: KeyRange, was: Mapping[int, Sums], now: Mapping[int, Su
         one: The range with its present count and checksum.
         was: Earlier sums of the dirty leaves.
         now: Present sums of the dirty leaves.
-        width: Bytes of a key identity.
+        width: Bytes of a key identity, of those that fit into them.
     """
     if one.lo is None or one.hi is None or any(len(sums) != len(_NONE) for sums in (*was.values(), *now.values())):
         return None
@@ -43,11 +43,18 @@ def rows_to_look_up(one: KeyRange, was: Mapping[int, Sums], now: Mapping[int, Su
         (rows, digests, weighted), before = now.get(leaf, _NONE), was.get(leaf, _NONE)
         key = changed_key(leaf, rows - before[0], digests - before[1], weighted - before[2], lo, hi)
         if key is not None:
-            alone[leaf] = key.to_bytes(width, "big", signed=True)
+            alone[leaf] = _identity(key, width)
     number = len(alone) + (len(dirty) - len(alone)) * -(-(hi - lo) // leaves.NUMBER)
     if number > min(DEAREST * one.rows, USELESS * sum(sums[0] for sums in now.values())):
         return None
     return replace(leaves.select({}, dirty), rows=number, alone=alone)
+
+
+def _identity(key: int, width: int) -> bytes:
+    """Return the identity of a whole number; a key that was widened has longer ones of larger numbers."""
+    bits = (key if key >= 0 else ~key).bit_length() + 1
+    bytes_needed = next(one for one in (width, 4, 8) if one >= width and 8 * one >= bits)
+    return key.to_bytes(bytes_needed, "big", signed=True)
 
 
 def changed_key(leaf: int, rows: int, digests: int, weighted: int, lo: int, hi: int) -> int | None:

@@ -15,9 +15,10 @@ from qbcd.replay.log import LoggedBatch, batches_of, events_of, files_of
 from qbcd.replay.target import ReplayTarget
 from qbcd.sinks.table.databases import TargetDatabase, target_at
 from qbcd.sinks.table.databases.base import decimal_size
-from qbcd.sinks.table.frame import TargetWrite, apply_batch, last_record
+from qbcd.sinks.table.frame import apply_batch, last_record
 from qbcd.sinks.table.options import TableOptions
 from qbcd.sinks.table.record import TableOwner, TableRecord
+from qbcd.sinks.table.write import TargetWrite
 from qbcd.wording import batch_number
 
 PROJECT = "qbcd replay"  # in the record of the target, instead of a project's id

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from qbcd.errors import DeliveryError, SinkConflict
-from qbcd.model import BatchHeader, Travel
+from qbcd.model import BatchHeader, PlannedBatch, Travel
 from qbcd.model.value_limits import NARROWER, Unsupported, ValueLimits
 from qbcd.sinks.rest import Rest
 from qbcd.wording import counted
@@ -162,6 +162,21 @@ def _as_text(name: str, travel: Travel, header: BatchHeader, texts: Collection[s
     return travel.kind in NARROWER and (name not in header.key if texts is None else name in texts)
 
 
+@dataclass(frozen=True)
+class SinkPlace:
+    """The place of a stream's batches in a sink, which nothing else may write.
+
+    Attributes:
+        key: Equal for equal places.
+        label: For messages.
+        remedy: The way to another place.
+    """
+
+    key: str
+    label: str
+    remedy: str
+
+
 class Sink(ABC):
     """A destination of batches.
 
@@ -228,6 +243,34 @@ class Sink(ABC):
             DeliveryError: It cannot.
         """
         self.check()
+
+    def problems(self, planned: PlannedBatch) -> list[DeliveryError]:
+        """Return all known reasons why the sink would refuse batches of a stream; leave it unchanged.
+
+        `check`, `prepare` and deliveries judge by the same functions.
+
+        Args:
+            planned: The facts of the batches.
+
+        Raises:
+            DeliveryError: The sink cannot be reached, so that it is not known.
+        """
+        return []
+
+    def claim(self, planned: PlannedBatch) -> None:  # noqa: B027 -- by default nobody else can have the place
+        """Note in the sink that a place is the stream's, before its first batch.
+
+        Raises:
+            DeliveryError: Another stream or project has it, or the sink cannot be reached.
+        """
+
+    def place(self, planned: PlannedBatch) -> SinkPlace | None:
+        """Return the place of a stream's batches; None if any number of streams can share it.
+
+        Raises:
+            DeliveryError: The sink cannot be reached, and its place depends on it.
+        """
+        return None
 
     def maintain(self, stream: str, delivered: tuple[int, int]) -> bool:
         """Do what is due without a batch, such as closing a file; return True if anything was due.

@@ -145,6 +145,16 @@ def delivery(sink: str, stream: str, folder: Path) -> Iterator[None]:
         ) from error
 
 
+def compares_without_case(folder: Path) -> bool:
+    """Return True if names in `folder`, or its nearest existing parent, are compared without case."""
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    for path in (existing, *existing.parents):
+        if path.name != path.name.swapcase():
+            swapped = path.with_name(path.name.swapcase())
+            return swapped.exists() and swapped.samefile(path)
+    return False
+
+
 def check_folder(sink: str, folder: Path) -> None:
     """Check that files can be written and renamed in `folder` or its nearest existing parent.
 

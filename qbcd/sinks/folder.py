@@ -14,9 +14,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from qbcd import hooks
-from qbcd.model import BatchHeader
-from qbcd.sinks.base import Sink, SinkBatch
-from qbcd.sinks.files import LOCK_TIMEOUT, delivery, locked, make_folder, read_json, remove, sweep
+from qbcd.model import BatchHeader, PlannedBatch
+from qbcd.sinks.base import Sink, SinkBatch, SinkPlace
+from qbcd.sinks.files import (
+    LOCK_TIMEOUT,
+    compares_without_case,
+    delivery,
+    locked,
+    make_folder,
+    read_json,
+    remove,
+    sweep,
+)
 from qbcd.sinks.stored.file_format import Number, SinkFileFormat
 from qbcd.sinks.stored.held import FOLDER as HELD
 from qbcd.sinks.stored.writer import Roll, StoredFiles
@@ -89,6 +98,15 @@ class FolderSink(Sink):
     def check_stream(self, stream: str) -> None:
         """See :meth:`Sink.check_stream`."""
         self.store.check(self.name, stream)
+
+    def place(self, planned: PlannedBatch) -> SinkPlace:
+        """See :meth:`Sink.place`."""
+        remedy = "write another `path` for one of the sinks"
+        if self.url:
+            return SinkPlace(f"{self.url.rstrip('/')}/{planned.folder}", f"{self.url}/{planned.folder}", remedy)
+        folder = self.path.resolve() / planned.folder
+        key = str(folder).lower() if compares_without_case(self.path) else str(folder)
+        return SinkPlace(key, f"folder {self.path / planned.folder}", remedy)
 
     def maintain(self, stream: str, delivered: tuple[int, int]) -> bool:
         """See :meth:`Sink.maintain`."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.source import Session, Source
 from qbcd.connectors.facts import Part
 from qbcd.model import StreamPlan
@@ -29,13 +30,16 @@ def is_remade(checkpoint: Mapping[str, Any], plan: StreamPlan, *, surely: bool =
     Args:
         checkpoint: The stream's; an early version stored nothing about this.
         plan: By today's catalog.
-        surely: Count only proofs (identity numbers of columns), not a later definition of the table.
+        surely: Count only proofs (identity numbers of columns), not a later definition of the table, nor a wider type.
     """
     now, then = plan.made(), checkpoint.get(Entry.MADE)
     if then is None:
         return False
-    if any(now["numbers"].get(name, number) != number for name, number in then["numbers"].items()):
-        return True
+    widened = {name for name, *_ in change_of(checkpoint, plan).retyped} if surely else ()
+    for name, number in then["numbers"].items():
+        known = now["numbers"].get(name, number)
+        if known != number and not (name in widened and known.split(" ")[0] == number.split(" ")[0]):
+            return True
     return not surely and now["at"] != then["at"]
 
 
@@ -49,16 +53,19 @@ def has_other_parts(checkpoint: Mapping[str, Any], plan: StreamPlan) -> bool:
     return bool(checkpoint.get(Entry.MADE, {}).get(PARTS) != plan.made().get(PARTS))
 
 
-def identity_before(checkpoint: Mapping[str, Any], plan: StreamPlan, *, attached: bool) -> Mapping[str, Any]:
+def identity_before(
+    checkpoint: Mapping[str, Any], plan: StreamPlan, *, attached: bool, comparable: bool
+) -> Mapping[str, Any]:
     """Return the identity to store before all rows are read: an old one shows the next poll that they were not.
 
     Args:
         checkpoint: The stream's.
         plan: By today's catalog.
         attached: A partition was attached with rows that polls would not read.
+        comparable: The replica has rows to compare with; without them only proofs count.
     """
     now, then = plan.made(), checkpoint.get(Entry.MADE)
-    if then is None or not (attached or is_remade(checkpoint, plan)):
+    if then is None or not (attached or is_remade(checkpoint, plan, surely=not comparable)):
         return now
     return then if attached or PARTS not in now else {**then, PARTS: now[PARTS]}
 

@@ -23,7 +23,7 @@ from qbcd.connectors.base import Connector
 from qbcd.connectors.watermarks import SupportsDeleteFlags
 from qbcd.model import Statement, StreamPlan
 from qbcd.strategies.base import suffixed, table_name
-from qbcd.strategies.in_source import OwnTable, PollMode, WriteRight
+from qbcd.strategies.in_source import Columns, OwnTable, PollMode, WriteRight
 from qbcd.strategies.read_position import ReadPosition, unread_by
 from qbcd.strategies.watermarked import Watermarked, WatermarkOptions
 from qbcd.watermark import Window
@@ -153,6 +153,11 @@ class Tdi(Watermarked):
         mark = (MARK, self.connector.ddl.column_type(self.timestamps[0]))
         columns = tuple((c.name, self.connector.ddl.column_type(c)) for c in self.plan.key)
         return [*super().tables(), OwnTable(self.purge, (*columns, mark), (*self._key_names, MARK))]
+
+    def image_names(self, added: Columns) -> dict[str, str]:
+        """See the base class; the purge list has timestamps too."""
+        mark = {MARK: self.names[0]} if self.names[0] in added else {}
+        return {**super().image_names(added), **mark}
 
     def write_rights(self) -> list[WriteRight]:
         """Return DELETE, for `purge`."""

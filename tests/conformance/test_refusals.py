@@ -272,16 +272,16 @@ CHANGED: dict[str, tuple[str, str, type[QbcdError], tuple[str, ...]]] = {
         ("captured column 'region' of ", " does not exist any more ", "(qbcd reset "),
     ),
     "column retyped": (
-        "RETYPE amount decimal(12,2)",
+        "RETYPE amount decimal(12,3)",
         "RETYPE amount decimal(10,2)",
         SchemaChanged,
-        ("captured column 'amount' of ", "(12,2)", "(10,2)", "(qbcd reset "),
+        ("captured column 'amount' of ", "(12,3)", "(10,2)", "(qbcd reset "),
     ),
     "key retyped": (
-        "RETYPE id bigint",
+        "RETYPE id smallint",
         "RETYPE id integer",
         SchemaChanged,
-        ("captured column 'id' of ", "bigint", "(qbcd reset "),
+        ("captured column 'id' of ", "smallint", "(qbcd reset "),
     ),
     "table renamed": (
         "ALTER TABLE orders RENAME TO orders_of_old",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta, timezone
 from decimal import Context, Decimal
@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from qbcd.model import BatchHeader, Travel
+from qbcd.model import BatchHeader, PlannedBatch, Travel
 from qbcd.sinks import SinkBatch
 
 Row = dict[str, Any]
@@ -140,6 +140,27 @@ def batch_of(events: list[Row], seq: int, **facts: Any) -> MadeBatch:
     if not header.before:
         filled = [{**event, "before": None} for event in filled]
     return MadeBatch(header, filled)
+
+
+def planned(columns: dict[str, Travel], key: Sequence[str] = ("id",), **facts: Any) -> PlannedBatch:
+    """Return the facts of batches with these columns, all of them nullable but the key."""
+    found = PlannedBatch(
+        stream="orders",
+        epoch=0,
+        seq=0,
+        ts_ms=0,
+        counts={},
+        sinks=("copy",),
+        fingerprint="",
+        source="shop",
+        table="public.orders",
+        strategy="mds",
+        consistency="snapshot",
+        key=tuple(key),
+        columns=tuple(columns.items()),
+        nullable=frozenset(columns) - frozenset(key),
+    )
+    return replace(found, **facts)
 
 
 def event(op: str, before: Row | None, after: Row | None) -> Row:

@@ -57,7 +57,7 @@ class TargetPlace(ABC):
         return self.quote(name)
 
     def quote(self, name: str) -> str:
-        return f"{self.mark}{name}{self.mark}"
+        return f"{self.mark}{name.replace(self.mark, self.mark * 2)}{self.mark}"
 
     def rows(self, where: str = "", names: Sequence[str] = (), table: str = "public_orders") -> list[tuple[Any, ...]]:
         """Return the table's rows: captured columns, then `names`."""

@@ -28,9 +28,9 @@ from qbcd.sinks.parquet import ParquetSink
 from qbcd.sinks.stored import held as held_files
 from qbcd.sinks.stored.parquet_files import MARKER
 from qbcd.sinks.stores.base import ATTEMPTS
-from qbcd.sinks.table.frame import RECORD_COLUMNS, RECORD_TABLE
 from qbcd.sinks.table.layout import FACTS
 from qbcd.sinks.table.options import HISTORY_COLUMNS, SOFT_DELETED
+from qbcd.sinks.table.write import RECORD_COLUMNS, RECORD_TABLE
 from qbcd.sites import event_schema, guards, watermark
 from qbcd.sites.checkpoint import checkpoint_of
 from qbcd.sites.lake.fetch import leaf_checksums

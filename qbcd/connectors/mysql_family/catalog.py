@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection
 
 from qbcd.connectors.catalog import Catalog
 from qbcd.connectors.facts import Part, Privileges
-from qbcd.connectors.mysql_family import server, types, view_dependencies
+from qbcd.connectors.mysql_family import server, types, view_dependencies, widening
 from qbcd.connectors.mysql_family.facts import FamilyFacts
 from qbcd.connectors.mysql_family.grants import granted, granted_everywhere
 from qbcd.connectors.mysql_family.rows import COLUMNS, KINDS, TABLE, engines, place_of, role_of, rows_of
@@ -73,6 +73,7 @@ class FamilyCatalog(Catalog):
     table_names = staticmethod(table_names)
     kin = staticmethod(view_dependencies.kin)
     type_problem = staticmethod(types.type_problem)
+    widened = staticmethod(widening.widened)
     key_problem = staticmethod(types.key_problem)
 
     def probe_tables(self, conn: Connection, names: Sequence[tuple[str, str]]) -> list[Table | None]:

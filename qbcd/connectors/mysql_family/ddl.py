@@ -35,6 +35,10 @@ class FamilyDdl(Ddl):
         options = "ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
         return f"CREATE TABLE IF NOT EXISTS {name} (\n  {body}\n) {options}"
 
+    def retype(self, name: str, column: str, sql_type: str, *, required: bool) -> str:
+        definition = f"{self.facts.quote(column)} {sql_type} {'NOT NULL' if required else 'NULL'}"
+        return f"ALTER TABLE {name} MODIFY COLUMN {definition}"
+
     def image_type(self, column: Column) -> str:
         """See the base class.
 

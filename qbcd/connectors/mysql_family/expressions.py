@@ -92,11 +92,15 @@ def _digest_part(column: Column, value: exp.Expression) -> exp.Expression:
 
     Its end is marked, or its length comes first.
     """
-    base = column.base_type
+    base, content = column.base_type, comparison_form(column, value)
+    plain, hashed = "concat(length({v}), ':', {bytes})", "sha2({bytes}, 256)"
+    if column.fact("digested"):  # it was short
+        either = f"CASE WHEN length({{v}}) <= {types.LONG} THEN {plain} ELSE concat('L', {hashed}) END"
+        return sql(f"ifnull({either}, 'N')", v=value, bytes=content)
     if types.is_long(column):
-        return sql("ifnull(sha2({v}, 256), 'N')", v=comparison_form(column, value))
+        return sql(f"ifnull({hashed}, 'N')", bytes=content)
     if base in types.STRINGS or base in types.BINARIES:
-        return sql("ifnull(concat(length({v}), ':', {bytes}), 'N')", v=value, bytes=comparison_form(column, value))
+        return sql(f"ifnull({plain}, 'N')", v=value, bytes=content)
     return sql("ifnull({v}, 'N'), ','", v=_plain_text(column, value))
 
 

@@ -11,6 +11,7 @@ Facts of a column (`Column.fact`):
 ``no_pad``         ``yes`` if trailing spaces count under the collation
 ``characters``     maximum number of characters of a text;  ``octets`` of its bytes
 ``all_digits``     of a floating point number: SQL template of a text that reads back as the same number, -0 as 0
+``digested``       ``short`` if values of up to 255 bytes have the digest of a short column, which this one was
 ``unsigned``       ``yes`` for an unsigned number;  ``bits`` of a bit field
 =================  ==================================================================================================
 """
@@ -117,7 +118,12 @@ def pads_levels(column: Column) -> bool:
 
 def members(column: Column) -> int:
     """Return the number of labels of an enum; 0 of any other type."""
-    return len(_LABEL.findall(column.sql_type)) if column.base_type == "enum" else 0
+    return len(labels(column.sql_type)) if column.base_type == "enum" else 0
+
+
+def labels(sql_type: str) -> list[str]:
+    """Return the labels of an enum or set, as its type spells them."""
+    return _LABEL.findall(sql_type)
 
 
 def type_problem(column: Column) -> str:

@@ -14,7 +14,7 @@ from sqlalchemy.engine import Connection
 
 from qbcd.connectors.catalog import Catalog
 from qbcd.connectors.facts import Privileges
-from qbcd.connectors.postgresql import types, view_dependencies
+from qbcd.connectors.postgresql import types, view_dependencies, widening
 from qbcd.connectors.postgresql.rows import rows_of
 from qbcd.connectors.postgresql.types import make_column
 from qbcd.errors import Refused
@@ -335,6 +335,7 @@ class PostgresCatalog(Catalog):
     kin = staticmethod(view_dependencies.kin)
     filled_parts = staticmethod(view_dependencies.filled_parts)
     type_problem = staticmethod(types.type_problem)
+    widened = staticmethod(widening.widened)
     key_problem = staticmethod(types.key_problem)
 
     def has_locked_tables(self, conn: Connection) -> bool:

@@ -33,6 +33,9 @@ class PostgresDdl(Ddl):
         room = f" WITH (fillfactor = {FILLED})" if written_over else ""
         return f"CREATE TABLE IF NOT EXISTS {name} (\n  {body}\n){room}"
 
+    def retype(self, name: str, column: str, sql_type: str, *, required: bool) -> str:
+        return f"ALTER TABLE {name} ALTER COLUMN {self.facts.quote(column)} TYPE {sql_type}"
+
     def own_schema(self, schema: str, role: str, *, exists: bool) -> list[str]:
         if exists:
             return self.grants(schema, role)

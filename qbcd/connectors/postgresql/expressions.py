@@ -58,6 +58,7 @@ _SENDS = {
     "pg_lsn": "pg_lsn_send",
     "xid8": "xid8send",
 }
+_RANGES = {"int2": "-32768 AND 32767", "int4": "-2147483648 AND 2147483647"}
 # Text with a fixed number of digits, and the values that this text and a typed sink can hold.
 _ISO = {
     "time": "to_char({v}, 'HH24:MI:SS.US')",
@@ -135,18 +136,31 @@ def row_digest(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expressi
     text = parts[0]
     for part in parts[1:]:
         text = exp.DPipe(this=exp.DPipe(this=text, expression=exp.Literal.string(",")), expression=part)
+    for i, (column, value) in enumerate(columns):
+        if _is_folded(column):
+            beyond = f"coalesce(CASE WHEN {{v}} NOT BETWEEN {_RANGES['int4']} THEN ';{i}:' || {{v}}::text END, '')"
+            text = exp.DPipe(this=text, expression=fragment(beyond, v=value))
     return call("hashtextextended", text, number(MIX_SEED))
 
 
 def hashable_form(column: Column, value: exp.Expression) -> exp.Expression:
     """Return the comparison form, or an equivalent binary form if its type's hash loses bits."""
     form = comparison_form(column, value)
-    if column.base_type in _HASHABLE:
+    if column.base_type in _HASHABLE and not _is_folded(column):
         return call(_HASHABLE[column.base_type], form)
     if column.base_type == "numeric":
         fixed = column.travel.kind == "decimal" and not column.fact("loose")  # all values have the same scale
         return call("numeric_send", form if fixed else call("trim_scale", form))
     return form
+
+
+def _is_folded(column: Column) -> bool:
+    """Return True for a bigint that was widened from a smaller integer.
+
+    The server's hash of a value that fits into an integer is that of the integer, so that digests stay as they are.
+    Other values are folded to 32 bits by it, so `row_digest` adds them as text.
+    """
+    return column.base_type == "int8" and bool(column.fact("digested"))
 
 
 def digest_form(column: Column) -> str:
@@ -206,6 +220,8 @@ def _identity(column: Column, value: exp.Expression) -> exp.Expression:
     base = column.base_type
     if base == "bytea":
         return cast(value, "bytea")
+    if column.fact("digested"):
+        return _widened_identity(column, value)
     if base == "numeric":
         return call("numeric_send", call("trim_scale", value))
     if base in types.FLOATS:
@@ -226,6 +242,16 @@ def _identity(column: Column, value: exp.Expression) -> exp.Expression:
     if column.fact("kind") == "e":
         return call("enum_send", value)
     return call(_SENDS[base], value)
+
+
+def _widened_identity(column: Column, value: exp.Expression) -> exp.Expression:
+    """Return the identity of a widened integer: that of the narrowest type, of those it had, that holds the value."""
+    kinds = list(types.INTEGERS)
+    arms = "".join(
+        f" WHEN {{v}} BETWEEN {_RANGES[kind]} THEN {kind}send({{v}}::{kind})"
+        for kind in kinds[kinds.index(column.fact("digested")) : kinds.index(column.base_type)]
+    )
+    return fragment(f"CASE{arms} ELSE {column.base_type}send({{v}}) END", v=value)
 
 
 # -- text ------------------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ class PostgresLeaves(Collaborator, SupportsLeafChecksums):
     key_leaf = staticmethod(expressions.key_leaf)
 
     def whole_number_bytes(self, key: Sequence[Column]) -> int | None:
-        return _WHOLE_NUMBERS.get(key[0].base_type) if len(key) == 1 else None
+        return _WHOLE_NUMBERS.get(key[0].fact("digested") or key[0].base_type) if len(key) == 1 else None
 
     def of_whole_numbers(
         self, select: Sequence[str], relation: str, key: Column, asked: Sequence[tuple[int, int]]

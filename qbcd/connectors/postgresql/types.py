@@ -16,6 +16,7 @@ Facts of a column (`Column.fact`):
 ``operators``      SQL of the schema with the type's operators, if it is not pg_catalog
 ``collated``       rules of a collation that is not the server's own; a user can change them under the same name
 ``labels``         labels of an enum in order, as a JSON array
+``digested``       base type whose digest and key identity its values have, since the column was widened from it
 ``element``        base type of an array's elements;  ``element_type`` their SQL, ``element_kind`` their typtype
 =================  ==================================================================================================
 """

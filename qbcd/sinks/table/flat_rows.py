@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,11 +18,26 @@ from qbcd.sinks.table.layout import STAGE_ONLY_REMOVE, Layout
 from qbcd.sinks.table.options import TableOptions
 
 Arrays = list[pa.Array]
-Flat = tuple[Arrays, int]  # columns in the order of `Layout.staged`; number of events in them
 
 
-def flat_rows(pieces: Iterator[pa.RecordBatch], layout: Layout, options: TableOptions, header: BatchHeader) -> Any:
-    """Yield the rows of each piece of events, as :data:`Flat`.
+class Flat(NamedTuple):
+    """The rows of one piece of events.
+
+    Attributes:
+        arrays: Columns in the order of `Layout.staged`.
+        events: The number of events in them.
+        renamed: Old key columns, then new ones, of keys that are spelled differently now.
+    """
+
+    arrays: Arrays
+    events: int
+    renamed: Arrays | None = None
+
+
+def flat_rows(
+    pieces: Iterator[pa.RecordBatch], layout: Layout, options: TableOptions, header: BatchHeader
+) -> Iterator[Flat]:
+    """Yield the rows of each piece of events.
 
     Args:
         pieces: Typed events with the columns of `qbcd.spark.events.FIELDS`.
@@ -31,11 +46,14 @@ def flat_rows(pieces: Iterator[pa.RecordBatch], layout: Layout, options: TableOp
         header: The batch.
     """
     shape: Callable[[_Events], Arrays] = {"qbcd": _facts, "debezium": _debezium, "changes": _changes}[options.envelope]
-    if options.mode != "log":
-        shape = _staged
     for piece in pieces:
         if piece.num_rows:
-            yield shape(_Events(piece, layout, header)), piece.num_rows
+            events = _Events(piece, layout, header)
+            if options.mode == "log":
+                yield Flat(shape(events), piece.num_rows)
+            else:
+                arrays, renamed = _staged(events)
+                yield Flat(arrays, piece.num_rows, renamed)
 
 
 class _Events:
@@ -76,8 +94,10 @@ def _fields(struct: pa.Array) -> dict[str, pa.Array]:
 
 
 # -- mirrors and histories ---------------------------------------------------------------------------------------------
-def _staged(events: _Events) -> Arrays:
+def _staged(events: _Events) -> tuple[Arrays, Arrays | None]:
     """Return operation, key and new values; and a row that only removes for each key that is spelled differently.
+
+    These keys are the second value, as in `Flat.renamed`.
 
     Where the source compares keys without case, `Ada` can become `ADA` by an update. A target compares exactly.
     """
@@ -85,12 +105,13 @@ def _staged(events: _Events) -> Arrays:
     rows = [events.op, *keys, *(events.value("after", name) for name in events.layout.values)]
     respelled = _respelled(events, keys)
     if respelled is None or not pc.any(respelled).as_py():
-        return rows
+        return rows, None
     old = [events.value("before", name).filter(respelled) for name in events.layout.key]
     count = len(old[0])
     blank = [pa.nulls(count, events.type_of(name)) for name in events.layout.values]
     only = pa.array([STAGE_ONLY_REMOVE] * count, rows[0].type)
-    return [pa.concat_arrays(pair) for pair in zip(rows, [only, *old, *blank], strict=True)]
+    renamed = [*old, *(one.filter(respelled) for one in keys)]
+    return [pa.concat_arrays(pair) for pair in zip(rows, [only, *old, *blank], strict=True)], renamed
 
 
 def _respelled(events: _Events, keys: Arrays) -> pa.Array | None:

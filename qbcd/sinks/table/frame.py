@@ -4,92 +4,37 @@
 
 Rows that are all new, and those of a log, go into the table without staging, in the same transaction as the number.
 
-The record of the last batch is in the target (:data:`RECORD_TABLE`) and changes in the same transaction as the rows, by
+The record of the last batch is in the target (table `qbcd_sink`) and changes in the same transaction as the rows, by
 compare. A process may be killed at any point: the temporary staging table goes with its session, and a table that was
 created or widened is found again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from sqlalchemy import TableClause, and_, delete, insert, select, update
+from sqlalchemy import TableClause, and_, func, insert, literal, or_, select, update
 
 from qbcd import hooks
 from qbcd.errors import DeliveryError
-from qbcd.model import BatchHeader, Travel
-from qbcd.sinks.table.apply import Application, all_are_new, statements
-from qbcd.sinks.table.databases.base import TargetDatabase, TargetSession
-from qbcd.sinks.table.fitting import Fit, fitting
+from qbcd.sinks.table.apply import Application, all_are_new
+from qbcd.sinks.table.constraints import Violation
+from qbcd.sinks.table.databases.base import ExistingTable, TargetDatabase, TargetSession
+from qbcd.sinks.table.fitting import fitting
 from qbcd.sinks.table.flat_rows import Flat, flat_rows
-from qbcd.sinks.table.layout import LONG, TEXT, Layout, TargetColumn, layout_of
-from qbcd.sinks.table.limits import limits_of
-from qbcd.sinks.table.matching import check_keys, missing_columns
-from qbcd.sinks.table.options import TableOptions
+from qbcd.sinks.table.history import history_steps
+from qbcd.sinks.table.layout import Layout, TargetColumn, layout_of
+from qbcd.sinks.table.matching import missing_columns, name_problems, record_problems, refuse, table_problems
+from qbcd.sinks.table.mirror import CAREFUL, EXPECTED, WAYS, NotInThisWay, Way, run_way
 from qbcd.sinks.table.record import TableOwner, TableRecord, Verdict, next_boundary, verdict
+from qbcd.sinks.table.refusal import refusal, refused_deletes
+from qbcd.sinks.table.widening import widen
+from qbcd.sinks.table.write import RECORD_COLUMNS, RECORD_TABLE, RENAMED_TABLE, STAGE_TABLE, TargetWrite, record_table
 from qbcd.wording import counted
-
-RECORD_TABLE = "qbcd_sink"
-STAGE_TABLE = "qbcd_stage"
-RECORD_COLUMNS = (
-    *(TargetColumn(name, TEXT, in_key=True, required=True) for name in ("project", "stream", "sink")),
-    TargetColumn("target", TEXT, required=True),
-    TargetColumn("epoch", LONG, required=True),
-    TargetColumn("batch_seq", LONG, required=True),
-    TargetColumn("fingerprint", TEXT, required=True),
-    TargetColumn("boundary", LONG, required=True),
-)
-
-
-@dataclass(frozen=True)
-class TargetWrite:
-    """A batch and the table that it goes to.
-
-    Attributes:
-        owner: Whose record decides which batch is next.
-        sink: The sink's name, for messages.
-        texts: Numbers that the table has as texts, by the user's policy, with their own form.
-    """
-
-    database: TargetDatabase
-    options: TableOptions
-    header: BatchHeader
-    owner: TableOwner
-    texts: Mapping[str, Travel] = field(default_factory=dict)
-
-    @property
-    def fit(self) -> Fit:
-        """The conditions that its events must meet."""
-        limits = limits_of(self.database.sql_name, self.options)
-        return Fit(limits, self.header, self.sink, self.options.mode == "log", self.texts)
-
-    @property
-    def sink(self) -> str:
-        """The sink's name."""
-        return self.owner.sink
-
-    @property
-    def name(self) -> str:
-        """Name of the target table.
-
-        Raises:
-            DeliveryError: It is too long for the database.
-        """
-        name = self.options.table_of(self.header)
-        if len(name.encode()) > self.database.longest_name:
-            raise DeliveryError(
-                f"sink {self.sink}: the table name {name} is longer than {self.database.longest_name} bytes",
-                remedy="write a shorter `table` of the sink",
-                stream=self.header.stream,
-            )
-        return name
-
-    def target(self, layout: Layout) -> TableClause:
-        """Return the target table."""
-        return self.database.table(self.name, [(one.name, one.travel) for one in layout.columns])
 
 
 def apply_batch(write: TargetWrite, events: Callable[[], Iterable[pa.RecordBatch]]) -> None:
@@ -103,6 +48,7 @@ def apply_batch(write: TargetWrite, events: Callable[[], Iterable[pa.RecordBatch
         DeliveryError: The target refused, or the batch is not the next one; the target is unchanged.
     """
     layout = layout_of(write.options, write.header)
+    refuse(name_problems(write, layout))
     target = write.target(layout)
     with write.database.open(write.header.stream) as session:
         judged = _prepare(session, write, layout, target)
@@ -112,14 +58,15 @@ def apply_batch(write: TargetWrite, events: Callable[[], Iterable[pa.RecordBatch
         def rows() -> _Counted:
             return _Counted(flat_rows(fitting(events(), write.fit), layout, write.options, write.header), write)
 
-        if _can_insert(write):
-            try:
-                _insert(session, write, layout, target, rows())
-                return
-            except Exception as error:
-                if write.options.mode == "log" or not session.is_duplicate(error):
-                    raise
-        _merge(session, write, layout, target, rows())
+        try:
+            first = _inserted(session, write, layout, target, rows()) if _can_insert(write) else EXPECTED
+            if first is not None:
+                _Merge(session, write, layout, target).apply(rows(), first)
+        except Exception as error:
+            violation = session.violation(error)
+            if violation is None:
+                raise
+            raise refusal(violation, write.database, target, write.header.stream) from error
 
 
 def _can_insert(write: TargetWrite) -> bool:
@@ -131,44 +78,120 @@ def _can_insert(write: TargetWrite) -> bool:
     return write.options.mode == "log" or (write.options.mode == "mirror" and new)
 
 
-def _insert(session: TargetSession, write: TargetWrite, layout: Layout, target: TableClause, rows: _Counted) -> None:
-    """Insert the rows of a log, or the new rows of a mirror, as they are."""
+def _inserted(
+    session: TargetSession, write: TargetWrite, layout: Layout, target: TableClause, rows: _Counted
+) -> Way | None:
+    """Insert the rows of a log, or the new rows of a mirror, as they are.
+
+    Returns:
+        None; or the way in which to begin to merge the rows with those of the mirror, and then nothing is inserted.
+    """
     log = write.options.mode == "log"
     columns = layout.staged if log else layout.staged[1:]
     hooks.reach("mid_publish")
-    with session.transaction():
-        found, judged = _accept(session, write)
-        if judged == "done":
-            return
-        if judged == "replace" and not log:
-            session.run(delete(target))
-        session.load(target, columns, rows if log else (piece[1:] for piece in rows))
-        rows.check()
-        _advance(session, write, found, next_boundary(found, write.header))
+    try:
+        with session.transaction():
+            found, judged = _accept(session, write)
+            if judged == "done":
+                return None
+            if judged == "replace" and not log and session.rows(select(1).select_from(target).limit(1)):
+                return EXPECTED
+            if write.database.defer_sql:
+                session.run_ddl(write.database.defer_sql)
+            session.load(target, columns, rows if log else (piece[1:] for piece in rows))
+            rows.check()
+            _advance(session, write, found, next_boundary(found, write.header))
+    except Exception as error:
+        violation = session.violation(error)
+        if log or violation is None or violation.kind not in ("unique", "foreign key"):
+            raise
+        return CAREFUL
+    return None
 
 
-def _merge(session: TargetSession, write: TargetWrite, layout: Layout, target: TableClause, rows: _Counted) -> None:
-    """Stage the rows, and apply them as a set."""
-    stage = _stage(session, write, layout, rows)
-    hooks.reach("mid_publish")
-    with session.transaction():
-        found, judged = _accept(session, write)
-        if judged == "done":
+class _Merge:
+    """A batch that is staged, and then applied as a set: to a mirror by the first way that its constraints allow."""
+
+    def __init__(self, session: TargetSession, write: TargetWrite, layout: Layout, target: TableClause) -> None:
+        self.session, self.write, self.layout, self.target = session, write, layout, target
+
+    def apply(self, rows: _Counted, first: Way) -> None:
+        """Stage the rows and apply them; of a mirror, `first` is the way to begin with."""
+        staged = _stage(self.session, self.write, self.layout, rows)
+        hooks.reach("mid_publish")
+        if self.write.options.mode != "mirror":
+            self._attempt(staged, None)
             return
-        boundary = next_boundary(found, write.header)
-        one = Application(
-            layout,
-            write.options,
-            target,
-            stage,
+        rejected: Exception | None = None
+        for way in WAYS[WAYS.index(first) :]:
+            try:
+                self._attempt(staged, way)
+                return
+            except NotInThisWay:
+                continue
+            except Exception as error:
+                violation = self.session.violation(error)
+                if violation is None:
+                    raise
+                if violation.kind == "foreign key" and (refused := self._refused_deletes(staged, violation)):
+                    raise refused from error
+                if rejected is None or way is CAREFUL:
+                    rejected = error
+                is_final = violation.kind == "foreign key" and way is not EXPECTED and staged.renamed is None
+                if is_final or violation.kind not in way.passes:
+                    break
+        assert rejected is not None
+        raise rejected
+
+    def _attempt(self, staged: _Staged, way: Way | None) -> None:
+        """Apply the batch in one transaction, a mirror in the given way.
+
+        Raises:
+            NotInThisWay: This way cannot be gone.
+        """
+        header = self.write.header
+        with self.session.transaction():
+            found, judged = _accept(self.session, self.write)
+            if judged == "done":
+                return
+            one = self._application(staged, found, judged)
+            if way is None:
+                for statement in history_steps(one):
+                    self.session.run(statement)
+            else:
+                run_way(self.session, one, way, header.stream)
+            _advance(self.session, self.write, found, next_boundary(found, header))
+
+    def _application(self, staged: _Staged, found: TableRecord | None, judged: Verdict) -> Application:
+        return Application(
+            self.write.database,
+            self.layout,
+            self.write.options,
+            self.target,
+            staged.stage,
+            staged.renamed,
+            staged.counts,
             replace=judged == "replace",
-            boundary=write.database.instant(boundary),
-            seq=write.header.seq,
-            joins_in_delete=write.database.joins_in_delete,
+            boundary=self.write.database.instant(next_boundary(found, self.write.header)),
+            seq=self.write.header.seq,
         )
-        for statement in statements(one):
-            session.run(statement)
-        _advance(session, write, found, boundary)
+
+    def _refused_deletes(self, staged: _Staged, violation: Violation) -> DeliveryError | None:
+        with self.session.transaction():
+            found = read_record(self.session, self.write)
+            one = self._application(staged, found, verdict(found, self.write.header, self.write.sink))
+            return refused_deletes(self.session, one, violation, self.write.header.stream)
+
+
+def claim_target(write: TargetWrite) -> None:
+    """Record that a table is the stream's, before its first batch.
+
+    Raises:
+        DeliveryError: It is another stream's or project's, or the target refuses.
+    """
+    with write.database.open(write.header.stream) as session, session.transaction(ddl=True):
+        create_records(session, write)
+        read_record(session, write, lock=True)
 
 
 def last_record(write: TargetWrite) -> tuple[TableRecord | None, dict[str, str]]:
@@ -178,21 +201,10 @@ def last_record(write: TargetWrite) -> tuple[TableRecord | None, dict[str, str]]
     """
     database = write.database
     with database.open(write.header.stream) as session, session.transaction(ddl=True):
-        known = session.describe(_record_table(database)) is not None
+        known = session.describe(record_table(database)) is not None
         found = session.describe(database.table(write.name, []))
-        record = _read_record(session, write) if known else None
+        record = read_record(session, write) if known else None
     return record, {} if found is None else {name.lower(): kind for name, kind in found.types.items()}
-
-
-def prove_writable(database: TargetDatabase) -> None:
-    """Prove that the target is there and takes a table for the time of a session.
-
-    Raises:
-        DeliveryError: It is not, or does not.
-    """
-    made = database.table(STAGE_TABLE, [("one", LONG)], temporary=True)
-    with database.open("") as session, session.transaction():
-        session.run_ddl(database.create(made, [TargetColumn("one", LONG)], temporary=True))
 
 
 # -- before the transaction --------------------------------------------------------------------------------------------
@@ -201,58 +213,100 @@ def _prepare(session: TargetSession, write: TargetWrite, layout: Layout, target:
 
     DDL ends a transaction on MariaDB and MySQL, so that it has one of its own.
     """
-    database, record = write.database, _record_table(write.database)
     with session.transaction(ddl=True):
-        if session.describe(record) is None:
-            session.run_ddl(database.create(record, RECORD_COLUMNS))
-        found = _read_record(session, write)
+        create_records(session, write)
+        found = read_record(session, write)
         judged = verdict(found, write.header, write.sink)
         if judged == "done":
             return judged
         existing = session.describe(target)
-        if existing is None:
-            if found is not None and judged == "next":
-                raise DeliveryError(
-                    f"table {write.name} is missing, and it had batch {found.epoch}/{found.seq}",
-                    remedy=f"restore it, or qbcd resend {write.header.stream} {write.sink} fills a new one",
-                    stream=write.header.stream,
-                )
-            session.run_ddl(database.create(target, layout.columns))
-            return judged
-        if found is None and existing.has_rows:
-            raise DeliveryError(
-                f"table {write.name} has rows that this sink did not write",
-                remedy="empty it, or name another one with `table` of the sink",
-                stream=write.header.stream,
-            )
-        added = missing_columns(existing, layout, database, write.name, write.header)
-        check_keys(existing, layout, write.options, write.name, write.header)
-        for one in added:
-            session.run_ddl(database.add_column(target, one))
+        if existing is not None and found is not None:  # what this sink has not written is altered only by its owner
+            existing = widen(session, write.database, target, existing, layout, write.header.stream)
+        refuse(table_problems(write, layout, existing, found, judged))
+        create_target(session, write, layout, existing)
     return judged
 
 
-def _stage(session: TargetSession, write: TargetWrite, layout: Layout, rows: _Counted) -> TableClause:
-    """Load the batch into a temporary table of the session."""
-    made = write.database.table(STAGE_TABLE, layout.staged, temporary=True)
-    columns = [TargetColumn(name, travel) for name, travel in layout.staged]
+def create_records(session: TargetSession, write: TargetWrite) -> None:
+    """Create the table of the records, unless it exists.
+
+    Raises:
+        DeliveryError: Another table has its name.
+    """
+    database, record = write.database, record_table(write.database)
+    existing = session.describe(record)
+    refuse(record_problems(write, existing))
+    if existing is None:
+        session.run_ddl(database.create(record, RECORD_COLUMNS))
+
+
+def create_target(session: TargetSession, write: TargetWrite, layout: Layout, existing: ExistingTable | None) -> None:
+    """Create the target table, or add the columns that it lacks."""
+    database, target = write.database, write.target(layout)
+    if existing is None:
+        session.run_ddl(database.create(target, layout.columns))
+        return
+    for one in missing_columns(write, layout, existing):
+        session.run_ddl(database.add_column(target, one))
+
+
+@dataclass(frozen=True)
+class _Staged:
+    """Temporary tables of the session, and the number of rows by operation, as in `Application`."""
+
+    stage: TableClause
+    renamed: TableClause | None
+    counts: Counter[str]
+
+
+def _stage(session: TargetSession, write: TargetWrite, layout: Layout, rows: _Counted) -> _Staged:
+    """Load the batch into temporary tables of the session.
+
+    If it may be the whole state, the table's rows are searched for in it, and its key needs an index on some databases.
+    """
+    keyed = write.database.keys_stage and all_are_new(tuple(write.header.counts.items()))
+    columns = [
+        TargetColumn(name, travel, keyed and name in layout.key, keyed and name in layout.key)
+        for name, travel in layout.staged
+    ]
     with session.transaction():
-        session.run_ddl(write.database.create(made, columns, temporary=True))
-        session.load(made, layout.staged, rows)
+        stage = _temporary(session, write.database, STAGE_TABLE, columns)
+        session.load(stage, layout.staged, rows)
         rows.check()
+        if not rows.renamed:
+            return _Staged(stage, None, rows.counts)
+        forms = dict(layout.staged)
+        pairs = [TargetColumn(f"{age}{i}", forms[name]) for age in ("old", "new") for i, name in enumerate(layout.key)]
+        renamed = _temporary(session, write.database, RENAMED_TABLE, pairs)
+        session.load(renamed, [(one.name, one.travel) for one in pairs], rows.renamed)
+    return _Staged(stage, renamed, rows.counts)
+
+
+def _temporary(
+    session: TargetSession, database: TargetDatabase, name: str, columns: Sequence[TargetColumn]
+) -> TableClause:
+    made = database.table(name, [(one.name, one.travel) for one in columns], temporary=True)
+    session.run_ddl(database.create(made, columns, temporary=True))
     return made
 
 
 class _Counted:
-    """The rows of a batch, piece by piece, and the number of their events."""
+    """The rows of a batch, piece by piece; the number of their events, and the keys that are spelled differently."""
 
     def __init__(self, rows: Iterator[Flat], write: TargetWrite) -> None:
         self._rows, self._write, self.found = rows, write, 0
+        self.renamed: list[Sequence[pa.Array]] = []
+        self.counts: Counter[str] = Counter()
 
     def __iter__(self) -> Iterator[Sequence[pa.Array]]:
-        for arrays, count in self._rows:
-            self.found += count
-            yield arrays
+        for piece in self._rows:
+            self.found += piece.events
+            if self._write.options.mode != "log":
+                found = piece.arrays[0].value_counts().to_pylist()
+                self.counts.update({one["values"]: one["counts"] for one in found})
+            if piece.renamed is not None:
+                self.renamed.append(piece.renamed)
+            yield piece.arrays
 
     def check(self) -> None:
         """Refuse a batch of which events are missing."""
@@ -268,32 +322,29 @@ class _Counted:
 # -- in the transaction ------------------------------------------------------------------------------------------------
 def _accept(session: TargetSession, write: TargetWrite) -> tuple[TableRecord | None, Verdict]:
     """Lock the record, and return it with what the batch is for the table."""
-    found = _read_record(session, write, lock=True)
+    found = read_record(session, write, lock=True)
     return found, verdict(found, write.header, write.sink)
 
 
-def _record_table(database: TargetDatabase) -> TableClause:
-    return database.table(RECORD_TABLE, [(one.name, one.travel) for one in RECORD_COLUMNS])
-
-
-def _read_record(session: TargetSession, write: TargetWrite, *, lock: bool = False) -> TableRecord | None:
+def read_record(session: TargetSession, write: TargetWrite, *, lock: bool = False) -> TableRecord | None:
     """Return the record of the sink and stream.
 
     Raises:
         DeliveryError: Another sink or stream writes to the table.
     """
-    record = _record_table(write.database)
+    record = record_table(write.database)
     c, name = record.c, write.name
     if lock:
         _lock(session, record, write)
     query = select(c.project, c.stream, c.sink, c.target, c.epoch, c.batch_seq, c.fingerprint, c.boundary)
     rows = session.rows(query.where(_mine(record, write.owner)))
-    others = session.rows(query.where(c.target == name, ~_mine(record, write.owner)))
-    if others:
-        other = others[0]
+    folded = write.database.folded_table
+    alike = or_(c.target == name, func.lower(c.target) == func.lower(literal(name)))
+    others = session.rows(query.where(alike, ~_mine(record, write.owner)))
+    for other in [other for other in others if folded(other[3]) == folded(name)]:
         raise DeliveryError(
             f"table {write.name} belongs to sink {other[2]} of stream {other[1]}"
-            + ("" if other[0] == write.owner.project else " of another project"),
+            + ("" if other[0] == write.owner.project else f" of another project, {other[0]}"),
             remedy="write another `table` of the sink, such as '{stream}'; or, if nobody writes it any more, drop the "
             f"table and its row in {RECORD_TABLE}",
             stream=write.header.stream,
@@ -335,7 +386,7 @@ def _lock(session: TargetSession, record: TableClause, write: TargetWrite) -> No
 
 def _advance(session: TargetSession, write: TargetWrite, found: TableRecord | None, boundary: int) -> None:
     """Set the record to the batch, if it is still what was read."""
-    record, header = _record_table(write.database), write.header
+    record, header = record_table(write.database), write.header
     before = found or TableRecord(0, 0, "")
     unchanged = and_(
         record.c.epoch == before.epoch, record.c.batch_seq == before.seq, record.c.fingerprint == before.fingerprint

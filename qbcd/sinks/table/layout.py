@@ -78,12 +78,10 @@ def layout_of(options: TableOptions, header: BatchHeader) -> Layout:
     """Return the layout of a stream's target table.
 
     Raises:
-        DeliveryError: A captured column has the name of a column that the mode adds; or the stream does not give what
-            the mode needs.
+        DeliveryError: The stream does not give what the mode needs.
     """
     _refuse_lacking(options, header)
     columns = _columns(options, header)
-    _distinct([column.name for column in columns], options, header)
     values = tuple(name for name, _ in header.columns if name not in header.key)
     if options.mode == "log":
         return Layout(columns, header.key, values, tuple((c.name, c.travel) for c in columns))
@@ -135,17 +133,3 @@ def _log(options: TableOptions, plain: Sequence[TargetColumn]) -> list[TargetCol
         facts = ((CHANGE_TYPE, TEXT), (COMMIT_VERSION, LONG), (COMMIT_TIMESTAMP, INSTANT))
         return [*plain, *(TargetColumn(name, travel, required=True) for name, travel in facts)]
     return [*plain, *(TargetColumn(name, travel) for name, travel in FACTS)]
-
-
-def _distinct(names: Sequence[str], options: TableOptions, header: BatchHeader) -> None:
-    """Refuse names that a table cannot have twice; databases compare them without case."""
-    seen: dict[str, str] = {}
-    for name in names:
-        if (other := seen.get(name.lower())) is not None:
-            rather = "exclude the column, or name it differently by a view"
-            if options.mode == "scd2":
-                rather += "; columns_like: dbt or spark has other names"
-            raise DeliveryError(
-                f"the target table would have the columns {other} and {name}", remedy=rather, stream=header.stream
-            )
-        seen[name.lower()] = name

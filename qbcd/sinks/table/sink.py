@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -13,8 +13,9 @@ from sqlalchemy.engine import URL
 
 from qbcd.config.urls import BadUrl, parse_url
 from qbcd.errors import ConfigError, DeliveryError, UnsupportedType
+from qbcd.model import BatchHeader, PlannedBatch, Travel
 from qbcd.model.value_limits import FLOATS, NARROWER
-from qbcd.sinks.base import Sink, SinkBatch
+from qbcd.sinks.base import Sink, SinkBatch, SinkPlace
 from qbcd.sinks.table.layout import TEXT
 from qbcd.sinks.table.limits import limits_of
 from qbcd.sinks.table.options import TableOptions
@@ -22,7 +23,7 @@ from qbcd.sinks.table.record import TableOwner
 
 if TYPE_CHECKING:
     from qbcd.sinks.table.databases import TargetDatabase
-    from qbcd.sinks.table.frame import TargetWrite
+    from qbcd.sinks.table.write import TargetWrite
 
 
 class DatabaseSink(Sink):
@@ -78,24 +79,30 @@ class DatabaseSink(Sink):
 
         everything = [name for name, _ in batch.header.columns]
         with self._named():
-            write, fitted = self._by_policy(batch)
+            write, texts = self._by_policy(batch.header)
+            fitted = self._fitted(batch, texts)
             try:
                 apply_batch(write, fitted.arrow)
             except UnsupportedType as error:
                 found = refused_text(replace(write.fit, header=batch.header), batch.fitted("text", everything).arrow())
                 raise (found or error) from error
 
-    def _by_policy(self, batch: SinkBatch) -> tuple[TargetWrite, SinkBatch]:
-        """Return the batch with its table, by the policy about values that the table cannot hold."""
-        from qbcd.sinks.table.frame import TargetWrite, last_record
-
-        header, policy = batch.header, self.options.unsupported
-        write = TargetWrite(self.database, self.options, header, TableOwner(self.project_id, header.stream, self.name))
+    def _fitted(self, batch: SinkBatch, texts: Mapping[str, Travel]) -> SinkBatch:
+        """Return a batch by the policy about values that the table cannot hold."""
+        policy, old = self.options.unsupported, self.limits.old
         if policy == "refuse":
-            return write, batch if self.limits.old else batch.fitted(policy, old=False)
-        if policy == "null":
-            return write, batch.fitted(policy, old=self.limits.old)
-        _, types = last_record(write)
+            return batch if old else batch.fitted(policy, old=False)
+        return batch.fitted(policy, old=old) if policy == "null" else batch.fitted(policy, texts, old=old)
+
+    def _by_policy(self, header: BatchHeader) -> tuple[TargetWrite, Mapping[str, Travel]]:
+        """Return the table of a batch by the policy, and the columns that are texts there, with their own form."""
+        from qbcd.sinks.table.frame import last_record
+
+        write = self._write_of(header)
+        if self.options.unsupported != "text":
+            return write, {}
+        with self.database.proving() as there:
+            _, types = last_record(replace(write, database=there))
         texts = {
             name: travel
             for name, travel in header.columns
@@ -104,18 +111,47 @@ class DatabaseSink(Sink):
         }
         columns = tuple((name, TEXT if name in texts else travel) for name, travel in header.columns)
         numbers = {name: travel for name, travel in texts.items() if travel.kind in FLOATS}
-        return replace(write, header=replace(header, columns=columns), texts=numbers), batch.fitted(
-            policy, texts, old=self.limits.old
-        )
+        return replace(write, header=replace(header, columns=columns), texts=numbers), texts
 
     def _has_text(self, existing: str) -> bool:
         return bool(existing) and self.database.holds(TEXT, existing)
 
     def check(self) -> None:
-        from qbcd.sinks.table.frame import prove_writable
+        from qbcd.sinks.table.proof import prove_reachable
 
         with self._named():
-            prove_writable(self.database)
+            prove_reachable(self.database)
+
+    def problems(self, planned: PlannedBatch) -> list[DeliveryError]:
+        from qbcd.sinks.table.proof import batch_problems
+
+        if self.options.unsupported == "null":  # values that the table cannot hold become NULL
+            values = frozenset(name for name, _ in planned.columns) - frozenset(planned.key)
+            planned = replace(planned, nullable=values)
+        with self._named():
+            write, _ = self._by_policy(planned)
+            found = batch_problems(write)
+        for one in found:
+            one.what = f"sink {self.name}: {one.what}"
+        return found
+
+    def claim(self, planned: PlannedBatch) -> None:
+        from qbcd.sinks.table.frame import claim_target
+
+        with self._named():
+            claim_target(self._write_of(planned))
+
+    def place(self, planned: PlannedBatch) -> SinkPlace:
+        with self._named():
+            write = self._write_of(planned)
+            key = f"{self.database.identity}/{self.database.folded_table(write.name)}"
+        remedy = "write another `table` of the sink, such as '{stream}'"
+        return SinkPlace(key, f"table {write.name} of sink {self.name}", remedy)
+
+    def _write_of(self, header: BatchHeader) -> TargetWrite:
+        from qbcd.sinks.table.write import TargetWrite
+
+        return TargetWrite(self.database, self.options, header, TableOwner(self.project_id, header.stream, self.name))
 
     @contextmanager
     def _named(self) -> Iterator[None]:

@@ -20,6 +20,7 @@ from qbcd.sites.checkpoint import NEW_COLUMN
 from qbcd.sites.database import open_batch, own_tables
 from qbcd.sites.database.commit import Find, StepRequest, StepResult, run_step
 from qbcd.sites.database.poll import DatabasePoll
+from qbcd.sites.widened_columns import widening
 from qbcd.strategies.in_source import OwnTable, sql_name
 
 
@@ -94,6 +95,20 @@ def _added_columns(poll: DatabasePoll, table: OwnTable, present: Table, change: 
         *(f"ALTER TABLE {name} DROP COLUMN {connector.quote(c)}" for c in stale),
         *(f"ALTER TABLE {name} ADD COLUMN {connector.quote(c)} {kind}" for c, kind in wanted),
     ]
+
+
+def widen_columns(poll: DatabasePoll, change: Change) -> None:
+    """Give columns of the stream's tables the wider types of their captured columns.
+
+    Raises:
+        MissingPrivilege: A DBA owns the tables; the remedy has the statements.
+    """
+    context, connector, strategy = poll.context, poll.context.source.connector, poll.strategy
+    tables = strategy.tables()
+    with context.reading() as conn:
+        present = connector.catalog.probe_tables(conn, [table.name for table in tables])
+    images = strategy.image_names(tuple(name for name, *_ in change.retyped))
+    _alter(poll, widening(connector, list(zip(tables, present, strict=True)), change, images))
 
 
 def drop_columns(poll: DatabasePoll) -> None:

@@ -295,7 +295,9 @@ def _next_checkpoint(
     carried = present.carried(name for name in CARRIED if name not in request.drop)
     checkpoint = {**carried, **checkpoint_entries(poll, server, rows), **entries}
     if not request.compare_all:
-        checkpoint[Entry.MADE] = identity_before(present.entries, poll.plan, attached=bool(poll.attached))
+        attached, comparable = bool(poll.attached), poll.strategy.keeps == "rows"
+        made = identity_before(present.entries, poll.plan, attached=attached, comparable=comparable)
+        checkpoint[Entry.MADE] = made
     return checkpoint
 
 

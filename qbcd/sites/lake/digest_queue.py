@@ -20,6 +20,7 @@ from dataclasses import replace
 from sqlalchemy import inspect
 from sqlalchemy.schema import CreateSchema
 
+from qbcd.catalog.capture_change import Change
 from qbcd.catalog.drift import check_shape
 from qbcd.catalog.source import Session, Source
 from qbcd.catalog.views import check_views
@@ -36,6 +37,7 @@ from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.stage import fetch_rows, frame, stage_fields, write_stage
 from qbcd.sites.refusals import check_key
 from qbcd.sites.values import ExplainedStatement, LeasedStream
+from qbcd.sites.widened_columns import widening
 from qbcd.sites.write_rights import grants
 from qbcd.state import StoredRange, StreamStore, nothing_to_take_over, takeover
 from qbcd.state.dialects import facts_of
@@ -88,6 +90,29 @@ class DigestQueue:
             if not session.rows(f"SELECT project FROM {self._position}"):
                 session.run(f"INSERT INTO {self._position} (project, applied, queued) VALUES ('{project}', '', '')")
             self._locked(session)
+
+    def widen(self, change: Change) -> None:
+        """Give columns of the tables the wider types of their captured columns.
+
+        Raises:
+            MissingPrivilege: The role does not own the tables.
+        """
+        context, connector, strategy = self.context, self.context.source.connector, self.strategy
+        tables = strategy.tables()
+        with context.source.write(context.stream) as session:
+            present = connector.catalog.probe_tables(session.connection, [table.name for table in tables])
+            images = strategy.finder.image_names(tuple(name for name, *_ in change.retyped))
+            statements = widening(connector, list(zip(tables, present, strict=True)), change, images)
+            try:
+                for statement in statements:
+                    self.poll.leased.keeper.check()
+                    session.run(statement)
+            except MissingPrivilege as error:
+                raise MissingPrivilege(
+                    f"no right to alter qbcd's own tables ({error.what})",
+                    stream=context.stream,
+                    remedy=f"let their owner run: {'; '.join(statements)}",
+                ) from error
 
     def _refuse_foreign(self, session: Session) -> None:
         """Refuse if the source has tables of these names for another project.

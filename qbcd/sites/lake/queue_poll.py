@@ -23,7 +23,7 @@ from qbcd.sites.lake.digest_queue import KEY_FIELDS, DigestQueue
 from qbcd.sites.lake.due_ranges import DueRanges
 from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import grown
-from qbcd.sites.lake.poll import LakePoll, TablePoll, open_snapshot
+from qbcd.sites.lake.poll import LakePoll, TablePoll, checkpoint_entries, open_snapshot
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.stage import check_values, replica_rows, staged_rows
 from qbcd.sites.lake.table_poll import poll_table
@@ -64,8 +64,10 @@ def poll_queue(poll: LakePoll) -> Iterator[Detection]:
     If these prove nothing, or if an audit is due, compare all rows.
     """
     queue = DigestQueue(poll)
-    other = _changed_server(poll) or bool(change_of(poll.leased.row.checkpoint, poll.plan))
-    if other:
+    change = change_of(poll.leased.row.checkpoint, poll.plan)
+    if change.retyped:
+        queue.widen(change)
+    if _changed_server(poll) or change.columns or change.where:
         yield _compare_all(poll, queue, {})
     elif not queue.is_current():
         found = _compare_all(poll, queue, {})
@@ -101,6 +103,10 @@ def _poll(poll: LakePoll, queue: DigestQueue) -> Detection:
     context.progress(f"comparing the digests of about {counted(scanned, 'row')} in the source")
     found = queue.find(known, commit)
     if not found:
+        if change_of(leased.row.checkpoint, poll.plan):  # no value changed with the type
+            with open_snapshot(poll) as snapshot:
+                entries = checkpoint_entries(poll, snapshot, leased.checkpoint.rows)
+            commit_step(poll, None, {**leased.row.checkpoint, **entries})
         return Detection(None, Cost(scanned, 0, 0, len(known), 0, time.monotonic() - started))
     with open_snapshot(poll) as snapshot:
         of_queue = replace(poll, plan=poll.plan.on(snapshot.table)).at(snapshot, DueRanges.every(known))

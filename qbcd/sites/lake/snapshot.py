@@ -107,7 +107,7 @@ def snapshot_of(
             server, digests_changed = check_server(source, session, plan.stream, checkpoint, accept=accept_source)
             change = change_of(checkpoint, plan)
             computable = bool(change) and not digests_changed
-            old_columns = columns_before(checkpoint, replace(plan, table=table)) if computable else None
+            old_columns = columns_before(source, checkpoint, replace(plan, table=table)) if computable else None
         mark = connector.require(SupportsSystemMarks).system_mark(session.connection) if name and table.paged else ""
         hooks.reach("after_snapshot")
         now = connector.catalog.clock_ms(session.connection)

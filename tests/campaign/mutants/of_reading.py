@@ -7,6 +7,7 @@ from tests.campaign.mutants.mutant import Mutant
 PG, MARIA = "qbcd/connectors/postgresql/", "qbcd/connectors/mysql_family/"
 SQL, SITES, LAKE = "qbcd/sql_templates/", "qbcd/sites/", "qbcd/sites/lake/"
 CONNECTORS = "tests/integration/connectors/"
+WIDER = "tests/integration/sites/test_wider_types.py::"
 WATERMARKS = "tests/unit/test_watermark_texts.py::"
 
 SESSIONS = (
@@ -156,6 +157,30 @@ DIGESTS = (
         '    "int8": "int8send",\n    "timestamp"',
         '    "timestamp"',
         (f"{CONNECTORS}test_postgres_digest.py::test_values_that_look_alike",),
+    ),
+    Mutant(
+        "folded-widened-numbers",
+        "A number that only the wider type of its column holds is in the digest with all of its bits (rule 16).",
+        f"{PG}expressions.py",
+        "THEN ';{i}:' || {{v}}::text END",
+        "THEN '' END",
+        (f"{WIDER}test_streams_go_on",),
+    ),
+    Mutant(
+        "hash-of-short-values",
+        "A text that was short keeps its digest when its column may have long ones (rule 16).",
+        f"{MARIA}expressions.py",
+        'if column.fact("digested"):  # it was short',
+        "if False:",
+        (f"{WIDER}test_streams_go_on",),
+    ),
+    Mutant(
+        "narrow-own-tables",
+        "Own tables get the wider type before the step that stores it (rule 16).",
+        f"{SITES}database/modes/base.py",
+        "column_changes.widen_columns(poll, start.change)",
+        "pass",
+        (f"{WIDER}test_a_poll_that_stops_after_its_tables_were_altered",),
     ),
     Mutant(
         "columns-without-digest",

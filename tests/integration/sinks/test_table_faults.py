@@ -203,7 +203,7 @@ def test_a_new_column_is_added_and_another_type_refused(target: TargetPlace) -> 
     assert "day" not in columns_of(target, sink)
     sink.write(second)
     assert sorted(columns_of(target, sink)) == sorted(names)
-    wider = tuple((n, Travel("decimal", 14, 2) if n == "amount" else t) for n, t in FORMS)
+    wider = tuple((n, Travel("decimal", 14, 4) if n == "amount" else t) for n, t in FORMS)
     third = batch_of([event("c", None, {**next(iter(rows.values())), "id": 999})], 3, columns=wider)
     with pytest.raises(DeliveryError, match="column amount of table public_orders has type") as error:
         if target.kind == "sqlite":

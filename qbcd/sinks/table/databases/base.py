@@ -6,26 +6,63 @@ This is the small part that differs. Everything else, layouts and statements inc
 from __future__ import annotations
 
 import re
+import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from sqlalchemy import Boolean, TableClause, column, table
+from sqlalchemy import Boolean, Select, TableClause, column, or_, select, table
 from sqlalchemy.engine import Dialect
 from sqlalchemy.sql.base import Executable
-from sqlalchemy.sql.elements import quoted_name
+from sqlalchemy.sql.elements import ColumnElement, quoted_name
 
 from qbcd.connectors.facts import quoted
 from qbcd.errors import DeliveryError
 from qbcd.model import Travel
+from qbcd.sinks.table.constraints import TableConstraints, Violation
 from qbcd.sinks.table.layout import TargetColumn
 
 Columns = Sequence[tuple[str, Travel]]
+_LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _NUMERIC = re.compile(r"(?:numeric|decimal)(?:\((\d+)(?:,\s*(\d+))?\))?")
+
+
+@dataclass(frozen=True)
+class ExistingColumn:
+    """A column of a table that the target has.
+
+    Attributes:
+        kind: Its type, as the database names it, in lower case.
+        optional: An INSERT may leave it out.
+        not_null: It cannot be NULL.
+        generated: The database computes its values.
+        numbered: An INSERT that leaves it out gets a new number.
+        always: It is GENERATED ALWAYS AS IDENTITY.
+    """
+
+    name: str
+    kind: str
+    optional: bool
+    not_null: bool = False
+    generated: bool = False
+    numbered: bool = False
+    always: bool = False
+
+
+@dataclass(frozen=True)
+class TableProblem:
+    """A reason why batches cannot be applied to a table: what follows its name in a message, and the remedy.
+
+    Both may have the placeholder ``{table}``, the table's name as SQL.
+    """
+
+    what: str
+    remedy: str
 
 
 @dataclass(frozen=True)
@@ -33,16 +70,33 @@ class ExistingTable:
     """A table that the target has.
 
     Attributes:
-        types: Type of each column, as the database names it, in lower case.
-        optional: The columns that an INSERT may leave out.
-        keys: Column names of the primary key, then of each unique constraint or index.
+        columns: All columns that statements can name.
+        keys: Column names of each unique constraint or index that holds for all rows, the primary key first.
         has_rows: It has a row.
+        kind: The kind of another object of that name, such as ``view``.
+        primary: Column names of the primary key.
+        partial_keys: Unique indexes of expressions or of some rows, and exclusion constraints: what each is, and its
+            columns as far as they are known.
+        unfit: Why batches cannot be applied to it, by the database.
     """
 
-    types: dict[str, str]
-    optional: frozenset[str]
-    keys: tuple[frozenset[str], ...]
-    has_rows: bool
+    columns: tuple[ExistingColumn, ...]
+    keys: tuple[frozenset[str], ...] = ()
+    has_rows: bool = False
+    kind: str = "table"
+    primary: frozenset[str] = frozenset()
+    partial_keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    unfit: tuple[TableProblem, ...] = ()
+
+    @property
+    def types(self) -> dict[str, str]:
+        """Type of each column."""
+        return {one.name: one.kind for one in self.columns}
+
+    @property
+    def optional(self) -> frozenset[str]:
+        """The columns that an INSERT may leave out."""
+        return frozenset(one.name for one in self.columns if one.optional)
 
 
 class Misfit(Exception):
@@ -77,12 +131,30 @@ class TargetSession(ABC):
         """
 
     @abstractmethod
-    def is_duplicate(self, error: Exception) -> bool:
-        """Return True if a unique constraint has rejected a row."""
+    def violation(self, error: Exception) -> Violation | None:
+        """Return the constraint that has rejected a row; None for other errors."""
+
+    @abstractmethod
+    def constraints(self, made: TableClause) -> TableConstraints:
+        """Return the constraints of a table that exists."""
 
     @abstractmethod
     def describe(self, made: TableClause) -> ExistingTable | None:
         """Return the table that the target has, or None."""
+
+    @abstractmethod
+    def refuse_unwritable(self, made: TableClause, rights: Sequence[str]) -> None:
+        """Refuse a server that accepts no writes, a schema that does not exist, and a user without rights on a table.
+
+        Rights that an attempt shows as well need not be checked. A table that does not exist needs CREATE, too.
+
+        Args:
+            made: The table.
+            rights: Words of GRANT, or ``ALTER`` for a change of the table.
+
+        Raises:
+            DeliveryError: Batches cannot be written.
+        """
 
 
 class TargetDatabase(ABC):
@@ -90,8 +162,15 @@ class TargetDatabase(ABC):
 
     Attributes:
         label: Its place, for messages.
-        longest_name: Most characters of a table's or column's name.
+        product: The name of the database, for messages.
+        longest_name: Most units of a table's or column's name, of which :meth:`name_length` counts them.
+        undoes_ddl: A transaction that is rolled back undoes the creation of tables too.
         joins_in_delete: A DELETE can join another table.
+        checks_each_row: Foreign keys are checked for each row, not at the end of a statement.
+        keys_stage: A search for staged rows by their key needs an index.
+        defer_sql: Statement that lets constraints which can wait be checked at the commit; empty without one.
+        foreign_key_limit: More to say if a foreign key rejects a batch.
+        exchange_remedy: The means by which rows can exchange unique values, for messages.
         schema: The schema of target tables, None for the database's default.
         dialect: SQLAlchemy's, for statements.
         sql_name: The dialect by its name in sqlglot, for identifiers.
@@ -99,11 +178,19 @@ class TargetDatabase(ABC):
     """
 
     label: str
+    product: str
     dialect: Dialect
     sql_name: str
     table_suffix: str = ""
     longest_name: int
+    unit: str = "characters"
+    undoes_ddl: bool = True
     joins_in_delete: bool = True
+    checks_each_row: bool = False
+    keys_stage: bool = False
+    defer_sql: str = ""
+    foreign_key_limit: str = ""
+    exchange_remedy: str = "a column that accepts NULL in the constraint"
     schema: str | None = None
 
     @abstractmethod
@@ -113,6 +200,36 @@ class TargetDatabase(ABC):
         Raises:
             DeliveryError: The target cannot be reached, or refuses; the message has no secret.
         """
+
+    @property
+    @abstractmethod
+    def identity(self) -> str:
+        """The place of its tables, equal for two sinks that write to one place."""
+
+    def name_length(self, name: str) -> int:
+        """Return the length of a name, in units of `longest_name`."""
+        return len(name)
+
+    def name_problem(self, name: str, *, of_column: bool) -> str:
+        """Return why the database takes no table or column of this name, whatever its length; usually empty."""
+        return ""
+
+    def folded(self, name: str) -> str:
+        """Return a name such that two columns have equal ones if the database takes them for one."""
+        return name
+
+    def folded_table(self, name: str) -> str:
+        """Return the same for the name of a table."""
+        return self.folded(name)
+
+    def limit_of(self, travel: Travel, existing: str) -> int | None:
+        """Return the most characters or bytes of a column whose type limits them, None for one without a limit."""
+        return None
+
+    @contextmanager
+    def proving(self) -> Iterator[TargetDatabase]:
+        """The database for an attempt: itself, or an empty one in place of a file that does not exist yet."""
+        yield self
 
     @abstractmethod
     def type_of(self, travel: Travel, *, key_parts: int = 0) -> str:
@@ -139,11 +256,24 @@ class TargetDatabase(ABC):
         """Return milliseconds since 1970 UTC as a value of a column for ``timestamptz``."""
         return datetime.fromtimestamp(ms / 1000, timezone.utc).replace(microsecond=ms % 1000 * 1000)
 
-    def table(self, name: str, columns: Columns, *, temporary: bool = False) -> TableClause:
+    def differs(self, old: ColumnElement[Any], new: ColumnElement[Any], travel: Travel) -> ColumnElement[bool]:
+        """Return the condition that two values are not the same; NULL is the same as NULL.
+
+        It may be true for equal values, as for 0.0, which a database does not distinguish from -0.0.
+        """
+        changed = old.is_distinct_from(new)
+        return or_(changed, old == 0) if travel.kind in ("float32", "float64") else changed
+
+    def selected_for_insert(self, columns: Sequence[ColumnElement[Any]]) -> Select[Any]:
+        """Return the SELECT of an INSERT that sets every column, also those that the table numbers itself."""
+        return select(*columns)
+
+    def table(self, name: str, columns: Sequence[tuple[str, Travel | None]], *, temporary: bool = False) -> TableClause:
         """Return a table for SQLAlchemy Core; a temporary one belongs to its session."""
         # always in quotes: reserved words differ, and some databases fold letters
         made: list[Any] = [
-            column(quoted_name(n, True), Boolean() if travel.kind == "boolean" else None) for n, travel in columns
+            column(quoted_name(n, True), Boolean() if travel and travel.kind == "boolean" else None)
+            for n, travel in columns
         ]
         schema = None if temporary or self.schema is None else quoted_name(self.schema, True)
         return table(quoted_name(name, True), *made, schema=schema)
@@ -163,6 +293,23 @@ class TargetDatabase(ABC):
     def add_column(self, made: TableClause, one: TargetColumn) -> str:
         """Return ALTER TABLE that adds a column, NULL in the rows that are there."""
         return f"ALTER TABLE {self.named(made)} ADD COLUMN {self.quoted(one.name)} {self.type_of(one.travel)}"
+
+    def retype(
+        self, session: TargetSession, made: TableClause, found: ExistingTable, wider: Mapping[str, Travel]
+    ) -> list[str]:
+        """Return the statements that give columns of a table wider types, without another change.
+
+        Args:
+            session: A session on the database.
+            made: The table.
+            found: The table as it is.
+            wider: Names of columns, as the table has them, with the form of their values; at least one.
+
+        Returns:
+            The statements; none if the database has no statement for it.
+        """
+        parts = (f"ALTER COLUMN {self.quoted(name)} TYPE {self.type_of(travel)}" for name, travel in wider.items())
+        return [f"ALTER TABLE {self.named(made)} {', '.join(parts)}"]
 
     def named(self, made: TableClause) -> str:
         """Return a table's name as SQL."""
@@ -188,6 +335,32 @@ class TargetDatabase(ABC):
                     remedy=f"exclude column {name}; or types: {{{name}: text}}, then qbcd reset and prepare",
                 ) from error
         return made
+
+
+def ascii_lower(name: str) -> str:
+    """Return a name with its letters A to Z in lower case, as file databases compare names."""
+    return name.translate(_LOWER)
+
+
+@contextmanager
+def scratch_beside(path: Path) -> Iterator[Path | None]:
+    """A path in a new folder next to `path`, which is removed; None if `path` exists already.
+
+    Raises:
+        DeliveryError: The folder of `path` is missing, or cannot be written.
+    """
+    if path.exists():
+        yield None
+        return
+    try:
+        folder = tempfile.TemporaryDirectory(prefix=".qbcd-check-", dir=path.parent)
+    except OSError as error:
+        raise DeliveryError(
+            f"{path} cannot be created: {error.strerror}: {path.parent}",
+            remedy="create the folder, or check its owner, rights and free space",
+        ) from error
+    with folder as name:
+        yield Path(name) / path.name
 
 
 def decimal_size(existing: str) -> tuple[int, int] | None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-from sqlalchemy import TableClause, inspect, select
+from sqlalchemy import TableClause, select
 from sqlalchemy.engine import Connection, Engine
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.sql.base import Executable
 
+from qbcd.sinks.table.constraints import Reference, TableConstraints, Violation
 from qbcd.sinks.table.databases.base import Columns, ExistingTable, TargetDatabase, TargetSession
 
 ROWS_AT_ONCE = 20_000  # of one call of the driver
@@ -41,7 +43,13 @@ class EngineSession(TargetSession):
         except BaseException:
             self.connection.rollback()
             raise
-        self.connection.commit()
+        try:
+            self.connection.commit()
+        except BaseException:  # a constraint may be checked here; then SQLite's transaction goes on
+            with suppress(Exception):
+                self.connection.rollback()
+                self.connection.connection.rollback()
+            raise
 
     def load(self, made: TableClause, columns: Columns, pieces: Iterable[Sequence[pa.Array]]) -> None:
         names = ", ".join(self.database.quoted(name) for name, _ in columns)
@@ -54,23 +62,31 @@ class EngineSession(TargetSession):
                 values = [array.slice(start, ROWS_AT_ONCE).to_pylist() for array in arrays]
                 self.connection.exec_driver_sql(sql, list(zip(*values, strict=True)))
 
-    def is_duplicate(self, error: Exception) -> bool:
-        return isinstance(error, IntegrityError)
+    def violation(self, error: Exception) -> Violation | None:
+        return self.database.violation(error.orig) if isinstance(error, DBAPIError) else None
+
+    def constraints(self, made: TableClause) -> TableConstraints:
+        found = self.database.find(self.connection, made)
+        if found is None:
+            return TableConstraints()
+        others = [tuple(sorted(names)) for names in found.keys if names != found.primary]
+        return TableConstraints(
+            columns=tuple(one.name for one in found.columns if not one.generated),
+            nullable=frozenset(one.name for one in found.columns if not one.not_null),
+            unique=tuple(dict.fromkeys([*others, *(names for names in found.partial_keys.values() if names)])),
+            references=tuple(self.database.references(self.connection, made)),
+            has_triggers=self.database.has_triggers(self.connection, made),
+            always=frozenset(one.name for one in found.columns if one.always),
+        )
 
     def describe(self, made: TableClause) -> ExistingTable | None:
-        found = self.database.types(self.connection, made)
-        if not found:
-            return None
-        seen = inspect(self.connection)
-        keys: list[list[Any]] = [seen.get_pk_constraint(made.name, made.schema)["constrained_columns"]]
-        keys += [list(one["column_names"]) for one in seen.get_unique_constraints(made.name, made.schema)]
-        keys += [list(one["column_names"]) for one in seen.get_indexes(made.name, made.schema) if one["unique"]]
-        return ExistingTable(
-            types={name: kind for name, kind, _ in found},
-            optional=frozenset(name for name, _, is_optional in found if is_optional),
-            keys=tuple(dict.fromkeys(frozenset(str(name) for name in key) for key in keys if key)),
-            has_rows=bool(self.rows(select(1).select_from(made).limit(1))),
-        )
+        found = self.database.find(self.connection, made)
+        if found is None or found.kind != "table" or found.unfit:
+            return found
+        return replace(found, has_rows=bool(self.rows(select(1).select_from(made).limit(1))))
+
+    def refuse_unwritable(self, made: TableClause, rights: Sequence[str]) -> None:
+        self.database.refuse_unwritable(self.connection, made, rights)
 
 
 class EngineDatabase(TargetDatabase):
@@ -99,11 +115,23 @@ class EngineDatabase(TargetDatabase):
         """Begin a transaction in which the session will write."""
 
     @abstractmethod
-    def types(self, connection: Connection, made: TableClause) -> list[tuple[str, str, bool]]:
-        """Return name and type of a table's columns, and True for those that an INSERT may leave out.
+    def find(self, connection: Connection, made: TableClause) -> ExistingTable | None:
+        """Return what has the name of a table, without `has_rows`; None if nothing has it."""
 
-        Empty if there is no such table.
-        """
+    @abstractmethod
+    def violation(self, error: BaseException | None) -> Violation | None:
+        """Return the constraint that an error of the driver names; None for other errors."""
+
+    @abstractmethod
+    def references(self, connection: Connection, made: TableClause) -> Iterable[Reference]:
+        """Return the foreign keys that refer to a table."""
+
+    @abstractmethod
+    def has_triggers(self, connection: Connection, made: TableClause) -> bool:
+        """Return True if users have defined triggers on a table."""
+
+    def refuse_unwritable(self, connection: Connection, made: TableClause, rights: Sequence[str]) -> None:
+        """See :meth:`TargetSession.refuse_unwritable`."""
 
     @contextmanager
     def open(self, stream: str) -> Iterator[TargetSession]:

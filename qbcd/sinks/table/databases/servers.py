@@ -34,6 +34,7 @@ class ServerTarget(EngineDatabase):
     Attributes:
         own_number: The query of a session's number on the server.
         at_work: The query that is true while the session with a number runs a statement.
+        settings: Statements that set up a session for writing.
         misfits: Pattern of the server's message about a value that only it can judge, and the words for it.
 
     Args:
@@ -45,6 +46,7 @@ class ServerTarget(EngineDatabase):
 
     own_number: str
     at_work: str
+    settings: tuple[str, ...] = ()
     misfits: Sequence[tuple[str, str]] = ()
 
     def __init__(self, url: URL, schema: str | None, limits: SessionOptions, owner: object = None) -> None:
@@ -68,13 +70,14 @@ class ServerTarget(EngineDatabase):
             ),
             hide_parameters=True,
             poolclass=NullPool,
+            enable_from_linting=False,  # the rows of a result of one row have no key to join by
             **self._sessions.engine_options(read_only=False),
         )
         limit_waits(engine, WaitLimit(longest_wait, "socket_timeout", owner=self._owner))
         return engine
 
     def prepare(self, connection: Connection) -> None:
-        pins = "; ".join(self._sessions.pins())
+        pins = "; ".join([*self._sessions.pins(), *self.settings])
         connection.exec_driver_sql(pins, execution_options={"no_parameters": True})
         connection.info[_NUMBER] = connection.exec_driver_sql(self.own_number).scalar_one()
         connection.commit()

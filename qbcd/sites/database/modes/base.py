@@ -94,7 +94,9 @@ class DatabaseMode(ABC, Generic[S]):
             yield Detection(unsealed, Cost())
         start = self._start(poll)
         poll = replace(poll, attached=start.attached)
-        if start.change.columns or (start.change and self.compares_restriction):
+        if start.change.retyped:
+            column_changes.widen_columns(poll, start.change)
+        if start.change.columns or (start.change.where and self.compares_restriction):
             result = self._apply_change(poll, start.change)
             cost = Cost(self._table_rows + start.rows, shipped(poll, result.found), seconds=start.seconds)
             yield detection_of(poll, result, cost)

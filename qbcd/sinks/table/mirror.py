@@ -1,0 +1,239 @@
+"""The statements that apply a batch to a mirror: rows that stay are changed in place.
+
+Foreign keys want inserts, then updates, then deletes. A unique value that a row hands to another one wants it the other
+way round. No order serves both, and a database says only at the statement that it does not like one. So there are
+several ways (:data:`WAYS`), each in a transaction of its own; the first is the cheapest, and the next is tried only if
+a constraint has rejected the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Select, and_, column, delete, false, insert, or_, select, true, tuple_, update
+from sqlalchemy.sql.base import Executable
+from sqlalchemy.sql.elements import quoted_name
+
+from qbcd.errors import DeliveryError
+from qbcd.sinks.table.apply import (
+    NOT_ADDED,
+    Application,
+    CreatedAs,
+    deleted,
+    inserted,
+    not_staged_deleted,
+    not_there,
+    updated,
+)
+from qbcd.sinks.table.constraints import TableConstraints, ViolationKind
+from qbcd.sinks.table.databases.base import TargetSession
+from qbcd.sinks.table.layout import STAGE_ONLY_REMOVE
+from qbcd.sinks.table.options import SOFT_DELETED
+from qbcd.sinks.table.write import KEPT_TABLE
+
+
+class NotInThisWay(Exception):
+    """A batch, or a table, for which a way is not possible."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to apply a batch to a mirror.
+
+    Attributes:
+        trusts: Constraints of the table are not read. With hard deletes, inserts of the batch are new to the table, and
+            updates are of rows that it has.
+        renames: A key that is spelled differently changes in place; otherwise its row is deleted and inserted.
+        releases: Unique values that a row will lose become NULL at first.
+        removes_first: Deletes come before updates and inserts.
+        rewrites: Rows that change a unique value are deleted and inserted, with all other columns as they were.
+        passes: Kinds of constraints after whose rejection the next way is tried.
+    """
+
+    trusts: bool = False
+    renames: bool = False
+    releases: bool = False
+    removes_first: bool = False
+    rewrites: bool = False
+    passes: tuple[ViolationKind, ...] = ("unique", "foreign key", "identity")
+
+
+EXPECTED = Way(trusts=True, renames=True)
+CAREFUL = Way(renames=True)
+WAYS = (
+    EXPECTED,
+    CAREFUL,
+    Way(renames=True, releases=True, passes=("unique", "foreign key", "identity", "check", "not null")),
+    Way(releases=True, removes_first=True, passes=("unique",)),
+    Way(releases=True, removes_first=True, rewrites=True, passes=()),
+)
+
+
+def run_way(session: TargetSession, one: Application, way: Way, stream: str) -> None:
+    """Apply a batch in a way, within the session's transaction.
+
+    Raises:
+        NotInThisWay: The way is not possible.
+        DeliveryError: A column must change that the target always numbers by itself.
+    """
+    if one.database.defer_sql:
+        session.run_ddl(one.database.defer_sql)
+    if way.trusts and not one.replace and one.options.deletes == "hard":
+        _run_expected(session, one)
+        return
+    known = TableConstraints() if way.trusts else session.constraints(one.target)
+    if way.rewrites:
+        if not _can_rewrite(one, known):
+            raise NotInThisWay
+        kept = one.database.table(KEPT_TABLE, [], temporary=True)
+        session.run(CreatedAs(kept, _kept_rows(one, known)))
+    _refuse_identity(session, one, known, stream)
+    for statement in _careful_steps(one, way, known):
+        session.run(statement)
+
+
+def _run_expected(session: TargetSession, one: Application) -> None:
+    """Trust the operations of the batch, and that the table has its rows."""
+    counts = one.counts
+    for statement in _renamed(one):
+        session.run(statement)
+    if counts["c"] or counts["r"]:
+        session.run(inserted(one, one.op.in_(("c", "r"))))
+    if counts["u"] and one.layout.values:
+        found = session.run(updated(one, one.layout.values, one.op == "u"))
+        if found != counts["u"]:
+            raise NotInThisWay  # rows were deleted in the target
+    if counts["d"]:
+        session.run(deleted(one, one.op == "d"))
+
+
+def _refuse_identity(session: TargetSession, one: Application, known: TableConstraints, stream: str) -> None:
+    """Refuse new values of a column that is GENERATED ALWAYS AS IDENTITY; no UPDATE can set it."""
+    for name in _in(known.always, one):
+        changed = select(one.op).select_from(one.target).where(one.same_key(), one.is_row, one.differs([name]))
+        if session.rows(changed.limit(1)):
+            raise DeliveryError(
+                f"column {name} of table {one.target.name} is GENERATED ALWAYS AS IDENTITY, and a value of it changes",
+                remedy=f"ALTER TABLE {one.target.name} ALTER COLUMN {name} SET GENERATED BY DEFAULT; the batch stays "
+                "pending",
+                stream=stream,
+            )
+
+
+def _careful_steps(one: Application, way: Way, known: TableConstraints) -> list[Executable]:
+    """Return the statements of a way that looks at what the table has."""
+    soft = one.options.deletes == "soft"
+    before = [*_released(one, known)] if way.releases else []
+    before += _renamed(one) if way.renames else []
+    before += _rewritten(one, known) if way.rewrites else []
+    apart: Sequence[str] = ()
+    if one.database.checks_each_row:  # rows of one statement may refer to each other, in an order that nobody knows
+        apart = _in(known.self_references(one.target.name) & known.nullable, one)
+    new = inserted(one, not_there(one), facts={SOFT_DELETED: false()} if soft else {}, blank=apart)
+    changed = list(_changed(one, known))
+    removed = _flagged(one) if soft else [*_emptied(one, apart), *_removed(one)]
+    steps = [*removed, *changed, new] if way.removes_first else [new, *changed, *removed]
+    return [*before, *steps]
+
+
+def _changed(one: Application, known: TableConstraints) -> Iterator[Executable]:
+    """Return the UPDATEs of rows that stay and differ; columns that the database would move are set where they differ.
+
+    An update is not compared: the source has said that the row changed.
+    """
+    names = [name for name in one.layout.values if name not in known.always]
+    moving = [name for name in names if name in known.moving and known.references]
+    plain = [name for name in names if name not in moving]
+    facts: dict[str, Any] = {}
+    news = [one.op == "u", one.differs(plain)]
+    if one.options.deletes == "soft":
+        facts = {SOFT_DELETED: false()}
+        news.append(one.target.c[SOFT_DELETED] == true())
+    if plain or facts:
+        found: Any = updated(one, plain, or_(*news))
+        yield found.values(facts) if facts else found
+    if moving:
+        yield updated(one, moving, one.differs(moving))
+
+
+def _removed(one: Application) -> list[Executable]:
+    return [not_staged_deleted(one) if one.replace else deleted(one, one.op.in_(NOT_ADDED))]
+
+
+def _flagged(one: Application) -> list[Executable]:
+    """Return the statements that flag deleted rows; the old key of a renamed row is no deleted row."""
+    flagged = update(one.target).values({SOFT_DELETED: true()}).where(one.target.c[SOFT_DELETED] == false())
+    if one.replace:
+        return [flagged.where(~one.staged_row_exists())]
+    return [flagged.where(one.same_key(), one.op == "d"), deleted(one, one.op == STAGE_ONLY_REMOVE)]
+
+
+def _renamed(one: Application) -> list[Executable]:
+    if one.renamed is None:
+        return []
+    keys, pairs = one.layout.key, one.renamed.c
+    same = [one.target.c[name] == pairs[f"old{i}"] for i, name in enumerate(keys)]
+    return [update(one.target).values({name: pairs[f"new{i}"] for i, name in enumerate(keys)}).where(*same)]
+
+
+def _released(one: Application, known: TableConstraints) -> Iterator[Executable]:
+    """Set unique values to NULL in the rows that will lose them."""
+    for name, key in known.releasable(one.layout.values).items():
+        losing = or_(one.op.in_(NOT_ADDED), one.differs(_in(key, one)))
+        yield update(one.target).values({name: None}).where(one.same_key(), losing)
+        if one.replace:
+            yield from _emptied(one, [name])
+
+
+def _emptied(one: Application, names: Sequence[str]) -> Iterator[Executable]:
+    """Set columns to NULL in rows that will be deleted."""
+    if names:
+        emptied = update(one.target).values(dict.fromkeys(names))
+        leaving = ~one.staged_row_exists() if one.replace else and_(one.same_key(), one.op.in_(NOT_ADDED))
+        yield emptied.where(leaving)
+
+
+# -- rows that are deleted and inserted --------------------------------------------------------------------------------
+def _kept_rows(one: Application, known: TableConstraints) -> Select[Any]:
+    """Return the query of the columns that rewritten rows keep, after their keys."""
+    names = (*one.layout.key, *_own(one, known))
+    lost = one.differs(_in(known.rigid(one.layout.values), one))
+    columns: list[Any] = [column(quoted_name(name, True), _selectable=one.target) for name in names]
+    return select(*columns).where(one.same_key(), one.is_row, lost)
+
+
+def _rewritten(one: Application, known: TableConstraints) -> list[Executable]:
+    """Delete and insert the rows of `_kept_rows`, which are in a table already."""
+    own = _own(one, known)
+    names = (*one.layout.key, *one.layout.values)
+    kept = one.database.table(KEPT_TABLE, [(name, None) for name in (*one.layout.key, *own)], temporary=True)
+    wide = one.database.table(one.target.name, [(name, None) for name in (*names, *own)])
+    same = [one.target.c[name] == kept.c[name] for name in one.layout.key]
+    if one.database.joins_in_delete:
+        removed = delete(one.target).where(*same)
+    else:
+        listed = select(*(kept.c[name] for name in one.layout.key))
+        removed = delete(one.target).where(tuple_(*(one.target.c[name] for name in one.layout.key)).in_(listed))
+    rows = one.database.selected_for_insert([*(one.stage.c[n] for n in names), *(kept.c[n] for n in own)])
+    joined = and_(*(one.stage.c[name] == kept.c[name] for name in one.layout.key))
+    return [removed, insert(wide).from_select([*names, *own], rows.where(one.is_row, joined))]
+
+
+def _can_rewrite(one: Application, known: TableConstraints) -> bool:
+    """Return True if rows may be deleted and inserted: nobody refers to them, and no trigger sees it."""
+    rigid = _in(known.rigid(one.layout.values), one)
+    return bool(rigid and one.layout.key) and not known.references and not known.has_triggers and not known.always
+
+
+def _own(one: Application, known: TableConstraints) -> list[str]:
+    """Return the columns that are not the stream's."""
+    mine = {name.lower() for name in (*one.layout.key, *one.layout.values)}
+    return [name for name in known.columns if name.lower() not in mine]
+
+
+def _in(names: Iterable[str], one: Application) -> Sequence[str]:
+    """Return those of the names that are value columns of the stream."""
+    found = frozenset(names)
+    return [name for name in one.layout.values if name in found]
