@@ -1,7 +1,4 @@
-"""Statements of TLCS with a replica, and of streams without updates, against golden files of their own.
-
-After an intended change: ``QBCD_UPDATE_GOLDEN=1 python -m pytest tests/golden``, then read the difference.
-"""
+"""Statements of TLCS with a replica, and of streams without updates, against golden files of their own."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ import pytest
 from qbcd.model import Statement
 from qbcd.strategies import Id, Mds, OutboxSlice, QueuedTlcs, Tlcs, VbdDigest
 from tests.golden.plans import CONNECTORS, HERE, optioned, ranges_of
-from tests.golden.test_statements import UPDATE
+from tests.golden.recorded import check_recorded, script, texts_of
 
 FOLDER = HERE / "replica_choices"
 NO_UPDATES = ("insert", "delete")
@@ -29,8 +26,8 @@ def statements(which: str) -> Iterator[tuple[str, Statement]]:
         for i, statement in enumerate(source.baseline(OutboxSlice(5, 1), events=events), 1):
             yield f"tlcs, replica: source: baseline, events={events}, {i}", statement
     for within in (None, ranges[1]):
-        for statement in (*source.complete(part, within), *source.apply(part, within)[2:]):
-            yield f"tlcs, replica: source: old values, and the copy{' in a range' if within else ''}", statement
+        for i, statement in enumerate((*source.complete(part, within), *source.apply(part, within)[2:]), 1):
+            yield f"tlcs, replica: source: old values, and the copy{' in a range' if within else ''}, {i}", statement
     lake = QueuedTlcs(connector, optioned(which, "simple", "tlcs", deletes=True, replica="lake"), "qbcd")
     yield "tlcs, replica: lake: ddl of the position", Statement(lake.ddl()[-1])
     yield "tlcs, replica: lake: rows of the queue", lake.queued_rows(ranges, part, typed=True)
@@ -38,8 +35,8 @@ def statements(which: str) -> Iterator[tuple[str, Statement]]:
     mds = Mds(connector, optioned(which, "simple", "mds", events=NO_UPDATES), "qbcd")
     yield "mds without updates: ddl", Statement(mds.ddl()[0])
     yield "mds without updates: changes", mds.differences(part)
-    for statement in mds.apply(part):
-        yield "mds without updates: apply", statement
+    for i, statement in enumerate(mds.apply(part), 1):
+        yield f"mds without updates: apply {i}", statement
     text = f"SELECT * FROM {connector.quote(mds.plan.table.schema)}.{connector.quote(mds.plan.table.name)} AS q"
     table = replace(mds.plan.table, schema="", name=mds.plan.stream, kind="query", query=text, bases=(mds.plan.table,))
     digest = VbdDigest(connector, replace(mds.plan, strategy="vbd", table=table), "qbcd")
@@ -54,9 +51,5 @@ def statements(which: str) -> Iterator[tuple[str, Statement]]:
 
 @pytest.mark.parametrize("connector", CONNECTORS)
 def test_statements_are_as_recorded(connector: str) -> None:
-    made = "\n".join(f"-- {title}\n{statement.sql}\n" for title, statement in statements(connector))
-    path = FOLDER / f"{connector}.txt"
-    if UPDATE:
-        FOLDER.mkdir(exist_ok=True)
-        path.write_text(made, "utf-8")
-    assert made.split("\n") == path.read_text("utf-8").split("\n"), "QBCD_UPDATE_GOLDEN=1 records it again"
+    other = texts_of(statements("mariadb")) if connector == "mysql" else None
+    check_recorded(FOLDER / f"{connector}.sql", script(texts_of(statements(connector)), other))

@@ -1275,18 +1275,7 @@ FROM (
 ) AS d
 
 -- tlcs: apply 1
---   batch_seq = 0
---   epoch = 5
---   first = 7
-DELETE FROM `r` USING   `qbcd`.`replica_simple_a7a39b72` AS r,
-  `qbcd`.`outbox_simple_a7a39b72` AS o
-WHERE
-  o.epoch = %(epoch)s
-  AND o.batch_seq = %(batch_seq)s
-  AND o.ordinal >= %(first)s
-  AND o.op IN ('d', 'u')
-  AND o.`b_order_id` = r.`order_id`
-  AND (r.`order_id` >= 10 AND r.`order_id` < 18446744073709551615)
+-- the text of: id: apply 1
 
 -- tlcs: apply 2
 --   batch_seq = 0
@@ -1307,28 +1296,10 @@ WHERE
   AND o.op <> 'd'
 
 -- tlcs: key problems of a range
-SELECT
-  COUNT(*) AS keys_more_than_once,
-  COALESCE(SUM(d.nulls), 0) AS keys_null
-FROM (
-  SELECT
-    COUNT(*) AS copies,
-    SUM(CASE WHEN `order_id` IS NULL THEN 1 ELSE 0 END) AS nulls
-  FROM `shop`.`orders`
-  WHERE
-    TRUE AND (`order_id` >= 10 AND `order_id` < 18446744073709551615)
-  GROUP BY
-    `order_id`
-) AS d
-WHERE
-  d.copies > 1 OR d.nulls > 0
+-- the text of: id: key problems of a range
 
 -- tlcs: rows
-SELECT
-  COUNT(*) AS n
-FROM `shop`.`orders`
-WHERE
-  TRUE
+-- the text of: id: rows
 
 -- tlcs in a column: changes of range 1
 --   batch_seq = 0
@@ -1496,56 +1467,16 @@ WHERE
   AND (t.`order_id` >= 10 AND t.`order_id` < 18446744073709551615)
 
 -- tlcs in a column: key problems of a range
-SELECT
-  COUNT(*) AS keys_more_than_once,
-  COALESCE(SUM(d.nulls), 0) AS keys_null
-FROM (
-  SELECT
-    COUNT(*) AS copies,
-    SUM(CASE WHEN `order_id` IS NULL THEN 1 ELSE 0 END) AS nulls
-  FROM `shop`.`orders`
-  WHERE
-    TRUE AND (`order_id` >= 10 AND `order_id` < 18446744073709551615)
-  GROUP BY
-    `order_id`
-) AS d
-WHERE
-  d.copies > 1 OR d.nulls > 0
+-- the text of: id: key problems of a range
 
 -- tlcs in a column: rows
-SELECT
-  COUNT(*) AS n
-FROM `shop`.`orders`
-WHERE
-  TRUE
+-- the text of: id: rows
 
 -- id_rcs: bounds
-SELECT cast(o.`order_id` AS CHAR) AS k0
-FROM (SELECT t.`order_id`, row_number() OVER (ORDER BY t.`order_id`) AS qbcd_row
-FROM (SELECT
-  `order_id`
-FROM `shop`.`orders`
-WHERE
-  TRUE) AS t) AS o
-WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, 2000) = 0
-ORDER BY o.qbcd_row
+-- the text of: id: bounds
 
 -- id_rcs: key problems
-SELECT
-  COUNT(*) AS keys_more_than_once,
-  COALESCE(SUM(d.nulls), 0) AS keys_null
-FROM (
-  SELECT
-    COUNT(*) AS copies,
-    SUM(CASE WHEN `order_id` IS NULL THEN 1 ELSE 0 END) AS nulls
-  FROM `shop`.`orders`
-  WHERE
-    TRUE
-  GROUP BY
-    `order_id`
-) AS d
-WHERE
-  d.copies > 1 OR d.nulls > 0
+-- the text of: mds: key problems
 
 -- id_rcs: checksums
 WITH qbcd_relation AS (SELECT r.* FROM (SELECT
@@ -1645,11 +1576,7 @@ SELECT 1 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0
 FROM qbcd_relation AS t WHERE TRUE
 
 -- id_rcs by hash: rows
-SELECT
-  COUNT(*) AS n
-FROM `shop`.`orders`
-WHERE
-  TRUE
+-- the text of: id: rows
 
 -- id_rcs by hash: checksums, connection 1
 SELECT cast(elt(1 + interval(g.qbcd_bucket, 1, 2, 4, 6), 7, 8, 4, 5, 6) AS SIGNED) AS range_id, SUM(g.n) AS n, SUM(g.digests) AS digests, SUM(g.checksum) AS checksum

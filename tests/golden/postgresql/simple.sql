@@ -1100,17 +1100,7 @@ FROM (
 ) AS d
 
 -- tlcs: apply 1
---   batch_seq = 0
---   epoch = 5
---   first = 7
-DELETE FROM "qbcd"."replica_simple_a7a39b72" AS r USING   "qbcd"."outbox_simple_a7a39b72" AS o
-WHERE
-  o.epoch = %(epoch)s
-  AND o.batch_seq = %(batch_seq)s
-  AND o.ordinal >= %(first)s
-  AND o.op IN ('d', 'u')
-  AND o."b_order_id" = r."order_id"
-  AND (r."order_id" >= CAST('10' AS bigint) AND r."order_id" < CAST('20' AS bigint))
+-- the text of: id: apply 1
 
 -- tlcs: apply 2
 --   batch_seq = 0
@@ -1131,28 +1121,10 @@ WHERE
   AND o.op <> 'd'
 
 -- tlcs: key problems of a range
-SELECT
-  COUNT(*) AS keys_more_than_once,
-  COALESCE(SUM(d.nulls), 0) AS keys_null
-FROM (
-  SELECT
-    COUNT(*) AS copies,
-    SUM(CASE WHEN "order_id" IS NULL THEN 1 ELSE 0 END) AS nulls
-  FROM "public"."orders"
-  WHERE
-    TRUE AND ("order_id" >= CAST('10' AS bigint) AND "order_id" < CAST('20' AS bigint))
-  GROUP BY
-    "order_id"
-) AS d
-WHERE
-  d.copies > 1 OR d.nulls > 0
+-- the text of: id: key problems of a range
 
 -- tlcs: rows
-SELECT
-  COUNT(*) AS n
-FROM "public"."orders"
-WHERE
-  TRUE
+-- the text of: id: rows
 
 -- tlcs in a column: changes of range 1
 --   batch_seq = 0
@@ -1352,56 +1324,16 @@ WHERE
   AND (t."order_id" >= CAST('10' AS bigint) AND t."order_id" < CAST('20' AS bigint))
 
 -- tlcs in a column: key problems of a range
-SELECT
-  COUNT(*) AS keys_more_than_once,
-  COALESCE(SUM(d.nulls), 0) AS keys_null
-FROM (
-  SELECT
-    COUNT(*) AS copies,
-    SUM(CASE WHEN "order_id" IS NULL THEN 1 ELSE 0 END) AS nulls
-  FROM "public"."orders"
-  WHERE
-    TRUE AND ("order_id" >= CAST('10' AS bigint) AND "order_id" < CAST('20' AS bigint))
-  GROUP BY
-    "order_id"
-) AS d
-WHERE
-  d.copies > 1 OR d.nulls > 0
+-- the text of: id: key problems of a range
 
 -- tlcs in a column: rows
-SELECT
-  COUNT(*) AS n
-FROM "public"."orders"
-WHERE
-  TRUE
+-- the text of: id: rows
 
 -- id_rcs: bounds
-SELECT CAST(o."order_id" AS text) AS k0
-FROM (SELECT t."order_id", row_number() OVER (ORDER BY t."order_id") AS qbcd_row
-FROM (SELECT
-  "order_id"
-FROM "public"."orders"
-WHERE
-  TRUE) AS t) AS o
-WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, 2000) = 0
-ORDER BY o.qbcd_row
+-- the text of: id: bounds
 
 -- id_rcs: key problems
-SELECT
-  COUNT(*) AS keys_more_than_once,
-  COALESCE(SUM(d.nulls), 0) AS keys_null
-FROM (
-  SELECT
-    COUNT(*) AS copies,
-    SUM(CASE WHEN "order_id" IS NULL THEN 1 ELSE 0 END) AS nulls
-  FROM "public"."orders"
-  WHERE
-    TRUE
-  GROUP BY
-    "order_id"
-) AS d
-WHERE
-  d.copies > 1 OR d.nulls > 0
+-- the text of: mds: key problems
 
 -- id_rcs: checksums
 SELECT r.range_id, q.* FROM (VALUES
@@ -1948,11 +1880,7 @@ WHERE
   TRUE) AS t WHERE t."order_id" = r.k OFFSET 0) AS q
 
 -- id_rcs by hash: rows
-SELECT
-  COUNT(*) AS n
-FROM "public"."orders"
-WHERE
-  TRUE
+-- the text of: id: rows
 
 -- id_rcs by hash: checksums, connection 1
 SELECT CAST(CASE WHEN g.qbcd_bucket < 2 THEN CASE WHEN g.qbcd_bucket < 1 THEN 7 ELSE 8 END ELSE CASE WHEN g.qbcd_bucket < 4 THEN 4 ELSE CASE WHEN g.qbcd_bucket < 6 THEN 5 ELSE 6 END END END AS BIGINT) AS range_id, SUM(g.n) AS n, SUM(g.digests) AS digests, SUM(g.checksum) AS checksum

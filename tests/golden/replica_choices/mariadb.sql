@@ -8,6 +8,8 @@ CREATE TABLE IF NOT EXISTS `qbcd`.`copy_simple_a7a39b72` (
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 
 -- tlcs, replica: source: baseline, events=False, 1
+--   batch_seq = 1
+--   epoch = 5
 INSERT INTO `qbcd`.`outbox_simple_a7a39b72` (
   epoch,
   batch_seq,
@@ -34,6 +36,9 @@ WHERE
   TRUE
 
 -- tlcs, replica: source: baseline, events=False, 2
+--   batch_seq = 1
+--   epoch = 5
+--   first = 0
 INSERT INTO `qbcd`.`replica_simple_a7a39b72` (
   `order_id`,
   qbcd_digest
@@ -49,6 +54,9 @@ WHERE
   AND o.op <> 'd'
 
 -- tlcs, replica: source: baseline, events=False, 3
+--   batch_seq = 1
+--   epoch = 5
+--   first = 0
 INSERT INTO `qbcd`.`copy_simple_a7a39b72` (
   `order_id`,
   `status`,
@@ -68,71 +76,25 @@ WHERE
   AND o.op <> 'd'
 
 -- tlcs, replica: source: baseline, events=False, 4
+--   batch_seq = 1
+--   epoch = 5
 DELETE FROM `qbcd`.`outbox_simple_a7a39b72`
 WHERE
   epoch = %(epoch)s AND batch_seq = %(batch_seq)s
 
 -- tlcs, replica: source: baseline, events=True, 1
-INSERT INTO `qbcd`.`outbox_simple_a7a39b72` (
-  epoch,
-  batch_seq,
-  ordinal,
-  op,
-  digest,
-  `a_order_id`,
-  `a_status`,
-  `a_amount`,
-  `a_placed`
-)
-SELECT
-  %(epoch)s,
-  %(batch_seq)s,
-  ROW_NUMBER() OVER () - 1,
-  'r',
-  cast(conv(left(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 16), 16, -10) AS SIGNED),
-  `order_id`,
-  `status`,
-  `amount`,
-  `placed`
-FROM `shop`.`orders`
-WHERE
-  TRUE
+-- the text of: tlcs, replica: source: baseline, events=False, 1
 
 -- tlcs, replica: source: baseline, events=True, 2
-INSERT INTO `qbcd`.`replica_simple_a7a39b72` (
-  `order_id`,
-  qbcd_digest
-)
-SELECT
-  o.`a_order_id`,
-  o.digest
-FROM `qbcd`.`outbox_simple_a7a39b72` AS o
-WHERE
-  o.epoch = %(epoch)s
-  AND o.batch_seq = %(batch_seq)s
-  AND o.ordinal >= %(first)s
-  AND o.op <> 'd'
+-- the text of: tlcs, replica: source: baseline, events=False, 2
 
 -- tlcs, replica: source: baseline, events=True, 3
-INSERT INTO `qbcd`.`copy_simple_a7a39b72` (
-  `order_id`,
-  `status`,
-  `amount`,
-  `placed`
-)
-SELECT
-  o.`a_order_id`,
-  o.`a_status`,
-  o.`a_amount`,
-  o.`a_placed`
-FROM `qbcd`.`outbox_simple_a7a39b72` AS o
-WHERE
-  o.epoch = %(epoch)s
-  AND o.batch_seq = %(batch_seq)s
-  AND o.ordinal >= %(first)s
-  AND o.op <> 'd'
+-- the text of: tlcs, replica: source: baseline, events=False, 3
 
--- tlcs, replica: source: old values, and the copy
+-- tlcs, replica: source: old values, and the copy, 1
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
 UPDATE `qbcd`.`outbox_simple_a7a39b72` AS o
 JOIN `qbcd`.`copy_simple_a7a39b72` AS r
   ON TRUE SET o.changed = CASE
@@ -155,7 +117,10 @@ WHERE
   AND o.op IN ('d', 'u')
   AND o.`b_order_id` = r.`order_id`
 
--- tlcs, replica: source: old values, and the copy
+-- tlcs, replica: source: old values, and the copy, 2
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
 DELETE FROM `r` USING   `qbcd`.`copy_simple_a7a39b72` AS r,
   `qbcd`.`outbox_simple_a7a39b72` AS o
 WHERE
@@ -165,7 +130,10 @@ WHERE
   AND o.op IN ('d', 'u')
   AND o.`b_order_id` = r.`order_id`
 
--- tlcs, replica: source: old values, and the copy
+-- tlcs, replica: source: old values, and the copy, 3
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
 INSERT INTO `qbcd`.`copy_simple_a7a39b72` (
   `order_id`,
   `status`,
@@ -184,7 +152,10 @@ WHERE
   AND o.ordinal >= %(first)s
   AND o.op <> 'd'
 
--- tlcs, replica: source: old values, and the copy in a range
+-- tlcs, replica: source: old values, and the copy in a range, 1
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
 UPDATE `qbcd`.`outbox_simple_a7a39b72` AS o
 JOIN `qbcd`.`copy_simple_a7a39b72` AS r
   ON TRUE SET o.changed = CASE
@@ -208,7 +179,10 @@ WHERE
   AND o.`b_order_id` = r.`order_id`
   AND (r.`order_id` >= 10 AND r.`order_id` < 18446744073709551615)
 
--- tlcs, replica: source: old values, and the copy in a range
+-- tlcs, replica: source: old values, and the copy in a range, 2
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
 DELETE FROM `r` USING   `qbcd`.`copy_simple_a7a39b72` AS r,
   `qbcd`.`outbox_simple_a7a39b72` AS o
 WHERE
@@ -219,24 +193,8 @@ WHERE
   AND o.`b_order_id` = r.`order_id`
   AND (r.`order_id` >= 10 AND r.`order_id` < 18446744073709551615)
 
--- tlcs, replica: source: old values, and the copy in a range
-INSERT INTO `qbcd`.`copy_simple_a7a39b72` (
-  `order_id`,
-  `status`,
-  `amount`,
-  `placed`
-)
-SELECT
-  o.`a_order_id`,
-  o.`a_status`,
-  o.`a_amount`,
-  o.`a_placed`
-FROM `qbcd`.`outbox_simple_a7a39b72` AS o
-WHERE
-  o.epoch = %(epoch)s
-  AND o.batch_seq = %(batch_seq)s
-  AND o.ordinal >= %(first)s
-  AND o.op <> 'd'
+-- tlcs, replica: source: old values, and the copy in a range, 3
+-- the text of: tlcs, replica: source: old values, and the copy, 3
 
 -- tlcs, replica: lake: ddl of the position
 CREATE TABLE IF NOT EXISTS `qbcd`.`queue_simple_a7a39b72` (
@@ -304,6 +262,9 @@ CREATE TABLE IF NOT EXISTS `qbcd`.`replica_simple_a7a39b72` (
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin
 
 -- mds without updates: changes
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
 INSERT INTO `qbcd`.`outbox_simple_a7a39b72` (
   epoch,
   batch_seq,
@@ -383,7 +344,10 @@ FROM (
     )
 ) AS d
 
--- mds without updates: apply
+-- mds without updates: apply 1
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
 DELETE FROM `r` USING   `qbcd`.`replica_simple_a7a39b72` AS r,
   `qbcd`.`outbox_simple_a7a39b72` AS o
 WHERE
@@ -393,7 +357,10 @@ WHERE
   AND o.op IN ('d', 'u')
   AND o.`b_order_id` = r.`order_id`
 
--- mds without updates: apply
+-- mds without updates: apply 2
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
 INSERT INTO `qbcd`.`replica_simple_a7a39b72` (
   `order_id`
 )
@@ -419,6 +386,9 @@ WHERE
   TRUE
 
 -- vbd, compare by digests: changes
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
 INSERT INTO `qbcd`.`outbox_simple_a7a39b72` (
   epoch,
   batch_seq,
@@ -508,6 +478,9 @@ SELECT * FROM `shop`.`orders` AS q
 ) AS d
 
 -- id without updates: changes of a range
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
 INSERT INTO `qbcd`.`outbox_simple_a7a39b72` (
   epoch,
   batch_seq,

@@ -8,6 +8,8 @@ CREATE TABLE IF NOT EXISTS "qbcd"."copy_simple_a7a39b72" (
 )
 
 -- tlcs, replica: source: baseline, events=False, 1
+--   batch_seq = 1
+--   epoch = 5
 INSERT INTO "qbcd"."outbox_simple_a7a39b72" (
   epoch,
   batch_seq,
@@ -45,6 +47,9 @@ WHERE
   TRUE
 
 -- tlcs, replica: source: baseline, events=False, 2
+--   batch_seq = 1
+--   epoch = 5
+--   first = 0
 INSERT INTO "qbcd"."replica_simple_a7a39b72" (
   "order_id",
   qbcd_digest
@@ -60,6 +65,9 @@ WHERE
   AND o.op <> 'd'
 
 -- tlcs, replica: source: baseline, events=False, 3
+--   batch_seq = 1
+--   epoch = 5
+--   first = 0
 INSERT INTO "qbcd"."copy_simple_a7a39b72" (
   "order_id",
   "status",
@@ -79,82 +87,25 @@ WHERE
   AND o.op <> 'd'
 
 -- tlcs, replica: source: baseline, events=False, 4
+--   batch_seq = 1
+--   epoch = 5
 DELETE FROM "qbcd"."outbox_simple_a7a39b72"
 WHERE
   epoch = %(epoch)s AND batch_seq = %(batch_seq)s
 
 -- tlcs, replica: source: baseline, events=True, 1
-INSERT INTO "qbcd"."outbox_simple_a7a39b72" (
-  epoch,
-  batch_seq,
-  ordinal,
-  op,
-  digest,
-  "a_order_id",
-  "a_status",
-  "a_amount",
-  "a_placed"
-)
-SELECT
-  %(epoch)s,
-  %(batch_seq)s,
-  ROW_NUMBER() OVER () - 1,
-  'r',
-  HASHTEXTEXTENDED(
-    CAST(HASH_RECORD_EXTENDED(
-      ROW(
-        INT8SEND("order_id"),
-        "status" COLLATE "C",
-        NUMERIC_SEND("amount"),
-        TIMESTAMPTZ_SEND("placed")
-      ),
-      7046029254386353131
-    ) AS text),
-    8650415919381337933
-  ),
-  "order_id",
-  "status",
-  "amount",
-  "placed"
-FROM "public"."orders"
-WHERE
-  TRUE
+-- the text of: tlcs, replica: source: baseline, events=False, 1
 
 -- tlcs, replica: source: baseline, events=True, 2
-INSERT INTO "qbcd"."replica_simple_a7a39b72" (
-  "order_id",
-  qbcd_digest
-)
-SELECT
-  o."a_order_id",
-  o.digest
-FROM "qbcd"."outbox_simple_a7a39b72" AS o
-WHERE
-  o.epoch = %(epoch)s
-  AND o.batch_seq = %(batch_seq)s
-  AND o.ordinal >= %(first)s
-  AND o.op <> 'd'
+-- the text of: tlcs, replica: source: baseline, events=False, 2
 
 -- tlcs, replica: source: baseline, events=True, 3
-INSERT INTO "qbcd"."copy_simple_a7a39b72" (
-  "order_id",
-  "status",
-  "amount",
-  "placed"
-)
-SELECT
-  o."a_order_id",
-  o."a_status",
-  o."a_amount",
-  o."a_placed"
-FROM "qbcd"."outbox_simple_a7a39b72" AS o
-WHERE
-  o.epoch = %(epoch)s
-  AND o.batch_seq = %(batch_seq)s
-  AND o.ordinal >= %(first)s
-  AND o.op <> 'd'
+-- the text of: tlcs, replica: source: baseline, events=False, 3
 
--- tlcs, replica: source: old values, and the copy
+-- tlcs, replica: source: old values, and the copy, 1
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
 UPDATE "qbcd"."outbox_simple_a7a39b72" AS o SET changed = CASE
   WHEN o.op = 'd'
   THEN NULL
@@ -172,7 +123,10 @@ WHERE
   AND o.op IN ('d', 'u')
   AND o."b_order_id" = r."order_id"
 
--- tlcs, replica: source: old values, and the copy
+-- tlcs, replica: source: old values, and the copy, 2
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
 DELETE FROM "qbcd"."copy_simple_a7a39b72" AS r USING   "qbcd"."outbox_simple_a7a39b72" AS o
 WHERE
   o.epoch = %(epoch)s
@@ -181,7 +135,10 @@ WHERE
   AND o.op IN ('d', 'u')
   AND o."b_order_id" = r."order_id"
 
--- tlcs, replica: source: old values, and the copy
+-- tlcs, replica: source: old values, and the copy, 3
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
 INSERT INTO "qbcd"."copy_simple_a7a39b72" (
   "order_id",
   "status",
@@ -200,7 +157,10 @@ WHERE
   AND o.ordinal >= %(first)s
   AND o.op <> 'd'
 
--- tlcs, replica: source: old values, and the copy in a range
+-- tlcs, replica: source: old values, and the copy in a range, 1
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
 UPDATE "qbcd"."outbox_simple_a7a39b72" AS o SET changed = CASE
   WHEN o.op = 'd'
   THEN NULL
@@ -219,7 +179,10 @@ WHERE
   AND o."b_order_id" = r."order_id"
   AND (r."order_id" >= CAST('10' AS bigint) AND r."order_id" < CAST('20' AS bigint))
 
--- tlcs, replica: source: old values, and the copy in a range
+-- tlcs, replica: source: old values, and the copy in a range, 2
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
 DELETE FROM "qbcd"."copy_simple_a7a39b72" AS r USING   "qbcd"."outbox_simple_a7a39b72" AS o
 WHERE
   o.epoch = %(epoch)s
@@ -229,24 +192,8 @@ WHERE
   AND o."b_order_id" = r."order_id"
   AND (r."order_id" >= CAST('10' AS bigint) AND r."order_id" < CAST('20' AS bigint))
 
--- tlcs, replica: source: old values, and the copy in a range
-INSERT INTO "qbcd"."copy_simple_a7a39b72" (
-  "order_id",
-  "status",
-  "amount",
-  "placed"
-)
-SELECT
-  o."a_order_id",
-  o."a_status",
-  o."a_amount",
-  o."a_placed"
-FROM "qbcd"."outbox_simple_a7a39b72" AS o
-WHERE
-  o.epoch = %(epoch)s
-  AND o.batch_seq = %(batch_seq)s
-  AND o.ordinal >= %(first)s
-  AND o.op <> 'd'
+-- tlcs, replica: source: old values, and the copy in a range, 3
+-- the text of: tlcs, replica: source: old values, and the copy, 3
 
 -- tlcs, replica: lake: ddl of the position
 CREATE TABLE IF NOT EXISTS "qbcd"."queue_simple_a7a39b72" (
@@ -316,6 +263,9 @@ CREATE TABLE IF NOT EXISTS "qbcd"."replica_simple_a7a39b72" (
 )
 
 -- mds without updates: changes
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
 INSERT INTO "qbcd"."outbox_simple_a7a39b72" (
   epoch,
   batch_seq,
@@ -362,7 +312,10 @@ FROM (
     t.qbcd_present IS NULL OR r."order_id" IS NULL
 ) AS d
 
--- mds without updates: apply
+-- mds without updates: apply 1
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
 DELETE FROM "qbcd"."replica_simple_a7a39b72" AS r USING   "qbcd"."outbox_simple_a7a39b72" AS o
 WHERE
   o.epoch = %(epoch)s
@@ -371,7 +324,10 @@ WHERE
   AND o.op IN ('d', 'u')
   AND o."b_order_id" = r."order_id"
 
--- mds without updates: apply
+-- mds without updates: apply 2
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
 INSERT INTO "qbcd"."replica_simple_a7a39b72" (
   "order_id"
 )
@@ -397,6 +353,9 @@ WHERE
   TRUE
 
 -- vbd, compare by digests: changes
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
 INSERT INTO "qbcd"."outbox_simple_a7a39b72" (
   epoch,
   batch_seq,
@@ -461,6 +420,9 @@ SELECT * FROM "public"."orders" AS q
 ) AS d
 
 -- id without updates: changes of a range
+--   batch_seq = 2
+--   epoch = 5
+--   first = 0
 INSERT INTO "qbcd"."outbox_simple_a7a39b72" (
   epoch,
   batch_seq,
