@@ -11,6 +11,7 @@ from qbcd.connectors.mysql_family import (
     cursor_insert,
     dialect_gaps,
     functions,
+    partitions,
     planner_rewrites,
     session,
     types,
@@ -42,7 +43,7 @@ class MariaDB(MySQLFamily):
     no_pad = "collation_name LIKE '%%nopad%%'"
     all_digits = "concat({v} + 0e0)"  # the text of a float has six digits, that of a double all
     identity = "@@server_id"
-    engine_tables = "innodb_sys_tables"
+    stored_parts = staticmethod(partitions.parts_by_conversion)
     position = "Innodb_lsn_current"
     running = (
         "SELECT max(time_ms * 1000) AS age FROM information_schema.processlist "

@@ -5,8 +5,9 @@ from __future__ import annotations
 from sqlalchemy.engine import Connection
 
 from qbcd.connectors.base import JdbcDriver
-from qbcd.connectors.mysql_family import MySQLFamily
+from qbcd.connectors.mysql_family import MySQLFamily, partitions
 from qbcd.connectors.mysql_family.facts import MYSQL_DRIVER_CLASS, Spelling
+from qbcd.connectors.mysql_family.rows import UNBOUND
 
 
 class MySQL(MySQLFamily):
@@ -39,7 +40,7 @@ class MySQL(MySQLFamily):
     # the text of an expression is cut at 22 characters, the text of a JSON number is not
     all_digits = "concat(json_extract(json_array({v} + 0e0), '$[0]'))"
     identity = "@@server_uuid"
-    engine_tables = "innodb_tables"
+    stored_parts = staticmethod(partitions.parts_by_pattern)
     position = "Innodb_redo_log_current_lsn"
     running = (
         "SELECT max(time) * 1000000 AS age FROM information_schema.processlist "
@@ -65,4 +66,4 @@ class MySQL(MySQLFamily):
         roles = str(conn.exec_driver_sql("SELECT current_role()").scalar_one())
         using = "" if roles == "NONE" else f" USING {roles}"
         sql = f"SHOW GRANTS FOR CURRENT_USER(){using}"  # the host of a role may be a percent sign
-        return [str(row[0]) for row in conn.exec_driver_sql(sql, execution_options={"no_parameters": True})]
+        return [str(row[0]) for row in conn.exec_driver_sql(sql, execution_options=UNBOUND)]

@@ -54,7 +54,8 @@ class Programs:
     def below(self, base: Path) -> Programs:
         """Return the same programs of a copy of the installation."""
         assert self.base is not None
-        return Programs(base / self.server.relative_to(self.base), base / self.install.relative_to(self.base), base)
+        server, install = (base / path.resolve().relative_to(self.base) for path in (self.server, self.install))
+        return Programs(server, install, base)
 
 
 Running = TypeVar("Running", bound="FamilyServer")

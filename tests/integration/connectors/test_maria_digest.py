@@ -24,7 +24,7 @@ from tests.support.maria_source import (
     written,
 )
 from tests.support.maria_values import Input, Sql, literal
-from tests.support.places import Place, new_place, server_of
+from tests.support.places import Place, must_own, new_place, server_of
 
 # The event shows a change although its text is unchanged: the number of an enum's error value, and two codes of one
 # character.
@@ -239,8 +239,7 @@ def test_values_above_max_allowed_packet(place: Place) -> None:
 
     Digests, comparisons and events are the same as without the limit.
     """
-    if place.kind != "mariadb":
-        pytest.skip("a server that is not the run's own keeps its settings")
+    must_own(place)
     kinds = ["longblob", "longtext", "longtext CHARACTER SET utf16", "json", "mediumtext", "text", "varchar(300)"]
     columns = ", ".join(f"c{i} {kind}" for i, kind in enumerate(kinds))
     place.sql(f"CREATE TABLE large (id int PRIMARY KEY, {columns})")
@@ -279,8 +278,7 @@ def test_values_larger_than_a_packet_stop_the_statement(place: Place) -> None:
 
     If it exceeds a packet, nothing is sent.
     """
-    if place.kind != "mariadb":
-        pytest.skip("a server that is not the run's own keeps its settings")
+    must_own(place)
     place.sql("CREATE TABLE shapes (id int PRIMARY KEY, g linestring, b longblob)")
     path = f"SELECT group_concat(concat(n, ' ', n) ORDER BY n) FROM {NUMBERS} q"
     place.sql(
@@ -301,8 +299,7 @@ def test_values_larger_than_a_packet_stop_the_statement(place: Place) -> None:
 
 def test_a_row_that_no_packet_holds_has_no_digest_and_no_silence(place: Place) -> None:
     """The count of digests then differs from that of rows, which stops the poll."""
-    if place.kind != "mariadb":
-        pytest.skip("a server that is not the run's own keeps its settings")
+    must_own(place)
     columns = ", ".join(f"c{i} varchar(63)" for i in range(200))
     place.sql(f"CREATE TABLE broad (id int PRIMARY KEY, {columns}) ENGINE = MyISAM")  # InnoDB's rows are shorter
     full = ", repeat('🙂', 60)" * 200
