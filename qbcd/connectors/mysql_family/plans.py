@@ -16,9 +16,8 @@ from sqlalchemy.engine import Connection
 
 from qbcd.connectors.mysql_family.rows import UNBOUND
 
-
-# Version 2 of MySQL has other words for reading all rows, and all entries of an index.
-_WHOLE = {"table": "ALL", "index_scan": "index"}
+# The words of the older forms for those of version 2 of MySQL.
+_WORDS = {"table": "ALL", "index_scan": "index", "index_range_scan": "range", "index_lookup": "ref"}
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class PlanStep:
 
     Attributes:
         table: Name of the table in the statement, its alias if it has one.
-        access: Way to read it, in the server's words; ALL and index read everything.
+        access: Way to read it, in the words of the older forms.
         index: Name of the index that is read; empty without one.
         covered: The index is enough; no row of the table is read.
         rows: Rows that are found, as estimated.
@@ -42,7 +41,7 @@ class PlanStep:
     @property
     def whole(self) -> bool:
         """All rows, or all entries of the index, are read."""
-        return self.access in _WHOLE.values()
+        return self.access in ("ALL", "index")
 
 
 def plan_of(conn: Connection, sql: str) -> list[PlanStep]:
@@ -82,7 +81,7 @@ def _tree(node: Mapping[str, Any], fitting: float | None = None) -> Iterator[Pla
         way = str(node.get("index_access_type") or access)
         yield PlanStep(
             table=str(node.get("alias") or node["table_name"]),
-            access=_WHOLE.get(way, way),
+            access=_WORDS.get(way, way),
             index=str(node.get("index_name") or ""),
             covered=bool(node.get("covering")),
             rows=float(node.get("estimated_rows") or 0) if fitting is None else fitting,

@@ -241,6 +241,8 @@ def test_values_above_max_allowed_packet(place: Place) -> None:
     """
     must_own(place)
     kinds = ["longblob", "longtext", "longtext CHARACTER SET utf16", "json", "mediumtext", "text", "varchar(300)"]
+    if place.kind == "mysql":
+        kinds[3] = "longtext"  # MySQL writes no JSON as a text that is longer than a packet; see the next test
     columns = ", ".join(f"c{i} {kind}" for i, kind in enumerate(kinds))
     place.sql(f"CREATE TABLE large (id int PRIMARY KEY, {columns})")
     for row, tail in ((1, "x"), (2, "x"), (3, "X")):
@@ -279,19 +281,23 @@ def test_values_larger_than_a_packet_stop_the_statement(place: Place) -> None:
     If it exceeds a packet, nothing is sent.
     """
     must_own(place)
-    place.sql("CREATE TABLE shapes (id int PRIMARY KEY, g linestring, b longblob)")
+    place.sql("CREATE TABLE shapes (id int PRIMARY KEY, g linestring, b longblob, j json)")
     path = f"SELECT group_concat(concat(n, ' ', n) ORDER BY n) FROM {NUMBERS} q"
     place.sql(
         f"SET group_concat_max_len = 100000000; INSERT INTO shapes SELECT 1, ST_GeomFromText(concat('LINESTRING(', "
-        f"({path}), ')')), repeat('x', 900000)"
+        f"({path}), ')')), repeat('x', 900000), concat('\"', repeat('x', 1500000), '\"')"
     )
     with packet(place, 1024 * 1024), reading(place) as session:
-        key, g, b = probe(session, place, "shapes").columns
+        key, g, b, j = probe(session, place, "shapes").columns
         assert session.one(f"SELECT {digest('s', key, g, b)} AS h FROM shapes s").h is not None
-        for form in (
-            MARIA.expressions.travel_form(g, named("s", "g")),
-            MARIA.expressions.canonical_text(b, named("s", "b")),
-        ):
+        cut = [MARIA.expressions.canonical_text(b, named("s", "b"))]
+        shape = MARIA.expressions.travel_form(g, named("s", "g"))
+        if place.kind == "mysql":  # hexadecimal digits have no limit there, the text of JSON has one
+            cut.append(MARIA.expressions.travel_form(j, named("s", "j")))
+            assert session.one(f"SELECT {text(shape)} = hex(g) AND length(hex(g)) > 1048576 AS x FROM shapes s").x == 1
+        else:
+            cut.append(shape)
+        for form in cut:
             assert session.rows(f"SELECT {text(form)} FROM shapes s WHERE id = 0") == []
             with pytest.raises(DBAPIError, match="max_allowed_packet"):
                 session.rows(f"SELECT {text(form)} FROM shapes s")
