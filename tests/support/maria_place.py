@@ -205,6 +205,9 @@ class MariaPlace(FamilyPlace):
     fixture = "mariadb"
     unlimited = "max_statement_time = 0"
 
+    def numbers(self, last: int, first: int = 1) -> str:
+        return f"(SELECT CAST(seq AS SIGNED) AS n FROM seq_{first}_to_{last}) AS numbers"
+
 
 class MySQLPlace(FamilyPlace):
     """A database of a MySQL server."""
@@ -212,3 +215,8 @@ class MySQLPlace(FamilyPlace):
     kind = "mysql"
     fixture = "mysql"
     unlimited = "max_execution_time = 0"
+
+    def numbers(self, last: int, first: int = 1) -> str:
+        items = f"concat('[0', repeat(',0', {last - first}), ']')"
+        every = f"json_table({items}, '$[*]' COLUMNS (i FOR ORDINALITY)) AS every"
+        return f"(SELECT CAST(i AS SIGNED) + {first - 1} AS n FROM {every}) AS numbers"

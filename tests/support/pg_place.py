@@ -81,6 +81,9 @@ class PostgresPlace(Place):
         value = "NULL" if text is None else "'" + text.replace("'", "''") + "'"
         return f"{value}::{sql_type.split(' COLLATE')[0]}"
 
+    def numbers(self, last: int, first: int = 1) -> str:
+        return f"generate_series({first}, {last}) AS numbers (n)"
+
     def retype(self, table: str, column: str, sql_type: str) -> str:
         return f"ALTER TABLE {table} ALTER COLUMN {column} TYPE {sql_type}"
 

@@ -141,6 +141,10 @@ class Place(ABC):
         """Return a value of a type as SQL, from its input text."""
 
     @abstractmethod
+    def numbers(self, last: int, first: int = 1) -> str:
+        """Return a table with the whole numbers from `first` to `last` as column `n`, as FROM takes it."""
+
+    @abstractmethod
     def retype(self, table: str, column: str, sql_type: str) -> str:
         """Return DDL that changes the type of a column."""
 
