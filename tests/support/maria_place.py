@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -215,6 +216,10 @@ class MySQLPlace(FamilyPlace):
     kind = "mysql"
     fixture = "mysql"
     unlimited = "max_execution_time = 0"
+
+    def spelt(self, sql_type: str) -> str:
+        other = {"uuid": "char(36)", "utf8mb4_nopad_bin": "utf8mb4_0900_bin"}
+        return re.sub(r"\w+", lambda word: other.get(word[0], word[0]), sql_type)
 
     def numbers(self, last: int, first: int = 1) -> str:
         items = f"concat('[0', repeat(',0', {last - first}), ']')"

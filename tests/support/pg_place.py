@@ -81,6 +81,9 @@ class PostgresPlace(Place):
         value = "NULL" if text is None else "'" + text.replace("'", "''") + "'"
         return f"{value}::{sql_type.split(' COLLATE')[0]}"
 
+    def drop_primary_key(self, table: str) -> None:
+        self.sql(f"ALTER TABLE {table} DROP CONSTRAINT {table.rpartition('.')[2]}_pkey")
+
     def numbers(self, last: int, first: int = 1) -> str:
         return f"generate_series({first}, {last}) AS numbers (n)"
 

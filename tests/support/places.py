@@ -140,6 +140,10 @@ class Place(ABC):
     def literal(self, sql_type: str, text: str | None) -> str:
         """Return a value of a type as SQL, from its input text."""
 
+    def spelt(self, sql_type: str) -> str:
+        """Return a type, which another server of the family has, as this one spells it."""
+        return sql_type
+
     @abstractmethod
     def numbers(self, last: int, first: int = 1) -> str:
         """Return a table with the whole numbers from `first` to `last` as column `n`, as FROM takes it."""
@@ -147,6 +151,10 @@ class Place(ABC):
     @abstractmethod
     def retype(self, table: str, column: str, sql_type: str) -> str:
         """Return DDL that changes the type of a column."""
+
+    def drop_primary_key(self, table: str) -> None:
+        """Drop the primary key of a table that has the name of its key by default."""
+        self.sql(f"ALTER TABLE {table} DROP PRIMARY KEY")
 
     # -- users -------------------------------------------------------------------------------------------------------
     @abstractmethod

@@ -88,7 +88,6 @@ def test_every_variant_is_exact_in_many_histories(
     assert run(seed, place, workspace, spark, queries=6, rounds=5)
 
 
-@over(elsewhere=[])
 def test_distinct_on_takes_the_row_that_its_order_names(place: Place, workspace: Path, spark: SparkSession) -> None:
     """An ORDER BY that selects the rows of the result matters, with a LIMIT or without."""
     place.sql(
