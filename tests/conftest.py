@@ -41,6 +41,7 @@ os.environ.pop("COLUMNS", None)
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 
 MYSQL_VARIABLE, ICU_VARIABLE = "QBCD_TEST_MYSQL_URL", "QBCD_TEST_ICU_URL"
+POSTGRESQL_VARIABLE = "QBCD_TEST_POSTGRESQL_BIN"
 NO_SERVER = "no {} server: "  # start of the skip reasons that the summary counts
 
 
@@ -80,10 +81,15 @@ class GivenServer:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[EmbeddedPostgres]:
-    """The run's PostgreSQL: 100 connections, prepared transactions, no fsync, no autovacuum."""
+    """The run's PostgreSQL: 100 connections, prepared transactions, no fsync, no autovacuum.
+
+    It is the embedded one, or that whose programs are in the folder of `QBCD_TEST_POSTGRESQL_BIN`.
+    """
     settings = {"max_connections": 100, "max_prepared_transactions": 10, "fsync": False, "autovacuum": False}
     small = {"max_wal_size": "192MB"}  # the folder may be in memory
-    with EmbeddedPostgres.start(settings={**settings, **small}) as running:
+    named = os.environ.get(POSTGRESQL_VARIABLE)
+    kind, programs = (DebianPostgres, Path(named)) if named else (EmbeddedPostgres, None)
+    with kind.start(settings={**settings, **small}, programs=programs) as running:
         yield running
 
 

@@ -11,7 +11,11 @@ from qbcd.connectors.mysql_family.rows import UNBOUND
 
 
 class MySQL(MySQLFamily):
-    """The connector of MySQL."""
+    """The connector of MySQL.
+
+    Attributes:
+        executed: (major, minor) of the version that the tests run.
+    """
 
     name = "MySQL"
     other_drivers = (
@@ -33,6 +37,7 @@ class MySQL(MySQLFamily):
         extra=("information_schema_stats_expiry = 0",),
     )
     oldest = (8, 0)
+    executed = (9, 7)  # by the tests
     no_pad = (
         "coalesce((SELECT c.pad_attribute = 'NO PAD' FROM information_schema.collations c "
         "WHERE c.collation_name = columns.collation_name), 0)"
@@ -61,6 +66,12 @@ class MySQL(MySQLFamily):
 
     def is_own(self, version: str) -> bool:
         return "mariadb" not in version.lower()
+
+    def version_remark(self, release: tuple[int, int]) -> str:
+        if release >= self.executed:
+            return ""
+        tested = ".".join(map(str, self.executed))
+        return f"qbcd's tests run {tested}; this version is supported by its documentation and was not executed"
 
     def grants_of(self, conn: Connection) -> list[str]:
         roles = str(conn.exec_driver_sql("SELECT current_role()").scalar_one())

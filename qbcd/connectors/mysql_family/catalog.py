@@ -144,6 +144,7 @@ class FamilyCatalog(Catalog):
             identity=f"{row['server']}/{row['name']}",
             meaning=f"{'.'.join(map(str, release))};{row['f']}",
             position=int(status[0]["value"]) if status else 0,
+            remark=facts.version_remark(release),
         )
 
     def may_share(self, server: str, other: str) -> bool:

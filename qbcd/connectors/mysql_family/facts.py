@@ -110,6 +110,10 @@ class FamilyFacts(DatabaseFacts, ABC):
     def is_own(self, version: str) -> bool:
         """Return True if a server with version text `version` belongs to this connector."""
 
+    def version_remark(self, release: tuple[int, int]) -> str:
+        """Return how far a supported version, (major, minor), was tested; empty if the tests run it or one like it."""
+        return ""
+
     @abstractmethod
     def grants_of(self, conn: Connection) -> list[str]:
         """Return the text of everything granted to the session's role and its active roles."""

@@ -29,7 +29,7 @@ REASON = "computes its key column"
 def variants(rng: Random, place: Place, drawn: DrawnQuery, tables: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     """Return every variant as configuration; delta with timestamps in all tables, and in some."""
     read = [t for t in tables if f".{t} " in drawn.text]
-    whole = {
+    whole: dict[str, dict[str, Any]] = {
         "compare": {"type": "vbd", "variant": "compare"},
         "checksum": {"type": "vbd", "variant": "checksum", "rows_per_range": 4},
     }

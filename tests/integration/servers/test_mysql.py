@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from qbcd.connectors.catalog import SupportsIndexes
+from qbcd.connectors.mysql import MySQL
 from qbcd.connectors.mysql_family.partitions import encoded
 from qbcd.connectors.mysql_family.plans import plan_of
 from qbcd.connectors.statistics import SupportsStatistics
@@ -64,8 +65,8 @@ def test_source_sink_and_state_in_one_server(place: Place, workspace: Path) -> N
     state = place.at(f"{place.name}_state").url
     place.at(f"{place.name}_state").create()
     with opened(config(place.url, *tables, sinks=sinks, state=state), workspace) as project:
-        for stream in project.streams:
-            stream.prepare()
+        for prepared in project.streams:
+            prepared.prepare()
         poll(project)
         rows = place.sql("SELECT id, v FROM plain ORDER BY id")
         assert copies(place, names) == [rows] * len(names)
@@ -195,6 +196,11 @@ def test_variant_delta_is_never_offered(place: Place, workspace: Path) -> None:
             project.stream("delta").prepare()
         project.stream("vbd").prepare()
         assert "outbox" in project.stream("vbd").explain()[0].title, "variant compare"
+
+
+def test_versions_that_were_not_executed_say_so() -> None:
+    assert MySQL().version_remark((8, 4)).startswith("qbcd's tests run 9.7; this version is supported by its doc")
+    assert [MySQL().version_remark(release) for release in ((9, 7), (10, 0))] == ["", ""]
 
 
 def test_missing_programs(tmp_path: Path) -> None:
