@@ -173,6 +173,12 @@ class FamilyPlace(Place):
     def drop_user(self, name: str) -> None:
         self.sql("DROP USER %s@'%%'", [name])
 
+    def end_sessions(self, user: str) -> None:
+        with self._server() as conn:
+            query = "SELECT id FROM information_schema.processlist WHERE user = %s"
+            for (number,) in self.run(conn, query, [user]):
+                self._kill(conn, int(number))
+
     def grant(self, rights: str, on: str, user: str) -> None:
         self.sql(f"GRANT {rights} ON {self.quote(on)} TO {user}@'%'")
 

@@ -97,6 +97,9 @@ class PostgresPlace(Place):
     def drop_user(self, name: str) -> None:
         self.sql(f"DROP OWNED BY {name} CASCADE; DROP ROLE {name}")
 
+    def end_sessions(self, user: str) -> None:
+        self.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", [user])
+
     def grant(self, rights: str, on: str, user: str) -> None:
         self.sql(f"GRANT {rights} ON {on} TO {user}")
 

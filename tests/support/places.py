@@ -166,6 +166,10 @@ class Place(ABC):
         """Drop a user and its rights."""
 
     @abstractmethod
+    def end_sessions(self, user: str) -> None:
+        """End the sessions of a user."""
+
+    @abstractmethod
     def grant(self, rights: str, on: str, user: str) -> None:
         """Grant `rights` ("SELECT", "SELECT (a, b)") on table `on`, a plain name, to `user`."""
 
