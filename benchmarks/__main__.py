@@ -51,7 +51,9 @@ def main() -> int:
     parser.add_argument("--columns", type=int, default=0, help="result_poll: further columns of the orders")
     parser.add_argument("--tables", type=int, default=300, help="many_tables: number of tables")
     parser.add_argument("--delay", type=int, default=0, help="many_tables: milliseconds to the server and back")
-    parser.add_argument("--engine", choices=("auto", "local", "spark"), default="auto", help="fetch_paths: the engine")
+    parser.add_argument(
+        "--engine", choices=("auto", "local", "spark"), default="auto", help="fetch_paths and id_rcs_poll: the engine"
+    )
     parser.add_argument("--plot", default="", help="figures: draw them into this SVG file")
     parser.add_argument("--without", default="", help="fetch_paths: paths to switch off; all by default")
     given = vars(parser.parse_args())

@@ -16,6 +16,7 @@ from benchmarks.tools.spark_join import SparkJoin, quarters
 from qbcd.api import Project, assembly_of
 from qbcd.strategies import IdRcs
 
+OPTIONS = ("engine",)
 RANGES = 200
 
 
@@ -29,6 +30,7 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
         "tables": [
             {"source": "shop", "table": place.table, "name": "orders", "strategy": "id_rcs", "sinks": ["changes"]}
         ],
+        "defaults": {"engine": options.engine},
     }
     with Project.from_dict(config, base_dir=folder) as project:
         project.stream("orders").prepare()

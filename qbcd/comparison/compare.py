@@ -30,8 +30,9 @@ from qbcd.local.errors import explained_errors
 from qbcd.local.query import Query
 from qbcd.local.source import ReadAmount
 from qbcd.model import BatchHeader, Column, StreamPlan, Table
-from qbcd.sites.lake.engines.local import diff
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.local.by_method import ParquetSide, changes_by
+from qbcd.sites.lake.engines.local.engine import LocalEngine
 from qbcd.snapshots.base import LEAST_MEMORY, ComparisonReport, Options
 from qbcd.snapshots.compare import METHODS as SNAPSHOT_METHODS
 from qbcd.snapshots.feeds import JOIN, memory_of_join
@@ -224,10 +225,11 @@ class DiffResult:
         else:
             self.method = CHECKSUMS
         if self.method in (JOIN, CHECKSUMS):
-            changes = diff.differences(sides[0][0], sides[1][0], plan, by="values")
+            changes = algebra.differences(sides[0][0], sides[1][0], plan, by="values")
         else:
             changes = self._by_method([rows for rows, _ in sides], plan, options.memory // 2)
-        self._batch = in_table(self._database, diff.numbered(changes, 1))
+        with LocalEngine(self._database).numbered(changes, 1, measured.old_rows + measured.new_rows) as batch:
+            self._batch = in_table(self._database, batch)
         found = self._database.connection.execute(
             f"SELECT op, COUNT(*) FROM ({self._batch.sql}) GROUP BY op"
         ).fetchall()

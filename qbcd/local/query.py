@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
-
-import sqlglot
-from sqlglot import ErrorLevel, exp
+from typing import Any, ClassVar
 
 from qbcd.connectors.dialects import loaded
 from qbcd.model.wire import Fields
+from qbcd.sql.engine_sql import EngineSql
 from qbcd.sql.render import render
 
 DIALECT = loaded("duckdb")
@@ -24,7 +21,23 @@ DUCKDB_TYPES = {
     "binary": "BLOB",
     "float": "FLOAT",
 }  # by the name of a wire type; DuckDB has the others by the same name
-CONCAT = "QBCD_CONCAT"
+CONCAT = "QBCD_CONCAT"  # many texts at once, and NULL adds nothing; `a || b || ..` would copy the text for each part
+
+
+def _content(*values: str) -> str:
+    fields = ", ".join(f"v{i} := {value}" for i, value in enumerate(values))
+    return f"SHA256(CAST(TO_JSON(STRUCT_PACK({fields})) AS VARCHAR))"
+
+
+SPELLING = EngineSql(
+    DIALECT,
+    {
+        CONCAT: lambda *texts: f"CONCAT({', '.join(texts)})",
+        "QBCD_CONTENT": _content,
+        "QBCD_LAST_BYTE": lambda value: f"ARRAY_SLICE({value}, -1, -1)",
+    },
+    lambda number: f"CAST({number:d} AS BIGINT)",
+)
 
 
 @dataclass(frozen=True)
@@ -38,18 +51,43 @@ class Query:
 
     sql: str
     columns: tuple[str, ...]
+    judges_first: ClassVar[bool] = True
+
+    def over(
+        self,
+        template: str,
+        columns: Sequence[str],
+        inputs: Mapping[str, Query],
+        numbers: Mapping[str, int],
+        /,
+        **context: Any,
+    ) -> Query:
+        """Return the query of a template over queries of this database; arguments as of :func:`derived`."""
+        return derived(template, columns, inputs, numbers, **context)
+
+    def hinted(self, hint: str) -> Query:
+        """Return the query itself: DuckDB takes no hints."""
+        return self
 
 
-def derived(template: str, columns: Sequence[str], inputs: Mapping[str, Query], /, **context: Any) -> Query:
+def derived(
+    template: str,
+    columns: Sequence[str],
+    inputs: Mapping[str, Query],
+    numbers: Mapping[str, int] | None = None,
+    /,
+    **context: Any,
+) -> Query:
     """Return the query of a template over other queries.
 
     Args:
         template: Name of a template; it reads the inputs by their names.
         columns: The names of its columns.
         inputs: Queries by name.
+        numbers: Values of the template's ``:name``.
         context: Variables of the template.
     """
-    text = duckdb_sql(render(template, **context))
+    text = SPELLING.text(render(template, **context), numbers)
     # not materialized, so that conditions on rows reach the files
     parts = ",\n".join(f'"{name}" AS NOT MATERIALIZED (\n{query.sql}\n)' for name, query in inputs.items())
     return Query(f"WITH {parts}\n{text}" if parts else text, tuple(columns))
@@ -65,14 +103,6 @@ def columns_of(fields: Fields) -> tuple[str, ...]:
     return tuple(name for name, _ in fields)
 
 
-@lru_cache(maxsize=512)
 def duckdb_sql(canonical: str) -> str:
-    """Return canonical SQL in DuckDB's dialect.
-
-    ``QBCD_CONCAT(..)`` is DuckDB's function: many texts at once, and NULL adds nothing.
-    """
-    tree = sqlglot.parse_one(canonical)
-    for call in tree.find_all(exp.Anonymous):
-        if call.name.upper() == CONCAT:
-            call.set("this", "CONCAT")  # sqlglot would write `a || b || ..`, which copies the text for each part
-    return tree.sql(dialect=DIALECT, unsupported_level=ErrorLevel.RAISE)
+    """Return canonical SQL in DuckDB's dialect."""
+    return SPELLING.text(canonical)

@@ -16,6 +16,7 @@ from qbcd.state import StreamRow
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+from qbcd.sites.lake.engines.spark.rows import SparkRows
 from tests.support.engines import spark_engine
 
 ROWS = 60_000
@@ -30,7 +31,7 @@ def written(files: Files, spark: SparkSession) -> tuple[FileSet, Path]:
     )
     engine = spark_engine(spark)
     leased = LeasedStream(StreamRow("p", "s", 5, 1, 1, 1, True), None)  # type: ignore[arg-type]
-    part = files.write(engine, rows.coalesce(1), FIELDS, "segment", leased)
+    part = files.write(engine, SparkRows.of(rows.coalesce(1)), FIELDS, "segment", leased)
     (file,) = part.files
     assert file.size > 4 * END
     return part, files.root / part.part_id / file.name
@@ -38,7 +39,8 @@ def written(files: Files, spark: SparkSession) -> tuple[FileSet, Path]:
 
 def read(files: Files, spark: SparkSession, part: FileSet) -> list[Any]:
     """Read two of the four ranges as a poll does."""
-    rows = files.read(spark_engine(spark), FIELDS, part).where("range_id IN (1L, 2L)")
+    engine = spark_engine(spark)
+    rows = engine.frame(files.read(engine, FIELDS, part)).where("range_id IN (1L, 2L)")
     return [tuple(row) for row in rows.selectExpr("count(1)", "sum(n)", "sum(hash(range_id, v))").collect()]
 
 
@@ -87,5 +89,6 @@ def test_reading_takes_no_direct_memory_for_a_row_group(workspace: Path, spark: 
     )
     (direct,) = [pool for pool in pools if pool.getName() == "direct"]
     before = direct.getTotalCapacity()
-    files.read(spark_engine(spark), FIELDS, part).write.format("noop").mode("overwrite").save()
+    engine = spark_engine(spark)
+    engine.frame(files.read(engine, FIELDS, part)).write.format("noop").mode("overwrite").save()
     assert direct.getTotalCapacity() - before < path.stat().st_size / 2

@@ -10,7 +10,7 @@ from typing import Any
 from qbcd.model import KeyRange, NamedKey, RowSelection, StreamPlan
 from qbcd.ranges.leaves import EVERY, as_bits
 from qbcd.ranges.recent_keys import leaf_of
-from qbcd.sites.lake.engines.base import Rows
+from qbcd.sites.lake.engines import algebra
 from tests.support import row_model
 from tests.support.engine_rows import (
     DIGESTS,
@@ -104,7 +104,7 @@ class Results:
         self.old = hand.rows(fields_of(self.plan), drawn.replica)
         self.new = hand.rows(fields_of(self.plan, *EXTRA), drawn.stage)
 
-    def rows(self, found: Rows, names: Sequence[str]) -> list[tuple[Any, ...]]:
+    def rows(self, found: Any, names: Sequence[str]) -> list[tuple[Any, ...]]:
         """Return these columns of rows."""
         return in_order(self.hand.read(found), *names)
 
@@ -118,31 +118,35 @@ class Results:
         found: dict[str, Any] = {}
         for by in ("digest", "values", "either"):
             for name, both in (("all", None), ("some", self.drawn.both)):
-                changes = e.differences(self.old, self.new, self.plan, by=by, both=both)
+                changes = algebra.differences(self.old, self.new, self.plan, by=by, both=both)
                 found[f"differences {by} {name}"] = self.rows(changes, growing)
-        changes = e.differences(self.old, self.new, self.plan, by="either")
+        changes = algebra.differences(self.old, self.new, self.plan, by="either")
         keys = self.hand.rows(fields_of(self.plan)[:4], self.drawn.replica)
-        of_key = e.differences(keys, self.new, self.plan, by="digest")
+        of_key = algebra.differences(keys, self.new, self.plan, by="digest")
         found["differences of keys"] = self.rows(of_key, growing)
         with e.numbered(changes, 7, 10) as batch:
             found["numbered"] = self.rows(batch, [name for name, _ in events_of(self.plan)])
-            paired = e.paired(batch, keys=1, width=self.width, epoch=2, seq=7)
+            paired = algebra.paired(batch, keys=1, width=self.width, epoch=2, seq=7)
             found["paired"] = self.rows(paired, [name for name, _ in events_of(self.plan)])
             counts = e.event_counts({})
             self.hand.read(counts.observe(batch))
             found["counts"] = counts.read()
-        found |= {"groups": e.groups(changes), "growth": e.growth(changes), "range_ids": e.range_ids(changes)}
-        found["listed"] = sorted(e.listed(changes, min(2, self.width), 1000))
-        found["few listed"] = len(e.listed(changes, 1, 2))
-        found["without_deletes"] = self.rows(e.without_deletes(changes), self.changed)
-        found["deletes"] = self.rows(e.deletes(changes), self.changed)
-        found["with_reason"] = self.rows(e.with_reason(changes, "it's"), [*self.changed, "reason"])
+        found |= {
+            "groups": algebra.groups(e, changes),
+            "growth": algebra.growth(e, changes),
+            "range_ids": algebra.range_ids(e, changes),
+        }
+        found["listed"] = sorted(algebra.listed(e, changes, min(2, self.width), 1000))
+        found["few listed"] = len(algebra.listed(e, changes, 1, 2))
+        found["without_deletes"] = self.rows(algebra.without_deletes(changes), self.changed)
+        found["deletes"] = self.rows(algebra.deletes(changes), self.changed)
+        found["with_reason"] = self.rows(algebra.with_reason(changes, "it's"), [*self.changed, "reason"])
         return found
 
     def of_stage(self) -> dict[str, Any]:
         """Facts about the rows of a stage."""
         e = self.engine
-        checksum, twice = e.row_checksum(), e.together([self.new, self.new])
+        checksum, twice = e.row_checksum(), algebra.together([self.new, self.new])
         self.hand.read(checksum.observe(self.new))
         before = plan_of([c.travel.kind for c in self.plan.captured[1:]])  # it lacks the first column
         names = {c.name: self.plan.captured[i + 1].name for i, c in enumerate(before.captured)}
@@ -150,26 +154,27 @@ class Results:
         before = type(before)(**{**vars(before), "key": (), "columns": tuple(renamed)})
         older = self.hand.rows(fields_of(before), [_shifted(row, self.width) for row in self.drawn.replica])
         return {
-            "sums": e.sums(self.new),
-            "sums of keys": e.sums(self.new, "key_digest"),
-            "duplicates": (e.has_duplicates(self.new), e.has_duplicates(twice)),
-            "untravelled": e.untravelled(self.new),
+            "sums": algebra.sums(e, self.new),
+            "sums of keys": algebra.sums(e, self.new, "key_digest"),
+            "duplicates": (algebra.has_duplicates(e, self.new), algebra.has_duplicates(e, twice)),
+            "untravelled": algebra.untravelled(e, self.new),
             "checksum": (checksum.read(), checksum.untravelled()),
             "together": self.rows(twice, [*IDENTITY, "digest", *self.values]),
-            "aligned": self.rows(e.aligned(older, before, self.plan, self.new), [*IDENTITY, "digest", *self.values]),
-            "baseline": self.rows(e.baseline(self.new, self.width), self.changed),
+            "aligned": self.rows(algebra.aligned(older, before, self.plan), [*IDENTITY, "digest", *self.values]),
+            "baseline": self.rows(algebra.baseline(self.new, self.width), self.changed),
         }
 
     def of_windows(self) -> dict[str, Any]:
         """Comparisons of rows in a window, and up to a watermark."""
         e, plan = self.engine, self.plan
-        window = e.window_differences(self.old, self.new, plan, 10)
-        settled = e.settled_differences(self.old, self.new, plan, self.drawn.both)
+        window = algebra.window_differences(self.old, self.new, plan, 10)
+        kept = algebra.settled_keys(self.old, self.new, "key_digest")
+        settled = algebra.settled_differences(self.old, self.new, plan, self.drawn.both)
         return {
             "window": self.rows(window, [*self.changed, "reason", "net", "weight"]),
-            "growth of the window": e.growth(window),
+            "growth of the window": algebra.growth(e, window),
             "settled": self.rows(settled, self.changed),
-            "settled keys": self.rows(e.settled_keys(self.old, self.new, "key_digest"), ["range_id", "key_digest"]),
+            "settled keys": self.rows(kept, ["range_id", "key_digest"]),
         }
 
     def of_keys(self) -> dict[str, Any]:
@@ -177,23 +182,23 @@ class Results:
         e, names = self.engine, [*IDENTITY, "digest", *self.values]
         texts = [{**row, "k0": row["key_id"].hex(), "k1": str(row["range_id"])} for row in self.drawn.stage]
         fields = [*fields_of(self.plan)[:3], ("k0", "string"), ("k1", "string")]
-        changed = e.changed_fingerprints(self.old, self.hand.rows(fields, texts))
+        changed = algebra.changed_fingerprints(self.old, self.hand.rows(fields, texts))
         new = self.hand.rows(fields_of(self.plan)[1:], self.drawn.stage)  # it has all rows, not only changed ones
-        stage, old = e.changed_pairs(changed, new, ["k0", "k1"], 10)
+        stage, old = algebra.changed_pairs(changed, new, ["k0", "k1"], 10)
         return {
-            "deleted": self.rows(e.deleted(self.old, self.new), self.changed),
-            "of_keys": self.rows(e.of_keys(self.old, self.new), names),
-            "without_keys": self.rows(e.without_keys(self.old, self.new), names),
-            "with_ranges_of": self.rows(e.with_ranges_of(self.old, self.new, [1, 300]), names),
+            "deleted": self.rows(algebra.deleted(self.old, self.new), self.changed),
+            "of_keys": self.rows(algebra.of_keys(self.old, self.new), names),
+            "without_keys": self.rows(algebra.without_keys(self.old, self.new), names),
+            "with_ranges_of": self.rows(algebra.with_ranges_of(e, self.old, self.new, [1, 300]), names),
             "in_ranges": self.rows(e.in_ranges(self.old, [2]), names),
-            "renumbered": self.rows(e.renumbered(self.old, {2: 9, 300: 1}), names),
-            "not renumbered": self.rows(e.renumbered(self.old, {}), names),
+            "renumbered": self.rows(algebra.renumbered(e, self.old, {2: 9, 300: 1}), names),
+            "not renumbered": self.rows(algebra.renumbered(e, self.old, {}), names),
             "fingerprints": self.rows(changed, [*names, "k0", "k1"]),
-            "changed_keys": sorted(e.changed_keys(changed, ["k0", "k1"], 1000)),
-            "few changed_keys": len(e.changed_keys(changed, ["k0"], 2)),
+            "changed_keys": sorted(algebra.changed_keys(e, changed, ["k0", "k1"], 1000)),
+            "few changed_keys": len(algebra.changed_keys(e, changed, ["k0"], 2)),
             "changed stage": self.rows(stage, names),
             "changed replica": self.rows(old, names),
-            "differing_ranges": e.differing_ranges(self.old, self.new),
+            "differing_ranges": algebra.differing_ranges(e, self.old, self.new),
         }
 
     def of_layers(self) -> dict[str, Any]:
@@ -206,9 +211,10 @@ class Results:
             for last in (0, 3, 9):
                 batches = [event for event in events if event["batch_seq"] <= last]
                 later = self.hand.rows(fields, batches) if last else None
-                merged = e.merged(base, later, asked, changed=len(batches), one=last == 3, alone=False)
+                layers = algebra.Layers(later, len(batches), last == 3) if last else None
+                merged = algebra.merged(e, base, layers, asked)
                 found[f"merged {name} {last}"] = self.rows(merged, names)
-        found["last_batches"] = e.last_batches(self.hand.rows(fields, events))
+        found["last_batches"] = algebra.last_batches(e, self.hand.rows(fields, events))
         return found
 
 

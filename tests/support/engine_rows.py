@@ -15,9 +15,9 @@ from qbcd.local.columns import TYPES
 from qbcd.local.database import LocalDatabase
 from qbcd.model import Column, StreamPlan, Table, Travel
 from qbcd.model.wire import Fields
-from qbcd.sites.lake.engines.base import Engine, Rows
+from qbcd.sites.lake.engines.base import Engine
 from qbcd.sites.lake.engines.local.engine import LocalEngine
-from qbcd.sites.lake.engines.local.rows import fetched, stored_arrow
+from qbcd.sites.lake.engines.spark.rows import SparkRows
 from qbcd.sites.lake.replica.schema import batch_fields, ddl, row_fields
 from tests.support.engines import spark_engine
 
@@ -109,24 +109,18 @@ class Hand:
         """Return the Spark engine."""
         return cls(spark_engine(spark), spark)
 
-    def rows(self, fields: Fields, rows: Sequence[Row]) -> Rows:
+    def rows(self, fields: Fields, rows: Sequence[Row]) -> Any:
         """Return rows of the engine."""
         if self.spark is not None:
             exact = [
                 [Decimal(v) if k[:3] == "dec" and v is not None else v for v, k in _typed(r, fields)] for r in rows
             ]
-            return self.spark.createDataFrame(exact, ddl(fields))
-        assert isinstance(self.engine, LocalEngine)
-        columns = {n: pa.array([row[n] for row in rows], TYPES[kind]) for n, kind in fields}
-        return stored_arrow(self.engine.database, pa.table(columns))
+            return SparkRows.of(self.spark.createDataFrame(exact, ddl(fields)))
+        return self.engine.table(pa.table({n: pa.array([row[n] for row in rows], TYPES[k]) for n, k in fields}))
 
-    def read(self, rows: Rows) -> list[Row]:
+    def read(self, rows: Any) -> list[Row]:
         """Return the rows with their values in one form for both engines."""
-        if isinstance(self.engine, LocalEngine):
-            return [
-                dict(zip(rows.columns, map(plain, row), strict=True)) for row in fetched(self.engine.database, rows)
-            ]
-        return [{name: plain(value) for name, value in row.asDict().items()} for row in rows.collect()]
+        return [dict(zip(rows.columns, map(plain, row), strict=True)) for row in self.engine.run(rows)]
 
 
 def _typed(row: Row, fields: Fields) -> list[tuple[Any, str]]:

@@ -13,9 +13,9 @@ import pytest
 
 from qbcd.model import KeyRange, RowSelection
 from qbcd.ranges.leaves import EVERY
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.local import parquet
 from qbcd.sites.lake.engines.local.engine import LocalEngine
-from qbcd.sites.lake.engines.local.layers import leaves_of
 from qbcd.sites.lake.engines.local.spelling import spelled
 from tests.support.engine_results import Drawn, Results, expected
 from tests.support.engine_rows import Hand, Row, draw, events_of, fields_of, plan_of
@@ -50,13 +50,13 @@ def test_rows_without_a_key_are_counted(hand: Hand) -> None:
     fields = [field for field in fields_of(plan) if field[0] != "key_id"]
     rows = [(1, 7, "a", 0.0), (2, 7, "a", 0.0), (1, -1, "b", 0.5)]
     named = [dict(zip(("range_id", "digest", "c0", "c1"), row, strict=True)) for row in rows]
-    found = hand.read(hand.engine.identified(hand.rows(fields, named), plan))
+    found = hand.read(algebra.identified(hand.rows(fields, named), plan))
     seven, minus, first, second = (i.to_bytes(8, "big") for i in (7, 2**64 - 1, 1, 2))
     keys = {(row["range_id"], row["c0"]): row["key_id"] for row in found}
     assert keys == {(1, "a"): seven + first, (2, "a"): seven + second, (1, "b"): minus + first}
     other = [{**named[0], "c1": -0.0}, {**named[2], "digest": 7, "c0": "c"}]  # one copy less, another text
-    old, new = (hand.engine.identified(hand.rows(fields, some), plan) for some in (named, other))
-    changes = hand.read(hand.engine.differences(old, new, plan, by="values"))
+    old, new = (algebra.identified(hand.rows(fields, some), plan) for some in (named, other))
+    changes = hand.read(algebra.differences(old, new, plan, by="values"))
     assert Counter((row["op"], row["b_0"], row["a_0"]) for row in changes) == {
         ("d", "a", None): 1,
         ("d", "b", None): 1,
@@ -67,7 +67,7 @@ def test_rows_without_a_key_are_counted(hand: Hand) -> None:
 def test_the_key_of_one_row_is_empty(hand: Hand) -> None:
     plan = plan_of(["text"], keys=0)
     fields = [field for field in fields_of(plan) if field[0] != "key_id"]
-    found = hand.engine.identified(hand.rows(fields, [{"range_id": 1, "digest": 5, "c0": "x"}]), plan)
+    found = algebra.identified(hand.rows(fields, [{"range_id": 1, "digest": 5, "c0": "x"}]), plan)
     assert hand.read(found) == [{"range_id": 1, "digest": 5, "c0": "x", "key_id": b""}]
 
 
@@ -123,7 +123,7 @@ def test_a_read_of_few_ranges_skips_other_row_groups(hand: Hand, tmp_path: Path)
 def test_a_million_leaves_are_stored_quickly(hand: Hand) -> None:
     """They are carried as two buffers, without an object for each."""
     asked = [KeyRange(i, None, None, only=RowSelection(EVERY, 1, 0)) for i in range(2500)]
-    found = leaves_of(database_of(hand), asked)
+    found = hand.engine.leaves(asked)
     counted = database_of(hand).connection.execute(f"SELECT count(*), count(DISTINCT tail) FROM ({found.sql})")
     assert counted.fetchone() == (2500 * 257, 257)
 
@@ -182,7 +182,7 @@ def test_changed_values(hand: Hand) -> None:
     fixed: Row = {"range_id": 1, "key_id": b"k", "digest": 1, "c0": 1}
     old, new = ({**fixed, **{f"c{i}": pair[side] for i, pair in enumerate(PAIRS, 1)}} for side in (1, 2))
     before, after = (hand.rows(fields_of(plan), [row]) for row in (old, new))
-    (found,) = hand.read(hand.engine.differences(before, after, plan, by="values"))
+    (found,) = hand.read(algebra.differences(before, after, plan, by="values"))
     changed = found["changed"].split(",")
     assert {pair: str(i) in changed for i, pair in enumerate(PAIRS, 1)} == {pair: pair[3] for pair in PAIRS}
 
@@ -193,7 +193,7 @@ def test_a_delete_with_a_reason_is_no_key_change(hand: Hand) -> None:
     deletes = [{"op": "d", "b_0": 1, "b_1": "x"}, {"op": "d", "b_0": 2, "b_1": "y", "reason": "restriction_exit"}]
     inserts = [{"op": "c", "a_0": 3, "a_1": "x"}, {"op": "c", "a_0": 4, "a_1": "y"}, {"op": "u", "a_0": 5, "a_1": "x"}]
     rows = [{**dict.fromkeys(names), "ordinal": i, **row} for i, row in enumerate([*deletes, *inserts])]
-    batch = hand.engine.paired(hand.rows(events_of(plan), rows), keys=1, width=2, epoch=3, seq=9)
+    batch = algebra.paired(hand.rows(events_of(plan), rows), keys=1, width=2, epoch=3, seq=9)
     found = {row["ordinal"]: (row["reason"], row["pair_id"]) for row in hand.read(batch)}
     pair = ("key_change", "3:9:0")
     assert found == {0: pair, 1: ("restriction_exit", None), 2: pair, 3: (None, None), 4: (None, None)}

@@ -118,7 +118,7 @@ def test_a_module_name_is_used_once_in_a_package(tmp_path: Path, first: str, sec
     [
         ("qbcd/sites/lake/context.py", "qbcd/sites/database/context.py"),
         ("qbcd/sites/context.py", "qbcd/sites/database/context.py"),
-        ("qbcd/sites/lake/engines/local/diff.py", "qbcd/sites/lake/engines/spark/diff.py"),
+        ("qbcd/sites/lake/engines/local/rows.py", "qbcd/sites/lake/engines/spark/rows.py"),
         ("qbcd/connectors/leaves.py", "qbcd/connectors/postgresql/leaves.py"),
         ("qbcd/connectors/mysql/types.py", "qbcd/connectors/postgresql/types.py"),
         ("qbcd/state/rows.py", "qbcd/sql/rows.py"),

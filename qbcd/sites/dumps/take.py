@@ -18,6 +18,7 @@ from qbcd.sites.dumps.plan import check_header, opened
 from qbcd.sites.dumps.poll import FilePoll, compared_by, series_of, taken_by
 from qbcd.sites.guards import check_guards
 from qbcd.sites.lake.commit import PollStep, RangeChanges, WrittenBatch, new_batch, written_changes
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.engines.local.by_method import ParquetSide, changes_by, sides_of
 from qbcd.sites.lake.engines.local.engine import LocalEngine
@@ -137,7 +138,7 @@ class DumpStep(PollStep[FilePoll]):
         with poll.context.reading() as conn:
             old = poll.context.replica.rows(conn, poll.engine, poll.plan, poll.strategy.stored_columns, [self._known])
         by_digest = poll.strategy.keeps == "digests"
-        return poll.engine.differences(old, self._stage, poll.plan, by="digest" if by_digest else "values")
+        return algebra.differences(old, self._stage, poll.plan, by="digest" if by_digest else "values")
 
     def _both_sides(self) -> tuple[ParquetSide, ParquetSide]:
         """Return the files of the replica and of the stage."""
@@ -232,7 +233,7 @@ def take_first(poll: FilePoll) -> Detection:
 
 def _first_batch(poll: FilePoll, stage: Rows, known: StoredRange, epoch: int) -> BatchHeader | None:
     plan, leased = poll.plan, poll.leased
-    changes = poll.engine.baseline(stage, len(plan.captured))
+    changes = algebra.baseline(stage, len(plan.captured))
     with poll.engine.numbered(changes, leased.row.last_batch_seq + 1, known.rows) as batch:
         part = poll.context.files.write(poll.engine, batch, batch_fields(travels_of(plan)), "batch", leased)
     return new_batch(poll, WrittenBatch(part, {"r": known.rows}), epoch=epoch, ts_ms=poll.ts_ms)

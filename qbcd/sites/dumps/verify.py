@@ -5,6 +5,7 @@ from __future__ import annotations
 from qbcd.errors import Refused
 from qbcd.sites.dumps.poll import DumpPoll, series_of, taken_by
 from qbcd.sites.dumps.take import StagedDump
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.values import LISTED, Difference, Differences
 
 
@@ -32,8 +33,8 @@ def verify(poll: DumpPoll) -> Differences:
             with context.reading() as conn:
                 old = context.replica.rows(conn, of_file.engine, of_file.plan, strategy.stored_columns, [known])
             by_digest = strategy.keeps == "digests"
-            found = of_file.engine.differences(old, stage, of_file.plan, by="digest" if by_digest else "values")
-            listed = of_file.engine.listed(found, len(of_file.plan.key), LISTED + 1)
+            found = algebra.differences(old, stage, of_file.plan, by="digest" if by_digest else "values")
+            listed = algebra.listed(of_file.engine, found, len(of_file.plan.key), LISTED + 1)
             return Differences(Difference(op, key) for op, key in listed)
         finally:
             context.files.discard(dump.files)

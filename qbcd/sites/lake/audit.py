@@ -17,6 +17,7 @@ from qbcd.model.checkpoint import Entry
 from qbcd.sites.checkpoint import AUDIT
 from qbcd.sites.lake.commit import PollStep, RangeChanges, WrittenBatch, commit_step, renewed_entries, write_batch
 from qbcd.sites.lake.due_ranges import DueRanges
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.poll import LakePoll, TablePoll, open_snapshot
 from qbcd.sites.lake.range_sizes import with_counts
@@ -98,15 +99,15 @@ class AuditStep(PollStep[TablePoll]):
 
     def write(self) -> WrittenBatch:
         poll, about = self.poll, 2 * sum(r.rows for r in self.known)
-        self.stage = poll.engine.gathered(settled_rows(poll, self.stage_files), about)
+        self.stage = algebra.gathered(settled_rows(poll, self.stage_files), about)
         check_values(poll, self.stage)
         self.old = replica_rows(poll, self.known)
-        found = poll.engine.settled_differences(self.old, self.stage, poll.plan, stable_values(poll))
-        changes = poll.engine.with_reason(found, AUDIT)
+        found = algebra.settled_differences(self.old, self.stage, poll.plan, stable_values(poll))
+        changes = algebra.with_reason(found, AUDIT)
         return write_batch(poll, changes, about)
 
     def ranges(self, found: WrittenBatch) -> RangeChanges:
         # a range's checksum covers the keys that the replica has in it after the batch
         poll, column = self.poll, self.poll.strategy.summed
-        sums = poll.engine.sums(poll.engine.settled_keys(self.old, self.stage, column), column)
+        sums = algebra.sums(poll.engine, algebra.settled_keys(self.old, self.stage, column), column)
         return RangeChanges(with_counts(poll.context.stream, self.known, sums))

@@ -13,6 +13,7 @@ from qbcd.sites.checkpoint import new_epoch
 from qbcd.sites.lake.commit import WrittenBatch, new_batch
 from qbcd.sites.lake.digest_queue import fetch_for_replica
 from qbcd.sites.lake.due_ranges import DueRanges
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.notes import RecentNote
 from qbcd.sites.lake.poll import LakePoll, TablePoll, checkpoint_entries
@@ -56,7 +57,7 @@ def _baseline(poll: LakePoll, work: ExitStack) -> Detection:
         fetched = fetch_for_replica(of_table, bare)
     stage = staged_rows(of_table, fetched)
     check_values(of_table, stage)
-    read = with_counts(context.stream, bare, of_table.engine.sums(stage, strategy.summed))
+    read = with_counts(context.stream, bare, algebra.sums(of_table.engine, stage, strategy.summed))
     counted = [replace(r, last_visited=now) for r in read]
     rows = sum(r.rows for r in counted)
     header = _first_batch(of_table, stage, counted, epoch) if poll.settings.baseline_events and rows else None
@@ -80,7 +81,7 @@ def _first_batch(poll: TablePoll, stage: Rows, counted: Sequence[StoredRange], e
     """Write the rows as a batch."""
     plan, leased = poll.plan, poll.leased
     sizes = {("r", r.range_id): r.rows for r in counted}
-    changes, total = poll.engine.baseline(stage, len(plan.captured)), sum(sizes.values())
+    changes, total = algebra.baseline(stage, len(plan.captured)), sum(sizes.values())
     with poll.engine.numbered(changes, leased.row.last_batch_seq + 1, total, sizes) as batch:
         part = poll.context.files.write(poll.engine, batch, batch_fields(travels_of(plan)), "batch", leased)
     return new_batch(poll, WrittenBatch(part, {"r": total}), epoch=epoch, ts_ms=poll.snapshot.ts_ms)

@@ -16,6 +16,7 @@ from qbcd.errors import GuardTripped, TornRead, UnsupportedType
 from qbcd.model import BatchHeader
 from qbcd.sites.checkpoint import new_header
 from qbcd.sites.guards import check_pass, confirm, counted_now
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.notes import LeafNote
 from qbcd.sites.lake.poll import ParquetPoll, TablePoll, TimedPoll, checkpoint_entries
@@ -155,7 +156,7 @@ def write_with_growth(poll: TablePoll, changes: Rows, rows: int) -> tuple[Writte
     """
     with poll.engine.kept(changes) as kept:
         found = write_batch(poll, kept, rows)
-        return found, poll.engine.growth(kept) if found.counts else {}
+        return found, algebra.growth(poll.engine, kept) if found.counts else {}
 
 
 def written_changes(poll: ParquetPoll, changes: Rows, rows: int) -> WrittenBatch:
@@ -165,7 +166,7 @@ def written_changes(poll: ParquetPoll, changes: Rows, rows: int) -> WrittenBatch
     counts = engine.event_counts({i: c.travel for i, c in enumerate(plan.captured)} if settings.typed else {})
     with engine.numbered(changes, seq, rows) as batch:
         if settings.key_change:
-            batch = engine.paired(batch, keys=len(plan.key), width=len(plan.captured), epoch=row.epoch, seq=seq)
+            batch = algebra.paired(batch, keys=len(plan.key), width=len(plan.captured), epoch=row.epoch, seq=seq)
         fields = batch_fields(travels_of(plan))
         part = files.write(engine, counts.observe(batch), fields, "batch", poll.leased, source=poll.context.source)
     if counts.unfit():

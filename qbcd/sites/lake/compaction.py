@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from qbcd import hooks
 from qbcd.model import BatchHeader
 from qbcd.ranges import partition
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.notes import LeafNote
 from qbcd.sites.lake.poll import LakePoll, ParquetPoll
 from qbcd.sites.lake.replica.files import FileSet
@@ -150,7 +151,7 @@ def _last_batches(poll: LakePoll, pending: Sequence[BatchHeader]) -> dict[int, i
         return {}
     with poll.on_engine(0, sum(h.size for h in pending)) as work:
         parts = [FileSet.of_location(h.location) for h in pending]
-        return work.engine.last_batches(work.context.replica.batch_rows(work.engine, work.plan, *parts))
+        return algebra.last_batches(work.engine, work.context.replica.batch_rows(work.engine, work.plan, *parts))
 
 
 def _groups(
@@ -169,5 +170,5 @@ def _groups(
 
 def _write(poll: LakePoll, rewritten: Sequence[StoredRange], ids: Mapping[int, int]) -> FileSet:
     """Write the rows of ranges after all batches; `ids` replaces range ids."""
-    rows = poll.engine.renumbered(replica_rows(poll, rewritten), ids)
+    rows = algebra.renumbered(poll.engine, replica_rows(poll, rewritten), ids)
     return poll.context.files.write(poll.engine, rows, stored_fields(poll), "segment", poll.leased)

@@ -76,7 +76,9 @@ class LakeContext(StreamContext):
         from qbcd.sites.lake.engines.spark.engine import SparkEngine  # its modules take time to import
 
         self.why_spark = why_spark
-        yield SparkEngine(self.spark)
+        engine = SparkEngine(self.spark)
+        yield engine
+        engine.close()
 
     def _stored_bytes(self) -> int:
         """Return the size of all files of the replica."""

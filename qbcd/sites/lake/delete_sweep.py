@@ -16,6 +16,7 @@ from qbcd.model import Cost
 from qbcd.model.checkpoint import Entry
 from qbcd.sites.lake.commit import PollStep, RangeChanges, WrittenBatch, commit_step, renewed_entries, write_batch
 from qbcd.sites.lake.due_ranges import DueRanges
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.fetch import paths
 from qbcd.sites.lake.fetch_plan import FetchPlan
@@ -80,13 +81,13 @@ class SweepStep(PollStep[TablePoll]):
 
     def write(self) -> WrittenBatch:
         poll, plan = self.poll, self.plan
-        self.keys = poll.engine.gathered(keys_of(poll, self.stage_files), plan.rows)
+        self.keys = algebra.gathered(keys_of(poll, self.stage_files), plan.rows)
         self.old = replica_rows(poll, plan.old)
-        return write_batch(poll, poll.engine.deleted(self.old, self.keys), plan.rows)
+        return write_batch(poll, algebra.deleted(self.old, self.keys), plan.rows)
 
     def ranges(self, found: WrittenBatch) -> RangeChanges:
         poll, plan = self.poll, self.plan
-        sums = poll.engine.sums(poll.engine.of_keys(self.keys, self.old), poll.strategy.summed)
+        sums = algebra.sums(poll.engine, algebra.of_keys(self.keys, self.old), poll.strategy.summed)
         read = {r.range_id: r for r in with_counts(poll.context.stream, plan.asked, sums)}
         segment = self._split(read) if plan.children else None
         return RangeChanges([read[r.range_id] for r in plan.unsplit], segment)
@@ -94,7 +95,7 @@ class SweepStep(PollStep[TablePoll]):
     def _split(self, read: dict[int, StoredRange]) -> NewSegment:
         """Write the replica's rows of split ranges under the new range ids of the fetched keys."""
         poll, children = self.poll, [r.range_id for r in self.plan.children]
-        rows = poll.engine.with_ranges_of(self.old, self.keys, children)
+        rows = algebra.with_ranges_of(poll.engine, self.old, self.keys, children)
         segment = poll.context.files.write(poll.engine, rows, stored_fields(poll), "segment", poll.leased)
         split = [read[i] for i in children]
         return NewSegment(segment, sum(r.rows for r in split), split, self.plan.parents)

@@ -29,6 +29,7 @@ from qbcd.model.checkpoint import Entry
 from qbcd.ranges import schedule
 from qbcd.sites.context import StreamContext
 from qbcd.sites.lake.context import LakeContext
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import RowChecksum
 from qbcd.sites.lake.poll import LakePoll, TablePoll
 from qbcd.sites.lake.replica.files import FileSet
@@ -279,7 +280,7 @@ def fetch_for_replica(
     if len(parts) == 1:
         return parts[0]
     fields = stage_fields(poll)
-    rows = poll.engine.union([poll.context.files.read(poll.engine, fields, part) for part in parts])
+    rows = algebra.union([poll.context.files.read(poll.engine, fields, part) for part in parts])
     try:
         return poll.context.files.write(poll.engine, rows, fields, kind, poll.leased)
     finally:

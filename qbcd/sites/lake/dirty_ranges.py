@@ -8,6 +8,7 @@ from qbcd import hooks
 from qbcd.ranges import partition
 from qbcd.sites.guards import check_pass, counted_now
 from qbcd.sites.lake.checksums import checksums
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.fetch import leaf_checksums
 from qbcd.sites.lake.fetch.base import PlanPath
 from qbcd.sites.lake.fetch_plan import FetchPlan
@@ -66,7 +67,7 @@ def ranges_of_other_digests(poll: TablePoll) -> list[StoredRange]:
         read = write_stage(work, range_frame(work, known, poll.strategy.row_digests, fields), fields)
         try:
             found = context.files.read(work.engine, fields, read)
-            ids = work.engine.differing_ranges(replica_rows(work, known), found)
+            ids = algebra.differing_ranges(work.engine, replica_rows(work, known), found)
         finally:
             context.files.discard(read)
     return [r for r in known if r.range_id in ids or (ids and poll.strategy.partitioning.paged)]

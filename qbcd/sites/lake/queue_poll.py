@@ -21,6 +21,7 @@ from qbcd.sites.checkpoint import due
 from qbcd.sites.lake.commit import PollStep, RangeChanges, WrittenBatch, commit_step, renewed_entries, write_with_growth
 from qbcd.sites.lake.digest_queue import KEY_FIELDS, DigestQueue
 from qbcd.sites.lake.due_ranges import DueRanges
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import grown
 from qbcd.sites.lake.poll import LakePoll, TablePoll, open_snapshot
 from qbcd.sites.lake.replica.files import FileSet
@@ -129,13 +130,13 @@ class QueueStep(PollStep[TablePoll]):
     def write(self) -> WrittenBatch:
         poll, engine = self.poll, self.poll.engine
         keys = poll.context.files.read(engine, KEY_FIELDS, self.key_files)
-        sizes = engine.sums(keys)
+        sizes = algebra.sums(engine, keys)
         self.touched = [r for r in poll.due.known if r.range_id in sizes]
         about = sum(n for n, _ in sizes.values())
-        stage = engine.gathered(staged_rows(poll, self.row_files), about)
+        stage = algebra.gathered(staged_rows(poll, self.row_files), about)
         check_values(poll, stage)
-        old = engine.of_keys(replica_rows(poll, self.touched), keys)
-        found, self.growth = write_with_growth(poll, engine.differences(old, stage, poll.plan, by="digest"), about)
+        old = algebra.of_keys(replica_rows(poll, self.touched), keys)
+        found, self.growth = write_with_growth(poll, algebra.differences(old, stage, poll.plan, by="digest"), about)
         return found
 
     def ranges(self, found: WrittenBatch) -> RangeChanges:

@@ -15,6 +15,7 @@ from qbcd.local.query import DIALECT, Query, duckdb_sql
 from qbcd.local.typed import typed_value
 from qbcd.model import Column
 from qbcd.sites.engine_choice import EngineChoice
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.poll import ParquetPoll
 from qbcd.sites.lake.replica.files import PASSING, FileSet
@@ -48,11 +49,11 @@ def _written(poll: ParquetPoll, known: Sequence[StoredRange], rows: int, restric
     """Write the rows of some ranges as a batch."""
     plan, engine, fields = poll.plan, poll.engine, batch_fields(travels_of(poll.plan))
     if not known:
-        return poll.context.files.write(engine, engine.no_rows(fields), fields, PASSING, poll.leased), 0
+        return poll.context.files.write(engine, algebra.no_rows(engine, fields), fields, PASSING, poll.leased), 0
     poll.leased.keeper.check()
     with poll.context.reading() as conn:
         stored = poll.context.replica.rows(conn, engine, plan, plan.captured, known)
-    changes: Rows = engine.baseline(stored, len(plan.captured))
+    changes: Rows = algebra.baseline(stored, len(plan.captured))
     if restriction:
         changes = _restricted(changes, plan.captured, restriction)
     counts = engine.event_counts({})

@@ -25,8 +25,8 @@ from qbcd.sites.event_schema import event_fields
 from qbcd.sites.lake import compaction, digest_queue, explain, verify
 from qbcd.sites.lake.baseline import take_baseline
 from qbcd.sites.lake.context import LakeContext
+from qbcd.sites.lake.engines.algebra import of_columns
 from qbcd.sites.lake.engines.local.engine import LocalEngine
-from qbcd.sites.lake.engines.local.rows import of_columns
 from qbcd.sites.lake.poll import LakePoll, ParquetPoll
 from qbcd.sites.lake.queue_poll import poll_queue
 from qbcd.sites.lake.range_sizes import estimated
@@ -58,7 +58,8 @@ class ParquetSite(Site):
         """Return the rows of a batch's files."""
         from qbcd.sites.lake.engines.spark.engine import SparkEngine
 
-        rows: DataFrame = self.context.files.read(SparkEngine(self.context.spark), batch_fields(travels), part)
+        engine = SparkEngine(self.context.spark)
+        rows = engine.frame(self.context.files.read(engine, batch_fields(travels), part))
         return rows.select(*(name for name, _ in event_fields(travels)))
 
     @contextmanager

@@ -8,6 +8,7 @@ from qbcd.local.source import SourceReads
 from qbcd.model import KeyRange, Statement
 from qbcd.ranges import partition
 from qbcd.sites.lake.checksums import rows_at_once
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import RowChecksum, Rows
 from qbcd.sites.lake.poll import LakePoll, TablePoll
 from qbcd.sites.lake.replica.files import FileSet
@@ -58,7 +59,7 @@ def images_frame(poll: TablePoll, asked: Sequence[KeyRange]) -> Rows:
         fields = [field for field in fields if field[0] != "key_id"]
     query = poll.strategy.images
     rows = range_frame(poll, asked, lambda some, part: query(some, part, typed=poll.settings.typed), fields)
-    return poll.engine.identified(rows, plan)
+    return algebra.identified(rows, plan)
 
 
 def fetch_rows(
@@ -117,9 +118,9 @@ def check_values(poll: LakePoll, stage: Rows) -> None:
         UnsafeKey: A key occurs twice.
         UnsupportedType: A typed sink could never hold a value.
     """
-    if not poll.plan.key_is_proven and poll.engine.has_duplicates(stage):
+    if not poll.plan.key_is_proven and algebra.has_duplicates(poll.engine, stage):
         raise key_error(poll.plan)
     if poll.settings.typed:
-        positions = poll.engine.untravelled(stage)
+        positions = algebra.untravelled(poll.engine, stage)
         if positions:
             raise untravelled_error(poll.plan, poll.settings, positions)

@@ -18,6 +18,7 @@ from qbcd.sites.guards import ACCEPTED_SOURCE, check_guards
 from qbcd.sites.lake import compaction
 from qbcd.sites.lake.commit import RangeChanges, WrittenBatch, commit_step, renewed_entries
 from qbcd.sites.lake.due_ranges import all_ranges, due_ranges
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.fetch import leaf_checksums, paths, two_phase
 from qbcd.sites.lake.fetch.base import FetchedStep
 from qbcd.sites.lake.fetch_plan import FetchPlan, total_of
@@ -151,7 +152,7 @@ def _events_by_range(poll: TablePoll, found: WrittenBatch) -> Mapping[int, int]:
 
 def _groups(poll: TablePoll, found: WrittenBatch) -> Mapping[tuple[str, int], int]:
     rows = poll.context.replica.batch_rows(poll.engine, poll.plan, found.part)
-    return poll.engine.groups(rows)
+    return algebra.groups(poll.engine, rows)
 
 
 def _cost(poll: TablePoll, plan: FetchPlan, step: FetchedStep, seconds: float) -> Cost:

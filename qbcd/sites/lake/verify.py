@@ -10,6 +10,7 @@ from qbcd.sites.checkpoint import next_search
 from qbcd.sites.lake import audit, delete_sweep
 from qbcd.sites.lake.dirty_ranges import ranges_of_other_digests
 from qbcd.sites.lake.due_ranges import DueRanges
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.poll import LakePoll, TablePoll, open_snapshot
 from qbcd.sites.lake.stage import fetch_rows, replica_rows, staged_rows
@@ -70,14 +71,14 @@ def _compared(poll: LakePoll) -> Differences:
         dirty = known if poll.strategy.keeps == "rows" else ranges_of_other_digests(of_table)
         found = _differences(of_table, dirty, stages) if dirty else None
         if found is not None and snapshot.name is None:
-            ids = poll.engine.range_ids(found)
+            ids = algebra.range_ids(poll.engine, found)
             dirty = [r for r in dirty if r.range_id in ids]
-            found = poll.engine.of_keys(_differences(of_table, dirty, stages), found) if dirty else None
+            found = algebra.of_keys(_differences(of_table, dirty, stages), found) if dirty else None
         if found is None:
             return Differences()
         if poll.strategy.deletes:
             return Differences(_listed(poll, found, len(plan.captured if plan.counted else plan.key)))
-        return _apart(poll, poll.engine.without_deletes(found), poll.engine.deletes(found))
+        return _apart(poll, algebra.without_deletes(found), algebra.deletes(found))
 
 
 def _differences(poll: TablePoll, asked: Sequence[StoredRange], stages: ExitStack) -> Rows:
@@ -88,8 +89,8 @@ def _differences(poll: TablePoll, asked: Sequence[StoredRange], stages: ExitStac
     fetched = fetch_rows(poll, asked)
     stages.callback(poll.context.files.discard, fetched)
     old = replica_rows(poll, asked)
-    new = poll.engine.gathered(staged_rows(poll, fetched), 2 * sum(r.rows for r in asked))
-    return poll.engine.differences(old, new, poll.plan, by="either", both=audit.stable_values(poll))
+    new = algebra.gathered(staged_rows(poll, fetched), 2 * sum(r.rows for r in asked))
+    return algebra.differences(old, new, poll.plan, by="either", both=audit.stable_values(poll))
 
 
 def _before_the_watermark(poll: TablePoll, known: Sequence[StoredRange], stages: ExitStack) -> Differences:
@@ -102,23 +103,23 @@ def _before_the_watermark(poll: TablePoll, known: Sequence[StoredRange], stages:
         return Differences()
     fetched = audit.fetch_settled(poll, known, before)
     stages.callback(poll.context.files.discard, fetched)
-    stage = poll.engine.gathered(audit.settled_rows(poll, fetched), 2 * sum(r.rows for r in known))
-    found = poll.engine.settled_differences(replica_rows(poll, known), stage, poll.plan, audit.stable_values(poll))
-    missing = poll.engine.deletes(found)
+    stage = algebra.gathered(audit.settled_rows(poll, fetched), 2 * sum(r.rows for r in known))
+    found = algebra.settled_differences(replica_rows(poll, known), stage, poll.plan, audit.stable_values(poll))
+    missing = algebra.deletes(found)
     if poll.plan.where:  # rows that left the restriction without a new timestamp: no sweep finds them
         keys = delete_sweep.fetch_keys(poll, known)
         stages.callback(poll.context.files.discard, keys)
-        missing = poll.engine.without_keys(missing, delete_sweep.keys_of(poll, keys))
-    return _apart(poll, poll.engine.without_keys(found, missing), missing)
+        missing = algebra.without_keys(missing, delete_sweep.keys_of(poll, keys))
+    return _apart(poll, algebra.without_keys(found, missing), missing)
 
 
 def _apart(poll: LakePoll, changes: Rows, deleted: Rows) -> Differences:
     """Return `changes`, and separately the keys of `deleted`, which polls have not looked for."""
     key = len(poll.plan.key)
-    keys = [text for _, text in poll.engine.listed(deleted, key, LISTED + 1)]
+    keys = [text for _, text in algebra.listed(poll.engine, deleted, key, LISTED + 1)]
     return Differences(_listed(poll, changes, key), UnseenDeletes.of(keys, next_search(poll) if keys else None))
 
 
 def _listed(poll: LakePoll, changes: Rows, key: int) -> list[Difference]:
     """Return the first of `changes`, by their first `key` columns."""
-    return [Difference(op, keys) for op, keys in poll.engine.listed(changes, key, LISTED + 1)]
+    return [Difference(op, keys) for op, keys in algebra.listed(poll.engine, changes, key, LISTED + 1)]

@@ -28,6 +28,7 @@ from qbcd.sites.lake.commit import PollStep, RangeChanges, WrittenBatch, commit_
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.delete_sweep import sweep
 from qbcd.sites.lake.due_ranges import DueRanges
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import Rows, grown
 from qbcd.sites.lake.poll import LakePoll, TablePoll, open_snapshot
 from qbcd.sites.lake.replica.files import FileSet
@@ -148,7 +149,7 @@ def _compare(poll: TablePoll, fetched: FileSet, entries: Mapping[str, Any]) -> t
     try:
         stage = poll.context.files.read(poll.engine, _fields(poll), fetched)
         check_values(poll, stage)
-        touched = poll.engine.sums(stage, "key_digest")
+        touched = algebra.sums(poll.engine, stage, "key_digest")
         if not touched:  # the rows have left the window since the query for any row
             commit_step(poll, None, {**before, Entry.MADE: poll.plan.made(), **entries})
             return None, 0
@@ -176,7 +177,7 @@ class WindowStep(PollStep[TablePoll]):
 
     def write(self) -> WrittenBatch:
         old = replica_rows(self.poll, self.touched)
-        changes = self.poll.engine.window_differences(old, self.stage, self.poll.plan, self.read)
+        changes = algebra.window_differences(old, self.stage, self.poll.plan, self.read)
         found, self.growth = write_with_growth(self.poll, changes, self.read)
         return found
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from qbcd.sites.lake.engines import algebra
 from tests.support.engine_results import Drawn, Results
 from tests.support.engine_rows import Hand, draw, events_of, fields_of, in_order, plan_of
 
@@ -46,12 +47,11 @@ def test_rows_without_a_key(seed: int, spark: SparkSession, tmp_path: Path) -> N
     found = []
     for hand in (Hand.local(tmp_path), Hand.of_spark(spark)):
         fields = [field for field in fields_of(plan) if field[0] != "key_id"]
-        old, new = (hand.engine.identified(hand.rows(fields, some), plan) for some in rows)
+        old, new = (algebra.identified(hand.rows(fields, some), plan) for some in rows)
         keyed = in_order(hand.read(old), "range_id", "digest", "key_id", "c0", "c1")
         images = ("op", "range_id", "digest", "a_0", "a_1", "b_0", "b_1", "net", "weight")
         changes: dict[str, Any] = {
-            by: in_order(hand.read(hand.engine.differences(old, new, plan, by=by)), *images)
-            for by in ("digest", "values")
+            by: in_order(hand.read(algebra.differences(old, new, plan, by=by)), *images) for by in ("digest", "values")
         }
         found.append((keyed, changes))
     assert found[0] == found[1]
@@ -86,6 +86,7 @@ def test_files_of_the_other_engine(seed: int, spark: SparkSession, tmp_path_fact
 
 def test_a_read_of_spark_skips_groups_of_local_files(spark: SparkSession, tmp_path: Path) -> None:
     from qbcd.sites.lake.engines.local.parquet import ROW_GROUP
+    from qbcd.sites.lake.engines.spark.engine import SparkEngine
 
     fields = [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint")]
     hand, other = Hand.local(tmp_path), Hand.of_spark(spark)
@@ -94,5 +95,8 @@ def test_a_read_of_spark_skips_groups_of_local_files(spark: SparkSession, tmp_pa
     hand.engine.write(hand.rows(fields, rows), fields, tmp_path / "part", temporary=False)
     found = other.engine.in_ranges(other.engine.read(fields, list((tmp_path / "part").iterdir())), [3, 4])
     assert Counter(row["range_id"] for row in other.read(found)) == {3: 100, 4: 100}
-    scan = found._jdf.queryExecution().executedPlan().collectLeaves().head()
+    assert isinstance(other.engine, SparkEngine)
+    frame = other.engine.frame(found)
+    frame.collect()
+    scan = frame._jdf.queryExecution().executedPlan().collectLeaves().head()
     assert scan.metrics().apply("numOutputRows").value() == ROW_GROUP

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from qbcd.sites.lake import compaction
-from qbcd.sites.lake.engines.spark import diff, layers
+from qbcd.sites.lake.engines import algebra
+from qbcd.sites.lake.engines.spark.rows import SparkRows
 from qbcd.spark import provider
 from tests.conformance.test_histories import BOTH, FEW, HOSTILE, run
 from tests.support import batch_layers
@@ -16,7 +17,7 @@ from tests.support.places import Place, over
 from tests.support.variants import VARIANTS
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 UNDER_SPARK = [v for v in VARIANTS if v.name in ("id_rcs", "ts-spark")]
 
@@ -30,18 +31,18 @@ def test_many_rows(
     Small sessions are not used.
     """
     merged: list[bool] = []
-    in_many = layers._in_many
-    monkeypatch.setattr(diff, "FEW_ROWS", -1)
-    monkeypatch.setattr(diff, "ONE_TASK_ROWS", 40)
+    shared = algebra._shared
+    monkeypatch.setattr(algebra, "FEW_ROWS", -1)
+    monkeypatch.setattr(algebra, "ONE_TASK_ROWS", 40)
     monkeypatch.setattr(provider, "_SIZES", provider._SIZES[1:])
     monkeypatch.setattr(compaction, "COMPACT_BATCHES", 2)
     batch_layers.at_times(monkeypatch)
 
-    def watched(*args: object) -> DataFrame:
+    def watched(rows: SparkRows, about: int) -> SparkRows:
         merged.append(True)
-        return in_many(*args)  # type: ignore[arg-type]
+        return shared(rows, about)
 
-    monkeypatch.setattr(layers, "_in_many", watched)
+    monkeypatch.setattr(algebra, "_shared", watched)
     wheres = {v: BOTH[i % 2 : i % 2 + 1] for i, v in enumerate(UNDER_SPARK)}
     run(place, workspace, spark, seed, 3, names=HOSTILE, shapes=FEW, wheres=wheres)
     assert merged

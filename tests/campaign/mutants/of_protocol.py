@@ -253,7 +253,7 @@ FILES = (
     Mutant(
         "layers-in-the-wrong-order",
         "Of several batches on a replica, the latest version of a row counts (rule 11).",
-        f"{LAKE}engines/spark/layers.py",
+        "qbcd/sql_templates/lake_newest.sql.j2",
         "ORDER BY batch_seq DESC",
         "ORDER BY batch_seq ASC",
         ("tests/integration/lake/test_layers.py::test_the_latest_version_of_each_row_counts",),
@@ -261,9 +261,9 @@ FILES = (
     Mutant(
         "deleted-rows-return",
         "A row that a later batch deleted is not in the replica.",
-        f"{LAKE}engines/spark/layers.py",
-        '.where("l.gone IS NULL OR NOT l.gone")',
-        '.where("l.gone IS NULL OR l.gone IS NOT NULL")',
+        f"{LAKE}engines/algebra.py",
+        'of_columns(newest, names, "NOT gone")',
+        "of_columns(newest, names)",
         ("tests/integration/lake/test_layers.py::test_the_latest_version_of_each_row_counts",),
     ),
     Mutant(

@@ -56,9 +56,8 @@ class Reader:
         with site.context.reading() as conn:
             known = site.context.store.ranges(conn, "s")
             engine = SparkEngine(site.context.spark)
-            self._rows = site.context.replica.rows(
-                conn, engine, self.plan, site.context.strategy(self.plan).stored_columns, known
-            )
+            kept = site.context.strategy(self.plan).stored_columns
+            self._rows = engine.frame(site.context.replica.rows(conn, engine, self.plan, kept, known))
         self._batch = SinkBatch(site.context.batches()[0], lambda: site.staged(site.context.batches()[0]))
         assert self._batch.events.columns, "its files are known from here on"
         self.parts = self.named()

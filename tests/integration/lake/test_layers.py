@@ -9,7 +9,9 @@ import pytest
 
 from qbcd.model import KeyRange, RowSelection
 from qbcd.ranges import leaves
-from qbcd.sites.lake.engines.spark import diff, layers
+from qbcd.sites.lake.engines import algebra
+from qbcd.sites.lake.engines.spark.rows import SparkRows
+from tests.support.engines import spark_engine
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -65,10 +67,12 @@ def test_the_latest_version_of_each_row_counts(
     way: str, last: int, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if way.endswith("many tasks"):
-        monkeypatch.setattr(diff, "FEW_ROWS", 0)
+        monkeypatch.setattr(algebra, "FEW_ROWS", 0)
     in_leaves = way.startswith("leaves")
     asked = [KeyRange(1, None, ("x",), rows=4, only=EVERY if in_leaves else None)]
     base = frame(spark, [row for row in BASE if in_leaves or row[0] == 1], "range_id, key_id, digest, c0")
     later = frame(spark, [row for row in LATER if row[5] <= last], "op, range_id, key_id, digest, a_0, batch_seq")
-    merged = layers.merged(base, later, asked, changed=len(LATER), one=last == 1)
-    assert {bytes(row["key_id"]): row["c0"] for row in merged.collect()} == expected(last)
+    on_top = algebra.Layers(SparkRows.of(later), len(LATER), one=last == 1)
+    engine = spark_engine(spark)
+    merged = algebra.merged(engine, SparkRows.of(base), on_top, asked)
+    assert {bytes(key): value for _, key, _, value in engine.run(merged)} == expected(last)

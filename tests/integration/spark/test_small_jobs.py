@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import qbcd
 from qbcd.sites import DatabaseSite
 from qbcd.sites.lake.engines.spark import parquet
-from qbcd.sites.lake.engines.spark.layers import one_of
+from qbcd.sites.lake.engines.spark.engine import one_of
 from qbcd.spark.provider import MIDDLE_ROWS, SMALL, SMALL_ROWS, SparkProvider
 from tests.support.places import Place
 from tests.support.project import config

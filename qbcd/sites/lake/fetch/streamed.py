@@ -12,6 +12,7 @@ from qbcd.errors import TornRead
 from qbcd.model import StreamPlan
 from qbcd.ranges import row_selection
 from qbcd.sites.lake.commit import RangeChanges, WrittenBatch, write_batch
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.fetch.base import FetchedStep, RowsPath
 from qbcd.sites.lake.fetch.two_phase import FINGERPRINT_BYTES
 from qbcd.sites.lake.fetch_plan import FetchPlan, check_delta
@@ -87,7 +88,7 @@ def compare(poll: TablePoll, plan: FetchPlan) -> WrittenBatch:
     )
     came, known = poll.engine.row_checksum(), poll.engine.row_checksum()
     new = images_frame(poll, row_selection.of_source(plan.asked))
-    rows = poll.engine.for_one_join(came.observe(new))
+    rows = algebra.for_one_join(came.observe(new))
     old = known.observe(replica_rows(poll, plan.old))
 
     def check() -> None:
@@ -96,7 +97,7 @@ def compare(poll: TablePoll, plan: FetchPlan) -> WrittenBatch:
             raise untravelled_error(poll.plan, settings, positions)
         hooks.reach("after_fetch")
 
-    changes = poll.engine.differences(old, rows, poll.plan, by="digest")
+    changes = algebra.differences(old, rows, poll.plan, by="digest")
     return write_batch(poll, changes, plan.rows, check=check)
 
 

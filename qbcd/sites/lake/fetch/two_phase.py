@@ -20,6 +20,7 @@ from qbcd.model import StreamPlan
 from qbcd.model.checkpoint import Entry
 from qbcd.ranges import partition
 from qbcd.sites.lake.commit import RangeChanges, WrittenBatch, write_with_growth
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import RowChecksum, Rows, grown, total
 from qbcd.sites.lake.fetch.base import FetchedStep, RowsPath, is_enabled
 from qbcd.sites.lake.fetch_plan import FetchPlan, check_torn
@@ -88,7 +89,7 @@ class ChangedRowsStep(FetchedStep):
         with poll.engine.for_rows(about):
             stage, old = load_pairs(poll, self.changed)
             check_values(poll, stage)
-            changes = poll.engine.differences(old, stage, poll.plan, by="digest")
+            changes = algebra.differences(old, stage, poll.plan, by="digest")
             found, self.growth = write_with_growth(poll, changes, about)
         return found
 
@@ -206,9 +207,9 @@ def _differing(poll: TablePoll, plan: FetchPlan) -> list[FileSet]:
                 for some in at_once:
                     totals.append(poll.engine.row_checksum())
                     old = replica_rows(poll, [before[r.range_id] for r in some], alone=True)
-                    new = poll.engine.in_one_task(totals[-1].observe(fingerprints(some)))
-                    pairs.append(poll.engine.changed_fingerprints(old, new))
-                parts.append(write_stage(poll, poll.engine.union(pairs), _old_fields(poll), PASSING))
+                    new = totals[-1].observe(fingerprints(some)).hinted("one task")
+                    pairs.append(algebra.changed_fingerprints(old, new))
+                parts.append(write_stage(poll, algebra.union(pairs), _old_fields(poll), PASSING))
             check_torn(context.stream, plan, *total(totals))
         except BaseException:
             context.files.discard(*parts)
@@ -241,7 +242,7 @@ def _fingerprints(poll: TablePoll, plan: FetchPlan) -> Iterator[Callable[[Sequen
 def _keys(poll: LakePoll, old: Sequence[FileSet]) -> list[tuple[str, ...]]:
     """Return the source's texts of the keys that exist there; at most one more than a poll looks up."""
     changed = poll.context.files.read(poll.engine, _old_fields(poll), *old)
-    return poll.engine.changed_keys(changed, _text_names(poll), MOST_KEYS + 1)
+    return algebra.changed_keys(poll.engine, changed, _text_names(poll), MOST_KEYS + 1)
 
 
 def _rows(poll: TablePoll, keys: list[tuple[str, ...]]) -> FileSet:
@@ -253,7 +254,7 @@ def _rows(poll: TablePoll, keys: list[tuple[str, ...]]) -> FileSet:
     context, fields = poll.context, _row_fields(poll)
     context.progress(f"fetching {counted(len(keys), 'row')} that changed")
     if not keys:
-        nothing = poll.engine.no_rows(fields)
+        nothing = algebra.no_rows(poll.engine, fields)
         return context.files.write(poll.engine, nothing, fields, PASSING, poll.leased)
     asked = _batches(keys, KEYS_PER_STATEMENT)
     statements = [poll.strategy.images_of(part, typed=poll.settings.typed) for part in asked]
@@ -276,4 +277,4 @@ def load_pairs(poll: LakePoll, changed: ChangedRows) -> tuple[Rows, Rows]:
     files = poll.context.files
     both = files.read(poll.engine, _old_fields(poll), *changed.old)
     rows = files.read(poll.engine, _row_fields(poll), changed.rows)
-    return poll.engine.changed_pairs(both, rows, _text_names(poll), changed.about)
+    return algebra.changed_pairs(both, rows, _text_names(poll), changed.about)

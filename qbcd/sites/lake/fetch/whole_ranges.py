@@ -8,7 +8,9 @@ from qbcd.errors import TornRead
 from qbcd.sites.checkpoint import AUDIT, NEW_COLUMN
 from qbcd.sites.lake.commit import RangeChanges, WrittenBatch, write_batch
 from qbcd.sites.lake.digest_queue import fetch_for_replica
-from qbcd.sites.lake.engines.base import By, Rows
+from qbcd.sites.lake.engines import algebra
+from qbcd.sites.lake.engines.algebra import By
+from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.fetch.base import FetchedStep, RowsPath
 from qbcd.sites.lake.fetch_plan import FetchPlan, check_torn
 from qbcd.sites.lake.poll import TablePoll
@@ -56,11 +58,11 @@ class WholeRangesStep(FetchedStep):
         hooks.reach("after_fetch")
         poll, plan = self.poll, self.plan
         poll.context.progress(f"comparing {counted(len(plan.asked), 'range')} with the replica")
-        self.stage = poll.engine.gathered(staged_rows(poll, self.stage_files), plan.rows)
+        self.stage = algebra.gathered(staged_rows(poll, self.stage_files), plan.rows)
         check_values(poll, self.stage)
         self.read = _counted(poll, plan, self.stage)
         changes = _differences(poll, plan, self.stage)
-        changes = changes if poll.strategy.deletes else poll.engine.without_deletes(changes)
+        changes = changes if poll.strategy.deletes else algebra.without_deletes(changes)
         return write_batch(poll, changes, plan.rows)
 
     def ranges(self, found: WrittenBatch) -> RangeChanges:
@@ -87,20 +89,20 @@ def _differences(poll: TablePoll, plan: FetchPlan, stage: Rows) -> Rows:
     with poll.context.reading() as conn:
         old = poll.context.replica.rows(conn, poll.engine, before, kept, plan.old)
     if not snapshot.change.columns:
-        found = poll.engine.differences(old, stage, poll.plan, by=_by(snapshot))
+        found = algebra.differences(old, stage, poll.plan, by=_by(snapshot))
     else:
         shown = snapshot.change.added if poll.settings.new_values else ()
         names = {*(b.name for b in before.captured), *shown}
         both = [i for i, c in enumerate(poll.plan.captured) if c.name in names]
         if strategy.keeps == "rows":
-            old = poll.engine.aligned(old, before, poll.plan, stage)
+            old = algebra.aligned(old, before, poll.plan)
         dropped = bool(snapshot.change.dropped and strategy.keeps == "rows")
         by_value = snapshot.by_value or poll.plan.counted or dropped or bool(shown)
-        found = poll.engine.differences(old, stage, poll.plan, by="values" if by_value else "digest", both=both)
+        found = algebra.differences(old, stage, poll.plan, by="values" if by_value else "digest", both=both)
         if shown and not snapshot.by_value:
             only = [i for i, c in enumerate(poll.plan.captured) if c.name in shown]
-            found = poll.engine.with_reason(found, NEW_COLUMN, only)
-    return poll.engine.with_reason(found, AUDIT) if snapshot.by_value or snapshot.audits else found
+            found = algebra.with_reason(found, NEW_COLUMN, only)
+    return algebra.with_reason(found, AUDIT) if snapshot.by_value or snapshot.audits else found
 
 
 def _by(snapshot: Snapshot) -> By:
@@ -113,6 +115,6 @@ def _counted(poll: TablePoll, plan: FetchPlan, stage: Rows) -> dict[int, StoredR
     """Return the ranges with counts and checksums of the read rows, or the source's if one state."""
     if poll.snapshot.proves_checksums and not plan.is_split:
         return {r.range_id: r for r in (*plan.unsplit, *plan.merged)}
-    counted = with_counts(poll.context.stream, plan.asked, poll.engine.sums(stage, poll.strategy.summed))
+    counted = with_counts(poll.context.stream, plan.asked, algebra.sums(poll.engine, stage, poll.strategy.summed))
     # if only dirty leaves of a range were read, its checksum is the source's
     return {r.range_id: one if one.only else r for one, r in zip(plan.asked, counted, strict=True)}

@@ -14,6 +14,7 @@ from sqlalchemy.engine import Connection
 
 from qbcd.model import BatchHeader, Column, StreamPlan, Travel
 from qbcd.ranges.leaves import are_some
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import Engine, Rows
 from qbcd.sites.lake.replica.files import Files, FileSet
 from qbcd.sites.lake.replica.schema import batch_fields, row_fields
@@ -96,7 +97,7 @@ class Replica:
             own = [r for r in asked if r.segment in some]
             frames.append(self._merged(engine, plan, kept, (list(some.values()), on_top), own, alone=alone))
         few = alone or sum(r.asked[0] for r in asked) <= engine.few_rows
-        return engine.together(frames, alone=few)
+        return algebra.together(frames, alone=few)
 
     def _merged(
         self,
@@ -109,8 +110,10 @@ class Replica:
         alone: bool,
     ) -> Rows:
         segments, on_top = stored
-        deltas = self.batch_rows(engine, plan, *(FileSet.of_location(h.location) for h in on_top)) if on_top else None
-        changed = sum(h.size for h in on_top)
+        layers = None
+        if on_top:
+            rows = self.batch_rows(engine, plan, *(FileSet.of_location(h.location) for h in on_top))
+            layers = algebra.Layers(rows, sum(h.size for h in on_top), len(on_top) == 1)
         # leaves include their ranges
         by_leaves = len(segments) == 1 and are_some(own) and len(own) > FEW_RANGES
         bases = []
@@ -118,8 +121,8 @@ class Replica:
             here = [r.range_id for r in own if r.segment == segment.segment_id]
             rows = self.part_rows(engine, kept, FileSet.of_segment(segment))
             bases.append(rows if by_leaves else engine.in_ranges(rows, here))
-        base = engine.together(bases)
-        return engine.merged(base, deltas, own, changed=changed, one=len(on_top) == 1, alone=alone)
+        base = algebra.together(bases)
+        return algebra.merged(engine, base, layers, own, alone=alone)
 
     def replace_all(self, conn: Connection, row: StreamRow, new: NewSegment, *, epoch: int, folded: int) -> StreamRow:
         """Make `new` the only segment, and its ranges all ranges of the stream.

@@ -17,7 +17,7 @@ from qbcd.local.database import LocalDatabase
 from qbcd.local.dumps import identity_of
 from qbcd.local.query import Query
 from qbcd.model import Column, StreamPlan
-from qbcd.sites.lake.engines.local.diff import comparable
+from qbcd.sites.lake.engines.algebra import comparable
 from qbcd.snapshots.base import ComparisonReport, Dump, Options
 from qbcd.snapshots.compare import differences
 from qbcd.snapshots.feeds import Sides

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from qbcd.errors import QbcdError
 from qbcd.local.database import LocalDatabase
@@ -14,10 +17,16 @@ from qbcd.local.source import SourceReads, fetch_rows
 from qbcd.local.typed import misfit
 from qbcd.model import KeyRange, Travel
 from qbcd.model.wire import Fields
+from qbcd.ranges import leaves
+from qbcd.ranges.recent_keys import leaf_of
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import Engine
-from qbcd.sites.lake.engines.local import diff, layers, parquet
-from qbcd.sites.lake.engines.local import rows as shapes
+from qbcd.sites.lake.engines.local import parquet
+from qbcd.sites.lake.engines.local import rows as tables
 from qbcd.sites.lake.engines.local.observed import LocalEventCounts, LocalRowChecksum
+from qbcd.sites.lake.engines.local.spelling import spelled
+
+_LEAVES = pa.schema([("range_id", pa.int64()), ("tail", pa.binary()), ("alone", pa.binary()), ("lost", pa.int64())])
 
 
 class LocalEngine(Engine):
@@ -44,14 +53,16 @@ class LocalEngine(Engine):
     def write(self, rows: Query, fields: Fields, folder: Path, *, temporary: bool) -> None:
         parquet.write(self.database, rows, fields, folder, temporary=temporary)
 
-    def explained(self, work: Callable[[], Any], explain: Callable[[BaseException], QbcdError]) -> Any:
-        return work()  # the source was read by `fetch`
+    def run(self, rows: Query) -> list[tuple[Any, ...]]:
+        return tables.fetched(self.database, rows)
 
-    no_rows = staticmethod(shapes.no_rows)
-    union = staticmethod(shapes.union)
+    def texts(self, rows: Query) -> list[list[str]]:
+        found = self.database.connection.execute(rows.sql)
+        kinds = [str(kind) for _, kind, *_ in found.description]
+        return [list(map(spelled, row, kinds)) for row in found.fetchall()]
 
     def kept(self, rows: Query) -> AbstractContextManager[Query]:
-        return shapes.kept(self.database, rows)
+        return tables.kept(self.database, rows)
 
     def row_checksum(self) -> LocalRowChecksum:
         return LocalRowChecksum(self.database)
@@ -60,84 +71,51 @@ class LocalEngine(Engine):
         conditions = {i: misfit(travel, f"b_{i}") for i, travel in old_values.items()}
         return LocalEventCounts(self.database, {i: condition for i, condition in conditions.items() if condition})
 
-    # -- the replica -------------------------------------------------------------------------------------------------
+    def explained(self, work: Callable[[], Any], explain: Callable[[BaseException], QbcdError]) -> Any:
+        return work()  # the source was read by `fetch`
+
+    # -- rows in memory, ranges --------------------------------------------------------------------------------------
+    def table(self, rows: pa.Table) -> Query:
+        return tables.stored_arrow(self.database, rows)
+
     def in_ranges(self, rows: Query, ids: Sequence[int]) -> Query:
-        return diff.in_ranges(self.database, rows, ids)
+        return algebra.of_keys(rows, self.table(pa.table({"range_id": pa.array(ids, pa.int64())})), on=["range_id"])
 
-    def together(self, parts: Sequence[Query], *, alone: bool = False) -> Query:
-        return shapes.union(parts)
+    def leaves(self, asked: Sequence[KeyRange]) -> Query:
+        ranges, tails = array("q"), bytearray()  # there may be a million whole leaves: no Python object for each
+        others: list[tuple[int, bytes, bytes | None, int | None]] = []
+        for one in asked:
+            by_key = {leaf: [key] for leaf, key in ((one.only and one.only.alone) or {}).items()}
+            for named in one.only.named if one.only else ():
+                by_key.setdefault(leaf_of(named.identity), []).append(named.identity)
+            lost = one.only.deleted_digest if one.only else None
+            requested = list(leaves.tails(one))
+            whole = bytes(leaf for leaf in requested if leaf not in by_key)
+            others += ((one.range_id, key[-1:], key, None) for leaf in requested for key in by_key.get(leaf, ()))
+            others += ((one.range_id, b"", None, lost) for leaf in whole[:1] if leaf == 0)
+            if lost is None:
+                ranges.extend([one.range_id] * len(whole))
+                tails += whole
+            else:
+                others += ((one.range_id, bytes([leaf]), None, lost) for leaf in whole)
+        columns = zip(*others, strict=True) if others else ([], [], [], [])
+        few = pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, _LEAVES, strict=True)], schema=_LEAVES)
+        return self.table(pa.concat_tables([_whole(ranges, bytes(tails)), few]))
 
-    def merged(
-        self, base: Query, deltas: Query | None, asked: Sequence[KeyRange], *, changed: int, one: bool, alone: bool
-    ) -> Query:
-        return layers.merged(self.database, base, deltas, asked, one=one)
-
-    def renumbered(self, rows: Query, ids: Mapping[int, int]) -> Query:
-        return diff.renumbered(self.database, rows, ids)
-
-    def last_batches(self, batches: Query) -> dict[int, int]:
-        return diff.last_batches(self.database, batches)
-
-    # -- a stage -----------------------------------------------------------------------------------------------------
-    identified = staticmethod(diff.identified)
-    aligned = staticmethod(diff.aligned)
-
-    def sums(self, rows: Query, digest_column: str = "digest") -> dict[int, tuple[int, int | None]]:
-        return diff.sums(self.database, rows, digest_column)
-
-    def has_duplicates(self, stage: Query) -> bool:
-        return diff.has_duplicates(self.database, stage)
-
-    def untravelled(self, stage: Query) -> list[int]:
-        return diff.untravelled(self.database, stage)
-
-    # -- comparisons -------------------------------------------------------------------------------------------------
-    differences = staticmethod(diff.differences)
-    settled_differences = staticmethod(diff.settled_differences)
-    settled_keys = staticmethod(diff.settled_keys)
-    changed_fingerprints = staticmethod(diff.changed_fingerprints)
-    deleted = staticmethod(diff.deleted)
-    baseline = staticmethod(diff.baseline)
-
-    window_differences = staticmethod(diff.window_differences)
-    changed_pairs = staticmethod(diff.changed_pairs)
-
-    def changed_keys(self, changed: Query, names: Sequence[str], most: int) -> list[tuple[str, ...]]:
-        return diff.changed_keys(self.database, changed, names, most)
-
-    # -- changes -----------------------------------------------------------------------------------------------------
-    with_reason = staticmethod(diff.with_reason)
-    of_keys = staticmethod(shapes.of_keys)
-    without_keys = staticmethod(shapes.without_keys)
-    paired = staticmethod(diff.paired)
-
-    def without_deletes(self, changes: Query) -> Query:
-        return diff.without_deletes(changes)
-
-    def deletes(self, changes: Query) -> Query:
-        return diff.deletes(changes)
-
-    def with_ranges_of(self, rows: Query, keys: Query, range_ids: Sequence[int]) -> Query:
-        return diff.with_ranges_of(self.database, rows, keys, range_ids)
-
+    # -- a batch -----------------------------------------------------------------------------------------------------
     @contextmanager
     def numbered(
         self, changes: Query, seq: int, rows: int, sizes: Mapping[tuple[str, int], int] | None = None
     ) -> Iterator[Query]:
-        yield diff.numbered(changes, seq)
+        yield algebra.batch_rows(changes, seq, f"ROW_NUMBER() OVER (ORDER BY {algebra.RANK}, range_id, key_id) - 1")
 
-    # -- results -----------------------------------------------------------------------------------------------------
-    def groups(self, changes: Query) -> dict[tuple[str, int], int]:
-        return diff.groups(self.database, changes)
 
-    def growth(self, changes: Query) -> dict[int, tuple[int, int]]:
-        return diff.growth(self.database, changes)
-
-    def range_ids(self, changes: Query) -> set[int]:
-        return diff.range_ids(self.database, changes)
-
-    def differing_ranges(self, replica: Query, fingerprints: Query) -> set[int]:
-        return diff.differing_ranges(self.database, replica, fingerprints)
-
-    def listed(self, changes: Query, key: int, most: int) -> list[tuple[str, str]]:
-        return diff.listed(self.database, changes, key, most)
+def _whole(ranges: array[int], tails: bytes) -> pa.Table:
+    """Return rows of leaves that are requested whole, one for each byte of `tails`."""
+    number = len(tails)
+    ids = pa.Array.from_buffers(pa.int64(), number, [None, pa.py_buffer(ranges)])
+    ends = pa.py_buffer(array("i", range(number + 1)))
+    last = pa.Array.from_buffers(pa.binary(), number, [None, ends, pa.py_buffer(tails)])
+    return pa.Table.from_arrays(
+        [ids, last, pa.nulls(number, pa.binary()), pa.nulls(number, pa.int64())], schema=_LEAVES
+    )

@@ -8,7 +8,8 @@ from typing import Any
 from qbcd.local.database import LocalDatabase
 from qbcd.local.query import Query
 from qbcd.sites.lake.engines import base
-from qbcd.sites.lake.engines.local.rows import fetched, selected, stored
+from qbcd.sites.lake.engines.algebra import selected
+from qbcd.sites.lake.engines.local.rows import fetched, stored
 from qbcd.sites.lake.replica.schema import UNTRAVELLED
 
 OPS = ("d", "u", "c", "r")

@@ -8,7 +8,7 @@ from pathlib import Path
 from qbcd.local.database import LocalDatabase
 from qbcd.local.query import Query, columns_of, duckdb_type
 from qbcd.model.wire import Fields
-from qbcd.sites.lake.engines.local.rows import cast_to
+from qbcd.sites.lake.engines.algebra import cast_to
 
 FILE = "local-0.parquet"  # by the prefix readers know that its pages have no checksums
 ROW_GROUP = 24_576  # rows, a multiple of DuckDB's vectors; the files have no page indexes, so reads skip whole groups

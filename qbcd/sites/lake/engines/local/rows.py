@@ -1,83 +1,18 @@
-"""Shapes of queries: columns, conditions, keys, unions; tables that hold the rows of a query."""
+"""Tables of a local database that hold the rows of a query."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 
 from qbcd.local.database import LocalDatabase
-from qbcd.local.query import Query, derived, duckdb_type
-from qbcd.model.wire import Fields
+from qbcd.local.query import Query
 from qbcd.sql.render import quoted
 
-LIMITS: Mapping[str, Any] = {"having": "", "most": 0}
 TABLE = "qbcd_"  # names of tables begin with it (`LocalDatabase.new_name`)
-
-
-def selected(rows: Query, values: Mapping[str, str], where: str = "", *, by: Sequence[str] = (), **more: Any) -> Query:
-    """Return columns or aggregates of rows.
-
-    Args:
-        rows: The rows.
-        values: Canonical SQL of each column, by its name.
-        where: Canonical SQL of a condition; default: all rows.
-        by: Columns of groups.
-        more: ``having``, a condition of groups; ``most``, a number of rows.
-    """
-    return derived("local_rows", list(values), {"rows": rows}, values=values, where=where, by=by, **{**LIMITS, **more})
-
-
-def of_columns(rows: Query, names: Sequence[str], where: str = "") -> Query:
-    """Return the columns `names` of the rows for which `where` holds."""
-    return rows if tuple(names) == rows.columns and not where else selected(rows, {n: n for n in names}, where)
-
-
-def filtered(rows: Query, where: str) -> Query:
-    """Return the rows for which `where` holds."""
-    return of_columns(rows, rows.columns, where)
-
-
-def without(rows: Query, *names: str) -> Query:
-    """Return the rows without some columns."""
-    return of_columns(rows, [c for c in rows.columns if c not in names])
-
-
-def of_keys(rows: Query, others: Query, on: Sequence[str] = ("key_id",)) -> Query:
-    """Return those of `rows` whose key is among the keys of `others`."""
-    return derived("local_of_keys", rows.columns, {"rows": rows, "others": others}, join="SEMI", on=on)
-
-
-def without_keys(rows: Query, others: Query, on: Sequence[str] = ("key_id",)) -> Query:
-    """Return those of `rows` whose key is not among the keys of `others`."""
-    return derived("local_of_keys", rows.columns, {"rows": rows, "others": others}, join="ANTI", on=on)
-
-
-def union(parts: Sequence[Query]) -> Query:
-    """Return the rows of all `parts` (at least one), which have the same columns."""
-    if len(parts) == 1:
-        return parts[0]
-    inputs = {f"part_{i}": part for i, part in enumerate(parts)}
-    return derived("local_union", parts[0].columns, inputs, parts=list(inputs), columns=parts[0].columns)
-
-
-def cast_to(rows: Query, fields: Fields) -> Query:
-    """Return `rows` with these fields."""
-    return selected(rows, {name: f"CAST({name} AS {duckdb_type(kind)})" for name, kind in fields})
-
-
-def no_rows(fields: Fields) -> Query:
-    """Return no rows, with these fields."""
-    nothing = {name: f"CAST(NULL AS {duckdb_type(kind)})" for name, kind in fields}
-    return selected(numbers(), nothing, "FALSE")
-
-
-def numbers(**values: int) -> Query:
-    """Return one row of numbers: in a template, each number would be another text to compile."""
-    listed = ", ".join(f"CAST({value:d} AS BIGINT) AS {name}" for name, value in values.items())
-    return Query(f"SELECT {listed or 'NULL'}", tuple(values))
 
 
 def stored(database: LocalDatabase, rows: Query) -> Query:

@@ -7,25 +7,36 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from qbcd.connectors.sessions import SupportsSnapshots
 from qbcd.errors import QbcdError
 from qbcd.local.source import SourceReads
-from qbcd.model import Travel
+from qbcd.model import KeyRange, Travel
 from qbcd.model.wire import Fields
+from qbcd.ranges import leaves
+from qbcd.ranges.recent_keys import leaf_of
 from qbcd.sites.event_schema import casts
+from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import Engine
-from qbcd.sites.lake.engines.spark import diff, frames, layers, observed, parquet
+from qbcd.sites.lake.engines.spark import observed, parquet
+from qbcd.sites.lake.engines.spark.rows import SparkRows
+from qbcd.sites.lake.replica.schema import IDENTITY
 from qbcd.spark import jdbc
 from qbcd.spark.provider import SparkProvider
 from qbcd.spark.source import source_rows
+from qbcd.spark.sql_literals import text
 from qbcd.spark.typed import misfit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+NO_RANGE = -1
+_RANK = {"d": 0, "u": 1, "c": 2, "r": 3}
+
 
 class SparkEngine(Engine):
-    """Rows are DataFrames of the project's session.
+    """Rows are queries of the project's session.
 
     Args:
         provider: Starts the session on first use.
@@ -33,99 +44,155 @@ class SparkEngine(Engine):
 
     name = "spark"
     verifies_pages = True
-    few_rows = diff.FEW_ROWS
+    few_rows = algebra.FEW_ROWS
 
     def __init__(self, provider: SparkProvider) -> None:
         self.provider = provider
+        self._views: dict[str, DataFrame] = {}
+
+    def frame(self, rows: SparkRows) -> DataFrame:
+        """Return rows as a data frame."""
+        if rows.frame is not None:
+            return rows.frame
+        for name, frame in rows.frames.items():
+            if name not in self._views:
+                frame.createOrReplaceTempView(name)
+                self._views[name] = frame
+        return next(iter(rows.frames.values())).sparkSession.sql(rows.sql)
+
+    def close(self) -> None:
+        """Drop the views of frames; frames that were made of them stay usable."""
+        views, self._views = self._views, {}
+        for name, frame in views.items():
+            frame.sparkSession.catalog.dropTempView(name)
 
     # -- rows in and out ---------------------------------------------------------------------------------------------
-    def fetch(self, reads: SourceReads, fields: Fields) -> DataFrame:
+    def fetch(self, reads: SourceReads, fields: Fields) -> SparkRows:
         connector, name = reads.source.connector, reads.snapshot
         pins = connector.sessions.pins() if name is None else connector.require(SupportsSnapshots).snapshot_pins(name)
         sql = [s.sql for s in reads.statements]
-        spark = self.provider.get()
-        return source_rows(spark, reads.source, reads.stream, sql, init=pins, at_once=reads.at_once).selectExpr(
-            *casts(fields)
-        )
+        found = source_rows(self.provider.get(), reads.source, reads.stream, sql, init=pins, at_once=reads.at_once)
+        return SparkRows.of(found.selectExpr(*casts(fields)))
 
-    def read(self, fields: Fields, files: Sequence[Path]) -> DataFrame:
-        return parquet.read_parquet(self.provider.get(), fields, files)
+    def read(self, fields: Fields, files: Sequence[Path]) -> SparkRows:
+        return SparkRows.of(parquet.read_parquet(self.provider.get(), fields, files))
 
-    write = staticmethod(parquet.write_parquet)
+    def write(self, rows: SparkRows, fields: Fields, folder: Path, *, temporary: bool) -> None:
+        parquet.write_parquet(self.frame(rows), fields, folder, temporary=temporary)
+
+    def run(self, rows: SparkRows) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in self.frame(rows).collect()]
+
+    def texts(self, rows: SparkRows) -> list[list[str]]:
+        found = self.frame(rows.spelled(", ".join(f"CAST({name} AS STRING) AS {name}" for name in rows.columns)))
+        return [list(map(str, row)) for row in found.collect()]
+
+    @contextmanager
+    def kept(self, rows: SparkRows) -> Iterator[SparkRows]:
+        kept = self.frame(rows).persist()
+        try:
+            yield SparkRows.of(kept)
+        finally:
+            kept.unpersist()
+
+    def row_checksum(self) -> observed.SparkRowChecksum:
+        return observed.SparkRowChecksum(self.frame)
+
+    def event_counts(self, old_values: Mapping[int, Travel]) -> observed.SparkEventCounts:
+        conditions = {i: misfit(travel, f"b_{i}") for i, travel in old_values.items()}
+        return observed.SparkEventCounts(self.frame, {i: c for i, c in conditions.items() if c})
 
     def explained(self, work: Callable[[], Any], explain: Callable[[BaseException], QbcdError]) -> Any:
         return jdbc.explained(work, explain)
 
-    def no_rows(self, fields: Fields) -> DataFrame:
-        return frames.no_rows(self.provider.get(), fields)
-
-    union = staticmethod(frames.union)
-
     def for_rows(self, rows: int) -> AbstractContextManager[None]:
         return self.provider.for_rows(rows)
 
-    gathered = staticmethod(diff.gathered)
-    for_one_join = staticmethod(frames.for_one_join)
-    in_one_task = staticmethod(frames.in_one_task)
+    # -- rows in memory, ranges --------------------------------------------------------------------------------------
+    def table(self, rows: pa.Table) -> SparkRows:
+        listed = ", ".join(f"({', '.join(map(_value, row.values()))})" for row in rows.to_pylist())
+        columns = ", ".join(rows.column_names)
+        return SparkRows.of(self.provider.get().sql(f"SELECT * FROM VALUES {listed} AS t({columns})"))
 
-    @contextmanager
-    def kept(self, rows: DataFrame) -> Iterator[DataFrame]:
-        kept = rows.persist()
-        try:
-            yield kept
-        finally:
-            kept.unpersist()
+    def in_ranges(self, rows: SparkRows, ids: Sequence[int]) -> SparkRows:
+        return rows.spelled("*", f"WHERE {one_of(ids)}")
 
-    row_checksum = observed.SparkRowChecksum
+    def leaves(self, asked: Sequence[KeyRange]) -> SparkRows:
+        # one text that Spark splits: parsing a list of values would take longer than the whole query
+        listed = " ".join(f"{r.range_id:d}:{','.join(_tails(r))}" for r in asked)
+        found = self.provider.get().sql(
+            "SELECT CAST(substring_index(one, ':', 1) AS BIGINT) AS range_id, "
+            "unhex(substring_index(substring_index(leaf, '=', 1), '#', 1)) AS tail, "
+            "CASE WHEN leaf LIKE '%=%' THEN unhex(substring_index(leaf, '=', -1)) END AS alone, "
+            "CASE WHEN leaf LIKE '%#%' THEN CAST(substring_index(leaf, '#', -1) AS BIGINT) END AS lost "
+            f"FROM (SELECT explode(split('{listed}', ' ')) AS one) "
+            "LATERAL VIEW explode(split(substring_index(one, ':', -1), ',')) AS leaf"
+        )
+        return SparkRows.of(found).hinted("broadcast")
 
-    def event_counts(self, old_values: Mapping[int, Travel]) -> observed.SparkEventCounts:
-        conditions = {i: misfit(travel, f"b_{i}") for i, travel in old_values.items()}
-        return observed.SparkEventCounts({i: condition for i, condition in conditions.items() if condition})
-
-    # -- the replica -------------------------------------------------------------------------------------------------
-    in_ranges = staticmethod(layers.in_ranges)
-    together = staticmethod(layers.together)
-    merged = staticmethod(layers.merged)
-    renumbered = staticmethod(diff.renumbered)
-    last_batches = staticmethod(diff.last_batches)
-
-    # -- a stage, comparisons, changes, results ----------------------------------------------------------------------
-    identified = staticmethod(diff.identified)
-    sums = staticmethod(diff.sums)
-    has_duplicates = staticmethod(diff.has_duplicates)
-    untravelled = staticmethod(diff.untravelled)
-    aligned = staticmethod(diff.aligned)
-    differences = staticmethod(diff.differences)
-    window_differences = staticmethod(diff.window_differences)
-    settled_differences = staticmethod(diff.settled_differences)
-    settled_keys = staticmethod(diff.settled_keys)
-    changed_fingerprints = staticmethod(diff.changed_fingerprints)
-    changed_keys = staticmethod(diff.changed_keys)
-    changed_pairs = staticmethod(diff.changed_pairs)
-    deleted = staticmethod(diff.deleted)
-    baseline = staticmethod(diff.baseline)
-    without_deletes = staticmethod(diff.without_deletes)
-    deletes = staticmethod(diff.deletes)
-    with_reason = staticmethod(diff.with_reason)
-    of_keys = staticmethod(diff.of_keys)
-    without_keys = staticmethod(diff.without_keys)
-    with_ranges_of = staticmethod(diff.with_ranges_of)
-    paired = staticmethod(diff.paired)
-    groups = staticmethod(diff.groups)
-    growth = staticmethod(diff.growth)
-    range_ids = staticmethod(diff.range_ids)
-    differing_ranges = staticmethod(diff.differing_ranges)
-    listed = staticmethod(diff.listed)
-
+    # -- a batch -----------------------------------------------------------------------------------------------------
     @contextmanager
     def numbered(
-        self, changes: DataFrame, seq: int, rows: int, sizes: Mapping[tuple[str, int], int] | None = None
-    ) -> Iterator[DataFrame]:
+        self, changes: SparkRows, seq: int, rows: int, sizes: Mapping[tuple[str, int], int] | None = None
+    ) -> Iterator[SparkRows]:
         if sizes is not None:
-            yield diff.numbered_by_group(changes, sizes, seq)
-        elif rows <= diff.ONE_TASK_ROWS:
-            yield diff.numbered(changes, seq, few=rows <= diff.FEW_ROWS)
+            yield self._numbered_by_group(changes, sizes, seq)
+        elif rows <= algebra.ONE_TASK_ROWS:
+            yield _numbered(changes, seq, few=rows <= algebra.FEW_ROWS)
         else:
             with self.kept(changes) as kept:
-                found = diff.groups(kept)
-                yield diff.numbered_by_group(kept, found, seq) if found else diff.numbered(kept, seq)
+                found = algebra.groups(self, kept)
+                yield self._numbered_by_group(kept, found, seq) if found else _numbered(kept, seq)
+
+    def _numbered_by_group(self, changes: SparkRows, sizes: Mapping[tuple[str, int], int], seq: int) -> SparkRows:
+        """Return any number of changes as `numbered` does: each (op, range) has its own first number.
+
+        Args:
+            changes: Changes of `differences` or `baseline`.
+            sizes: The `groups` of these changes, so that no task needs all rows.
+            seq: The batch's number.
+        """
+        offsets, total = [], 0
+        for op, range_id in sorted(sizes, key=lambda g: (_RANK[g[0]], g[1])):
+            offsets.append({"op": op, "range_id": range_id, "first": total})
+            total += sizes[op, range_id]
+        first = self.table(pa.Table.from_pylist(offsets)).hinted("broadcast")
+        nth = "row_number() OVER (PARTITION BY rows.op, rows.range_id ORDER BY rows.key_id)"
+        joined = f"JOIN (\n{first.sql}\n) AS f ON rows.op = f.op AND rows.range_id = f.range_id"
+        found = changes.spelled(f"rows.*, f.first + {nth} - 1 AS ordinal", joined, (*changes.columns, "ordinal"))
+        found = SparkRows(found.sql, found.columns, {**changes.frames, **first.frames})
+        return algebra.batch_rows(found, seq, "ordinal")
+
+
+def _numbered(changes: SparkRows, seq: int, *, few: bool = False) -> SparkRows:
+    """Return the changes as batch rows; one task sorts them, and finds them too if they are `few`."""
+    alone = changes.hinted("one task" if few else "collected")
+    # with one partition, the id is the position of the row
+    return algebra.batch_rows(
+        alone.spelled("*", f"SORT BY {algebra.RANK}, {', '.join(IDENTITY)}"), seq, "MONOTONICALLY_INCREASING_ID()"
+    )
+
+
+def _value(value: Any) -> str:
+    return text(value) if isinstance(value, str) else f"{value:d}L"
+
+
+def _tails(one: KeyRange) -> Iterator[str]:
+    alone = {leaf: [key] for leaf, key in ((one.only and one.only.alone) or {}).items()}
+    for named in one.only.named if one.only else ():
+        alone.setdefault(leaf_of(named.identity), []).append(named.identity)
+    lost = "" if one.only is None or one.only.deleted_digest is None else f"#{one.only.deleted_digest}"
+    for leaf in leaves.tails(one):
+        if leaf in alone:
+            yield from (f"{key[-1:].hex()}={key.hex()}" for key in alone[leaf])
+        else:
+            yield from (f"{end}{lost}" for end in (("", "00") if leaf == 0 else (f"{leaf:02x}",)))
+
+
+def one_of(ids: Sequence[int]) -> str:
+    """Return SQL for the condition that ``range_id`` is one of `ids`.
+
+    A single id would become a literal in generated code, which Spark would compile again at every poll; so there are
+    always two. Only ids of their range are listed, since Parquet skips pages outside of least and greatest id.
+    """
+    return f"range_id IN ({', '.join(f'{one:d}L' for one in (ids if len(ids) > 1 else (*ids, NO_RANGE)))})"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Observation
 from pyspark.sql import functions as F
 
 from qbcd.sites.lake.engines import base
+from qbcd.sites.lake.engines.spark.rows import SparkRows
 from qbcd.sites.lake.replica.schema import UNTRAVELLED
 
 if TYPE_CHECKING:
@@ -18,16 +19,20 @@ OPS = ("d", "u", "c", "r")
 
 
 class SparkRowChecksum(base.RowChecksum):
-    """Count and sum of digests of rows, computed while they are written."""
+    """Count and sum of digests of rows, computed while they are written.
 
-    def __init__(self) -> None:
-        self._observed = Observation()
+    Args:
+        frame: Returns the data frame of rows.
+    """
 
-    def observe(self, rows: DataFrame) -> DataFrame:
+    def __init__(self, frame: Callable[[SparkRows], DataFrame]) -> None:
+        self._frame, self._observed = frame, Observation()
+
+    def observe(self, rows: SparkRows) -> SparkRows:
         """Return `rows`, to be evaluated once."""
         counted = ["count(1) AS n", "count(digest) AS d", "sum(CAST(digest AS DECIMAL(38,0))) AS s"]
         counted += [f"max({UNTRAVELLED}) AS u"] if UNTRAVELLED in rows.columns else []
-        return rows.observe(self._observed, *map(F.expr, counted))
+        return SparkRows.of(self._frame(rows).observe(self._observed, *map(F.expr, counted)))
 
     def read(self) -> tuple[int, int | None]:
         """Return (rows, sum of digests) after the rows were evaluated.
@@ -46,17 +51,18 @@ class SparkEventCounts(base.EventCounts):
     """Events by op, counted while a batch is written.
 
     Args:
+        frame: Returns the data frame of rows.
         unfit: SQL conditions by position of a column; `unfit` returns those that hold for some event.
     """
 
-    def __init__(self, unfit: Mapping[int, str] | None = None) -> None:
-        self._observed, self._unfit = Observation(), dict(unfit or {})
+    def __init__(self, frame: Callable[[SparkRows], DataFrame], unfit: Mapping[int, str] | None = None) -> None:
+        self._frame, self._observed, self._unfit = frame, Observation(), dict(unfit or {})
 
-    def observe(self, batch: DataFrame) -> DataFrame:
+    def observe(self, batch: SparkRows) -> SparkRows:
         """Return `batch`, to be evaluated once."""
         counted = {op: f"op = '{op}'" for op in OPS} | {f"u{i}": condition for i, condition in self._unfit.items()}
         counts = (f"count(CASE WHEN {condition} THEN 1 END) AS {name}" for name, condition in counted.items())
-        return batch.observe(self._observed, *map(F.expr, counts))
+        return SparkRows.of(self._frame(batch).observe(self._observed, *map(F.expr, counts)))
 
     def read(self) -> dict[str, int]:
         """Return, after the batch was written, the number of events by op, without zeros."""
