@@ -257,7 +257,7 @@ NO_DELTA = {"mysql": None}
 # -- on which databases a test runs ------------------------------------------------------------------------------------
 FIRST = "postgresql"  # every case runs here by default
 OTHERS = ("mariadb", "mysql")
-NEEDS_CAMPAIGN = ("mysql",)  # nearly as MariaDB: `make test` keeps what differs (tests/integration/servers/test_mysql.py)
+NEEDS_CAMPAIGN = ("mysql",)  # what it does otherwise than MariaDB is in integration/servers/test_mysql.py
 
 
 def over(
