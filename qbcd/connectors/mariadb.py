@@ -42,6 +42,7 @@ class MariaDB(MySQLFamily):
     oldest = (10, 6)
     no_pad = "collation_name LIKE '%%nopad%%'"
     all_digits = "concat({v} + 0e0)"  # the text of a float has six digits, that of a double all
+    log_format = "@@binlog_format"
     identity = "@@server_id"
     stored_parts = staticmethod(partitions.parts_by_conversion)
     position = "Innodb_lsn_current"

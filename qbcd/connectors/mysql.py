@@ -44,9 +44,15 @@ class MySQL(MySQLFamily):
     )
     # the text of an expression is cut at 22 characters, the text of a JSON number is not
     all_digits = "concat(json_extract(json_array({v} + 0e0), '$[0]'))"
+    # the variable is deprecated; without it there is one format, which is ROW
+    log_format = (
+        "coalesce((SELECT variable_value FROM performance_schema.session_variables "
+        "WHERE variable_name = 'binlog_format'), 'ROW')"
+    )
     identity = "@@server_uuid"
     stored_parts = staticmethod(partitions.parts_by_pattern)
     position = "Innodb_redo_log_current_lsn"
+    # Deprecated, but complete: the table of performance_schema is empty if that is switched off.
     running = (
         "SELECT max(time) * 1000000 AS age FROM information_schema.processlist "
         "WHERE command NOT IN ('Sleep', 'Daemon', 'Binlog Dump', 'Binlog Dump GTID') AND id <> connection_id()"

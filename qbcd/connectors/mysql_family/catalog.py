@@ -161,6 +161,6 @@ class FamilyCatalog(Catalog):
         return ""
 
     def check_in_source(self, conn: Connection, table: Table, *, stream: str, own: Sequence[str] = ()) -> None:
-        server.check_settings(conn, stream, own)
+        server.check_settings(conn, self.facts, stream, own)
         for one in dict.fromkeys(table.bases) if table.query else (table,):
             server.check_engine(conn, one, stream)

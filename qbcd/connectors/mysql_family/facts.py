@@ -59,6 +59,7 @@ class FamilyFacts(DatabaseFacts, ABC):
         oldest: (major, minor) of the oldest supported server.
         no_pad: SQL that is true if trailing spaces count under ``collation_name`` of information_schema.columns.
         all_digits: SQL template of the text of a floating point number that reads back as the same number, -0 as 0.
+        log_format: SQL of the format of the binary log.
         identity: SQL of the server's identifier, without the database.
         position: Name of the status variable with the position of the redo log, which never falls on one server.
         running: SQL of the age in microseconds of the oldest statement of another session.
@@ -100,6 +101,7 @@ class FamilyFacts(DatabaseFacts, ABC):
     oldest: ClassVar[tuple[int, int]]
     no_pad: ClassVar[str]
     all_digits: ClassVar[str]
+    log_format: ClassVar[str]
     identity: ClassVar[str]
     position: ClassVar[str]
     running: ClassVar[str]

@@ -44,7 +44,7 @@ SELECT sum(n_rows) AS row_count, sum(clustered_index_size) AS pages FROM mysql.i
 WHERE database_name = %(schema)s AND substring_index(table_name, '#', 1) = %(name)s
 """
 _UPTIME = "SHOW GLOBAL STATUS LIKE 'Uptime'"
-_LOG = "SELECT @@global.log_bin AS kept, @@global.binlog_format AS format"
+_LOG = "SELECT @@global.log_bin AS kept, {log_format} AS format"
 
 
 class FamilyStatistics(Collaborator, SupportsStatistics):
@@ -98,7 +98,7 @@ class FamilyStatistics(Collaborator, SupportsStatistics):
         return 1.0 if table.primary_key[:1] == (column,) else None
 
     def log_capture(self, conn: Connection) -> LogCapture:
-        row = rows_of(conn, _LOG)[0]
+        row = rows_of(conn, _LOG.format(log_format=self.facts.log_format))[0]
         if not int(row["kept"]):
             return LogCapture(False, "log_bin is off, and log capture needs log_bin and binlog_format = ROW")
         ready = str(row["format"]).upper() == "ROW"
