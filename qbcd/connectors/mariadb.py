@@ -40,7 +40,7 @@ class MariaDB(MySQLFamily):
         ),
     )
     oldest = (10, 6)
-    no_pad = "collation_name LIKE '%%nopad%%'"
+    no_pad = "(collation_name LIKE '%%nopad%%' OR collation_name LIKE '%%0900%%')"  # MySQL's names, since 11.4
     all_digits = "concat({v} + 0e0)"  # the text of a float has six digits, that of a double all
     log_format = "@@binlog_format"
     identity = "@@server_id"
