@@ -310,7 +310,7 @@ def sink_batch(
             return opened.enter_context(open_local(part))
 
         def staged() -> DataFrame:
-            context.why_spark = context.why_spark or why_spark
+            context.spark.give_reason(why_spark)
             return make()
 
         yield SinkBatch(header, staged, local, is_local=not why_spark)

@@ -117,6 +117,10 @@ class Refused(QbcdError):
     exit_code = 3
 
 
+class NotPrepared(Refused):
+    """The stream has no baseline yet."""
+
+
 class MissingPrivilege(Refused):
     """The source's role lacks a right that the strategy needs."""
 

@@ -24,7 +24,7 @@ from qbcd.error_messages import one_message
 from qbcd.errors import LeaseHeld, QbcdError, Refused
 from qbcd.run import run_stream
 from qbcd.side_by_side import side_by_side
-from qbcd.state import Run
+from qbcd.state import UNCAPTURED, Run
 from qbcd.stream import Report, Stream
 
 log = logging.getLogger("qbcd")
@@ -122,11 +122,11 @@ def _record(stream: Stream, outcome: Outcome, report: Report, started: float) ->
         epoch=header.epoch if header else 0,
         batch_seq=header.seq if header else 0,
         counts=report.counts,
-        cost=asdict(report.cost),
+        cost={**asdict(report.cost), **({UNCAPTURED: list(report.uncaptured)} if report.uncaptured else {})},
         message="; ".join(messages),
     )
     try:
-        stream.project.record_run(run, report.cost)
+        stream.project.record_run(run)
     except QbcdError as error:
         log.warning("stream %s: this poll is missing in the history: %s", stream.name, error)
     return run

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from sqlalchemy.exc import DBAPIError
 
-from qbcd.catalog.capture_change import Change, change_of, columns_changed
+from qbcd.catalog.capture_change import Change, change_of, columns_at, columns_changed
 from qbcd.catalog.drift import FROZEN_OPTIONS, check_shape
 from qbcd.catalog.resolve import Frozen, resolve
 from qbcd.catalog.source import Session
 from qbcd.errors import ConfigError, QbcdError, Refused, SchemaChanged
-from qbcd.model import StreamPlan
+from qbcd.model import StreamPlan, Table
 from qbcd.sites import DumpSite
 from qbcd.sql import check_chance, check_operators, check_restriction, restriction_probe, restriction_remedy
 from qbcd.state import StreamRow
@@ -86,6 +86,49 @@ def _by_expected_table(stream: Stream, row: StreamRow, frozen: Frozen) -> tuple[
     except QbcdError:
         return None
     return None if change_of(row.checkpoint, plan) else (plan, warnings)
+
+
+def plan_of_replica(stream: Stream, row: StreamRow) -> StreamPlan:
+    """Return the plan to read the rows of the replica: by the catalog, or as recorded if the source is away.
+
+    Args:
+        stream: The stream.
+        row: The stream's row.
+
+    Raises:
+        SourceError: The source is away, and the replica is in it or has not what the configuration requests.
+    """
+    try:
+        return plan_of(stream, row)[0]
+    except QbcdError as error:
+        plan = _recorded(stream, row) if error.source and row.prepared else None
+        if plan is None:
+            raise
+        return plan
+
+
+def _recorded(stream: Stream, row: StreamRow) -> StreamPlan | None:
+    """Return the plan of the last step; None if the replica is in the source, or the configuration has changed."""
+    config, shape = stream.config, row.checkpoint["shape"]
+    if stream.site.context.kind == "database" or columns_changed(stream.settings.requested, row.checkpoint):
+        return None
+    if shape["where"] != (config.where or "") or shape["strategy"] != config.strategy:
+        return None
+    schema, name = shape["table"]
+    columns, keys = columns_at(row.checkpoint), len(shape["key"])
+    kind, query = ("query", shape["query"]) if "query" in shape else ("table", "")
+    plan = StreamPlan(
+        config.name,
+        config.source,
+        Table(schema, name, kind, columns, tuple(shape["key"]), query=query),
+        columns[:keys],
+        columns[keys:],
+        config.where or "",
+        config.strategy,
+        tuple(sorted(config.options.items())),
+        counted=config.key == (),
+    )
+    return stream.site.strategy(plan).freeze_options(row.checkpoint.get(FROZEN_OPTIONS, {}))
 
 
 def refuse_sinks(stream: Stream, plan: StreamPlan) -> None:

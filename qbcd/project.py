@@ -53,7 +53,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("qbcd")
 T = TypeVar("T")
-LOCAL_MEMORY = 512 << 20  # bytes
 MOST_CONNECTIONS = 16  # of a source, if its configuration names no number
 
 

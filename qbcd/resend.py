@@ -41,7 +41,7 @@ from qbcd.errors import (
     StateConflict,
 )
 from qbcd.model import ResentRows, StreamPlan, digest_of
-from qbcd.planning import plan_of
+from qbcd.planning import plan_of_replica
 from qbcd.sites import LeasedStream, ReplicaRows, not_prepared
 from qbcd.sql import check_restriction
 from qbcd.state import Acknowledged, Resend, StreamRow
@@ -67,7 +67,7 @@ def refuse_unfilled(stream: Stream, row: StreamRow) -> None:
     known = stream.project.acknowledged(stream.name) if named else ()
     for name in named:
         if name not in known:
-            refuse_without_rows(stream, plan_of(stream, row)[0], name)
+            refuse_without_rows(stream, plan_of_replica(stream, row), name)
 
 
 def refuse_without_rows(stream: Stream, plan: StreamPlan, sink: str) -> None:
@@ -95,7 +95,7 @@ def resend_waiting(stream: Stream, held: LeasedStream, report: Report) -> bool:
     waiting = [one for name, one in stream.project.resends(stream.name).items() if name in stream.sinks]
     if not waiting:
         return False
-    plan, _ = plan_of(stream, held.row)
+    plan = plan_of_replica(stream, held.row)
     if change_of(held.row.checkpoint, plan):
         return True
     for one in waiting:
@@ -158,7 +158,7 @@ def _resend_now(stream: Stream, sink: str, restriction: str, one: Resend | None)
         before = stream.project.resends(stream.name).get(sink)
         if one is not None and (before is None or before.number != one.number):
             return report  # a poll has done it
-        plan, _ = plan_of(stream, held.row)
+        plan = plan_of_replica(stream, held.row)
         one = one or stream.project.request_resend(stream.name, sink, restriction)
         try:
             _carry_out(stream, held, plan, one, report)
@@ -183,7 +183,7 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
         if name in report.failures:
             return
     site.context.progress(f"sending the rows of the replica to {name}")
-    ts_ms = stream.source.clock_ms(stream.name)
+    ts_ms = _clock_ms(stream)
 
     def send() -> int:
         with site.open_replica(plan, stream.settings, held, one.restriction) as rows:
@@ -199,6 +199,16 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
     hooks.reach("after_acknowledge")
     report.resent[name] = count
     report.warnings.append(f"sink {name} got {counted(count, 'row')} of the replica (resend {one.number})")
+
+
+def _clock_ms(stream: Stream) -> int:
+    """Return the source's clock, or this machine's if the source is away, in milliseconds since 1970 UTC."""
+    try:
+        return stream.source.clock_ms(stream.name)
+    except QbcdError as error:
+        if not error.source or stream.site.context.kind == "database":
+            raise
+        return int(time.time() * 1000)
 
 
 def _header(stream: Stream, row: StreamRow, plan: StreamPlan, one: Resend, rows: ReplicaRows, ts_ms: int) -> ResentRows:
@@ -260,7 +270,7 @@ def _refuse_unfit(stream: Stream, sink: str, restriction: str) -> None:
     row = stream.site.context.row()
     if row is None or not row.prepared:
         raise not_prepared(stream.name)
-    plan, _ = plan_of(stream, row)
+    plan = plan_of_replica(stream, row)
     refuse_without_rows(stream, plan, sink)
     if change := change_of(row.checkpoint, plan):
         raise SchemaChanged(

@@ -18,6 +18,7 @@ from typing import Any
 
 from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.drift import check_requested
+from qbcd.catalog.resolve import UncapturedChange
 from qbcd.delivery import deliver, enroll, pending, removed_sinks, starts_from_replica
 from qbcd.error_messages import one_message
 from qbcd.errors import QbcdError, Refused, SchemaChanged, SinkConflict, SourceSilent
@@ -33,6 +34,7 @@ from qbcd.sites import (
     not_prepared,
     refuse_prepared_elsewhere,
 )
+from qbcd.spark.provider import SparkUse
 from qbcd.state import Signs, StreamRow, nothing_to_take_over, refuse_if_alive, signs_of_owner, takeover
 from qbcd.stream import TOO_WIDE, Report, Stream
 from qbcd.wording import counted
@@ -57,6 +59,7 @@ def run_stream(stream: Stream, report: Report) -> None:
         deliver(stream, held, report)
         plan, warnings = plan_of(stream, held.row)
         report.warnings += warnings
+        report.uncaptured = [one for one in warnings if isinstance(one, UncapturedChange)]
         report.change = change_of(held.row.checkpoint, plan).describe()
         for found in _detected(stream, plan, held):
             report.add(found)
@@ -103,16 +106,14 @@ def _tidy(stream: Stream, plan: StreamPlan, held: LeasedStream, report: Report) 
 @contextmanager
 def _noting_spark(stream: Stream, report: Report) -> Iterator[None]:
     """Use Spark in turn with polls of other threads; record in the report's cost if site or sinks used it."""
-    context = stream.site.context
-    before, context.why_spark, earlier = context.spark.uses, "", stream.source.sent(stream.name)
+    spark, earlier, use = stream.site.context.spark, stream.source.sent(stream.name), SparkUse()
     try:
-        with context.spark.turn():
+        with spark.noting() as use, spark.turn():
             yield
     finally:
-        used, sent = context.spark.uses > before, stream.source.sent(stream.name).since(earlier)
-        reason = context.why_spark if used else ""
+        sent = stream.source.sent(stream.name).since(earlier)
         counted_now = {"statements": sent.statements, "round_trips": sent.round_trips}
-        report.cost = replace(report.cost, spark=used, why_spark=reason, **counted_now)
+        report.cost = replace(report.cost, spark=use.used, why_spark=use.why, **counted_now)
 
 
 def prepare_stream(stream: Stream) -> Report:

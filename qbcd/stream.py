@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -81,7 +81,7 @@ class Stream:
         if isinstance(error, LocalOutOfMemory):
             if self.settings.engine.engine != "auto" or context.needs_spark:
                 raise error
-            context.needs_spark = "DuckDB ran out of memory (local_memory)"
+            context.require_spark("DuckDB ran out of memory (local_memory)")
             context.progress("DuckDB ran out of memory; again with Spark")
         elif self.source.narrow(self.name):
             context.progress("the rows are wide; reading again with fewer rows at a time")
@@ -106,6 +106,7 @@ class Report:
         attempts: By sink, the failed deliveries in a row of its next batch.
         epoch: UTC second of the stream's `prepare`; 0 until it is read.
         change: The change of captured columns or restriction that the poll applies, in words; usually empty.
+        uncaptured: Changes of the table since `prepare` that the poll only reports, in words; `warnings` has them too.
     """
 
     stream: str
@@ -120,6 +121,7 @@ class Report:
     attempts: dict[str, int] = field(default_factory=dict)
     epoch: int = 0
     change: str = ""
+    uncaptured: Sequence[str] = ()
 
     @property
     def exit_code(self) -> int:

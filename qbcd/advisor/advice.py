@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from qbcd.advisor.amounts import Amount
-from qbcd.advisor.candidates import candidates, needs_of
+from qbcd.advisor.candidates import ORDER, Candidate, alike, candidates, needs_of
 from qbcd.advisor.choice import Choice, Scored, choose, much_cheaper
 from qbcd.advisor.facts import Facts, by_writes, gather
 from qbcd.advisor.history import POLLS, History
 from qbcd.advisor.possibility import OpenCandidate, Option, tried
 from qbcd.advisor.prediction import Prediction, predict
 from qbcd.catalog.resolve import resolve
-from qbcd.config import ProjectConfig
+from qbcd.config import ProjectConfig, StrategyConfig
+from qbcd.config.auto_strategy import AutoOptions
 from qbcd.connectors.statistics import SupportsStatistics
 from qbcd.model import StreamPlan
 from qbcd.state import StreamRow
@@ -101,8 +102,9 @@ def _advice(config: ProjectConfig, stream: Stream, opened: OpenCandidate, per_ho
         facts = gather(session, stream.source.connector, planned, every, history)
     if per_hour is not None:
         facts = replace(facts, change=by_writes(facts, per_hour, "watch"))
-    scored = _scored(options, facts, stream.config.strategy)
-    current = next((one for one in scored if one.option.name == stream.config.strategy and one.cost), None)
+    mine = alike((one.candidate for one in options), stream.config.strategy, stream.config.options)
+    scored = _scored(options, facts, mine)
+    current = next((one for one in scored if one.option.candidate is mine and one.cost), None)
     return Advice(stream.name, planned.table.label, scored, choose(scored, needs), facts, current, prepared)
 
 
@@ -124,16 +126,28 @@ def _options(config: ProjectConfig, stream: Stream, opened: OpenCandidate) -> li
     written = config.strategy_of(stream.config)
     needs = needs_of(written)
     found = []
-    for one in candidates(needs, query=bool(stream.config.query)):
+    for one in _with_written(candidates(needs, query=bool(stream.config.query)), written):
         made = config.with_strategy(stream.config, one.options) if one.options is not None else None
         found.append(tried(one, needs, made, opened))
     return found
 
 
-def _scored(options: Sequence[Option], facts: Facts, current: str) -> tuple[Scored, ...]:
+def _with_written(able: Sequence[Candidate], written: StrategyConfig) -> list[Candidate]:
+    """Return the candidates; the variant that the user wrote has the options as written, or is added."""
+    if isinstance(written, AutoOptions) or written.type not in ORDER:
+        return list(able)
+    same = alike(able, written.type, written.options)
+    if same is not None:
+        return [replace(one, options=written) if one is same else one for one in able]
+    kept = [one for one in able if one.name != written.type or one.options is not None]
+    last = max((number for number, one in enumerate(kept) if one.name == written.type), default=len(kept) - 1)
+    return [*kept[: last + 1], Candidate(written.type, written, variant="as written"), *kept[last + 1 :]]
+
+
+def _scored(options: Sequence[Option], facts: Facts, current: Candidate | None) -> tuple[Scored, ...]:
     """Return each strategy with its cost, in seconds too if the stream has polled with one of them."""
     costs = [predict(one.strategy, facts) if one.strategy is not None else None for one in options]
-    own = next((cost for one, cost in zip(options, costs, strict=True) if one.name == current and cost), None)
+    own = next((cost for one, cost in zip(options, costs, strict=True) if one.candidate is current and cost), None)
     speed = _speed(facts.history, own) if own else None
     return tuple(
         Scored(one, predict(one.strategy, facts, speed) if one.strategy is not None else None) for one in options

@@ -12,6 +12,7 @@ from qbcd.config.auto_strategy import AutoOptions
 from qbcd.config.fields import in_words
 
 LONGEST = 30.0  # seconds of the longest transaction that is preferred, unless the user names a limit
+TWICE_KEPT = 0.8  # of the cost of others, at most, if digests and a copy are kept: each is one more thing to go wrong
 CHEAPER = 5.0  # a prepared stream is warned if another strategy reads less by this factor
 
 
@@ -27,6 +28,11 @@ class Scored:
         """The cost for comparisons: pages that the source reads, and pages that leave it."""
         return score(self.cost) if self.cost else float("inf")
 
+    @property
+    def room(self) -> float:
+        """The bytes of the replica."""
+        return (self.cost.source_room + self.cost.workdir_room).middle if self.cost else float("inf")
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -38,11 +44,15 @@ class Choice:
 
 def score(cost: Prediction) -> float:
     """Return the pages that a poll reads and ships, as one number."""
-    return (cost.pages + cost.bytes_shipped * (1 / 8192)).middle
+    return _amount(cost).middle
+
+
+def _amount(cost: Prediction) -> Amount:
+    return cost.pages + cost.bytes_shipped * (1 / 8192)
 
 
 def choose(scored: Sequence[Scored], needs: AutoOptions) -> Choice:
-    """Return the possible strategy of the lowest cost; at nearly equal cost, the first one.
+    """Return the possible strategy of the lowest cost; at nearly equal cost the variant that keeps least, or the first.
 
     A strategy whose longest transaction may exceed the limit is chosen only if no other is possible.
     """
@@ -52,7 +62,7 @@ def choose(scored: Sequence[Scored], needs: AutoOptions) -> Choice:
     given = needs.longest_statement
     limit = given.total_seconds() if given else LONGEST
     short = [one for one in possible if _seconds(one).low <= limit]
-    best = min(short or possible, key=_rank)
+    best = _least(short or possible)
     others = [one for one in possible if one is not best]
     if not short:
         bound = in_words(given) if given else f"{LONGEST:.0f} s"
@@ -63,11 +73,33 @@ def choose(scored: Sequence[Scored], needs: AutoOptions) -> Choice:
     if not others:
         return Choice(best, "no other strategy is possible")
     second = min(others, key=_rank)
+    if round(best.score, 1) > round(second.score, 1) and second.option.candidate.keeps_twice:
+        return Choice(best, f"{second.option.label} reads little less, and keeps digests and a copy")
     if best.score == second.score == float("inf"):
         return Choice(best, "the costs are unknown, and this strategy needs least of the source")
     if round(best.score, 1) >= round(second.score, 1):
-        return Choice(best, f"it costs as much as {second.option.label}, and is simpler")
+        more = "keeps less" if best.room < second.room else "is simpler"
+        return Choice(best, f"it costs as much as {second.option.label}, and {more}")
+    if over := _overlapping(best, others):
+        return Choice(best, f"the middle of its range is the lowest; {over}")
     return Choice(best, f"it reads least; the next is {second.option.label}")
+
+
+def _least(some: Sequence[Scored]) -> Scored:
+    """Return the strategy of the lowest cost; if variants of it cost the same, the one that keeps least."""
+    best = min(some, key=lambda one: one.score / (TWICE_KEPT if one.option.candidate.keeps_twice else 1))
+    same = [one for one in some if one.option.name == best.option.name and round(one.score - best.score, 1) == 0]
+    return min(same or [best], key=lambda one: one.room)
+
+
+def _overlapping(best: Scored, others: Sequence[Scored]) -> str:
+    """Return whose range of costs begins below the end of the best one's, in words; empty if none does."""
+    assert best.cost is not None
+    high = _amount(best.cost).high
+    names = [one.option.label for one in others if one.cost is not None and _amount(one.cost).low < high]
+    if not names:
+        return ""
+    return f"{'; '.join(names)} may read less"
 
 
 def _rank(one: Scored) -> float:

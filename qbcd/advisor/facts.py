@@ -171,7 +171,8 @@ def gather(session: Session, connector: Connector, plan: StreamPlan, every: floa
     facts = replace(facts, history=history, log=known.log_capture(conn), every=every, layout=known.layout)
     if not plan.table.query:
         facts = replace(facts, indexes=tuple(known.index_sizes(conn, plan.table)))
-        facts = _restricted(facts, plan, known.planned_scan(conn, plan.table, _rows_of(connector, plan)))
+        if plan.where:
+            facts = _restricted(facts, known.planned_scan(conn, plan.table, _rows_of(connector, plan)))
     return replace(facts, change=_change(facts, sum((one.written for one in tables), NONE)))
 
 
@@ -235,10 +236,8 @@ def _written(one: TableStatistics, rows: Amount) -> Amount:
     return Amount.of(later / seconds) if later > 0 else UNKNOWN
 
 
-def _restricted(facts: Facts, plan: StreamPlan, planned: PlannedScan) -> Facts:
+def _restricted(facts: Facts, planned: PlannedScan) -> Facts:
     """Return the facts with R, and the pages that are read to find the restricted rows."""
-    if not plan.where:
-        return facts
     if not facts.rows.known:
         share = Amount(0.0, 1.0)
     else:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import inspect
 
-from qbcd.advisor.candidates import Candidate, unmet
+from qbcd.advisor.candidates import Candidate, labeled, unmet
 from qbcd.catalog.query_table import rights_of
 from qbcd.catalog.source import Session
 from qbcd.config import StreamConfig
@@ -69,12 +69,12 @@ def tried(candidate: Candidate, needs: AutoOptions, config: StreamConfig | None,
         SourceError: The source does not answer.
     """
     if candidate.options is None or config is None:
-        return Option(candidate.name, candidate.name, candidate, why_not=candidate.missing)
+        return Option(candidate.name, candidate.label, candidate, why_not=candidate.missing)
     problem = next(candidate.options.problems(_use(config)), None)
     if problem is not None:
-        return Option(candidate.name, candidate.name, candidate, why_not=problem.what, remedy=problem.remedy)
+        return Option(candidate.name, candidate.label, candidate, why_not=problem.what, remedy=problem.remedy)
     stream = opened(config)
-    option = Option(candidate.name, candidate.name, candidate, stream.config)
+    option = Option(candidate.name, candidate.label, candidate, stream.config)
     try:
         plan, _ = plan_of(stream, None)
         strategy = stream.site.strategy(plan)
@@ -91,7 +91,8 @@ def tried(candidate: Candidate, needs: AutoOptions, config: StreamConfig | None,
         return _refused(option, error)
     if not why:
         why, remedy = _unfit(needs, strategy, candidate), ""
-    return Option(candidate.name, strategy.label, candidate, stream.config, plan, strategy, why, remedy, remarks)
+    label = labeled(strategy.label, candidate.variant)
+    return Option(candidate.name, label, candidate, stream.config, plan, strategy, why, remedy, remarks)
 
 
 def _use(config: StreamConfig) -> StrategyUse:
@@ -111,7 +112,7 @@ def _use(config: StreamConfig) -> StrategyUse:
 
 def _refused(option: Option, error: QbcdError) -> Option:
     return Option(
-        option.name, option.name, option.candidate, option.config, why_not=error.what, remedy=error.remedy or ""
+        option.name, option.label, option.candidate, option.config, why_not=error.what, remedy=error.remedy or ""
     )
 
 
@@ -126,10 +127,11 @@ def _unfit(needs: AutoOptions, strategy: TableStrategy, candidate: Candidate) ->
 def _missing_rights(stream: Stream, session: Session, plan: StreamPlan) -> tuple[str, str]:
     """Return the right that is missing for tables in the source, and the statements that grant it."""
     context, source = stream.site.context, stream.source
-    if not isinstance(context, DatabaseContext):
+    if not stream.site.writes_source(plan):
         return "", ""
     connector, conn = source.connector, session.connection
-    connector.catalog.check_in_source(conn, plan.table, stream=stream.name, own=context.own_names(plan))
+    if isinstance(context, DatabaseContext):
+        connector.catalog.check_in_source(conn, plan.table, stream=stream.name, own=context.own_names(plan))
     if stream.site.has_tables(plan):
         return "", ""
     rights = rights_of(connector, conn, plan.table, [c.name for c in plan.captured], source.schema)

@@ -19,6 +19,7 @@ from qbcd.strategies import (
     IdRcs,
     InSource,
     LakeTs,
+    QueuedTlcs,
     TableStrategy,
     Tlcs,
     VbdChecksum,
@@ -114,8 +115,7 @@ def predict(strategy: TableStrategy, facts: Facts, speed: float | None = None) -
     pages, quiet = reads.pages(facts.change), reads.pages(ChangeRate(NONE, Amount.of(1.0)))
     changed = _restricted_rows(facts) * facts.change.delta
     rows, size = _shipped(strategy, facts, changed)
-    copy = _replica(strategy, facts)
-    in_source = isinstance(strategy, InSource)
+    in_source, in_lake = _rooms(strategy, facts)
     statements = STATEMENTS.get(strategy.name, STATEMENTS["mds"])[0 if strategy.connector.full_join else 1]
     return Prediction(
         formula=reads.formula,
@@ -126,8 +126,8 @@ def predict(strategy: TableStrategy, facts: Facts, speed: float | None = None) -
         bytes_shipped=size,
         statements=statements,
         longest=reads.longest,
-        source_room=copy * facts.page_bytes if in_source else NONE,
-        workdir_room=NONE if in_source else copy * facts.page_bytes,
+        source_room=in_source * facts.page_bytes,
+        workdir_room=in_lake * facts.page_bytes,
         longest_seconds=reads.longest * (1 / (speed or ASSUMED_SPEED)),
         seconds=pages * (1 / speed) if speed else None,
     )
@@ -144,6 +144,8 @@ def _reads(strategy: TableStrategy, facts: Facts) -> _Reads:
         return _by_window(strategy.watermarked, facts, in_source=False)
     if isinstance(strategy, Watermarked):
         return _by_window(strategy, facts, in_source=True)
+    if isinstance(strategy, QueuedTlcs):
+        return _by_comparison(strategy.finder, facts)
     if isinstance(strategy, VbdChecksum):
         return _Reads("B", (("B", facts.pages),), lambda change: facts.pages, facts.pages)
     if isinstance(strategy, IdRcs):
@@ -153,6 +155,20 @@ def _reads(strategy: TableStrategy, facts: Facts) -> _Reads:
     found = strategy.estimate(facts.plain_indexes)
     pages = Amount.of(found.pages) if found.pages >= 0 else UNKNOWN
     return _Reads(found.formula, (), lambda change: pages, pages)
+
+
+def _rooms(strategy: TableStrategy, facts: Facts) -> tuple[Amount, Amount]:
+    """Return the pages that a strategy keeps in the source, and in the workdir."""
+    kept = _replica(strategy, facts)
+    if isinstance(strategy, QueuedTlcs):
+        return _replica(strategy.finder, facts), kept
+    return (kept + _copy(strategy, facts), NONE) if isinstance(strategy, InSource) else (NONE, kept)
+
+
+def _copy(strategy: TableStrategy, facts: Facts) -> Amount:
+    """Return W: the pages of a copy of the rows next to their digests, if there is one."""
+    plan = strategy.plan
+    return facts.copied(plan.captured, plan.table) if isinstance(strategy, Tlcs) and strategy.copy else NONE
 
 
 def _replica(strategy: TableStrategy, facts: Facts) -> Amount:
@@ -183,7 +199,7 @@ def _by_comparison(strategy: InSource, facts: Facts) -> _Reads:
         symbols += [("keys", keys * several), ("aux", aux)]
         formula, once = f"{formula} + keys + aux", once + keys * several + aux
         longest = once.at_most(2 * size)
-    whole = facts.copied(plan.captured, plan.table) if isinstance(strategy, Tlcs) and strategy.copy else NONE
+    whole = _copy(strategy, facts)
     if whole.high:
         formula += " + delta*W"
         symbols.append(("W", whole))
@@ -298,7 +314,7 @@ def _shipped(strategy: TableStrategy, facts: Facts, changed: Amount) -> tuple[Am
     width = width_of(strategy.plan.captured, strategy.plan.table)
     width = width if width.known else Amount.of(float(strategy.plan.table.row_width or 200))
     size = changed * (width * 2 + EVENT_BYTES)
-    if not isinstance(strategy, IdRcs) or isinstance(strategy, LakeTs):
+    if not isinstance(strategy, IdRcs) or isinstance(strategy, LakeTs | QueuedTlcs):
         return changed, size
     per_range = float(strategy.plan.option("rows_per_range") or size_for(round(min(facts.rows.middle, 1e12))))
     ranges = lifted(lambda r: max(1.0, r / per_range), _restricted_rows(facts))

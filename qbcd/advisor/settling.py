@@ -6,7 +6,7 @@ prepared, its strategy is read from the row, and is never chosen again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,11 +61,12 @@ def settled(
     name, needs = written.name, config.strategy_of(written)
     if not isinstance(needs, AutoOptions):
         return Settled(written)
-    able = {one.name: one for one in candidates(needs, query=bool(written.query))}
+    variants = candidates(needs, query=bool(written.query))
+    able = {one.name: one for one in reversed(variants)}  # the first of each name
     with project.read() as conn:
         row = project.store.read(conn, name) if project.store.exists(conn) else None
     if row is not None and row.prepared:
-        return _kept(config, written, able, row.checkpoint, READ_ONLY)
+        return _kept(config, written, variants, row.checkpoint, READ_ONLY)
     guess = (IN_SOURCE if project.acknowledged(name) else READ_ONLY) if not written.query else READ_ONLY_QUERY
     if not ask:
         return Settled(config.with_strategy(written, able[guess].options), guessed=True)
@@ -73,7 +74,7 @@ def settled(
     try:
         held = _row_in_source(stream.source, name, project)
         if held is not None:
-            return _kept(config, written, able, held.checkpoint, IN_SOURCE)
+            return _kept(config, written, variants, held.checkpoint, IN_SOURCE)
         if not choose:
             return Settled(config.with_strategy(written, able[guess].options))
         advice = advise(config, stream, opened)
@@ -96,7 +97,7 @@ def _row_in_source(source: Source, name: str, project: ProjectState) -> StreamRo
 def _kept(
     config: ProjectConfig,
     written: StreamConfig,
-    able: Mapping[str, Candidate],
+    variants: Sequence[Candidate],
     checkpoint: Mapping[str, Any],
     other: str,
 ) -> Settled:
@@ -105,22 +106,22 @@ def _kept(
     Args:
         config: The project's.
         written: The stream as written.
-        able: The strategies with the options that the needs give them.
+        variants: The strategies with the options that the needs give them.
         checkpoint: The stream's.
         other: A strategy of the same wing, if the prepared one cannot be made from the needs.
     """
     requested, needs = Checkpoint(checkpoint).requested, config.strategy_of(written)
     kept = str(requested.get("strategy") or checkpoint["shape"]["strategy"])
-    options, why = able[kept].options if kept in able else None, "auto never chooses it"
+    then = requested.get("options", {})
+    mine = min((one for one in variants if one.name == kept), key=lambda one: len(_changed(one, then)), default=None)
+    options = mine.options if mine else None
     if options is None:
-        options, why = (
-            able[other if able[other].options else "vbd"].options,
-            able[kept].missing if kept in able else why,
-        )
+        why = mine.missing if mine else "auto never chooses it"
+        options = next(one.options for name in (other, "vbd") for one in variants if one.name == name and one.options)
     else:
-        now, then = frozen_options(kept, options.options), requested.get("options", {})
-        changed = [one for one in now if now[one] != then.get(one) and one != "variant"]
+        assert mine is not None
         assert isinstance(needs, AutoOptions)
+        changed = _changed(mine, then)
         why = unmet(needs, options) or (f"`{changed[0]}` has changed since `prepare`" if changed else "")
     made = config.with_strategy(written, options)
     if not why:
@@ -132,6 +133,14 @@ def _kept(
         remedy=f"undo the change; or qbcd reset {written.name} and prepare it, which chooses again",
     )
     return Settled(made, refused=refused)
+
+
+def _changed(one: Candidate, then: Mapping[str, Any]) -> list[str]:
+    """Return the options of a strategy that are others than those fixed at `prepare`; all if it has none."""
+    if one.options is None:
+        return list(then)
+    now = frozen_options(one.name, one.options.options)
+    return [name for name in now if now[name] != then.get(name) and name != "variant"]
 
 
 def _impossible(written: StreamConfig, reasons: list[tuple[str, str]]) -> Refused:

@@ -69,11 +69,15 @@ def columns_changed(requested: Mapping[str, Any], checkpoint: Mapping[str, Any])
 
 def plan_before(checkpoint: Mapping[str, Any], plan: StreamPlan) -> StreamPlan:
     """Return the plan of the last write to the replica, with the names and travel types to read it."""
-    columns = [
+    return replace(plan, columns=columns_at(checkpoint)[len(plan.key) :])
+
+
+def columns_at(checkpoint: Mapping[str, Any]) -> tuple[Column, ...]:
+    """Return the columns that were captured at the last step, key first, as far as the checkpoint describes them."""
+    return tuple(
         Column(name, sql_type, "", True, collation, comparison, travel_from_json(travel))
         for name, sql_type, collation, comparison, travel in checkpoint["shape"]["columns"]
-    ]
-    return replace(plan, columns=tuple(columns[len(plan.key) :]))
+    )
 
 
 def columns_before(checkpoint: Mapping[str, Any], plan: StreamPlan) -> tuple[Column, ...] | None:

@@ -244,15 +244,19 @@ def _taken_up(config: StreamConfig, table: Table, frozen: Frozen) -> list[Column
     return new
 
 
+class UncapturedChange(str):
+    """A warning about a change of the table since prepare that affects no captured column."""
+
+
 def _table_warnings(config: StreamConfig, table: Table, frozen: Frozen, chosen: list[Column]) -> list[str]:
-    """Return warnings about changes of the table since prepare that affect no captured column."""
+    """Return warnings about changes of the table since prepare."""
     warnings = [
         f"column {c.name!r} was added to {table.label} after prepare and is not captured "
         "(`new_columns: add` captures it from now on)"
         for c in (_new_columns(config, table, frozen) if config.new_columns == "report" else ())
         if c not in chosen
     ]
-    return [*warnings, *_key_warning(config, table, frozen)]
+    return [UncapturedChange(one) for one in (*warnings, *_key_warning(config, table, frozen))]
 
 
 def _key_warning(config: StreamConfig, table: Table, frozen: Frozen) -> Iterator[str]:

@@ -173,8 +173,6 @@ class Source:
     Attributes:
         masking: Masks secrets in messages of drivers and servers; a project adds secrets that are not in this URL.
         expected: Tables that the polls of a round need.
-        collected: By stream, what this process knows of the last time that its batches were collected.
-        without_pages: Its schema was made by an older version, and a table for page counts cannot be created.
     """
 
     has_sessions = True  # it is a database
@@ -206,8 +204,6 @@ class Source:
         self._lock = threading.Lock()
         self._thread = threading.local()
         self.expected = ExpectedTables()
-        self.collected: dict[str, tuple[float, object]] = {}
-        self.without_pages = False
 
     def __repr__(self) -> str:
         return f"Source({self.name!r}, {self._url.render_as_string(hide_password=True)!r})"

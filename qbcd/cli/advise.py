@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from qbcd.advisor.amounts import Amount
     from qbcd.advisor.choice import Scored
     from qbcd.advisor.facts import Facts
+    from qbcd.advisor.possibility import Option
     from qbcd.api import Project
 
 SourceName = Annotated[
@@ -42,10 +43,12 @@ All = Annotated[bool, switch("--all", help="Show what each strategy finds and mi
 
 WIDTH = 80
 LEGEND = (
-    "fits: it is possible, and fits the needs; del, old: it finds deletes, has old values; pages: read by a poll; "
+    "indented: the strategy above with this replica (keys: `events: [insert, delete]`); fits: it is possible, and fits "
+    "the needs; del, old: it finds deletes, has old values; pages: read by a poll; "
     "shipped: bytes of the changes; longest: transaction, at 2,000 pages/s unless measured; stmts: round trips; room: "
     "of the replica, in the source (s) or the workdir (w)"
 )
+_SHORT = {"inserts and deletes": "keys"}
 _TITLES = ("strategy", "fits", "del", "old", "pages", "shipped", "longest", "stmts", "room")
 _WIDTHS = (10, 4, 3, 3, 11, 9, 8, 5, 9)
 _LISTED = 5  # streams of files that are named
@@ -175,7 +178,7 @@ def _described(one: Advice) -> str:
 
 def _cells(scored: Scored, chosen: bool) -> tuple[str, ...]:
     option, cost = scored.option, scored.cost
-    name = f"{'*' if chosen else ' '} {option.label.removeprefix('vbd, ')}"
+    name = f"{'*' if chosen else ' '} {_short(option)}"
     if cost is None or option.strategy is None:
         return (name, "no", *["-"] * 7)
     deletes, old = finds(scored)
@@ -199,7 +202,14 @@ def finds(scored: Scored) -> tuple[bool, bool]:
     strategy, options = scored.option.strategy, scored.option.candidate.options
     from qbcd.advisor.candidates import finds_deletes
 
-    return options is not None and finds_deletes(options), getattr(strategy, "keeps", "rows") == "rows"
+    return options is not None and finds_deletes(options), strategy is not None and strategy.gives_old_values
+
+
+def _short(option: Option) -> str:
+    """Return the name of a strategy; of a variant, indented, the last word that the others do not have."""
+    if not option.candidate.variant:
+        return option.label.removeprefix("vbd, ")
+    return f" {_SHORT.get(option.candidate.variant) or option.candidate.variant.rpartition(' ')[2]}"
 
 
 def _row(cells: tuple[str, ...]) -> str:
@@ -235,7 +245,8 @@ def _reasons(one: Advice) -> Iterator[str]:
             alike.setdefault((option.why_not, option.remedy), []).append(option.label)
     yield from ["", "Not chosen:"] if alike else []
     for (why, remedy), names in alike.items():
-        yield from _wrapped(f"{', '.join(names)}: {why}", indent=2)
+        between = "; " if any("," in name for name in names) else ", "  # a variant has a comma
+        yield from _wrapped(f"{between.join(names)}: {why}", indent=2)
         if remedy:
             yield from _wrapped(f"fix: {remedy}", indent=4)
     able = [scored.option for scored in one.scored if scored.option.possible]

@@ -105,6 +105,9 @@ def _show(output: Output, found: DiffResult, file: Path | None) -> None:
     say(f"[bold]{escape(old)} -> {escape(new)}[/]")
     said = formatting.events(found.counts) if found else "no difference"
     say(f"  {said}; {rows}, key {escape(', '.join(found.key))}, {formatting.duration(found.seconds)}")
+    if found.respelled:
+        keys = formatting.counted(found.respelled, "key")
+        say(f"  {keys} deleted and inserted with another spelling: other case, or blanks at the end")
     for line in _read(found):
         say(f"  {escape(line)}")
     for method, reason in found.restarts:

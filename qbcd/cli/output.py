@@ -244,9 +244,11 @@ class Output:
         logger.setLevel(logging.DEBUG if self.verbose else logging.WARNING)
         logger.propagate = False
         root.addHandler(of_libraries)
+        logging.captureWarnings(True)
         try:
             yield
         finally:
+            logging.captureWarnings(False)
             root.removeHandler(of_libraries)
             logger.removeHandler(handler)
             logger.setLevel(before[0])
@@ -260,7 +262,9 @@ class Output:
         return True
 
     def _mask_record_of_library(self, record: logging.LogRecord) -> bool:
-        """Mask a record of a library, name the library, and show its traceback only if asked for."""
+        """Mask a record of a library and name the library; show its traceback, and warnings of Python, if `verbose`."""
+        if record.name == "py.warnings" and not self.verbose:  # they are for programmers
+            return False
         self._mask_record(record)
         record.msg = f"{record.name}: {record.msg}"
         if not self.verbose:

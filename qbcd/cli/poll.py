@@ -23,7 +23,7 @@ from qbcd.cli.measuring import Measuring, measuring
 from qbcd.cli.output import Output, show_progress, worst
 from qbcd.cli.prepare import show_prepared
 from qbcd.cli.run_lines import RunLines
-from qbcd.errors import QbcdError, Refused
+from qbcd.errors import NotPrepared, QbcdError, Refused
 from qbcd.side_by_side import first_true
 from qbcd.wording import counted
 
@@ -93,7 +93,7 @@ class Job:
     now: Callable[[str], None]
     stop: threading.Event
     measured: Measuring
-    failed: set[str] = field(default_factory=set)  # streams that could not be prepared at the start
+    failed: dict[str, str] = field(default_factory=dict)  # errors of streams that could not be prepared, until polled
 
     def run(self, streams: Sequence[str]) -> int:
         """Return the exit code.
@@ -130,7 +130,7 @@ class Job:
 
         def add(outcome: Outcome) -> None:
             self.measured.add(outcome)
-            lines.add(outcome)
+            lines.add(outcome, is_known=self._is_known(outcome))
             remaining.discard(outcome.stream)
             if not options.once:
                 self.now("waiting for the next poll")
@@ -199,7 +199,7 @@ class Job:
 
         def prepared(one: Preparation) -> None:
             if one.error is not None:
-                self.failed.add(one.stream)
+                self.failed[one.stream] = str(one.error)
                 self.output.trace(one.error)
                 self.output.error(one.error)
             elif one.report is not None:
@@ -209,10 +209,18 @@ class Job:
         done = self.project.prepare(names, on_prepared=prepared, stop=self.stop) if names else []
         return [one.exit_code for one in done]
 
+    def _is_known(self, outcome: Outcome) -> bool:
+        """Return True if `prepare` has printed the error of a poll, or prints a better one next."""
+        if isinstance(outcome.error, NotPrepared):
+            return self.options.prepare
+        return outcome.error is not None and self.failed.get(outcome.stream) == str(outcome.error)
+
     def _prepare_later(self, outcome: Outcome) -> None:
-        """Prepare a stream whose source could not be reached at the start of the job."""
-        if self.options.prepare and isinstance(outcome.error, Refused) and self._unprepared([outcome.stream]):
+        """Prepare a stream that could not be prepared before, but not again before its next poll."""
+        has_just_failed = self.failed.pop(outcome.stream, None) is not None
+        if self.options.prepare and isinstance(outcome.error, NotPrepared) and not has_just_failed:
             self._prepare([outcome.stream])
+            self.failed.pop(outcome.stream, None)
 
 
 def _nothing_prepared(names: Sequence[str], *, all_streams: bool) -> Refused:

@@ -64,17 +64,18 @@ class RunLines:
         self._failing: dict[str, Failing] = {}  # by stream
         self._down: dict[str, Failing] = {}  # by source
         self._busy: set[str] = set()
+        self._warnings: dict[str, list[str]] = {}  # by stream, those of its last poll that had a report
         self._unreported = _unreported()
 
-    def add(self, outcome: Outcome) -> None:
-        """Print the lines about a poll."""
+    def add(self, outcome: Outcome, *, is_known: bool = False) -> None:
+        """Print the lines about a poll, but not its error if that is known already."""
         if self._output.as_json:
             self._output.data(outcome_data(self._output, outcome))
         printed = self._report(outcome, outcome.report) if outcome.report is not None else False
-        if outcome.error is not None:
+        if outcome.error is not None and not is_known:
             printed = self._complaint(outcome, outcome.error) or printed
         printed = self._recovery(outcome) or printed
-        if printed:
+        if printed or is_known:
             self._unreported = _unreported()
         elif self._polls_too:
             self._count(outcome.stream)
@@ -101,8 +102,14 @@ class RunLines:
         return not self._once and outcome.report is None and isinstance(outcome.error, LeaseHeld)
 
     def _report(self, outcome: Outcome, report: Report) -> bool:
-        """Print warnings, the result, and failed deliveries; return True if anything was printed."""
-        for warning in report.warnings:
+        """Print the result, failed deliveries, and warnings that the poll before did not have.
+
+        Return True if anything was printed.
+        """
+        repeated = [] if self._output.verbose else self._warnings.get(outcome.stream, [])
+        warnings = [warning for warning in report.warnings if warning not in repeated]
+        self._warnings[outcome.stream] = list(report.warnings)
+        for warning in warnings:
             self._output.warn(warning, outcome.stream)
         shows = self._polls_too and bool(report.header or report.delivered or self._every_poll)
         if shows:
@@ -110,7 +117,7 @@ class RunLines:
         for sink, failure in report.failures.items():
             self._output.trace(failure)
             self._output.complain(failure, sink=sink)
-        return shows or bool(report.warnings or report.failures)
+        return shows or bool(warnings or report.failures)
 
     def _line(self, outcome: Outcome, report: Report) -> None:
         found, costs = _found(report), formatting.costs(report.cost)

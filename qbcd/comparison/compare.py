@@ -18,8 +18,9 @@ from qbcd.comparison.by_ranges import RangeCounts, differing_rows
 from qbcd.comparison.eligible import tables_of, why_complete
 from qbcd.comparison.kept import KeptOperand, folder_of, keep
 from qbcd.comparison.methods import chosen, last_of, remember, sides_of
-from qbcd.comparison.operands import Operand, identified, in_table, operand
-from qbcd.comparison.unify import common_column, in_common, types_for
+from qbcd.comparison.operands import ComparedColumns, Operand, identified, in_table, operand
+from qbcd.comparison.unify import common_column, exact_forms, in_common, unified
+from qbcd.comparison.wording import worded
 from qbcd.config.files import FileFormat
 from qbcd.durable import sync
 from qbcd.errors import ConfigError, LocalOutOfMemory, UnsafeKey
@@ -72,6 +73,11 @@ class DiffOptions:
     workdir: Path = DEFAULT_WORKDIR
     renew: bool = False
 
+    @property
+    def wanted(self) -> ComparedColumns:
+        """The columns to compare."""
+        return ComparedColumns(self.key, self.columns, self.exclude)
+
     def check(self) -> None:
         """Check options that no type checks.
 
@@ -104,6 +110,7 @@ class DiffResult:
         ranges: The ranges whose checksums were compared; None if all rows were read.
         complete_because: Why two tables were read completely; empty for others.
         amounts: Rows and bytes that were read of each of two tables.
+        respelled: Number of deletes whose key an insert has in other case, or with other blanks at its end.
         seconds: Time that it took.
     """
 
@@ -127,6 +134,7 @@ class DiffResult:
         self.ranges: RangeCounts | None = None
         self.complete_because = ""
         self.amounts: tuple[ReadAmount, ...] = ()
+        self.respelled = 0
         self.seconds = 0.0
 
     def __enter__(self) -> DiffResult:
@@ -160,7 +168,7 @@ class DiffResult:
         if self._header is None or self._batch is None or not len(self):
             return
         part = range(len(self) if most is None else min(most, len(self)))
-        with explained_errors():
+        with worded(), explained_errors():
             yield from lines_of(LocalRows(self._database, self._batch), self._header, part)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -192,7 +200,7 @@ class DiffResult:
         renewal, self._renewal = self._renewal, None
         try:
             if renewal is not None:
-                with explained_errors():
+                with worded(), explained_errors():
                     renewal()
         finally:
             self._release()
@@ -202,16 +210,17 @@ class DiffResult:
         self._release()
 
     def _compare(self, old: Operand, new: Operand, options: DiffOptions, folder: Path | None) -> None:
-        old, new = old.as_types(types_for(old, new)), new.as_types(types_for(new, old))
         names = compared_names(old, new, options)
+        old, new = unified(old, new)
         keys = len(names.key)
         olds, news = old.named(names.all), new.named(names.all)
         labels = (old.label, new.label)
         common = [common_column(one, other, labels) for one, other in zip(olds, news, strict=True)]
-        sides = []
-        read = self._differing(old, new, (olds, news), keys, options) or (
+        read = self._differing(old, new, (olds, news), keys, options) or [
             one.load(self._database, own, keys) for one, own in ((old, olds), (new, news))
-        )
+        ]
+        common = exact_forms(self._database, [(read[0][0], olds), (read[1][0], news)], common)
+        sides = []
         for (rows, count), one, own in zip(read, (old, new), (olds, news), strict=True):
             rows = identified(self._database, in_common(rows, own, common), common, keys)
             if options.method in BY_JOIN:
@@ -235,6 +244,7 @@ class DiffResult:
         ).fetchall()
         counted: Mapping[str, int] = dict(found)
         self.counts = {op: counted[op] for op in _OPS if op in counted}
+        self.respelled = self._count_respelled(plan.key)
         self._header = replace(_header(plan, self.counts), before=self._before)
         if folder is not None:
             remember(folder, last_of(folder).after(measured, self.counts, self._report))
@@ -276,6 +286,18 @@ class DiffResult:
         self._report = found.report
         return found.rows
 
+    def _count_respelled(self, key: Sequence[Column]) -> int:
+        """Return the number of deletes and inserts that a database whose keys ignore case could call updates."""
+        if self._batch is None or not {"c", "d"} <= self.counts.keys() or "text" not in {c.travel.kind for c in key}:
+            return 0
+        sides = []
+        for op, side in (("d", "b"), ("c", "a")):
+            values = ", ".join(f"LOWER(RTRIM(CAST({side}_{i} AS VARCHAR), ' ')) AS k{i}" for i in range(len(key)))
+            sides.append(f"SELECT DISTINCT {values} FROM ({self._batch.sql}) WHERE op = '{op}'")
+        both = f"SELECT COUNT(*) FROM ({sides[0]} INTERSECT {sides[1]})"
+        [(count,)] = self._database.connection.execute(both).fetchall()
+        return int(count)
+
     def _keep(self, new: Operand, options: DiffOptions, folder: Path) -> None:
         names = compared_names(new, new, options)
         captured = new.named(names.all)
@@ -314,16 +336,21 @@ def compare(old: str, new: str | None, options: DiffOptions) -> DiffResult:
         ConfigError: An operand or option is wrong.
         Refused: An operand cannot be compared: a truncated file, a key that is not unique ..
     """
+    with worded():
+        return _compared(old, new, options)
+
+
+def _compared(old: str, new: str | None, options: DiffOptions) -> DiffResult:
     options.check()
     started = time.monotonic()
-    first = operand(old, options.key, options.form)
+    first = operand(old, options.wanted, options.form)
     folder = None if new is not None else folder_of(options.workdir, _address(old), options.key or first.proven)
     second: Operand | None = None
     result = DiffResult(options)
     try:
         with explained_errors():
             if new is not None:
-                second = operand(new, options.key, options.form)
+                second = operand(new, options.wanted, options.form)
                 result._compare(first, second, options, None)
             elif folder is not None and (folder / "about.json").exists():
                 result._compare(KeptOperand(folder), first, options, folder)
@@ -357,17 +384,19 @@ def compared_names(old: Operand, new: Operand, options: DiffOptions) -> Compared
         raise ConfigError("the rows have no key", remedy="name the columns that identify a row: --key id, or --key a,b")
     for one in (old, new):
         one.named(key)
-    chosen = options.columns or tuple(c.name for c in new.columns)
+    chosen = options.columns or tuple(new.names)
     for one in (old, new):
         one.named(options.columns)
     others = tuple(name for name in chosen if name not in key and name not in options.exclude)
-    known, mine = {c.name for c in old.columns}, {c.name for c in new.columns}
+    known, mine = set(old.names), set(new.names)
     lacking = next((name for name in others if name not in known), None)
-    more = None if options.columns else next((n for n in known if n not in mine and n not in options.exclude), None)
+    more = None if options.columns else next((n for n in old.names if n not in {*mine, *options.exclude}), None)
     if lacking is not None or more is not None:
         name, has, lacks = (lacking, new, old) if lacking is not None else (more, old, new)
         remedy = f"compare the others: --exclude {name}; or name the columns to compare: --columns a,b"
         raise ConfigError(f"{has.label} has a column {name!r}, which {lacks.label} does not have", remedy=remedy)
+    for one in (old, new):
+        one.named(others)
     return ComparedNames(tuple(key), others)
 
 

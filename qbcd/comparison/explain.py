@@ -11,6 +11,7 @@ from qbcd.comparison.eligible import kind_for, why_complete
 from qbcd.comparison.kept import folder_of
 from qbcd.comparison.methods import expected
 from qbcd.comparison.operands import TableOperand
+from qbcd.comparison.wording import worded
 from qbcd.snapshots.feeds import JOIN
 from qbcd.strategies import AUTO, BY_JOIN
 
@@ -21,6 +22,11 @@ _MISSES = "a changed row with a probability of 2^-128: digests of rows are compa
 
 def explanation(old: str, new: str | None, options: DiffOptions) -> dict[str, str]:
     """Return the parts of the explanation by name."""
+    with worded():
+        return _parts(old, new, options)
+
+
+def _parts(old: str, new: str | None, options: DiffOptions) -> dict[str, str]:
     options.check()
     if new is not None and "://" in old and "://" in new and options.method in BY_JOIN:
         return {"old": old, "new": new, **_of_tables(old, new, options)}
@@ -41,7 +47,7 @@ def explanation(old: str, new: str | None, options: DiffOptions) -> dict[str, st
 def _of_tables(old: str, new: str, options: DiffOptions) -> dict[str, str]:
     """Return the parts about two tables, by their catalogs."""
     with ExitStack() as stack:
-        first, second = (stack.enter_context(closing(TableOperand(one, options.key))) for one in (old, new))
+        first, second = (stack.enter_context(closing(TableOperand(one, options.wanted))) for one in (old, new))
         names, tables = compared_names(first, second, options), (first, second)
         columns, keys = [one.named(names.all) for one in tables], len(names.key)
         why = f"the method is {options.method}" if options.method != "auto" else why_complete(tables, columns, keys)

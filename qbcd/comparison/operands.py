@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from qbcd.catalog.resolve import resolve
-from qbcd.config import config_from_dict
+from qbcd.config import ProjectConfig, config_from_dict
 from qbcd.config.document import quoted
 from qbcd.config.fields import NAME_PATTERN, split_table
 from qbcd.config.files import FileFormat
 from qbcd.config.urls import literal_password
 from qbcd.connectors.encodings import SupportsEncodings
 from qbcd.connectors.facts import quoted as quoted_name
-from qbcd.errors import ConfigError, QbcdError, UnsafeKey
+from qbcd.errors import ConfigError, UnsafeKey, UnsupportedType
 from qbcd.files.columns import column_of, value_type
+from qbcd.files.content import DumpPlace
 from qbcd.files.formats import DumpReader, open_dump
 from qbcd.local.database import LocalDatabase
 from qbcd.local.dumps import DumpRows, identity_of
@@ -31,6 +33,7 @@ from qbcd.snapshots.work import release_freed
 from qbcd.strategies import IdRcs
 
 STREAM, _DATABASE = "diff", "database"
+_DELIMITERS = ";\t|,"
 
 
 class Operand(ABC):
@@ -38,29 +41,46 @@ class Operand(ABC):
 
     Attributes:
         label: Its name in messages; without secrets.
-        columns: The columns that it has.
+        columns: The columns that it has, and whose values can be compared.
+        unsupported: The types of its other columns, by name.
         proven: The key that its catalog proves; empty if none.
     """
 
     label: str
     columns: tuple[Column, ...]
+    unsupported: Mapping[str, str] = MappingProxyType({})
     proven: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all columns."""
+        return [*(column.name for column in self.columns), *self.unsupported]
 
     def named(self, names: Sequence[str]) -> list[Column]:
         """Return the columns called `names`.
 
         Raises:
             ConfigError: There is no such column.
+            UnsupportedType: Its values cannot be compared.
         """
         known = {column.name: column for column in self.columns}
         for name in names:
+            if name in self.unsupported:
+                what = f"{self.label}: column {name} is {self.unsupported[name]}, which cannot be compared"
+                raise UnsupportedType(what, remedy=f"leave it out: --exclude {name}")
             if name not in known:
-                remedy = f"it has {', '.join(known)}"
-                raise ConfigError(f"{self.label} has no column {quoted(name)}", remedy=remedy)
+                raise ConfigError(f"{self.label} has no column {quoted(name)}", remedy=self._names_it_has())
         return [known[name] for name in names]
 
-    def as_types(self, types: dict[str, Travel]) -> Operand:
+    def _names_it_has(self) -> str:
+        return f"it has {', '.join(self.names)}"
+
+    def as_types(self, types: Mapping[str, Travel]) -> Operand:
         """Return the operand with texts read as values of other types, where it can do that."""
+        return self
+
+    def as_texts(self, names: Collection[str]) -> Operand:
+        """Return the operand with columns in the text of its database, where it has one."""
         return self
 
     @abstractmethod
@@ -87,14 +107,24 @@ class FileOperand(Operand):
 
     def __init__(self, text: str, form: FileFormat) -> None:
         self.label, self._form, self.path = text, form, Path(text)
-        self._reader: DumpReader = open_dump(self.path, text, form)
-        self.columns = columns_of_dump(self._reader)
+        self._reader: DumpReader = open_dump(DumpPlace(self.path, text, once=True), form)
+        found = [(field, column_of(field)) for field in self._reader.schema]
+        self.columns = tuple(column for _, column in found if column is not None)
+        self.unsupported = {field.name: str(field.type) for field, column in found if column is None}
 
-    def as_types(self, types: dict[str, Travel]) -> Operand:
+    @property
+    def has_json(self) -> bool:
+        """True if arrays are JSON in its texts."""
+        return self._reader.form.type == "jsonl"
+
+    def as_types(self, types: Mapping[str, Travel]) -> Operand:
         texts = {c.name for c in self.columns if c.travel.kind == "text"}
         wanted = {name: value_type(travel) for name, travel in types.items() if name in texts}
-        wanted = {name: kind for name, kind in wanted.items() if kind}
-        if self._reader.form.type == "parquet" or not wanted:
+        wanted = {
+            name: "base64" if self.has_json and kind == "binary" else kind for name, kind in wanted.items() if kind
+        }
+        wanted = {name: kind for name, kind in wanted.items() if kind and name not in self._form.types}
+        if not wanted:
             return self
         if self._reader.form.type == "fixed":
             fields = [f.model_copy(update={"type": wanted.get(f.name, f.type)}) for f in self._form.fields]
@@ -108,19 +138,13 @@ class FileOperand(Operand):
         release_freed()
         return loaded, rows.rows
 
-
-def columns_of_dump(reader: DumpReader) -> tuple[Column, ...]:
-    """Return the columns of a dump.
-
-    Raises:
-        DumpRefused: One has a type that cannot be compared.
-    """
-    found = [column_of(field) for field in reader.schema]
-    for field, column in zip(reader.schema, found, strict=True):
-        if column is None:
-            remedy = f"leave it out by `columns` or `exclude`, or write the file with {field.name} as text"
-            raise reader.place.refused(f"column {field.name} is {field.type}, which cannot be captured", remedy)
-    return tuple(column for column in found if column is not None)
+    def _names_it_has(self) -> str:
+        alone = self.names[0] if len(self.names) == 1 else ""
+        delimiter = next((one for one in _DELIMITERS if one in alone), "")
+        if not delimiter:
+            return super()._names_it_has()
+        shown = "\\t" if delimiter == "\t" else delimiter
+        return f"if {alone!r} are several names, write --format '{{delimiter: \"{shown}\"}}'"
 
 
 class TableOperand(Operand):
@@ -128,7 +152,7 @@ class TableOperand(Operand):
 
     Args:
         text: ``URL#schema.table``, with placeholders for its credentials.
-        key: The key, or empty for the primary key.
+        wanted: The key, or empty for the primary key; the columns, or empty for all; those that are not compared.
 
     Attributes:
         source: Its database.
@@ -140,7 +164,7 @@ class TableOperand(Operand):
         separate_states: Why statements of one transaction may see different states of it; empty if they do not.
     """
 
-    def __init__(self, text: str, key: Sequence[str]) -> None:
+    def __init__(self, text: str, wanted: ComparedColumns) -> None:
         url, _, table = text.rpartition("#")
         if literal_password(url):
             remedy = "write it as ${env:NAME} or ${file:/path}, in single quotes for the shell"
@@ -151,33 +175,31 @@ class TableOperand(Operand):
             remedy = "write dialect://user@host/database#schema.table"
             raise ConfigError("the URL names no table", remedy=remedy) from None
         source = _name_of(url)
-        entry: dict[str, Any] = {"name": STREAM, "table": table, "source": source, "strategy": "id_rcs"}
-        try:
-            config = config_from_dict(
-                {
-                    "version": 1,
-                    "sources": {source: {"url": url}},
-                    "tables": [entry | ({"key": list(key)} if key else {})],
-                }
-            )
-        except ConfigError as error:  # its place is in a configuration that the user has not written
-            raise ConfigError(error.what, remedy=error.remedy) from None
+        config = _config(url, source, table, {"key": list(wanted.key)} if wanted.key else {})
         self.amount = ReadAmount()
         self._assembly = Assembly(config)
         self.source = self._assembly.source(source)
-        with self.source.read(STREAM) as session:
-            with _without_configuration(key):
-                self.plan, _ = resolve(config.stream(STREAM), self.source, session)
+        with self.source.read(STREAM) as session, _key_by_option():
             connector, connection = self.source.connector, session.connection
+            stream = config.stream(STREAM)
+            known = connector.catalog.probe_table(connection, stream.table_schema or "", stream.table_name)
+            if known is not None:
+                stream = _config(url, source, table, wanted.entry([c.name for c in known.columns])).stream(STREAM)
+            self.plan, _ = resolve(stream, self.source, session)
             self.server = connector.catalog.server_identity(connection)
-            known = connector.supports(SupportsEncodings)
-            self.encoding = connector.require(SupportsEncodings).foreign_encoding(connection) if known else ""
+            encodings = connector.supports(SupportsEncodings)
+            self.encoding = connector.require(SupportsEncodings).foreign_encoding(connection) if encodings else ""
             self.separate_states = connector.catalog.separate_states(connection, self.plan.table)
         parsed = config.databases[source].sqlalchemy_url()
         self.address = (parsed.host, parsed.port, parsed.database)
         self.columns = self.plan.captured
         self.proven = tuple(c.name for c in self.plan.key)
         self.label = f"{self.plan.table.label} of {self.source.label.partition('(')[2].rstrip(')') or url}"
+
+    def as_texts(self, names: Collection[str]) -> Operand:
+        override = self.source.connector.catalog.override_travel
+        self.columns = tuple(override(c, "text") if c.name in names else c for c in self.columns)
+        return self
 
     def strategy(self, captured: Sequence[Column], keys: int, ranges: str = "key") -> IdRcs:
         """Return the statements that read the table.
@@ -200,6 +222,36 @@ class TableOperand(Operand):
         self._assembly.close()
 
 
+@dataclass(frozen=True)
+class ComparedColumns:
+    """The columns of a table that are compared, as the user names them.
+
+    Attributes:
+        key: The key; empty for the one that the catalog proves.
+        columns: The columns; empty for all.
+        exclude: Columns that are not compared.
+    """
+
+    key: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+    def entry(self, known: Sequence[str]) -> dict[str, Any]:
+        """Return the keys of a table's configuration that name columns among the `known` ones."""
+        found = {name: [n for n in getattr(self, name) if n in known] for name in ("columns", "exclude")}
+        named = {name: names for name, names in found.items() if names}
+        return {**named, **({"key": list(self.key)} if self.key else {})}
+
+
+def _config(url: str, source: str, table: str, more: Mapping[str, Any]) -> ProjectConfig:
+    """Return a configuration with the table as its only stream."""
+    entry = {"name": STREAM, "table": table, "source": source, "strategy": "id_rcs", **more}
+    try:
+        return config_from_dict({"version": 1, "sources": {source: {"url": url}}, "tables": [entry]})
+    except ConfigError as error:  # its place is in a configuration that the user has not written
+        raise ConfigError(error.what, remedy=error.remedy) from None
+
+
 def _name_of(url: str) -> str:
     """Return the name of a source for messages: its database, which messages show next to host and port."""
     name = url.partition("?")[0].rpartition("/")[2]
@@ -207,14 +259,12 @@ def _name_of(url: str) -> str:
 
 
 @contextmanager
-def _without_configuration(key: Sequence[str]) -> Iterator[None]:
-    """In the block, errors name no place in a configuration, which the user has not written."""
+def _key_by_option() -> Iterator[None]:
+    """In the block, errors of a key name the option."""
     try:
         yield
-    except QbcdError as error:
-        error.where = error.stream = ""
-        if isinstance(error, UnsafeKey) and not key:
-            error.remedy = "name the columns that identify a row: --key id, or --key a,b"
+    except UnsafeKey as error:
+        error.remedy = "name the columns that identify a row: --key id, or --key a,b"
         raise
 
 
@@ -234,11 +284,11 @@ def identified(database: LocalDatabase, rows: Query, captured: Sequence[Column],
 
 
 def _count(database: LocalDatabase, rows: Query) -> int:
-    found = database.connection.execute(f"SELECT COUNT(*) FROM ({rows.sql})").fetchone()
-    return int(found[0]) if found else 0
+    [(count,)] = database.connection.execute(f"SELECT COUNT(*) FROM ({rows.sql})").fetchall()
+    return int(count)
 
 
-def operand(text: str, key: Sequence[str], form: FileFormat) -> Operand:
+def operand(text: str, wanted: ComparedColumns, form: FileFormat) -> Operand:
     """Return the operand that a text names.
 
     Raises:
@@ -246,7 +296,10 @@ def operand(text: str, key: Sequence[str], form: FileFormat) -> Operand:
         DumpRefused: The file is truncated or damaged.
     """
     if "://" in text:
-        return TableOperand(text, key)
+        return TableOperand(text, wanted)
+    if Path(text).is_dir():
+        remedy = "name the file in it; Spark writes a single one after coalesce(1)"
+        raise ConfigError(f"{quoted(text)} is a folder", remedy=remedy)
     if not Path(text).is_file():
         remedy = "name a file, or a table as dialect://user@host/database#schema.table"
         raise ConfigError(f"there is no file {quoted(text)}", remedy=remedy)

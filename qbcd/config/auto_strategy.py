@@ -21,11 +21,13 @@ class Need(Section):
     Attributes:
         deletes: Deleted rows are reported.
         old_values: Updates and deletes have old values.
+        updates: Updated rows are reported.
         batch: ``snapshot`` if each batch must show one state of the source; without it any.
     """
 
     deletes: Switch = True
     old_values: Switch = True
+    updates: Switch = True
     batch: Literal["snapshot"] | None = None
 
 

@@ -125,14 +125,6 @@ def _duration(value: Any) -> timedelta:
     return length
 
 
-def parse_duration(text: str) -> timedelta | None:
-    """Return a duration that a user has written, or None if it is none."""
-    try:
-        return _duration(int(text) if text.strip().isdecimal() else text)
-    except PydanticCustomError:
-        return None
-
-
 def _size(value: Any) -> int:
     """Return a size in bytes; a whole number is bytes."""
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:

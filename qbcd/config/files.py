@@ -15,6 +15,7 @@ from qbcd.config.fields import (
     Duration,
     Filled,
     Section,
+    Size,
     SomeNames,
     Switch,
     Whole,
@@ -27,15 +28,21 @@ FormatName = Literal["csv", "jsonl", "parquet", "fixed"]
 Compression = Literal["none", "gzip", "zstd"]
 FILE = "{file}"  # in `complete`: the path of the dump
 DEFAULT_QUIET = timedelta(seconds=5)
-NO_QUOTE = "none"
-VALUE_TYPES = "text, integer, decimal(PRECISION,SCALE), double, boolean, date, timestamp, timestamptz"
+NO_QUOTE = NO_ESCAPE = "none"
+LONGEST_ROW = 64 << 20  # bytes
+VALUE_TYPES = (
+    "text, integer, uint64, decimal(PRECISION,SCALE), double, float32, boolean, date, time, timestamp, timestamptz, "
+    "binary, hex, base64, blob"
+)
+MOST_ROW = 1 << 30  # bytes
 MOST_DIGITS = 38  # of a decimal
 
 _DECIMAL = re.compile(r"decimal\(\s*([0-9]{1,2})\s*,\s*([0-9]{1,2})\s*\)")
-_PLAIN = ("text", "integer", "double", "boolean", "date", "timestamp", "timestamptz")
+_PLAIN = tuple(one for one in VALUE_TYPES.split(", ") if "(" not in one)
 _ONLY: dict[str, tuple[FormatName, ...]] = {  # the formats that have a key, if not all do
     "delimiter": ("csv",),
     "quote": ("csv",),
+    "escape": ("csv",),
     "header": ("csv",),
     "null": ("csv",),
     "names": ("csv", "jsonl"),
@@ -45,6 +52,7 @@ _ONLY: dict[str, tuple[FormatName, ...]] = {  # the formats that have a key, if 
     "compression": ("csv", "jsonl", "fixed"),
     "fields": ("fixed",),
     "record": ("fixed",),
+    "longest_row": ("csv", "jsonl", "fixed"),
 }
 
 
@@ -63,8 +71,11 @@ def _value_type(value: str) -> str:
 
 def _encoding(value: str) -> str:
     try:
-        return codecs.lookup(value).name
-    except LookupError:
+        found = codecs.lookup(value)
+        codecs.getincrementaldecoder(value)
+        "a".encode(value)  # others have no text, or no letters
+        return found.name
+    except (LookupError, UnicodeError):
         remedy = "write a name that Python knows: utf-8, latin-1, cp1252, cp037 .."
         raise wrong("there is no encoding <value>", remedy, value=value) from None
 
@@ -76,7 +87,15 @@ def _delimiter(value: str) -> str:
 
 
 def _quote(value: str) -> str:
-    return value if value == NO_QUOTE else _delimiter(value)
+    if value == NO_QUOTE or (len(value) == 1 and value.isascii() and value not in "\r\n"):
+        return value
+    raise wrong("this is one character of ASCII, or none", 'write "\\"" for a quote, or "\\\\" for a backslash')
+
+
+def _longest(value: int) -> int:
+    if value > MOST_ROW:
+        raise wrong("a row cannot be longer than 1GB", "write longest_row: 1GB, or less")
+    return value
 
 
 ValueType = Annotated[str, AfterValidator(_value_type)]
@@ -113,9 +132,13 @@ class FileFormat(Section):
         encoding: Encoding of the text, by a name that Python knows.
         delimiter: The character between values of a CSV file.
         quote: The character around values of a CSV file; ``none`` for none.
+        escape: The character before a quote that is text, in a CSV file; ``none`` if quotes are written twice. Without
+            quotes, the character before any special one.
         header: The first line of a CSV file has the names of its columns.
         names: The names of columns, for CSV without a header and for jsonl.
-        null: The text of an unquoted CSV field that is NULL.
+        null: The text of an unquoted CSV field that is NULL; default: empty; with `escape` and without quotes
+            a backslash and N.
+        longest_row: Bytes that a row may have.
         final_newline: The last line has a line end; a file without it is refused as truncated.
         types: Types of columns; others are text.
         fields: The fields of a file of fixed width.
@@ -129,7 +152,9 @@ class FileFormat(Section):
     quote: Annotated[str, AfterValidator(_quote)] = '"'
     header: Switch = True
     names: SomeNames | None = None
-    null: str = ""
+    escape: Annotated[str, AfterValidator(_quote)] | None = None
+    null: str | None = None
+    longest_row: Annotated[Size, AfterValidator(_longest)] = LONGEST_ROW
     final_newline: Switch = True
     types: dict[str, ValueType] = Field(default_factory=dict)
     fields: list[FixedField] = Field(default_factory=list)

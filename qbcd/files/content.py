@@ -1,7 +1,7 @@
 """The content of a text file as UTF-8, decompressed and decoded while it is read, with checks of its end.
 
-A file is refused if its compressed data ends early, if its last line has no line end, or if a quoted value is open at
-its end: such a file is probably truncated, and its missing rows would be deletes.
+A file is refused if its compressed data ends early, or if its last line has no line end: such a file is probably
+truncated, and its missing rows would be deletes.
 """
 
 from __future__ import annotations
@@ -16,21 +16,42 @@ import pyarrow as pa
 from qbcd.errors import DumpRefused
 
 BLOCK = 1 << 21  # bytes that are read at a time
-_AGAIN = "write the file again; qbcd takes it at the next poll, and nothing was changed"
-_ENDS = {"gzip": "gzip", "zstd": "zstd"}
+_MARK = "\ufeff".encode()  # at the beginning of files of Excel and PowerShell
 
 
 @dataclass(frozen=True)
 class DumpPlace:
-    """A file, and its name in messages."""
+    """A file, and how messages name it and the settings of its format.
+
+    Attributes:
+        path: The file.
+        label: Its name in messages.
+        once: It is an operand of one comparison; otherwise a stream polls it.
+    """
 
     path: Path
     label: str
+    once: bool = False
 
-    def refused(self, what: str, remedy: str = _AGAIN, *, line: int | None = None) -> DumpRefused:
-        """Return the refusal of the file, or of one of its lines."""
+    @property
+    def again(self) -> str:
+        """The remedy of a file that is not complete."""
+        taken = "then compare again" if self.once else "qbcd takes it at the next poll, and nothing was changed"
+        return f"write the file again; {taken}"
+
+    @property
+    def check(self) -> str:
+        """The remedy of a row that is not valid."""
+        return "correct the row, or write the file again" + ("" if self.once else "; nothing was changed")
+
+    def setting(self, text: str) -> str:
+        """Return the remedy that sets a key of `format`, given as YAML."""
+        return f"write --format '{{{text}}}'" if self.once else f"write {text} under `format`"
+
+    def refused(self, what: str, remedy: str = "", *, line: int | None = None) -> DumpRefused:
+        """Return the refusal of the file, or of one of its lines; by default it must be written again."""
         place = self.label if line is None else f"{self.label}, line {line:,}"
-        return DumpRefused(f"{place}: {what}", remedy=remedy)
+        return DumpRefused(f"{place}: {what}", remedy=remedy or self.again)
 
 
 @dataclass(frozen=True)
@@ -40,13 +61,11 @@ class TextForm:
     Attributes:
         compression: ``none``, ``gzip`` or ``zstd``.
         encoding: A name that Python knows.
-        quote: The character around values, of which a file has an even number; empty for none.
         final_newline: The last line has a line end.
     """
 
     compression: str = "none"
     encoding: str = "utf-8"
-    quote: str = ""
     final_newline: bool = True
 
 
@@ -62,39 +81,42 @@ def opened(place: DumpPlace, compression: str) -> pa.NativeFile:
         raise place.refused(
             "cannot be read", f"check the path and its permissions: {error.strerror or error}"
         ) from None
-    return raw if compression == "none" else pa.CompressedInputStream(raw, _ENDS[compression])
+    return raw if compression == "none" else pa.CompressedInputStream(raw, compression)
 
 
 class TextReader:
-    """A file object that gives UTF-8, for Arrow's readers.
+    """The text of a file as UTF-8, without a byte order mark.
 
     Args:
         place: The file.
         form: The form of its text.
     """
 
-    closed = False
-
     def __init__(self, place: DumpPlace, form: TextForm) -> None:
         self._place, self._form = place, form
         self._raw = opened(place, form.compression)
         plain = form.encoding in ("utf-8", "utf-8-sig", "ascii")
         self._decoder = None if plain else codecs.getincrementaldecoder(form.encoding)()
-        self._last, self._quotes, self._lines, self._size = b"", 0, 0, 0
+        self._last, self._lines, self._size = b"", 0, 0
         self._at_end = False
         self._left = b""
+        head = self.read(len(_MARK))
+        self._left = self._left if head == _MARK else head + self._left
 
-    def read(self, size: int = -1) -> bytes:
-        """Return at most about `size` bytes; empty at the end.
+    def read(self, size: int) -> bytes:
+        """Return `size` bytes, fewer at the end.
 
         Raises:
             DumpRefused: The file is truncated, damaged or not in its encoding.
         """
-        wanted = BLOCK if size < 0 else size
-        while len(self._left) < wanted and not self._at_end:
-            self._left += self._next(max(wanted, 1 << 16))
-        found, self._left = self._left[:wanted], self._left[wanted:]
-        return found
+        found = [self._left]
+        length = len(self._left)
+        while length < size and not self._at_end:
+            found.append(self._next(max(size - length, 1 << 16)))
+            length += len(found[-1])
+        data = b"".join(found)
+        self._left = data[size:]
+        return data[:size]
 
     def _next(self, size: int) -> bytes:
         try:
@@ -112,8 +134,6 @@ class TextReader:
             self._last = text_bytes[-1:]
             self._size += len(text_bytes)
             self._lines += text_bytes.count(b"\n")
-            if self._form.quote:
-                self._quotes += text_bytes.count(self._form.quote.encode())
         if self._at_end:
             self._check_end()
         return text_bytes
@@ -123,49 +143,53 @@ class TextReader:
             return data
         try:
             return self._decoder.decode(data, final=self._at_end).encode()
-        except UnicodeDecodeError as error:
-            line = self._lines + error.object[: error.start].count(b"\n") + 1
-            what = f"is not {self._form.encoding} text"
-            raise self._place.refused(what, "correct `encoding`, or write the file again", line=line) from None
+        except UnicodeError as error:
+            before = getattr(error, "object", b"")[: getattr(error, "start", 0)]
+            ends = before.count("\n") if isinstance(before, str) else before.count(b"\n")
+            what, remedy = f"is not {self._form.encoding} text", "correct `encoding`, or write the file again"
+            raise self._place.refused(what, remedy, line=self._lines + ends + 1) from None
 
     def _check_end(self) -> None:
         if self._form.final_newline and self._size and self._lines and self._last not in (b"\n", b"\r"):
             raise self._place.refused(
                 "the last line has no line end: the file is truncated, or still written",
-                f"{_AGAIN}; if no file of it has one, write final_newline: false under `format`",
-                line=self._lines + 1,
-            )
-        if self._quotes % 2:
-            raise self._place.refused(
-                f"a quoted value is open at the end of the file ({self._form.quote} occurs {self._quotes:,} times)",
-                f"{_AGAIN}; if values are not quoted, write quote: none under `format`",
+                f"{self._place.again}; if no file of it has one, {self._place.setting('final_newline: false')}",
                 line=self._lines + 1,
             )
 
-    def lines(self) -> Iterator[bytes]:
-        """Yield the lines without their ends."""
-        rest = b""
-        while block := self.read(BLOCK):
+    def lines(self, longest: int) -> Iterator[bytes]:
+        """Yield the lines without their ends.
+
+        Args:
+            longest: Bytes that a line may have.
+
+        Raises:
+            DumpRefused: A line is longer.
+        """
+        rest, number = b"", 0
+        while block := self.read(max(BLOCK, len(rest))):
             found = (rest + block).split(b"\n")
             rest = found.pop()
-            yield from (line[:-1] if line.endswith(b"\r") else line for line in found)
+            for line in found:
+                number += 1
+                self._check_length(line, number, longest)
+                yield line[:-1] if line.endswith(b"\r") else line
+            self._check_length(rest, number + 1, longest)
         if rest:
             yield rest
 
-    # -- what Arrow needs of a file object ---------------------------------------------------------------------------
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def writable(self) -> bool:
-        """Return False."""
-        return False
-
-    def seekable(self) -> bool:
-        """Return False."""
-        return False
+    def _check_length(self, line: bytes, number: int, longest: int) -> None:
+        if len(line) > longest:
+            raise too_long(self._place, longest, number)
 
     def close(self) -> None:
         """Close the file."""
-        self.closed = True
         self._raw.close()
+
+
+def too_long(place: DumpPlace, longest: int, line: int) -> DumpRefused:
+    """Return the refusal of a row that is longer than `longest` bytes."""
+    shown = f"{longest >> 20} MB" if longest >= 1 << 20 else f"{longest:,} bytes"
+    larger = max(1, longest >> 20) * 4
+    remedy = f"{place.setting(f'longest_row: {larger}MB')}, if there is memory for it; or check the file"
+    return place.refused(f"a row is longer than {shown}", remedy, line=line)

@@ -67,7 +67,7 @@ class DumpRows:
 
     def _schema(self) -> pa.Schema:
         types = [self._reader.schema.field(c.name).type for c in self._captured]
-        return pa.schema([(f"c{i}", _NAIVE if pa.types.is_timestamp(t) else t) for i, t in enumerate(types)])
+        return pa.schema([(f"c{i}", _loaded(kind)) for i, kind in enumerate(types)])
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         schema = self._schema()
@@ -89,7 +89,7 @@ class DumpRows:
                 raise self._reader.row_refused(row, what)
 
     def _select(self, name: str, range_id: int, *, digest: bool) -> str:
-        wire = [wire_value(c, f"c{i}") for i, c in enumerate(self._captured)]
+        wire = [wire_value(field.type, c, field.name) for field, c in zip(self._schema(), self._captured, strict=True)]
         texts = [_as_text(c, value) for c, value in zip(self._captured, wire, strict=True)]
         judged = _digest(texts) if digest else "CAST(NULL AS BIGINT)"
         values = [f"{value} AS {quoted(f'c{i}', DIALECT)}" for i, value in enumerate(wire)]
@@ -97,17 +97,20 @@ class DumpRows:
         return f"SELECT {', '.join([*listed, f'{judged} AS digest', *values])} FROM {name}"
 
 
-def wire_value(column: Column, value: str) -> str:
-    """Return SQL of a value of Arrow's type in wire form."""
-    kind = column.travel.kind
-    if kind == "uint64":
+def _loaded(kind: pa.DataType) -> pa.DataType:
+    """Return the type in which values are loaded: times as their texts, timestamps without a zone."""
+    return _NAIVE if pa.types.is_timestamp(kind) else pa.string() if pa.types.is_time(kind) else kind
+
+
+def wire_value(kind: pa.DataType, column: Column, value: str) -> str:
+    """Return SQL of a loaded value of an Arrow type in wire form; a text is in that form already."""
+    if pa.types.is_uint64(kind):
         return f"CAST({value} AS DECIMAL(20, 0))"
-    if kind in ("decimal", "date"):
+    if pa.types.is_decimal(kind) or pa.types.is_date(kind):
         return f"CAST({value} AS VARCHAR)"
-    if kind == "time":
-        return f"strftime(DATE '2000-01-01' + {value}, '%H:%M:%S.%f')"
-    if kind in ("timestamp", "timestamptz"):
-        return f"strftime({value}, '%Y-%m-%dT%H:%M:%S.%f{'Z' if kind == 'timestamptz' else ''}')"
+    if pa.types.is_timestamp(kind):
+        zone = "Z" if column.travel.kind == "timestamptz" else ""
+        return f"strftime({value}, '%Y-%m-%dT%H:%M:%S.%f{zone}')"
     return value
 
 

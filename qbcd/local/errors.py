@@ -5,6 +5,7 @@ A message about a value quotes it, so only the kind of such an error is shown.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,9 @@ _OF_DISK = "offload"  # in DuckDB's message, if the spilled rows need more space
 _ROOM_AT_COMMIT = re.compile(r"Failed to commit: (failed to (offload|pin|allocate)|could not allocate)")
 # In a statement, and while DuckDB looks at an object of Python.
 _CTRL_C = re.compile(r"^Query interrupted$|^Invalid Input Error: .* failed: KeyboardInterrupt\b")
+_AS_JSON = re.compile(
+    r'(?P<kind>(?:[A-Z]\w* )+Error: )?.*\{"exception_type":.*?"exception_message":(?P<text>"(?:[^"\\]|\\.)*")'
+)
 _QUOTES_NO_VALUE = (duckdb.IOException, duckdb.PermissionException, duckdb.CatalogException)
 
 
@@ -39,9 +43,19 @@ def explained_errors(stream: str = "") -> Iterator[None]:
         raise
 
 
+def first_line(error: BaseException) -> str:
+    """Return what an error of DuckDB says, in one line.
+
+    An error of one of its threads has the text of the cause inside JSON.
+    """
+    line = (str(error).strip().splitlines() or [""])[0]
+    cause = _AS_JSON.match(line)
+    return f"{cause['kind']}{json.loads(cause['text'])}" if cause else line
+
+
 def explain(error: duckdb.Error, stream: str = "") -> LocalFailed:
     """Return the message for an error of DuckDB."""
-    first = (str(error).strip().splitlines() or [""])[0]
+    first = first_line(error)
     needs_room = isinstance(error, duckdb.OutOfMemoryException) or _ROOM_AT_COMMIT.search(first) is not None
     if needs_room and _OF_DISK not in first:
         remedy = f"raise `local_memory`, or set `engine: spark`; {_CONTINUES}"

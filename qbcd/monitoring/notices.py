@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Literal
@@ -10,6 +10,7 @@ from typing import Any, Literal
 from qbcd.config.masking import Masking
 from qbcd.errors import QbcdError, SchemaChanged, streams_named
 from qbcd.job import Outcome
+from qbcd.state import UNCAPTURED
 from qbcd.stream import Stream
 
 Event = Literal["refused", "failed", "recovered", "schema_changed"]
@@ -28,7 +29,7 @@ class Notice:
         lasted: Seconds for which the state before lasted; None if this process did not see it begin.
         error: The error that ended the poll, or the first of those that ended deliveries.
         sinks: By sink, the error that ended its deliveries.
-        change: A change of the captured columns that a poll has applied, in words.
+        change: A change of the captured columns that a poll has applied, or of the table that it reports, in words.
     """
 
     event: Event
@@ -46,7 +47,7 @@ class Notice:
         """The state after the change."""
         if self.event == "recovered":
             return "ok"
-        if self.change:  # it was applied, and is no change of the state
+        if self.change:  # of the table, not of the state
             return self.previous
         return "failed" if self.event == "failed" else "refused"
 
@@ -82,18 +83,26 @@ class _LastState:
         source: Its source.
         since: When the state began, by this process; None if it began before.
         unreached: It is ``failed`` only since its source opened no session.
+        uncaptured: The changes of the table that the last poll reported.
     """
 
     source: str
     state: State = "ok"
     since: float | None = None
     unreached: bool = False
+    uncaptured: frozenset[str] = frozenset()
 
     def turn(self, state: State, at: float, *, unreached: bool = False) -> float | None:
         """Set another state; return how long the one before lasted, if that is known."""
         lasted = None if self.since is None else max(0.0, at - self.since)
         self.state, self.since, self.unreached = state, at, unreached
         return lasted
+
+    def new_changes(self, uncaptured: Sequence[str]) -> list[str]:
+        """Return the reported changes of the table that the poll before did not report."""
+        new = [one for one in uncaptured if one not in self.uncaptured]
+        self.uncaptured = frozenset(uncaptured)
+        return new
 
 
 class States:
@@ -106,7 +115,8 @@ class States:
 
     def follow(self, stream: Stream) -> None:
         """Begin with the state that the stream's history shows."""
-        self._known[stream.name] = _LastState(stream.source.name, _recorded(stream))
+        state, uncaptured = _recorded(stream)
+        self._known[stream.name] = _LastState(stream.source.name, state, uncaptured=uncaptured)
 
     def add(self, outcome: Outcome) -> Iterator[Notice]:
         """Yield the notices of a poll.
@@ -124,8 +134,10 @@ class States:
         known = self._known[outcome.stream]
         if outcome.reached:
             yield from self._source_answers(outcome, at, but=outcome.stream if state != "ok" else "")
-        if outcome.error is None and outcome.report is not None and outcome.report.change:
-            yield Notice("schema_changed", (outcome.stream,), outcome.source, state, at, change=outcome.report.change)
+        if outcome.error is None and outcome.report is not None:
+            changes = [*filter(None, [outcome.report.change]), *known.new_changes(outcome.report.uncaptured)]
+            for change in changes:
+                yield Notice("schema_changed", (outcome.stream,), outcome.source, state, at, change=change)
         if state == known.state:
             known.unreached = False
             return
@@ -157,10 +169,14 @@ def _state(outcome: str) -> State:
     return "refused" if outcome == "refused" else "failed" if outcome == "failed" else "ok"
 
 
-def _recorded(stream: Stream) -> State:
-    """Return the state that the history shows; one that cannot be read is reported by the poll."""
+def _recorded(stream: Stream) -> tuple[State, frozenset[str]]:
+    """Return state and reported changes of the table as in the history.
+
+    The poll reports it if the history cannot be read. Polls that failed may not have seen the table.
+    """
     try:
-        runs = stream.project.runs(stream.name, 1)
+        runs = stream.project.runs(stream.name)
     except QbcdError:
-        return "ok"
-    return _state(runs[0].outcome) if runs else "ok"
+        return "ok", frozenset()
+    seen = next((run for run in runs if run.outcome in ("ok", "empty")), None)
+    return _state(runs[0].outcome) if runs else "ok", frozenset(seen.cost.get(UNCAPTURED, ()) if seen else ())

@@ -94,5 +94,7 @@ def _show(value: Any) -> str:
     if value is None:
         return "[dim]null[/]"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str) and (text != text.strip() or text in ("", "null")):
+        text = f'"{text}"'  # blanks at its ends are seen, and it differs from NULL
     text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     return escape(text if len(text) <= 60 else text[:59] + "…")

@@ -65,9 +65,8 @@ class StreamContext(ABC):
     Attributes:
         folder: The stream's own files, if it has any; need not exist yet.
         progress: Receives one line about each long step.
-        why_spark: The reason why the last work on rows was Spark's.
         connections: Most connections that read from the source at once.
-        needs_spark: The reason why ``engine: auto`` takes Spark for all further work; empty if it may be local.
+        needs_spark: The reason of `require_spark`; empty if work may be local.
         stopping: Returns True once the job is to stop; called between the steps of a long poll.
     """
 
@@ -89,10 +88,13 @@ class StreamContext(ABC):
         self.spark, self.local = spark, local
         self.folder: Path | None = None
         self.progress: Callable[[str], None] = lambda what: None
-        self.why_spark = ""
         self.needs_spark = ""
         self.stopping: Callable[[], bool] = lambda: False
         self.connections = 2
+
+    def require_spark(self, why: str) -> None:
+        """Let ``engine: auto`` take Spark for all further work of this stream."""
+        self.needs_spark = why
 
     def why_spark_for(self, choice: EngineChoice, rows: int, size: int = 0) -> str:
         """Return the reason why Spark does work on that many rows and bytes of the replica; empty if it does not."""

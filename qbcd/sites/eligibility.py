@@ -84,8 +84,29 @@ def _refuse_counter(source: Source, session: Session, strategy: Watermarked, pla
             f"{seen.rows_seen} rows: it looks like a version of each row, which does not grow over the whole table",
             stream=plan.stream,
             where=place("timestamp"),
-            remedy="if every change takes a number larger than all before it in the table, say  counter: table",
+            remedy="if every change takes a number larger than all before it in the table, say  counter: table"
+            if _may_be_promised(plan)
+            else "use a timestamp column, or id_rcs, mds or id",
         )
+
+
+def _may_be_promised(plan: StreamPlan) -> bool:
+    """Return True if the strategy has the option by which the user guarantees that a counter grows."""
+    return "counter" in dict(plan.options)
+
+
+def _counter_remark(source: Source, session: Session, strategy: Watermarked) -> list[str]:
+    """Return the remark that nothing proves a counter to grow over the whole table, if so."""
+    if strategy.kind != "counter" or strategy.plan.option("counter"):
+        return []
+    plan, column = strategy.plan, strategy.timestamps[0]
+    if source.connector.require(SupportsWatermarks).counter_problem(session.connection, plan.table, column).proven:
+        return []
+    promise = "; `counter: table` says that each takes a larger one" if _may_be_promised(plan) else ""
+    return [
+        f"nothing proves that {column.name}, an integer, grows over the whole table: a change that takes a number not "
+        f"larger than all before it is missed{promise}"
+    ]
 
 
 # -- cost --------------------------------------------------------------------------------------------------------------
@@ -104,6 +125,7 @@ def watermark_remarks(source: Source, session: Session, strategy: Watermarked) -
         )
     elif strategy.covering:
         found += _not_index_only(source, session, strategy)
+    found += _counter_remark(source, session, strategy)
     if strategy.nullable:
         found.append(f"{strategy.names[0]} may be NULL; rows without it are read at each poll")
     return found

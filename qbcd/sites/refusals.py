@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from qbcd.catalog.source import Session
-from qbcd.errors import QbcdError, Refused, UnsafeKey, UnsupportedType
+from qbcd.errors import NotPrepared, QbcdError, UnsafeKey, UnsupportedType
 from qbcd.model import KeyRange, StreamPlan
 from qbcd.sites.values import Settings
 from qbcd.strategies import TableStrategy
@@ -37,9 +37,9 @@ def key_error(plan: StreamPlan) -> UnsafeKey:
     )
 
 
-def not_prepared(stream: str) -> Refused:
+def not_prepared(stream: str) -> NotPrepared:
     """Return the refusal of an operation that needs a baseline."""
-    return Refused("is not prepared", stream=stream, remedy=f"qbcd prepare {stream}")
+    return NotPrepared("is not prepared", stream=stream, remedy=f"qbcd prepare {stream}")
 
 
 def check_key(

@@ -12,6 +12,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,12 +64,21 @@ _SIZES = ((SMALL_ROWS, SMALL), (MIDDLE_ROWS, MIDDLE))
 
 
 class _OfThread(threading.local):
-    """One thread's use of Spark: open blocks of `turn`, and rows of `for_rows`."""
+    """One thread's use of Spark: open blocks of `turn`, rows of `for_rows`, and the reason for its next use."""
 
     blocks = 0
     has_turn = False
     uses = 0
     rows: int | None = None
+    reason = ""
+
+
+@dataclass
+class SparkUse:
+    """The use of Spark by one thread in a block: if there was any, and why."""
+
+    used: bool = False
+    why: str = ""
 
 
 class SparkProvider:
@@ -145,10 +155,20 @@ class SparkProvider:
         raised = f"raise {name}, now {now}" if now else f"raise {name}"
         return SparkFailed("Spark ran out of memory", remedy=f"{raised}; or set a lower jdbc.fetchsize of the source")
 
-    @property
-    def uses(self) -> int:
-        """Number of calls of :meth:`get` by this thread that returned a session."""
-        return self._mine.uses
+    @contextmanager
+    def noting(self) -> Iterator[SparkUse]:
+        """In the block, note if this thread uses Spark, and why; the result is complete after it."""
+        mine, found = self._mine, SparkUse()
+        before, mine.reason = mine.uses, ""
+        try:
+            yield found
+        finally:
+            found.used = mine.uses > before
+            found.why = mine.reason if found.used else ""
+
+    def give_reason(self, why: str) -> None:
+        """Note why this thread is about to use Spark for work that this process could do; the last reason counts."""
+        self._mine.reason = why or self._mine.reason
 
     @contextmanager
     def turn(self) -> Iterator[None]:

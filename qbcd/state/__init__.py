@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qbcd.state.known_tables import KnownTable, KnownTables, TableState
 from qbcd.state.lease import LeaseKeeper, LeaseLost, Owner, acquire, holder, release, renew
-from qbcd.state.project import Acknowledged, DeliveryFailure, ProjectState, Refusal, Resend, Run, Skipped
+from qbcd.state.project import UNCAPTURED, Acknowledged, DeliveryFailure, ProjectState, Refusal, Resend, Run, Skipped
 from qbcd.state.rows import Pin, RangePages, Segment, StoredRange, StreamRow, Visits, batch_from_json, batch_to_json
 from qbcd.state.store import StreamStore
 from qbcd.state.tables import SiteTables
@@ -13,6 +13,7 @@ from qbcd.state.upgrades import FORMAT_VERSION
 
 __all__ = [
     "FORMAT_VERSION",
+    "UNCAPTURED",
     "Acknowledged",
     "DeliveryFailure",
     "KnownTable",

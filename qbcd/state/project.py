@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import delete, func, insert, select, update
@@ -17,7 +17,7 @@ from sqlalchemy.exc import IntegrityError
 
 from qbcd.config.masking import Masking
 from qbcd.errors import StateConflict
-from qbcd.model import PART, WHOLE, BatchHeader, Cost
+from qbcd.model import PART, WHOLE, BatchHeader
 from qbcd.state.bootstrap import create_missing, insert_once
 from qbcd.state.database import StateDatabase
 from qbcd.state.project_tables import ACK, ADDED, DELIVERY_ERROR, HISTORY, METADATA, REFUSAL, RESEND
@@ -29,6 +29,7 @@ from qbcd.wording import batch_number
 Outcome = Literal["ok", "empty", "failed", "refused"]
 
 _KEPT_RUNS = 1000
+UNCAPTURED = "uncaptured"  # in `cost` of a history row, changes of the table that the poll has only reported
 _SKIPPED = "skipped"  # in `cost` of a history row, the sink for which its batch was passed over
 
 
@@ -294,11 +295,11 @@ class ProjectState(StateDatabase):
         return {row.sink: DeliveryFailure(row.at, row.message, row.attempts) for row in rows}
 
     # -- history -----------------------------------------------------------------------------------------------------
-    def record_run(self, run: Run, cost: Cost | None = None) -> int:
+    def record_run(self, run: Run) -> int:
         """Add a poll to the history, which keeps the latest 1000 per stream; return its id."""
         values = {name: getattr(run, name) for name in run.__dataclass_fields__ if name != "id"}
         values["counts"] = dump(dict(run.counts))
-        values["cost"] = dump(asdict(cost) if cost else dict(run.cost))
+        values["cost"] = dump(dict(run.cost))
         values["message"] = _plain(run.message)
         mine = (HISTORY.c.stream == run.stream) & ~_is_skip()
         with self.write() as conn:

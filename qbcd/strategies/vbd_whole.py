@@ -103,6 +103,7 @@ class VbdChecksum(IdRcs):
             "it (an index under the key, no aggregate above it); `buckets: hash` computes it once a poll"
         ]
 
-    def _scattered(self) -> bool:
-        """Return True: with ranges of the hash, one computation of the query serves all ranges."""
+    @property
+    def is_scattered(self) -> bool:
+        """True: with ranges of the hash, one computation of the query serves all ranges."""
         return True

@@ -22,7 +22,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "histories": ("tests/conformance/",),
     "tables": ("tests/campaign/tables/", "tests/integration/sites/test_attached_partitions.py"),
     "lake": ("tests/integration/lake/", "tests/campaign/lake/"),
-    "files": ("tests/integration/files/", "tests/unit/test_dump_files.py"),
+    "files": ("tests/integration/files/", "tests/unit/test_dump_files.py", "tests/unit/test_mutated_files.py"),
     "queries": ("tests/integration/queries/", "tests/campaign/queries/"),
     "sinks": ("tests/integration/sinks/", "tests/campaign/sinks/"),
     "snapshots": ("tests/unit/test_snapshots.py", "tests/campaign/snapshots/"),

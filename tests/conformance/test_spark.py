@@ -39,6 +39,6 @@ def test_spark_does_the_work_of(
         for model in made.models.values():
             model.grow(20)
             model.steps(6)
-        before = assembly_of(project).spark.uses
-        made.poll(project)
-        assert assembly_of(project).spark.uses > before
+        with assembly_of(project).spark.noting() as use:
+            made.poll(project)
+        assert use.used

@@ -21,6 +21,7 @@ from qbcd.connectors.base import HighWater
 from qbcd.errors import UnsafeWatermark
 from tests.support.maria_source import KINDS
 from tests.support.places import FIRST, Place, over
+from tests.support.project import config, opened
 from tests.support.watched_polls import ROWS, Watched, at_nth, stamped
 
 MOMENTS = ("after_horizon", "after_fetch")  # before and after the rows are read
@@ -226,6 +227,26 @@ def test_numbers_that_are_no_watermark(key: str, name: str, said: str, place: Pl
         pytest.raises(UnsafeWatermark, match=said),
     ):
         seen.fill()
+
+
+@over(elsewhere=[])
+@pytest.mark.parametrize(
+    ("column", "options", "warned"),
+    [
+        ("bigint NOT NULL", {"timestamp": "n"}, True),  # as an application numbers its changes
+        ("bigint NOT NULL", {"timestamp": "n", "counter": "table"}, False),
+        ("bigint GENERATED ALWAYS AS IDENTITY", {"timestamp": "n"}, False),
+    ],
+)
+def test_a_number_that_nothing_proves_to_grow_is_a_warning(
+    column: str, options: dict[str, Any], warned: bool, place: Place, workspace: Path
+) -> None:
+    place.sql(f"CREATE TABLE t (id integer PRIMARY KEY, v text, n {column})")
+    table = {"name": "s", "table": place.table("t"), "strategy": ts(place, **options)}
+    with opened(config(place.url, table), workspace) as project:
+        found = [one for one in project.stream("s").prepare().warnings if "grows over the whole table" in one]
+    assert len(found) == warned
+    assert all("`counter: table`" in one for one in found)
 
 
 def test_a_number_that_the_user_declares_a_counter(place: Place, workspace: Path) -> None:

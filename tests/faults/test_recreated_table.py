@@ -11,6 +11,7 @@ import pytest
 import qbcd
 from qbcd.errors import GuardTripped, Refused, SchemaChanged
 from tests.support import sql
+from tests.support.oracle import events
 from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
 from tests.support.watched_polls import Watched, brief, stamped
@@ -223,3 +224,25 @@ def test_a_source_whose_rows_are_all_others_is_not_empty(place: Place, workspace
                 seen.insert(key, "new")
             with pytest.raises(GuardTripped, match="would deliver 12 deletes of 12 rows"):
                 seen.poll()
+
+
+@over("replica, reason", [("source", "restriction_exit"), ("lake", None)], elsewhere=[("lake", None)])
+def test_the_reasons_of_a_table_that_was_created_again(
+    replica: str, reason: str | None, place: Place, workspace: Path
+) -> None:
+    """No event has reason `audit`; with a lake replica a row that left the restriction has none."""
+    stamp = "timestamptz" if place.kind == "postgresql" else "timestamp(6)"
+    create = f"CREATE TABLE t (id integer PRIMARY KEY, n integer, at {stamp} NOT NULL DEFAULT '2024-01-01 00:00:00')"
+    strategy = stamped(place, "ts", replica=replica, deletes={"every": "1h"})
+    data = config(place.url, {"name": "s", "table": place.table("t"), "where": "n >= 0", "strategy": strategy})
+    place.sql(create)
+    place.sql("INSERT INTO t (id, n) VALUES (1, 1), (2, 2), (3, 3)")
+    with opened(data, workspace) as project:
+        project.stream("s").prepare()
+        time.sleep(SETTLED)
+        place.sql("DROP TABLE t")
+        place.sql(create)
+        place.sql("INSERT INTO t (id, n) VALUES (1, 1), (2, -1), (3, 4)")
+        poll(project, "s")
+    found = {(event["op"], event["key"]["id"], event["reason"]) for event in events(workspace / "out/changes", "s")}
+    assert found == {("d", 2, reason), ("u", 3, None)}

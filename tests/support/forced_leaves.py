@@ -8,6 +8,7 @@ import qbcd
 from qbcd.api import assembly_of
 from qbcd.model.checkpoint import Entry
 from qbcd.ranges import key_recovery
+from qbcd.ranges.row_selection import is_by_key
 from qbcd.sites.lake import fetch_plan
 from qbcd.sites.lake.fetch import leaf_checksums
 
@@ -40,6 +41,11 @@ def force(monkeypatch: pytest.MonkeyPatch, *, traced: bool = True) -> list[bool]
         monkeypatch.setattr(key_recovery, name, value)
     monkeypatch.setattr(leaf_checksums, "restrict_to_dirty_leaves", watched)
     return in_leaves
+
+
+def looks_up(plan: fetch_plan.FetchPlan) -> bool:
+    """Return True if rows of some ranges are looked up by key."""
+    return any(is_by_key(one) for one in plan.asked)
 
 
 def remembered(project: qbcd.Project, stream: str) -> dict[str, Any] | None:

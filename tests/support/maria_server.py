@@ -29,6 +29,7 @@ class MariaServer(FamilyServer):
         "max_connections": 200,
         "default_time_zone": "+00:00",
         "character_set_server": "utf8mb4",
+        "secure_file_priv": "",  # tests export tables
         "innodb_flush_log_at_trx_commit": 1,
         "debug_no_sync": True,
         "loose_innodb_flush_method": "nosync",

@@ -37,7 +37,7 @@ class MySQLServer(FamilyServer):
         "sync_binlog": 0,
         "max_binlog_size": "16M",
         "binlog_expire_logs_seconds": 60,
-        "secure_file_priv": "NULL",
+        "secure_file_priv": "",  # tests export tables
         "mysqlx": "OFF",
     }
 

@@ -9,7 +9,6 @@ import pytest
 from sqlalchemy import text
 
 from qbcd.errors import Refused, StateConflict
-from qbcd.model import Cost
 from qbcd.state import Acknowledged, ProjectState, Refusal, Run, StreamRow, upgrades
 from tests.support.state_place import PROJECT, STREAM, header
 
@@ -197,7 +196,9 @@ class ProjectSuite:
     # -- history and refusals ----------------------------------------------------------------------------------------
     def test_the_history_keeps_the_latest_thousand_of_each_stream(self, state: ProjectState) -> None:
         run = Run(STREAM, 1.5, 2.25, "ok", 100, 1, {"c": 2}, {"ranges": 3}, "done\0")
-        other = state.record_run(replace(run, stream="other", outcome="refused"), Cost(rows_scanned=9, spark=True))
+        other = state.record_run(
+            replace(run, stream="other", outcome="refused", cost={"rows_scanned": 9, "spark": True})
+        )
         with state.write() as conn:
             insert = text(
                 "INSERT INTO qbcd_history (stream, started_at, finished_at, outcome, epoch, batch_seq, counts, cost,"

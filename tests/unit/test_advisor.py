@@ -7,21 +7,24 @@ from typing import Any
 
 import pytest
 
+from benchmarks import paper_costs
 from qbcd.advisor.amounts import UNKNOWN, Amount, lifted
-from qbcd.advisor.candidates import candidates, needs_of, unmet
+from qbcd.advisor.candidates import alike, candidates, needs_of, unmet
 from qbcd.advisor.choice import Scored, choose, much_cheaper
 from qbcd.advisor.facts import ChangeRate, Facts, by_writes, sizes_of
 from qbcd.advisor.history import History
 from qbcd.advisor.possibility import Option
 from qbcd.advisor.prediction import predict
+from qbcd.cli.advise import finds
 from qbcd.cli.plot import by_columns, by_rows
 from qbcd.config.auto_strategy import AutoOptions
+from qbcd.config.strategy_registry import options_class
 from qbcd.connectors import PostgreSQL
 from qbcd.connectors.facts import Index
 from qbcd.connectors.statistics import IndexSize, TableStatistics
 from qbcd.model import Column, StreamPlan, Table, Travel
 from qbcd.state import Run
-from qbcd.strategies import InSource, costs, strategy_class
+from qbcd.strategies import InSource, QueuedTlcs, costs, strategy_class
 
 N, ROWS = 1000.0, 10_000.0
 
@@ -53,7 +56,7 @@ def facts(delta: float, clustered: Amount = Amount(0.0, 1.0), **more: Any) -> Fa
 
 
 def scored(known: Facts, **needs: Any) -> dict[str, Scored]:
-    """Return every strategy that can be made for the needs, with its cost."""
+    """Return every strategy and variant that can be made for the needs, by label, with its cost."""
     wanted = AutoOptions.model_validate({"type": "auto", **needs})
     found = {}
     for one in candidates(wanted, query=False):
@@ -63,39 +66,40 @@ def scored(known: Facts, **needs: Any) -> dict[str, Scored]:
         plan = plan.with_options(**one.options.options)
         kind = strategy_class(one.name, one.options.options)
         made: Any = kind
-        strategy = made(PostgreSQL(), plan, "qbcd") if issubclass(kind, InSource) else made(PostgreSQL(), plan)
+        own = issubclass(kind, (InSource, QueuedTlcs))
+        strategy = made(PostgreSQL(), plan, "qbcd") if own else made(PostgreSQL(), plan)
         why = unmet(wanted, one.options)
-        found[one.name] = Scored(Option(one.name, one.name, one, None, plan, strategy, why), predict(strategy, known))
+        found[one.label] = Scored(Option(one.name, one.label, one, None, plan, strategy, why), predict(strategy, known))
     return found
 
 
 def chosen(known: Facts, **needs: Any) -> str:
     choice = choose([*scored(known, **needs).values()], AutoOptions.model_validate({"type": "auto", **needs}))
     assert choice.chosen is not None
-    return choice.chosen.option.name
+    return choice.chosen.option.label
 
 
 # -- figures of the paper ----------------------------------------------------------------------------------------------
 def test_the_formulas_give_the_paper_s_figures() -> None:
     assert costs.reported_before_comparison(N) == 6000
     assert costs.sliding_window(N) == 2000
-    assert costs.mds_worst(N) == 4000
-    assert costs.mds_by_keys(N, 0.1 * N) == 2200
+    assert paper_costs.mds_worst(N) == 4000
+    assert paper_costs.mds_by_keys(N, 0.1 * N) == 2200
     assert costs.mds(N, 1) == 1001
-    assert costs.mds_by_branches(N, 1, keyed=0.01, inserted=0.02) == 32
-    assert costs.applicable(0.01, 0.05) == pytest.approx(0.0005)
+    assert paper_costs.mds_by_branches(N, 1, keyed=0.01, inserted=0.02) == 32
+    assert paper_costs.applicable(0.01, 0.05) == pytest.approx(0.0005)
     assert costs.id_rcs(N, 0.3 * N, 1, 0.01) == pytest.approx(1004)
-    assert costs.incremental(100_000, 100_000, 100) == 200_100
-    assert costs.tdi_worst(1100, 1000, 100, 0.01, 3) == pytest.approx(31)
+    assert paper_costs.incremental(100_000, 100_000, 100) == 200_100
+    assert paper_costs.tdi_worst(1100, 1000, 100, 0.01, 3) == pytest.approx(31)
     assert costs.tdi(1100, 1000, 100, 0.01, 3) == pytest.approx(25)
-    assert costs.small_relations(3, 3) == (10, 6)
+    assert paper_costs.small_relations(3, 3) == (10, 6)
 
 
 def test_the_view_s_figures() -> None:
-    assert costs.view_copied(10_000, 4, 0.01) == pytest.approx(300_400)
-    assert costs.view_replaced(10_000, 4) == 220_000
-    assert costs.view_checksums(10_000, 4, 0.01) == pytest.approx(40_800), "printed as 41,000"
-    assert costs.view_delta(10_000, 4, 0.01) == pytest.approx(1_520)
+    assert paper_costs.view_copied(10_000, 4, 0.01) == pytest.approx(300_400)
+    assert paper_costs.view_replaced(10_000, 4) == 220_000
+    assert paper_costs.view_checksums(10_000, 4, 0.01) == pytest.approx(40_800), "printed as 41,000"
+    assert paper_costs.view_delta(10_000, 4, 0.01) == pytest.approx(1_520)
 
 
 def test_the_curves_are_in_the_paper_s_order() -> None:
@@ -221,6 +225,9 @@ def test_predictions_are_the_formulas_with_the_table_s_sizes() -> None:
         ({"timestamp": "at", "write_source": False}, "ts"),
         ({"timestamp": "at", "delete_flag": "gone"}, "atdi"),
         ({"longest_statement": "300ms"}, "id"),
+        ({"write_source": False, "need": {"old_values": False}}, "id_rcs, replica digest"),
+        ({"need": {"updates": False, "old_values": False}}, "mds, inserts and deletes"),
+        ({"need": {"updates": False}}, "mds"),  # the keys alone are no old values
     ],
 )
 def test_needs_and_permissions_decide(needs: dict[str, Any], expected: str) -> None:
@@ -238,8 +245,19 @@ def test_a_table_that_is_long_to_read_is_compared_range_by_range() -> None:
     large = Facts(
         8192, Amount.of(1e6), Amount.of(1e8), Amount.of(1.0), Amount.of(1e6), ChangeRate(Amount.of(0.01), UNKNOWN)
     )
-    assert chosen(large) == "id"
-    assert chosen(large, longest_statement="2h") == "mds"
+    assert chosen(large) == "tlcs, replica lake"
+    simple = [one for name, one in scored(large).items() if name in ("mds", "id")]
+    for longest, expected in ((None, "id"), ("2h", "mds")):
+        choice = choose(simple, AutoOptions.model_validate({"type": "auto", "longest_statement": longest}))
+        assert choice.chosen is not None
+        assert choice.chosen.option.label == expected
+
+
+def test_digests_and_a_copy_are_kept_only_if_that_saves_a_fifth() -> None:
+    found = scored(facts(0.01))
+    choice = choose([found["mds"], found["tlcs, replica lake"]], AutoOptions())
+    assert choice.chosen is found["mds"]
+    assert choice.why == "tlcs, replica lake reads little less, and keeps digests and a copy"
 
 
 def test_a_warning_needs_a_fifth_of_the_cost() -> None:
@@ -263,4 +281,50 @@ def test_the_needs_of_another_strategy_are_its_columns() -> None:
     assert options is not None
     assert needs_of(options).timestamp == ("at",)
     assert needs_of(options).delete_flag == "gone"
-    assert [one.name for one in candidates(AutoOptions(), query=True) if one.options] == ["vbd"]
+    assert [one.label for one in candidates(AutoOptions(), query=True) if one.options] == ["vbd", "vbd, replica digest"]
+
+
+@pytest.mark.parametrize(
+    ("written", "label", "deletes", "old_values"),
+    [
+        ({"type": "tlcs"}, "tlcs", True, False),
+        ({"type": "tlcs", "replica": "source"}, "tlcs, replica source", True, True),
+        ({"type": "tlcs", "replica": "spark"}, "tlcs, replica lake", True, True),
+        ({"type": "id_rcs", "replica": "digest", "rows_per_range": 7}, "id_rcs, replica digest", True, False),
+        ({"type": "mds", "events": ["insert", "delete"]}, "mds, inserts and deletes", True, False),
+    ],
+)
+def test_a_variant_is_a_candidate_with_what_it_finds(
+    written: dict[str, Any], label: str, deletes: bool, old_values: bool
+) -> None:
+    """Also as the strategy of a stream, whose options say what it needs."""
+    options = options_class(written["type"]).model_validate(written)
+    found = alike(candidates(needs_of(options), query=False), options.type, options.options)
+    assert found is not None
+    assert found.label == label
+    known = scored(facts(0.01))[label]
+    assert finds(known) == (deletes, old_values)
+    assert unmet(needs_of(options), options) == ""
+    assert bool(unmet(AutoOptions(), options)) is not old_values
+
+
+def test_rooms_of_variants() -> None:
+    """In the source and in the workdir: a copy of the rows, their digests, or both."""
+    found = {name: one.cost for name, one in scored(facts(0.01)).items() if one.cost}
+    copied, digests = found["mds"].source_room.high, found["tlcs"].source_room.high
+    assert found["tlcs, replica source"].source_room.high == pytest.approx(copied + digests)
+    queued = found["tlcs, replica lake"]
+    assert (queued.source_room.high, queued.workdir_room.high) == pytest.approx((digests, copied))
+    assert queued.pages == found["tlcs"].pages
+    assert found["id_rcs, replica digest"].workdir_room.high == pytest.approx(digests)
+    assert found["mds, inserts and deletes"].source_room.high < digests
+
+
+def test_ranges_that_overlap_are_not_compared() -> None:
+    """The advice says so, and does not say that the chosen strategy reads least."""
+    found = scored(facts(0.01, Amount.of(1.0)), timestamp="at", delete_flag="gone")
+    needs = AutoOptions.model_validate({"type": "auto", "timestamp": "at", "delete_flag": "gone"})
+    assert choose([found["mds"], found["id"]], needs).why == "it reads least; the next is id"
+    wide = scored(facts(0.01))
+    why = choose([wide["mds"], wide["id"], wide["id_rcs"]], AutoOptions()).why
+    assert why == "the middle of its range is the lowest; id_rcs may read less"

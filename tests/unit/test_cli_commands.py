@@ -11,6 +11,7 @@ import logging
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -272,10 +273,12 @@ def test_an_interrupt_exits_130(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> No
     assert cli("init").code == 130
 
 
+@pytest.mark.filterwarnings("always")
 def test_logs_go_to_stderr_masked(cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def chatty(self: object, streams: object) -> list[object]:
         logging.getLogger("qbcd.test").warning("warned with %s", "hunter22")
         logging.getLogger("qbcd.test").info("said aside")
+        warnings.warn("Unknown content hunter22", UserWarning, stacklevel=1)
         try:
             raise ValueError("of hunter22")
         except ValueError:
@@ -292,6 +295,8 @@ def test_logs_go_to_stderr_masked(cli: Cli, project: Path, monkeypatch: pytest.M
     assert "ValueError: of ***" in loud.err
     assert "library.part: gave up at ***" in quiet.err
     assert "Traceback" not in quiet.err
+    assert "Unknown content" not in quiet.err
+    assert "UserWarning" in loud.err
     assert "hunter22" not in quiet.err + loud.err
 
 

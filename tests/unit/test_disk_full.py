@@ -12,7 +12,6 @@ import pytest
 from qbcd.config.masking import Masking
 from qbcd.error_messages import explain
 from qbcd.errors import DeliveryError, SourceError
-from qbcd.model import Cost
 from qbcd.sinks.files import delivery
 from qbcd.state import ProjectState, Run, database
 
@@ -28,7 +27,7 @@ def test_the_state_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     try:
         with pytest.raises(SourceError) as caught:
             for _ in range(100):
-                state.record_run(Run("s", 0.0, 1.0, "failed", message="x" * 4_000), Cost())
+                state.record_run(Run("s", 0.0, 1.0, "failed", message="x" * 4_000))
     finally:
         state.close()
     assert str(caught.value) == (

@@ -6,10 +6,10 @@ import gzip
 import io
 import os
 from collections.abc import Mapping
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
@@ -17,8 +17,10 @@ from pyarrow import parquet
 from qbcd.config import config_from_dict
 from qbcd.config.files import FileFormat, FilesConfig
 from qbcd.errors import ConfigError, DumpRefused
+from qbcd.files.content import DumpPlace
 from qbcd.files.formats import open_dump
 from qbcd.files.series import DumpFile, DumpSeries, TakenDumps
+from qbcd.files.values import BadValue, values_of
 
 FIELDS = [
     {"name": "id", "at": [1, 4], "type": "integer"},
@@ -27,6 +29,9 @@ FIELDS = [
 ]
 FIXED = {"type": "fixed", "fields": FIELDS}
 EBCDIC = {**FIXED, "record": 12, "encoding": "cp037"}
+TEXT: dict[str, Any] = {
+    "delimiter": "\t", "quote": "none", "escape": "\\", "header": False, "names": ["id", "name"]
+}  # fmt: skip
 IDS = {"types": {"id": "integer"}}
 PACKED = gzip.compress(b"id,name\n" + b"1,x\n" * 9000)
 ZSTD = pa.Codec("zstd").compress(b"id,name\n" + b"1,x\n" * 9000, asbytes=True)
@@ -43,7 +48,7 @@ TWO = parquet_bytes(pa.table({"id": pa.array([1, 2], pa.int32()), "name": ["a", 
 
 def rows_of(folder: Path, name: str, content: bytes, form: Mapping[str, Any]) -> list[dict[str, Any]]:
     (folder / name).write_bytes(content)
-    reader = open_dump(folder / name, name, FileFormat.model_validate(dict(form)))
+    reader = open_dump(DumpPlace(folder / name, name), FileFormat.model_validate(dict(form)))
     return [row for batch in reader.batches(reader.schema.names) for row in batch.to_pylist()]
 
 
@@ -56,15 +61,33 @@ def rows_of(folder: Path, name: str, content: bytes, form: Mapping[str, Any]) ->
         ("lines.csv", b'id,name\n1,"a\nb""c"\n', IDS, [(1, 'a\nb"c')]),
         ("bare.csv", b'1,5" pipe\n2,NA\n', {"header": False, "names": ["id", "name"], "quote": "none", "null": "NA"},
          [("1", '5" pipe'), ("2", None)]),
+        ("stray.csv", b'id,name\n1,5" disk\n2,x"y"z\n3,"q""q"\n', {}, [("1", '5" disk'), ("2", 'x"y"z'), ("3", 'q"q')]),
+        ("spark.csv", b'id,name\n1,"3\\" disk"\n2,a\\b\n3,"a\\\\b,c"\n4,"a\nb\\\\nc"\n5,""\n', {"escape": "\\"},
+         [("1", '3" disk'), ("2", "a\\b"), ("3", "a\\b,c"), ("4", "a\nb\\nc"), ("5", "")]),
+        ("path.csv", b'id,name\n1,"C:\\dir, x\\"\n2,"a\\"\n', {"escape": "none"},
+         [("1", "C:\\dir, x\\"), ("2", "a\\")]),
+        ("one.csv", b'id,name\n1,"C:\\dir, x\\"\n', {}, [("1", "C:\\dir, x\\")]),  # \d proves that it is no escape
+        ("copy.txt", b"1\ta\\tb\\\\N\n2\t\\N\n3\t\n4\t\"q\n", TEXT,
+         [("1", "a\tb\\N"), ("2", None), ("3", ""), ("4", '"q')]),
+        ("out.txt", b"1\ta\\\tb\r\\\nc\\0\n2\t\\N\n", TEXT, [("1", "a\tb\r\nc\0"), ("2", None)]),
+        ("hive.txt", b"1\x01a,b\n2\x01\\N\n",
+         {"delimiter": "\x01", "quote": "none", "null": "\\N", "header": False, "names": ["id", "name"]},
+         [("1", "a,b"), ("2", None)]),
+        ("excel.csv", b"\xef\xbb\xbfid;name\r\n1;x,y\r\n", {"delimiter": ";"}, [("1", "x,y")]),
+        ("mac.csv", b'id,name\r1,x\r2,"a\rb"\r', {}, [("1", "x"), ("2", "a\rb")]),
+        ("wide.csv", b"id,name\n1," + b"x" * 4_194_300 + b"\n2,y\n", {}, [("1", "x" * 4_194_300), ("2", "y")]),
+        ("numbers.jsonl", b'{"v":[12345678901234567890.25,1e400,{"b":0.10000000000000001,"a":-0}]}\n', {},
+         [('[12345678901234567890.25,1e400,{"a":-0,"b":0.10000000000000001}]',)]),
         ("open.csv", b"id,name\n1,x\n2,y", {"final_newline": False}, [("1", "x"), ("2", "y")]),
         ("t.tsv", b"id\tname\n1\tx\n", {}, [("1", "x")]),
         ("none.csv", b"id,name\n", {}, []),
         ("a.jsonl", b'{"id":1,"name":1.50}\n\n{"id":2,"more":{"b":[1],"a":true}}\n', IDS,
          [(1, "1.50", None), (2, None, '{"a":true,"b":[1]}')]),
+        ("part-0.json", b'{"id":1}\n', {}, [("1",)]),
         ("a.parquet", TWO, {}, [(1, "a"), (2, None)]),
-        ("a.txt", b"0001abcd1.50\n   2x       rest\n", FIXED, [(1, "abcd", Decimal("1.50")), (2, "x", None)]),
+        ("a.txt", b"0001abcd1.50\n   2x       rest\n", FIXED, [(1, "abcd", "1.50"), (2, "x", None)]),
         ("a.dat", "0001abcd1.50   2\xe9       ".encode("cp037"), EBCDIC,
-         [(1, "abcd", Decimal("1.50")), (2, "é", None)]),
+         [(1, "abcd", "1.50"), (2, "é", None)]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
@@ -79,15 +102,83 @@ def test_compressed_files(tmp_path: Path, name: str) -> None:
     assert len(rows_of(tmp_path, name, PACKED if name.endswith("gz") else ZSTD, {})) == 9000
 
 
+VALUES = [
+    ("integer", ["+1", "1.0", None], [1, 1, None]),
+    ("uint64", ["18446744073709551615"], [18446744073709551615]),
+    ("decimal(5,2)", ["1", "-0.0", "+1.5", "01.50", ".5", "1E-2", "1.500"],
+     ["1.00", "0.00", "1.50", "1.50", "0.50", "0.01", "1.50"]),
+    ("double", ["1.6777216e+07", "inf", "-Infinity", ".5"], [16777216.0, float("inf"), float("-inf"), 0.5]),
+    ("float32", ["0.1", "1.6777216e+07"], [float(np.float32("0.1")), 16777216.0]),
+    ("time", ["08:59", "08:59:59", "08:59:59.5", "-838:59:59", "24:00:00"],
+     ["08:59:00.000000", "08:59:59.000000", "08:59:59.500000", "-838:59:59.000000", "24:00:00.000000"]),
+    ("timestamp", ["2024-02-29", "2024-02-29T01:02", "2024-02-29 01:02:03.5"],
+     ["2024-02-29T00:00:00.000000", "2024-02-29T01:02:00.000000", "2024-02-29T01:02:03.500000"]),
+    ("timestamptz", ["2024-03-31 01:30:00+00", "2024-03-31 01:30:00+0530", "1900-01-01 00:00:00-00:17:30",
+                     "2024-03-31T01:30:00.500 UTC"],
+     ["2024-03-31T01:30:00.000000Z", "2024-03-30T20:00:00.000000Z", "1900-01-01T00:17:30.000000Z",
+      "2024-03-31T01:30:00.500000Z"]),
+    ("binary", ["\\x00ff", "\\x", "[00 FF]", "0x00", "\\x00\\xFFab"],
+     [b"\x00\xff", b"", b"\x00\xff", b"\x00", b"\x00\xffab"]),
+    ("hex", ["00ff", "0x00FF"], [b"\x00\xff"] * 2),
+    ("base64", ["AP8=", "base64:type253:AP8=", "\\x00ff"], [b"\x00\xff"] * 3),
+    ("blob", ["a\\x00b"], [b"a\x00b"]),
+]  # fmt: skip
+SPECIAL = [
+    ("decimal(5,2)", ["NaN", "1"], ["NaN", "1.00"]),
+    ("date", ["infinity", "0044-03-15 BC", "2021-02-31", "10000-01-01"], None),
+    ("timestamp", ["-infinity", "10000-01-01T00:00:00", "0000-00-00 00:00:00"],
+     ["-infinity", "10000-01-01 00:00:00", "0000-00-00 00:00:00"]),
+    ("timestamptz", ["10000-01-01 05:30:00+05:30", "0044-03-15 17:53:28+05:53:28 BC", "10000-01-01 05:29:59.5+05:30",
+                     "2024-03-31 01:30:00"],
+     ["10000-01-01 00:00:00+00", "0044-03-15 12:00:00+00 BC", "9999-12-31T23:59:59.500000Z",
+      "2024-03-31T01:30:00.000000Z"]),
+    ("integer", ["t", "false", "1"], [1, 0, 1]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "texts", "expected"), VALUES, ids=[one[0] for one in VALUES])
+def test_values_of_texts(kind: str, texts: list[str | None], expected: list[Any]) -> None:
+    for special in (False, True):
+        assert values_of(pa.array(texts, pa.string()), kind, special=special).to_pylist() == expected
+
+
+@pytest.mark.parametrize(("kind", "texts", "expected"), SPECIAL, ids=[one[0] for one in SPECIAL])
+def test_special_values_are_for_comparisons(kind: str, texts: list[str], expected: list[Any] | None) -> None:
+    assert values_of(pa.array(texts), kind, special=True).to_pylist() == (expected or texts)
+    with pytest.raises(BadValue):
+        values_of(pa.array(texts), kind)
+
+
 REFUSED: list[tuple[str, bytes, dict[str, Any], str]] = [
     ("cut.csv", b"id,name\n1,x\n2,y", {}, "cut.csv, line 3: the last line has no line end: the file is truncated"),
     ("cut.csv.gz", PACKED[:-20], {}, "cut.csv.gz: its gzip data ends early: the file is truncated, or still written"),
     ("cut.csv.zst", ZSTD[:-5], {}, "cut.csv.zst: its zstd data ends early: the file is truncated, or still written"),
     ("bad.csv.gz", b"xx" + PACKED, {}, "bad.csv.gz: its gzip data is damaged"),
     ("cut.parquet", TWO[:-6], {}, "cut.parquet: has no Parquet footer: the file is truncated, still written"),
+    ("name.parquet", TWO.replace(b"name", b"n\xbame"), {}, "name.parquet: has no Parquet footer"),
     ("cut.jsonl", b'{"id":1}\n{"id":2\n', {}, "cut.jsonl, line 2: is no JSON object"),
     ("cut.dat", "0001abcd1.50   2".encode("cp037"), EBCDIC, "cut.dat: ends within record 2, after 4 of 12 bytes"),
-    ("quote.csv", b'id,name\n1,"x\n2,y\n', {}, "quote.csv, line 4: a quoted value is open at the end of the file"),
+    ("quote.csv", b'id,name\n1,"x\n2,y\n', {}, "quote.csv, line 2: a quoted value that begins"),
+    ("after.csv", b'id,name\n1,"x"y\n', {}, "after.csv, line 2: has text after a closing quote"),
+    ("spark.csv", b'id,name\n1,"3\\" disk"\n', {}, "spark.csv, line 2: has a backslash in quotes"),
+    ("pair.csv", b'id,name\n1,x\n2,"a\\\\b, c"\n', {}, "pair.csv, line 3: has a backslash in quotes"),
+    ("null.csv", b"id,name\n1,\\N\n", {}, "null.csv, line 2: has \\N without quotes, which Hive, MariaDB, MySQL and"),
+    (
+        "long.csv",
+        b"id\n1\n" + b"2" * 3_000_000 + b"\n",
+        {"longest_row": "2MB"},
+        "long.csv, line 3: a row is longer than 2 MB",
+    ),
+    (
+        "long.jsonl",
+        b'{"id":1}\n{"id":"%b"}\n' % (b"2" * 3_000_000),
+        {"longest_row": "2MB"},
+        "long.jsonl, line 2: a row is longer than 2 MB",
+    ),
+    ("half.jsonl", b'{"id":1}\n{"id":"\\ud800"}\n', {}, "half.jsonl, line 2: column id has half of a surrogate pair"),
+    ("deep.jsonl", b'{"id":1}\n{"id":%b1%b}\n' % (b"[" * 900, b"]" * 900), {}, "deep.jsonl, line 2: has values in too"),
+    ("array.jsonl", b'[{"id":1},{"id":2}]\n', {}, "array.jsonl, line 1: is no JSON object"),
+    ("pandas.json", b'{"id":{"0":1},"v":{"0":2}}', {}, "pandas.json, line 1: is one object whose values are columns"),
     ("few.csv", b"id,name\n1,x\n2\n", {}, "few.csv, line 3: has 1 values where the header has 2"),
     ("far.csv", b"id,name\n" + b"1,%b\n" % (b"x" * 500) * 10_000 + b"2\n", {}, "far.csv, line 10,002: has 1 values"),
     ("type.csv", b'id,name\n1,"a\nb"\n\n2x,y\n', IDS, "type.csv, line 5: column id has '2x', which is not an integer"),
@@ -103,6 +194,7 @@ REFUSED: list[tuple[str, bytes, dict[str, Any], str]] = [
     ("type.jsonl", b'{"id":1}\n\n{"id":"x"}\n', IDS, "type.jsonl, line 3: column id has 'x', which is not an integer"),
     ("short.txt", b"0001abcd1.50\n   2x\n", FIXED, "short.txt, line 2: has 5 characters, and the last field ends at"),
     ("type.dat", "0001abcd1.50   y        ".encode("cp037"), EBCDIC, "type.dat: row 2: column id has 'y', which is"),
+    ("mark.csv", "id\n1\n".encode("utf-16-le"), {"encoding": "utf-16"}, "mark.csv, line 1: is not utf-16 text"),
     ("what.bin", b"x", {}, "what.bin: its name does not say its format"),
 ]
 

@@ -48,7 +48,7 @@ class History:
     def __init__(self) -> None:
         self.runs: list[Run] = []
 
-    def record_run(self, run: Run, cost: Any) -> None:
+    def record_run(self, run: Run) -> None:
         """See :class:`~qbcd.state.ProjectState`."""
         self.runs.append(run)
 

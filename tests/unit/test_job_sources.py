@@ -59,7 +59,7 @@ def streams(names: str, source: str, url: str = URL.format(port=1)) -> list[Stre
     """Return a stream for each letter, all of one source."""
     parsed, nothing = make_url(url), Any
     of = Source(source, parsed, connector_for(parsed), "qbcd")
-    history: Any = SimpleNamespace(record_run=lambda run, cost: None)
+    history: Any = SimpleNamespace(record_run=lambda run: None)
     made = Settings(sinks=(), requested={})
     table = {"query": "", "table_schema": "", "table_name": "t"}
     configs: list[Any] = [SimpleNamespace(name=name, every=timedelta(seconds=10), **table) for name in names]

@@ -40,6 +40,14 @@ def test_errors_in_words(statement: str, spills: bool, what: str, remedy: str, t
     assert re.match(what, failure.value.what)
 
 
+def test_the_cause_of_an_error_of_a_thread_is_shown_without_json() -> None:
+    """A write that fails, as on a full disk: DuckDB puts the text into JSON."""
+    with pytest.raises(LocalFailed) as failure, explained_errors("orders"):
+        duckdb.connect().execute("COPY (SELECT range FROM range(100)) TO '/dev/full' (FORMAT parquet)")
+    assert failure.value.what == 'DuckDB failed: IO Error: Could not write file "/dev/full": No space left on device'
+    assert "free space of the workdir" in failure.value.remedy
+
+
 def test_a_commit_without_memory_is_out_of_memory() -> None:
     """So that Spark does the step; with a value in the message its kind alone is shown."""
     said = "TransactionContext Error: Failed to commit: "

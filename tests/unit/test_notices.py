@@ -27,7 +27,7 @@ ERRORS: Mapping[str, QbcdError] = {
 def states(*names: str, **recorded: str) -> States:
     """Return the states of streams of one source; the history has the outcomes `recorded`."""
 
-    def runs(stream: str, n: int) -> list[Run]:
+    def runs(stream: str, n: int = 20) -> list[Run]:
         return [Run(stream, 1, 2, recorded[stream])] if stream in recorded else []  # type: ignore[arg-type]
 
     streams: list[Any] = [
@@ -95,6 +95,18 @@ def test_a_change_that_a_poll_applies_is_no_change_of_state() -> None:
     data = found[0].data(Masking())
     assert (data["what"], data["error_type"]) == ("column n is captured from now on", None)
     assert data["text"] == "qbcd: stream a schema changed: column n is captured from now on"
+
+
+def test_a_change_that_is_only_reported_has_one_notice() -> None:
+    made, found = states("a"), list[Notice]()
+    for at, uncaptured in enumerate(([], ["n was added"], ["n was added"], ["n was added", "m was added"], [], ["m"])):
+        outcome = polled("empty", "a", at, ())
+        assert outcome.report is not None
+        outcome.report.uncaptured = uncaptured
+        found += made.add(outcome)
+    assert [(one.event, one.change, one.outcome) for one in found] == [
+        ("schema_changed", change, "ok") for change in ("n was added", "m was added", "m")
+    ]
 
 
 @pytest.mark.parametrize(

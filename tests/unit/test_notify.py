@@ -112,7 +112,7 @@ def project(server: HookServer, *hooks: dict[str, Any]) -> Any:
 
 
 def stream(name: str) -> Any:
-    history = SimpleNamespace(runs=lambda stream, n: [])
+    history = SimpleNamespace(runs=lambda stream, n=20: [])
     return SimpleNamespace(name=name, source=SimpleNamespace(name="shop"), project=history)
 
 

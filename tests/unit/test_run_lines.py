@@ -228,3 +228,11 @@ def test_polls_on_stdout_are_not_repeated(capsys: pytest.CaptureFixture[str]) ->
     shown = capsys.readouterr()
     assert [json.loads(line)["outcome"] for line in shown.out.splitlines()] == ["ok", "empty"]
     assert shown.err == ""
+
+
+def test_a_warning_that_polls_repeat_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = lines_of(output())
+    for warnings in (["n is new"], ["n is new"], [], ["n is new", "m is new"], ["m is new"]):
+        lines.add(polled(warnings=warnings))
+    said = [line for line in capsys.readouterr().err.splitlines() if "warning" in line]
+    assert said == [f"warning: stream orders: {name} is new" for name in "nnm"]

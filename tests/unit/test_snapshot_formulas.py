@@ -6,23 +6,20 @@ import math
 
 import pytest
 
-from qbcd.errors import ConfigError
-from qbcd.snapshots.formulas import (
-    MIB,
-    Sizes,
+from benchmarks.snapshot_formulas import (
     block_digests,
     break_even,
     compressed_kept,
     compressed_share,
-    costs,
     crossovers,
     days_without_miss,
-    hybrid,
     intermediate,
     missed_per_row,
     window_bytes,
     window_split,
 )
+from qbcd.errors import ConfigError
+from qbcd.snapshots.formulas import MIB, Sizes, costs, hybrid
 
 BLOCK = 16384
 ROW = 150

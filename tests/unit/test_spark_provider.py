@@ -85,16 +85,19 @@ def test_one_thread_at_a_time_uses_spark() -> None:
     thread = threading.Thread(target=other, daemon=True)
     with provider.turn():
         provider.get()
-        with provider.turn(), provider.for_rows(1):
-            assert provider.uses == 1
-        thread.start()
-        assert entered.wait(60)
+        with provider.noting() as use, provider.turn(), provider.for_rows(1):
+            thread.start()
+            assert entered.wait(60)
+        assert not use.used, "uses of other threads do not count"
         free = threading.Thread(target=provider.get, daemon=True)
         free.start()
         free.join(60)
         assert not free.is_alive()
         assert not done.is_set()
-        assert provider.uses == 1, "uses of other threads do not count"
+        with provider.noting() as use:
+            provider.give_reason("many rows")
+            provider.get()
+        assert (use.used, use.why) == (True, "many rows")
     assert done.wait(60)
     thread.join(60)
     assert not thread.is_alive()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from qbcd.config.files import Compression, FileFormat, FormatName
 from qbcd.files.content import DumpPlace
@@ -25,6 +24,7 @@ _TYPES: dict[str, FormatName] = {
     ".tsv": "csv",
     ".txt": "csv",
     ".jsonl": "jsonl",
+    ".json": "jsonl",
     ".ndjson": "jsonl",
     ".parquet": "parquet",
     ".pq": "parquet",
@@ -33,24 +33,24 @@ _TYPES: dict[str, FormatName] = {
 __all__ = ["READERS", "DumpReader", "open_dump"]
 
 
-def open_dump(path: Path, label: str, form: FileFormat, names: Sequence[str] = ()) -> DumpReader:
+def open_dump(place: DumpPlace, form: FileFormat, names: Sequence[str] = ()) -> DumpReader:
     """Open a dump and read the names of its columns.
 
     Args:
-        path: The file.
-        label: Its name in messages.
+        place: The file.
         form: Its format as configured; type and compression are those of the file's name if it has none.
         names: The columns of an earlier dump, for formats whose rows need not have all of them.
 
     Raises:
         DumpRefused: It is truncated or damaged, or its format is not known.
     """
-    place, suffixes = DumpPlace(path, label), [one.lower() for one in path.suffixes[-2:]]
+    path = place.path
+    suffixes = [one.lower() for one in path.suffixes[-2:]]
     packed = next((_COMPRESSED[one] for one in suffixes[-1:] if one in _COMPRESSED), "none")
     kind = form.type or next((_TYPES[one] for one in reversed(suffixes) if one in _TYPES), None)
     if kind is None:
         raise place.refused(
-            "its name does not say its format", "write type: csv, jsonl, parquet or fixed under `format`"
+            "its name does not say its format", f"{place.setting('type: csv')}, or jsonl, parquet or fixed"
         )
     changes: dict[str, object] = {"type": kind, "compression": form.compression or packed}
     if path.suffix.lower() == ".tsv" and "delimiter" not in form.model_fields_set:

@@ -9,10 +9,9 @@ import pyarrow as pa
 
 from qbcd.config.files import FileFormat
 from qbcd.errors import DumpRefused
+from qbcd.files.columns import field_of, json_field
 from qbcd.files.content import DumpPlace, TextForm
-from qbcd.files.values import BadValue, arrow_type, values_of
-
-CHECK = "correct the row, or write the file again; nothing was changed"
+from qbcd.files.values import BYTES, BadValue, values_of
 
 
 class DumpReader(ABC):
@@ -49,31 +48,31 @@ class DumpReader(ABC):
         """Return the line of a row (from 0) in the file; None if it has no lines."""
         return row + 1
 
-    def row_refused(self, row: int, what: str, remedy: str = CHECK) -> DumpRefused:
-        """Return the refusal of a row, from 0."""
+    def row_refused(self, row: int, what: str, remedy: str = "") -> DumpRefused:
+        """Return the refusal of a row, from 0; by default it must be corrected."""
         line = self.line_of(row)
-        return self.place.refused(what if line is not None else f"row {row + 1:,}: {what}", remedy, line=line)
+        what = what if line is not None else f"row {row + 1:,}: {what}"
+        return self.place.refused(what, remedy or self.place.check, line=line)
 
     # -- for formats of text -----------------------------------------------------------------------------------------
     def text_form(self) -> TextForm:
         """Return the form of the file's text."""
-        quote = self.form.quote if self.form.type == "csv" and self.form.quote != "none" else ""
-        compression = self.form.compression or "none"
-        return TextForm(compression, self.form.encoding, quote, self.form.final_newline)
+        return TextForm(self.form.compression or "none", self.form.encoding, self.form.final_newline)
 
     def typed_schema(self, names: Sequence[str]) -> pa.Schema:
         """Return the schema of columns whose types are in the configuration, or text."""
         twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
         if twice is not None:
-            raise self.place.refused(f"column {twice!r} occurs twice in the header", CHECK, line=1)
+            raise self.place.refused(f"column {twice!r} occurs twice in the header", self.place.check, line=1)
         empty = next((i for i, name in enumerate(names) if not name), None)
         if empty is not None:
-            raise self.place.refused(f"column {empty + 1} has no name in the header", CHECK, line=1)
+            raise self.place.refused(f"column {empty + 1} has no name in the header", self.place.check, line=1)
         missing = next((name for name in self.form.types if name not in names), None)
         if missing is not None and not self.known:  # otherwise the columns are compared with those before
             remedy = f"the file has {', '.join(names)}; correct `types`"
             raise self.place.refused(f"there is no column {missing!r}, which `types` names", remedy, line=1)
-        return pa.schema([(name, arrow_type(self.form.types.get(name, "text"))) for name in names])
+        make = json_field if self.form.type == "jsonl" else field_of
+        return pa.schema([make(name, self.form.types.get(name, "text")) for name in names])
 
     def typed(self, texts: pa.Array, name: str, kind: str, first: int) -> pa.Array:
         """Return texts of a column as values.
@@ -88,10 +87,13 @@ class DumpReader(ABC):
             DumpRefused: A text is no value of the type.
         """
         try:
-            return values_of(texts, kind)
+            return values_of(texts, kind, special=self.place.once)
         except BadValue as error:
             what = f"column {name} has {_shown(texts[error.row].as_py())}, which is not {_named(kind)}"
-            raise self.row_refused(first + error.row, what, f"{CHECK}; or write another type under `types`") from None
+            first_of, others = ("hex", "base64, or blob if DuckDB wrote it") if kind in BYTES else ("text", "its type")
+            setting = self.place.setting(f"types: {{{name}: {first_of}}}")
+            remedy = f"{self.place.check}; or {setting}, or {others}"
+            raise self.row_refused(first + error.row, what, remedy) from None
 
 
 def _shown(text: str) -> str:

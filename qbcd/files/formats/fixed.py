@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from qbcd.files.content import BLOCK, TextReader, opened
-from qbcd.files.formats.base import CHECK, DumpReader
+from qbcd.files.formats.base import DumpReader
 
 _CHARACTER = 4  # bytes of a character in numpy's texts
 
@@ -56,14 +56,14 @@ class FixedReader(DumpReader):
         """Yield some lines of equal width as one text, and the width."""
         lines: list[str] = []
         size, number = 0, 0
-        for number, line in enumerate(TextReader(self.place, self.text_form()).lines(), 1):
+        for number, line in enumerate(TextReader(self.place, self.text_form()).lines(self.form.longest_row), 1):
             try:
                 text = line.decode()
             except UnicodeDecodeError:
                 raise self.place.refused("is not utf-8 text", "correct `encoding`", line=number) from None
             if len(text) < self._width:
                 what = f"has {len(text)} characters, and the last field ends at {self._width}"
-                raise self.place.refused(what, CHECK, line=number)
+                raise self.place.refused(what, self.place.check, line=number)
             lines.append(text[: self._width])
             size += self._width
             if size * _CHARACTER >= BLOCK:

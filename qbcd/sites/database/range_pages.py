@@ -10,8 +10,9 @@ import logging
 import time
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from weakref import WeakSet
 
-from qbcd.catalog.source import Session
+from qbcd.catalog.source import Session, Source
 from qbcd.errors import MissingPrivilege
 from qbcd.ranges import schedule
 from qbcd.sites.database.poll import DatabasePoll
@@ -22,6 +23,7 @@ log = logging.getLogger("qbcd")
 
 ROWS_AT_ONCE = 200_000  # of ranges whose pages one statement counts
 RANGES_AT_ONCE = 500
+_WITHOUT_PAGES: WeakSet[Source] = WeakSet()  # their stores have no table for page counts, and the role may make none
 DRIFT = 0.25  # share of a count by which a new estimate must differ to be stored
 
 
@@ -92,13 +94,13 @@ def _portions(ranges: Sequence[StoredRange]) -> list[list[StoredRange]]:
 def make_room(poll: DatabasePoll) -> bool:
     """Create the table of page counts in a store of an older version; return True if it is there."""
     context = poll.context
-    if context.source.without_pages:
+    if context.source in _WITHOUT_PAGES:
         return False
     try:
         with context.writing() as conn:
             context.store.add_pages(conn)
     except MissingPrivilege as error:
-        context.source.without_pages = True  # the poll goes on by rows, as in the older version
+        _WITHOUT_PAGES.add(context.source)  # the poll goes on by rows, as in the older version
         log.warning(
             "stream %s: pages of its ranges are not counted: no right to create table range_pages in schema %s (%s). "
             "fix: qbcd prepare %s --dry-run prints its DDL for a DBA",

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from qbcd.catalog.drift import check_shape
-from qbcd.catalog.source import Session
+from qbcd.catalog.source import Session, Source
 from qbcd.local.arrow import LocalRows
 from qbcd.local.source import SourceReads, fetch_rows
 from qbcd.model import BatchHeader, Statement, StreamPlan, Travel
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
 
 ROWS_PER_READER = 50_000
 COLLECT_EVERY_S = 60.0  # at most, if nothing is found or delivered meanwhile
+# By source and stream: when this process has collected batches, and what was known then.
+_COLLECTED: WeakKeyDictionary[Source, dict[str, tuple[float, object]]] = WeakKeyDictionary()
 
 
 class DatabaseSite(Site):
@@ -135,10 +138,11 @@ class DatabaseSite(Site):
         context, source = self.context, self.context.source
         retain = settings.retain.total_seconds()
         known = leased.row.last_batch_seq, tuple(sorted(context.project.acknowledged(context.stream).items()))
-        at, then = source.collected.get(context.stream, (-math.inf, None))
+        collected = _COLLECTED.setdefault(source, {})
+        at, then = collected.get(context.stream, (-math.inf, None))
         if then == known and time.monotonic() - at < min(retain, COLLECT_EVERY_S):
             return  # nothing has been found or delivered since
-        source.collected[context.stream] = time.monotonic(), known
+        collected[context.stream] = time.monotonic(), known
         with source.write(context.stream) as session:
             conn = session.connection
             context.lock(conn, leased.row)

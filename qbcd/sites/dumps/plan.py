@@ -10,6 +10,7 @@ from qbcd.config.document import did_you_mean
 from qbcd.config.files import FilesConfig
 from qbcd.errors import ConfigError, DumpRefused, Refused, SchemaChanged
 from qbcd.files.columns import column_of
+from qbcd.files.content import DumpPlace
 from qbcd.files.formats import DumpReader, open_dump
 from qbcd.files.series import DumpFile
 from qbcd.model import Column, StreamPlan, Table, travel_from_json
@@ -55,7 +56,7 @@ def opened(dump: DumpFile, files: FilesConfig, stream: str, known: Sequence[str]
         DumpRefused: It is truncated or damaged; names the stream.
     """
     try:
-        return open_dump(dump.path, dump.name, files.format, known)
+        return open_dump(DumpPlace(dump.path, dump.name), files.format, known)
     except DumpRefused as error:
         error.stream = stream
         raise

@@ -75,7 +75,7 @@ class LakeContext(StreamContext):
             return
         from qbcd.sites.lake.engines.spark.engine import SparkEngine  # its modules take time to import
 
-        self.why_spark = why_spark
+        self.spark.give_reason(why_spark)
         engine = SparkEngine(self.spark)
         yield engine
         engine.close()

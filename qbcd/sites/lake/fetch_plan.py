@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from qbcd.errors import TornRead
 from qbcd.ranges.leaves import are_some
-from qbcd.ranges.row_selection import is_by_key
 from qbcd.sites.values import LeasedStream
 from qbcd.state import StoredRange
 from qbcd.wording import counted
@@ -85,11 +84,6 @@ class FetchPlan:
     def in_leaves(self) -> bool:
         """True if only rows of some leaves are fetched."""
         return are_some(self.asked)
-
-    @property
-    def is_traced(self) -> bool:
-        """True if rows of some ranges are looked up by key."""
-        return any(is_by_key(r) for r in self.asked)
 
     @property
     def passed(self) -> int:

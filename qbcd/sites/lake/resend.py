@@ -11,6 +11,7 @@ import duckdb
 
 from qbcd.connectors.facts import quoted
 from qbcd.errors import ConfigError
+from qbcd.local.errors import first_line
 from qbcd.local.query import DIALECT, Query, duckdb_sql
 from qbcd.local.typed import typed_value
 from qbcd.model import Column
@@ -86,5 +87,6 @@ def _refused(error: Exception, restriction: str) -> ConfigError | None:
     kinds = (duckdb.BinderException, duckdb.ParserException, duckdb.ConversionException, duckdb.CatalogException)
     if not restriction or not isinstance(found, kinds):
         return None
-    first = str(found).strip().splitlines()[0]
-    return ConfigError(f"the condition is refused: {first}", remedy="this replica is Parquet: write SQL of DuckDB")
+    return ConfigError(
+        f"the condition is refused: {first_line(found)}", remedy="this replica is Parquet: write SQL of DuckDB"
+    )

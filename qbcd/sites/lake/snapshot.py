@@ -59,8 +59,12 @@ class Snapshot:
 
     @property
     def by_value(self) -> bool:
-        """True if values must be compared, without old digests (docs/design/protocol.md#rule-16)."""
-        return self.reads_all and self.old_columns is None
+        """True if values must be compared, without old digests (docs/design/protocol.md#rule-16).
+
+        Digests are comparable if all rows are read only because checksums cover keys alone.
+        """
+        by_digest = self.old_columns is not None or not (self.digests_changed or self.change.columns or self.audits)
+        return self.reads_all and not by_digest
 
     @property
     def proves_checksums(self) -> bool:

@@ -117,7 +117,7 @@ def _alone(url: str, folder: Path, master: str) -> None:
 def test_the_same_events(
     request: pytest.FixtureRequest, place: Place, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module, name in (*SMALL_TABLES, (two_phase, "fetch"), (leaf_checksums, "restricted")):
+    for module, name in (*SMALL_TABLES, (two_phase, "fetch"), (leaf_checksums, "restrict_to_dirty_leaves")):
         monkeypatch.setattr(module, name, getattr(module, name))  # the original value is put back at the end
     threads, cluster = (tmp_path / name for name in ("threads", "cluster"))
     for folder in (threads, cluster):

@@ -12,6 +12,7 @@ import qbcd
 from qbcd.advisor import Advice
 from qbcd.errors import Refused
 from tests.support.cli import Cli
+from tests.support.oracle import events
 from tests.support.places import Place, over, place_of
 from tests.support.project import config, opened, poll
 
@@ -32,7 +33,7 @@ TYPES["mysql"] = {**TYPES["mariadb"], "uuid": "char(36)"}
 # By profile: what the user writes, what is granted, indexes, and the strategy that is taken.
 PROFILES: dict[str, tuple[dict[str, Any], tuple[str, ...], str, str]] = {
     "select": ({"table": "t"}, (), "", "id_rcs"),
-    "schema": ({"table": "t"}, ("schema",), "", "mds"),
+    "schema": ({"table": "t"}, ("schema",), "", "tlcs"),  # digests in the source, a copy in the workdir
     "timestamp": ({"table": "t", "needs": {"timestamp": "at"}}, ("schema", "sessions"), "at", "ts"),
     "timestamp, SELECT only": ({"table": "t", "needs": {"timestamp": "at"}}, ("sessions",), "at", "id_rcs"),
     "flag": ({"table": "t", "needs": {"timestamp": "at", "delete_flag": "gone"}}, ("schema", "sessions"), "at", "tdi"),
@@ -115,7 +116,7 @@ def advice_of(place: Place, name: str, folder: Path) -> Advice:
 
 def of(found: Advice, name: str) -> str:
     """Return why a strategy is not possible, with its remedy."""
-    [one] = [scored.option for scored in found.scored if scored.option.name == name]
+    [one] = [scored.option for scored in found.scored if scored.option.label == name]
     return f"{one.why_not}; {one.remedy}"
 
 
@@ -134,6 +135,7 @@ def test_each_profile_has_its_strategy(database: str, workspace: Path, name: str
     if "schema" not in PROFILES[name][1] and "query" not in name and "key" not in name:
         assert "schema" in of(found, "mds")
         assert ("CREATE SCHEMA" if place.kind == "postgresql" else "GRANT SELECT, INSERT") in of(found, "mds")
+        assert "schema" in of(found, "tlcs, replica lake")
 
 
 # -- strategy: auto ----------------------------------------------------------------------------------------------------
@@ -181,7 +183,16 @@ def test_needs_that_exclude_the_prepared_strategy_are_refused(database: str, wor
         assert project.status()[0].strategy == "tlcs"
         project.stream("s").reset()
         project.stream("s").prepare()
-        assert project.stream("s").strategy == "mds"
+        assert project.stream("s").strategy == "tlcs", "with the replica that keeps the values"
+        place.sql("UPDATE t SET note = 'changed' WHERE id = 7")
+        poll(project)
+    [event] = events(workspace / "out/changes", "s")
+    assert (event["op"], event["before"]["note"][:1], event["after"]["note"]) == ("u", "x", "changed")
+    with kept(workspace, place, {"type": "tlcs", "replica": "lake"}, columns=["note"]) as project:
+        [found] = project.advise()
+        assert found.current is not None
+        assert found.current.option.label == "tlcs, replica lake"
+        assert found.current.option.possible
 
 
 @pytest.mark.campaign
@@ -270,7 +281,11 @@ def test_advice_fits_80_columns_and_says_why(cli: Cli, database: str, workspace:
     assert max(map(len, ran.out.splitlines())) <= 80
     for said in (
         "* mds       yes   yes  yes         1.3k",
-        "* auto takes mds: it reads least",
+        "* auto takes mds: tlcs, replica lake reads little less, and keeps digests",
+        "tlcs      no    yes  no ",
+        "   source   yes   yes  yes",
+        "   lake     yes   yes  yes",
+        "   keys     no    yes  no",
         "no probe can prove that every writer",
         "wal_level is replica",
         "What the others miss:",

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import random
+import re
+import uuid
+from datetime import datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +17,8 @@ from pyarrow import parquet
 
 import qbcd
 from qbcd.comparison.compare import METHODS
-from qbcd.errors import ConfigError, DumpRefused, LocalOutOfMemory, QbcdError, UnsafeKey
+from qbcd.errors import ConfigError, DumpRefused, LocalOutOfMemory, QbcdError, UnsafeKey, UnsupportedType
+from qbcd.files.formats import nested
 from qbcd.snapshots import feeds
 from tests.support.cli import Cli
 from tests.support.places import Place, over
@@ -83,6 +88,9 @@ def test_one_operand_is_compared_with_what_the_first_call_kept(folder: Path, cli
         (["a.csv", "e.csv", "--key", "id"], 3, "e.csv, line 2: the last line has no line end"),
         (["postgresql://u:secret@h/d#t", "b.csv"], 2, "there is a literal password in the URL"),
         (["postgresql://u@h/d", "b.csv"], 2, "the URL names no table"),
+        (["a.csv", "s.csv", "--key", "id"], 2, "write --format '{delimiter: \";\"}')"),
+        (["a.csv", "part", "--key", "id"], 2, '"part" is a folder (name the file in it'),
+        (["a.csv", "q.csv", "--key", "id"], 3, "q.csv, line 2: has a backslash in quotes, which can be a character or"),
         (["a.csv", "b.csv", "--key", "id", "-o", "no/out.jsonl"], 2, "no/out.jsonl cannot be written: No such file"),
     ],
 )
@@ -90,9 +98,100 @@ def test_refusals(folder: Path, cli: Cli, arguments: list[str], code: int, messa
     Path("c.csv").write_text("id,name,amount,more\n1,a,1,2\n")
     Path("d.csv").write_text("id,name,amount\n1,a,1\n1,b,2\n")
     Path("e.csv").write_text("id,name,amount\n1,a,1")
+    Path("s.csv").write_text("id;name;amount\n1;a;1\n")
+    Path("q.csv").write_text('id,name,amount\n1,"a\\" b",1\n')
+    Path("part").mkdir()
     ran = cli("diff", *arguments)
     assert (ran.code, message in ran.err) == (code, True), ran.err
+    assert not re.search(r"\b(poll|stream|`format`)", ran.err)
     assert "secret" not in ran.err + ran.out
+
+
+def nested_file(path: str, second: int) -> None:
+    """Write columns of types that a comparison makes texts of, and of one that it cannot compare."""
+    values = {
+        "id": [1, 2],
+        "l": pa.array([[1, None], [second]]),
+        "s": [{"b": 1.5, "a": "x"}, {"b": None, "a": str(second)}],
+        "m": pa.array([[("k", 1)], [("k", second)]], pa.map_(pa.string(), pa.int64())),
+        "d": pa.array([Decimal(1), Decimal(second)], pa.decimal256(50, 2)),
+        "t": pa.array([timedelta(hours=-25), timedelta(seconds=second)]),
+        "u": pa.array([uuid.UUID(int=1).bytes, uuid.UUID(int=second).bytes], pa.uuid()),
+    }
+    parquet.write_table(pa.table(values), path)
+
+
+def test_parquet_of_all_types(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nested_file("a.parquet", 2)
+    nested_file("b.parquet", 3)
+    with qbcd.diff("a.parquet", "b.parquet", key="id") as found:
+        [event] = found
+    assert event["changed"] == ["l", "s", "m", "d", "t", "u"]
+    assert [event["before"][name] for name in event["changed"]] == [
+        [2],
+        '{"a":"2","b":null}',
+        '{"k":2}',
+        "2.00",
+        "00:00:02.000000",
+        str(uuid.UUID(int=2)),
+    ]
+    for options in ({"columns": "id"}, {"exclude": ["l", "s", "m", "d", "t", "u"]}):
+        with qbcd.diff("a.parquet", "b.parquet", key="id", **options) as found:
+            assert list(found) == []
+    monkeypatch.setattr(nested, "_has_json", lambda kind: False)  # a type that has no text
+    with pytest.raises(UnsupportedType, match=r"column s is struct<.*>, which cannot be compared") as refused:
+        qbcd.diff("a.parquet", "b.parquet", key="id", exclude=["l", "m"])
+    assert refused.value.remedy == "leave it out: --exclude s"
+    with qbcd.diff("a.parquet", "b.parquet", key="id", exclude=["l", "s", "m"]) as found:
+        assert [e["changed"] for e in found] == [["d", "t", "u"]]
+
+
+@over(elsewhere=[])
+def test_a_column_that_cannot_be_compared_is_left_out(
+    folder: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    item = place.table("item")
+    place.sql(f"CREATE TABLE {item} (id integer PRIMARY KEY, name varchar(20), rights aclitem)")
+    place.sql(f"INSERT INTO {item} VALUES (1, 'ann', NULL)")
+    Path("item.csv").write_text("id,name\n1,ann\n")
+    url = f"{masked(place.url, monkeypatch)}#{item}"
+    with pytest.raises(UnsupportedType, match="'rights' of type aclitem cannot be compared") as refused:
+        qbcd.diff(url, "item.csv")
+    assert refused.value.remedy == "leave it out: --exclude rights"
+    for options in ({"exclude": "rights"}, {"columns": "name"}):
+        with qbcd.diff(url, "item.csv", **options) as found:
+            assert list(found) == []
+
+
+def test_numbers_in_json_are_compared_as_they_are_written(folder: Path) -> None:
+    Path("a.jsonl").write_text('{"id":1,"v":[12345678901234567890.25]}\n{"id":2,"v":{"a":0.1}}\n{"id":3,"v":[1e400]}\n')
+    Path("b.jsonl").write_text(
+        '{"id":1,"v":[12345678901234567890.75]}\n{"id":2,"v":{"a":0.10000000000000001}}\n{"id":3,"v":[-1e400]}\n'
+    )
+    with qbcd.diff("a.jsonl", "b.jsonl", key="id") as found:
+        assert [(e["op"], e["before"]["v"], e["after"]["v"]) for e in found] == [
+            ("u", "[12345678901234567890.25]", "[12345678901234567890.75]"),
+            ("u", '{"a":0.1}', '{"a":0.10000000000000001}'),
+            ("u", "[1e400]", "[-1e400]"),
+        ]
+
+
+def test_empty_texts_blanks_and_null_look_different(folder: Path, cli: Cli) -> None:
+    Path("a.csv").write_text('id,v\n1,\n2,"null"\n3,x\n')
+    Path("b.csv").write_text('id,v\n1,""\n2,\n3,"x "\n')
+    shown = cli("diff", "a.csv", "b.csv", "--key", "id").out
+    for change in ('v: null → ""', 'v: "null" → null', 'v: x → "x "'):
+        assert change in shown
+
+
+def test_timestamps_of_spark_are_in_utc(folder: Path) -> None:
+    moment = datetime(3000, 2, 28, 1, 2, 3, 500_000)  # beyond the nanoseconds that Arrow reads by default
+    old = pa.table({"id": [1], "t": pa.array([moment], pa.timestamp("us"))})
+    parquet.write_table(old, "a.parquet", use_deprecated_int96_timestamps=True)
+    parquet.write_table(pa.table({"id": [1], "t": pa.array([moment], pa.timestamp("us", tz="UTC"))}), "b.parquet")
+    for names in (("a.parquet", "b.parquet"), ("b.parquet", "a.parquet"), ("a.parquet", "a.parquet")):
+        with qbcd.diff(*names, key="id") as found:
+            assert list(found) == []
 
 
 @over(elsewhere=[])

@@ -211,7 +211,7 @@ def test_replay_equals_the_source(
     seed: int, kind: str, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compaction, "COMPACT_BATCHES", 1)  # small ranges are merged at every poll
-    monkeypatch.setattr(IdRcs, "_scattered", lambda strategy: True)
+    monkeypatch.setattr(IdRcs, "is_scattered", True)
     batch_layers.at_times(monkeypatch)
     seen = run(seed, place, workspace, spark, 6, kind)
     assert min(seen["c"], seen["cut"], seen["joined"]) > 0, seen

@@ -20,7 +20,7 @@ from qbcd.sites.lake.fetch import streamed
 from qbcd.sites.lake.fetch_plan import FetchPlan
 from qbcd.sites.lake.site import LakeSite
 from tests.support import sql
-from tests.support.forced_leaves import force
+from tests.support.forced_leaves import force, looks_up
 from tests.support.oracle import batches, copy_of
 from tests.support.project import config, opened, poll
 
@@ -104,7 +104,7 @@ def test_rows_are_looked_up(
     last = outcomes[-1].report
     assert last is not None
     assert last.cost.rows_shipped == plans[-1].fetched < plans[-1].rows
-    assert [plan.is_traced for plan in plans] == [True, True], "the third and fourth poll; none was done again"
+    assert [looks_up(plan) for plan in plans] == [True, True], "the third and fourth poll; none was done again"
     for plan in plans:
         traced = [r for r in plan.asked if key_recovery.is_traced(r)]
         assert [r for r in plan.asked if r not in traced] == [r for r in plan.asked if r.lo is None or r.hi is None]
@@ -136,7 +136,7 @@ def test_keys_that_were_recovered_wrongly(
         site = assembly_of(project).open_stream("s").site
         assert isinstance(site, LakeSite)
         assert len(list(site.context.files.root.glob("batch-*"))) == 3, "the wrong comparison left a batch"
-    assert [plan.is_traced for plan in plans] == [True, False]
+    assert [looks_up(plan) for plan in plans] == [True, False]
 
 
 def test_statements_to_the_source(

@@ -25,7 +25,7 @@ from qbcd.sites.lake.fetch_plan import FetchPlan
 from qbcd.sites.lake.notes import RecentNote
 from qbcd.strategies import IdRcs
 from tests.support import connect, sql
-from tests.support.forced_leaves import force, remembered
+from tests.support.forced_leaves import force, looks_up, remembered
 from tests.support.oracle import batches, copy_of
 from tests.support.project import config, opened, poll
 
@@ -119,7 +119,7 @@ def test_rows_are_looked_up(
         second = _polled(database, project, UPDATES.format(seed=2, n=60), DELETES.format(seed=3, n=1))
         assert second.report is not None
         assert [is_by_key(r) for r in plans[1].asked].count(False) == 1, "all rows of the range that lost one"
-        assert [plan.is_traced for plan in plans] == [True, True]
+        assert [looks_up(plan) for plan in plans] == [True, True]
         assert _recent_note(project).pause == 0
 
 
@@ -178,14 +178,14 @@ def test_a_row_deleted_while_another_is_inserted(
     _table(database, "bigint", "i")
     with _prepared(database, workspace, spark, "key") as project:
         _polled(database, project, "DELETE FROM t WHERE k = 5; INSERT INTO t VALUES (10, 0, 'new')")
-        assert [plan.is_traced for plan in plans] == [True]
+        assert [looks_up(plan) for plan in plans] == [True]
         assert _recent_note(project).pause == recent_writes.PAUSE
         for left in reversed(range(recent_writes.PAUSE)):
             _polled(database, project, UPDATES.format(seed=left, n=5))
             assert _recent_note(project).pause == left
         assert len(plans) == 1
         _polled(database, project, UPDATES.format(seed=9, n=5))
-        assert [plan.is_traced for plan in plans] == [True, True]
+        assert [looks_up(plan) for plan in plans] == [True, True]
 
 
 def test_rows_that_change_without_being_written(
@@ -221,7 +221,7 @@ def test_a_transaction_that_commits_late(
         late.commit()
         outcome = _polled(database, project, UPDATES.format(seed=2, n=20))
         assert outcome.report is not None
-        assert [plan.is_traced for plan in plans] == [True, True]
+        assert [looks_up(plan) for plan in plans] == [True, True]
         assert outcome.report.cost.rows_shipped == plans[1].fetched >= 22
 
 

@@ -12,6 +12,7 @@ from tests.support import wait_until
 from tests.support.cli import Cli
 from tests.support.hook_server import hook_server
 from tests.support.places import Place, over
+from tests.support.project import config, opened, poll
 from tests.support.watched_project import change, differences, samples, watched
 
 
@@ -48,6 +49,30 @@ def test_all_show_the_same(
     for mine, now in zip(shown, cli("status", "--json").data["streams"], strict=True):
         assert {**mine, "lag_seconds": 0, "pass": 0} == {**now, "lag_seconds": 0, "pass": 0}
     assert "Ranges by last visit" in [one.text for one in page.iter("h3")]
+
+
+@over()
+def test_a_column_that_is_only_reported_has_one_message(place: Place, workspace: Path) -> None:
+    """One message over several jobs: the history has what the job before reported."""
+    place.sql("CREATE TABLE t (id integer PRIMARY KEY, n integer)")
+    with hook_server() as server:
+        table = {"name": "s", "table": place.table("t"), "strategy": "id_rcs"}
+        data = config(place.url, table, notify=[{"url": f"{server.url}/hook"}])
+        with opened(data, workspace) as project:
+            project.stream("s").prepare()
+            place.sql("ALTER TABLE t ADD m integer")
+            warnings = [run.report.warnings for _ in range(2) for run in poll(project, "s") if run.report]
+        with opened(data, workspace) as project:
+            poll(project, "s")
+            place.sql("ALTER TABLE t ADD o integer")
+            poll(project, "s")
+        wait_until(lambda: len(server.at("/hook")) == 2)
+        sent = server.at("/hook")
+    assert [len(one) for one in warnings] == [1, 1]
+    assert [(one["event"], one["outcome"], one["what"].split()[1]) for one in sent] == [
+        ("schema_changed", "ok", "'m'"),
+        ("schema_changed", "ok", "'o'"),
+    ]
 
 
 @pytest.mark.campaign

@@ -10,7 +10,7 @@ import pytest
 import qbcd
 from qbcd.api import assembly_of
 from qbcd.demo.server import EmbeddedPostgres
-from qbcd.errors import GuardTripped, LeaseHeld, QbcdError, Refused, SchemaChanged, StateConflict, UnsafeKey
+from qbcd.errors import GuardTripped, LeaseHeld, NotPrepared, QbcdError, SchemaChanged, StateConflict, UnsafeKey
 from tests.support.oracle import events
 from tests.support.project import config
 from tests.support.refusals import STRATEGIES, Place, new_place, polled
@@ -263,7 +263,7 @@ def test_another_project(place: Place, project: qbcd.Project, stream: str) -> No
                     "them; if that is lost: qbcd reset mds --discard --take-over, and so for each)"
                 )
         else:
-            assert place.refused(lambda: polled(other, stream), Refused, 3) == (
+            assert place.refused(lambda: polled(other, stream), NotPrepared, 3) == (
                 "stream id_rcs: is not prepared (qbcd prepare id_rcs)"
             )
 

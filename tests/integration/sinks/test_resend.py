@@ -17,7 +17,7 @@ from pyarrow import parquet
 import qbcd
 from qbcd import hooks
 from qbcd.api import assembly_of
-from qbcd.errors import DeliveryError, QbcdError, Refused
+from qbcd.errors import DeliveryError, QbcdError, Refused, SourceError
 from tests.support import wait_until
 from tests.support.places import Place, new_place, over, place_of
 from tests.support.project import config, opened, poll
@@ -121,6 +121,26 @@ def test_a_lost_mirror_is_filled_between_two_batches(strategy: str, database: st
         assert stream.resend("history") == 2
         assert in_sqlite(workspace / "history.db", "SELECT count(*), max(batch_seq) FROM kept") == kept
         assert len(list((workspace / "out" / "s").glob("*.jsonl"))) == 4, "the other sink got batches alone"
+
+
+@over()
+def test_a_mirror_is_filled_from_a_lake_replica_while_the_source_is_away(place: Place, workspace: Path) -> None:
+    """The replica is in files: the recorded columns are enough, unless the configuration requests others."""
+    fill(place)
+    with opened(data(place, LOG, STRATEGIES["id_rcs"]), workspace) as project:
+        project.stream("s").prepare()
+    away = data(place, {**LOG, **MIRROR}, STRATEGIES["id_rcs"])
+    away["sources"]["shop"]["url"] = re.sub(r":\d+/", ":1/", away["sources"]["shop"]["url"])
+    with opened(away, workspace) as project:
+        assert project.stream("s").resend("copy") == 3
+    assert mirrored(workspace) == rows_of(place)
+    away["tables"][0]["exclude"] = ["v"]
+    with opened(away, workspace) as project, pytest.raises(SourceError, match="refused"):
+        project.stream("s").resend("copy")
+    place.sql("UPDATE t SET v = 'zwei' WHERE id = 2")
+    with opened(data(place, {**LOG, **MIRROR}, STRATEGIES["id_rcs"]), workspace) as project:
+        poll(project, "s")
+    assert mirrored(workspace) == rows_of(place)
 
 
 def test_after_a_skipped_batch_a_mirror_asks_for_a_resend(database: str, workspace: Path) -> None:

@@ -15,6 +15,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.sql.base import Executable
 
 from qbcd.errors import DeliveryError
+from qbcd.local.errors import first_line
 from qbcd.model import Travel
 from qbcd.sinks.table.databases.base import Columns, ExistingTable, TargetDatabase, TargetSession, decimal_holds
 
@@ -138,7 +139,7 @@ class DuckTarget(TargetDatabase):
             raise self._explained(error, stream) from error
 
     def _explained(self, error: duckdb.Error, stream: str) -> DeliveryError:
-        text = " ".join((str(error).strip().splitlines() or [""])[0].split())
+        text = " ".join(first_line(error).split())
         remedy = "this is DuckDB's own message"
         if "lock" in text.lower():
             text, remedy = "another process has the file open", "end it; DuckDB lets one process write a file"

@@ -26,6 +26,16 @@ _TYPES = {
     "float64": "real",
     "binary": "blob",
 }
+# By words of SQLite's messages: its codes are not in Python 3.10.
+_REMEDIES = {
+    ("is locked",): "another process writes the file; the next poll tries again",
+    ("is full",): "free space on the disk of the file",
+    ("readonly", "unable to open"): "let the account of qbcd write the file and its folder",
+    ("constraint failed",): "the table has rows or constraints that qbcd did not make; remove them",
+    ("malformed", "not a database"): "the file is damaged; restore it, or remove it and send the rows by qbcd resend",
+    ("disk I/O error",): "look for errors of the disk or its file system",
+    ("no such", "has no column", "syntax error"): "the table was changed; undo that, or drop it and use qbcd resend",
+}
 _WHOLE = ("integer", "int", "bigint")
 
 
@@ -58,12 +68,9 @@ class SqliteTarget(EngineDatabase):
 
     def explain(self, error: Exception, stream: str) -> Exception:
         text = " ".join(str(getattr(error, "orig", error)).split())
-        remedy = "check that the file can be written"
-        if "locked" in text:
-            remedy = "another process writes the file; the next poll tries again"
-        elif "UNIQUE" in text:
-            remedy = "the table has rows or constraints that qbcd did not make; remove them"
-        return DeliveryError(f"{self.label}: {text}", remedy=f"{remedy}; the batch stays pending", stream=stream)
+        known = [remedy for words, remedy in _REMEDIES.items() if any(one in text for one in words)]
+        remedy = "; ".join([*known[:1], "the batch stays pending"])
+        return DeliveryError(f"{self.label}: {text}", remedy=remedy, stream=stream)
 
     def types(self, connection: Connection, made: TableClause) -> list[tuple[str, str, bool]]:
         rows = connection.exec_driver_sql(f"PRAGMA table_xinfo({self.quoted(made.name)})").fetchall()
