@@ -25,7 +25,7 @@ AS_ROOT = if [ "$$(id -u)" = 0 ]; then as_root=env; \
 INSTALL := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends
 
 .DEFAULT_GOAL := help
-.PHONY: help venv java mariadb demo test campaign floor docs lint fmt clean
+.PHONY: help venv java mariadb mysql demo test campaign floor docs lint fmt clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,16 +72,20 @@ mariadb: ## install MariaDB's programs and driver for the tests where they are m
 	fi; \
 	server || echo "MariaDB's tests will be skipped: install $(MARIADB), or name its folder in QBCD_TEST_MARIADB_BIN" >&2
 
+mysql: venv ## unpack MySQL for the tests into the user's cache, where this is Debian and it is missing there
+	@[ -n "$$QBCD_TEST_MYSQL_URL$$QBCD_TEST_MYSQL_BIN" ] || $(BIN)/python -m tools.fetch_server mysql >/dev/null || \
+	    echo "MySQL's tests will be skipped: name the folder of mysqld in QBCD_TEST_MYSQL_BIN, or a server in QBCD_TEST_MYSQL_URL" >&2
+
 demo: venv java ## poll real flights in an embedded PostgreSQL and show what was found
 	@$(BIN)/qbcd demo
 
-test: venv java mariadb ## run the tests, but for the campaign
+test: venv java mariadb mysql ## run the tests, but for the campaign
 	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) --durations=10
 
-campaign: venv java mariadb ## run the tests that take minutes: all, or a part (make campaign PART=kill)
+campaign: venv java mariadb mysql ## run the tests that take minutes: all, or a part (make campaign PART=kill)
 	$(BIN)/python -m pytest -m campaign -n $(TEST_PROCESSES) --durations=10 $(if $(PART),--part $(PART)) $(CAMPAIGN)
 
-floor: java mariadb ## run the tests with the oldest versions that pyproject.toml allows
+floor: java mariadb mysql ## run the tests with the oldest versions that pyproject.toml allows
 	$(PYTHON) -m venv --clear $(FLOOR)
 	sed -nE 's/^ +"([A-Za-z0-9_-]+)>=([0-9.]+)",$$/\1==\2/p' pyproject.toml > $(FLOOR)/oldest.txt
 	$(FLOOR)/bin/python -m pip install --quiet --disable-pip-version-check \

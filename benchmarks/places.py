@@ -14,7 +14,9 @@ from sqlalchemy import make_url
 
 from qbcd.demo.server import EmbeddedPostgres
 from tests.support.debian_server import DebianPostgres
+from tests.support.family_server import FamilyServer
 from tests.support.maria_server import MariaServer
+from tests.support.mysql_server import MySQLServer
 
 
 class Place(ABC):
@@ -132,6 +134,7 @@ class DebianPlace(PostgresPlace):
 class MariaPlace(Place):
     """A temporary MariaDB of the installed package."""
 
+    product = "MariaDB"
     table = "bench.orders"
     create_sql = """
 CREATE TABLE bench.orders (
@@ -154,10 +157,15 @@ INSERT INTO bench.orders SELECT @last + row_number() OVER (ORDER BY id), custome
 """
 
     @classmethod
+    def server(cls, settings: Mapping[str, Any]) -> FamilyServer:
+        """Start a server."""
+        return MariaServer.start(settings={"innodb_buffer_pool_size": "1G", **settings})
+
+    @classmethod
     @contextmanager
     def start(cls, settings: Mapping[str, Any]) -> Iterator[Place]:
         """In the block, run a server."""
-        with MariaServer.start(settings={"innodb_buffer_pool_size": "1G", **settings}) as server:
+        with cls.server(settings) as server:
             cls(server.url_of("mysql")).one("CREATE DATABASE bench")
             yield cls(server.url_of("bench"))
 
@@ -174,14 +182,29 @@ INSERT INTO bench.orders SELECT @last + row_number() OVER (ORDER BY id), custome
         )
 
     def version(self) -> str:
-        return f"MariaDB {self.one('SELECT version()')}"
+        return f"{self.product} {self.one('SELECT version()')}"
 
     def process(self) -> int:
         return int(Path(self.one("SELECT @@pid_file")).read_text())
+
+
+class MySQLPlace(MariaPlace):
+    """A temporary MySQL of the folder that `make mysql` makes."""
+
+    product = "MySQL"
+    create_sql = MariaPlace.create_sql.replace("repeat(md5(seq), 4)", "repeat(left(sha2(seq, 256), 32), 4)").replace(
+        "FROM seq_1_to_{rows}",
+        "FROM json_table(concat('[0', repeat(',0', {rows} - 1), ']'), '$[*]' COLUMNS (seq FOR ORDINALITY)) AS numbers",
+    )
+
+    @classmethod
+    def server(cls, settings: Mapping[str, Any]) -> MySQLServer:
+        return MySQLServer.start(settings={"innodb_buffer_pool_size": "1G", **settings})
 
 
 PLACES: dict[str, type[PostgresPlace] | type[MariaPlace]] = {
     "postgresql": PostgresPlace,
     "postgresql-debian": DebianPlace,
     "mariadb": MariaPlace,
+    "mysql": MySQLPlace,
 }

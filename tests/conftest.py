@@ -28,6 +28,7 @@ from tests.campaign.kept import is_kept  # noqa: E402
 from tests.campaign.parts import PARTS, part_of  # noqa: E402
 from tests.support.debian_server import DebianPostgres  # noqa: E402
 from tests.support.maria_server import MariaServer, find_programs  # noqa: E402
+from tests.support.mysql_server import MySQLServer, find_mysql  # noqa: E402
 from tests.support.places import FIRST, Place, new_place, place_of, server_of  # noqa: E402
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ os.environ.pop("COLUMNS", None)
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 
 MYSQL_VARIABLE, ICU_VARIABLE = "QBCD_TEST_MYSQL_URL", "QBCD_TEST_ICU_URL"
+POSTGRESQL_VARIABLE = "QBCD_TEST_POSTGRESQL_BIN"
 NO_SERVER = "no {} server: "  # start of the skip reasons that the summary counts
 
 
@@ -79,10 +81,15 @@ class GivenServer:
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[EmbeddedPostgres]:
-    """The run's PostgreSQL: 100 connections, prepared transactions, no fsync, no autovacuum."""
+    """The run's PostgreSQL: 100 connections, prepared transactions, no fsync, no autovacuum.
+
+    It is the embedded one, or that whose programs are in the folder of `QBCD_TEST_POSTGRESQL_BIN`.
+    """
     settings = {"max_connections": 100, "max_prepared_transactions": 10, "fsync": False, "autovacuum": False}
     small = {"max_wal_size": "192MB"}  # the folder may be in memory
-    with EmbeddedPostgres.start(settings={**settings, **small}) as running:
+    named = os.environ.get(POSTGRESQL_VARIABLE)
+    kind, programs = (DebianPostgres, Path(named)) if named else (EmbeddedPostgres, None)
+    with kind.start(settings={**settings, **small}, programs=programs) as running:
         yield running
 
 
@@ -98,15 +105,17 @@ def mariadb() -> Iterator[MariaServer]:
 
 
 @pytest.fixture(scope="session")
-def mysql() -> GivenServer:
-    """The MySQL server of `QBCD_TEST_MYSQL_URL`; skip without one.
-
-    Debian has no package of MySQL.
-    """
-    url = os.environ.get(MYSQL_VARIABLE)
-    if not url:
-        pytest.skip(NO_SERVER.format("MySQL") + f"set {MYSQL_VARIABLE} to mysql://USER:PASSWORD@HOST:PORT/ of one")
-    return GivenServer(url)
+def mysql() -> Iterator[MySQLServer | GivenServer]:
+    """The run's MySQL, or the server of `QBCD_TEST_MYSQL_URL`; skip the test if there is neither."""
+    if url := os.environ.get(MYSQL_VARIABLE):
+        yield GivenServer(url)
+        return
+    try:
+        running = MySQLServer.start()
+    except EnvironmentMissing as error:
+        pytest.skip(NO_SERVER.format("MySQL") + f"{error}, or set {MYSQL_VARIABLE} to mysql://USER:PASSWORD@HOST:PORT/")
+    with running:
+        yield running
 
 
 @pytest.fixture(scope="session")
@@ -201,13 +210,13 @@ def driver_jars() -> list[Path]:
 
 def may_have(name: str) -> bool:
     """Return True if this test run can have a server of the connector `name`."""
-    if name != "mariadb":
-        return name == FIRST or bool(os.environ.get(f"QBCD_TEST_{name.upper()}_URL"))
+    if name == FIRST or os.environ.get(f"QBCD_TEST_{name.upper()}_URL"):
+        return True
+    find = {"mariadb": find_programs, "mysql": find_mysql}.get(name)
     try:
-        find_programs()
+        return find is not None and bool(find())
     except EnvironmentMissing:
         return False
-    return True
 
 
 @pytest.fixture

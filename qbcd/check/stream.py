@@ -101,7 +101,8 @@ def _stream_findings(stream: Stream, sites: Iterable[Site], planned: list[Planne
         server = catalog.server_identity(session.connection)
         if isinstance(stream.site.context, DatabaseContext):
             catalog.check_accepts_writes(session.connection, stream=stream.name)
-    yield "source", "ok", f"{stream.source.label}: {server.product}"
+    remark = f"; {server.remark}" if server.remark else ""
+    yield "source", "ok", f"{stream.source.label}: {server.product}{remark}"
     stream.site.context.prove_own()
     _refuse_edited_plan(stream, row, sites)
     plan, warnings = plan_of(stream, row)

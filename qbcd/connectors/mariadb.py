@@ -11,6 +11,7 @@ from qbcd.connectors.mysql_family import (
     cursor_insert,
     dialect_gaps,
     functions,
+    partitions,
     planner_rewrites,
     session,
     types,
@@ -39,10 +40,11 @@ class MariaDB(MySQLFamily):
         ),
     )
     oldest = (10, 6)
-    no_pad = "collation_name LIKE '%%nopad%%'"
+    no_pad = "(collation_name LIKE '%%nopad%%' OR collation_name LIKE '%%0900%%')"  # MySQL's names, since 11.4
     all_digits = "concat({v} + 0e0)"  # the text of a float has six digits, that of a double all
+    log_format = "@@binlog_format"
     identity = "@@server_id"
-    engine_tables = "innodb_sys_tables"
+    stored_parts = staticmethod(partitions.parts_by_conversion)
     position = "Innodb_lsn_current"
     running = (
         "SELECT max(time_ms * 1000) AS age FROM information_schema.processlist "

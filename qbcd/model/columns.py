@@ -201,12 +201,14 @@ class ServerIdentity:
         identity: Changes when the source is another server or database.
         meaning: Changes when equality or order may have changed (major version, collation version).
         position: A number that never decreases on one server; 0 if the database has none.
+        remark: For people: how far this version was tested, if that is not obvious.
     """
 
     product: str
     identity: str
     meaning: str
     position: int
+    remark: str = ""
 
 
 def travel_from_json(data: Mapping[str, Any]) -> Travel:

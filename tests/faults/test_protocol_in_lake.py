@@ -18,6 +18,7 @@ from qbcd.sites.lake.fetch import two_phase
 from qbcd.state import LeaseKeeper
 from tests.faults.stage import rubbish
 from tests.support import batch_layers, sql
+from tests.support.maria_source import KINDS
 from tests.support.pausing import Paused, at
 from tests.support.project import poll
 from tests.support.scene import STREAM, Scene
@@ -218,7 +219,7 @@ def test_a_key_that_lost_its_constraint_is_read_in_full(
 
 # Without a shared snapshot, rows of a window may have left it when the window is read.
 @pytest.mark.campaign
-@pytest.mark.parametrize("database", ["mariadb"], indirect=True)
+@pytest.mark.parametrize("database", KINDS, indirect=True)
 def test_a_window_that_is_empty_by_the_time_it_is_read(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ from sqlalchemy.engine import Engine
 from qbcd import watermark
 from qbcd.connectors.base import HighWater
 from qbcd.errors import UnsafeWatermark
+from tests.support.maria_source import KINDS
 from tests.support.places import FIRST, Place, over
 from tests.support.project import config, opened
 from tests.support.watched_polls import ROWS, Watched, at_nth, stamped
@@ -277,7 +278,7 @@ def test_a_role_that_does_not_see_other_sessions(place: Place, workspace: Path) 
                 seen.poll("s")
 
 
-@pytest.mark.parametrize("database", ["mariadb"], indirect=True)
+@pytest.mark.parametrize("database", KINDS, indirect=True)
 def test_a_server_that_does_not_show_what_is_open(place: Place, workspace: Path) -> None:
     without = {name: value for name, value in stamped(place, "tdi").items() if name != "lag"}
     with (

@@ -15,7 +15,7 @@ from tests.faults.child import kill_at
 from tests.integration.queries import test_incremental_maria as maria
 from tests.integration.queries.test_incremental_cases import BY_REGION, NOW, TABLES, configured
 from tests.integration.queries.test_streams import Result
-from tests.support.places import FIRST, Place, over
+from tests.support.places import FIRST, NO_DELTA, Place, over
 from tests.support.project import config, opened, poll
 
 if TYPE_CHECKING:
@@ -46,7 +46,12 @@ def prepared_query(place: Place) -> tuple[str, dict[str, Any]]:
     return query, made
 
 
-@over("point", [POINTS[0], *(pytest.param(p, marks=pytest.mark.campaign) for p in POINTS[1:])], elsewhere=[])
+@over(
+    "point",
+    [POINTS[0], *(pytest.param(p, marks=pytest.mark.campaign) for p in POINTS[1:])],
+    elsewhere=[],
+    without=NO_DELTA,
+)
 def test_kill(point: str, place: Place, workspace: Path, spark: SparkSession) -> None:
     query, data = prepared_query(place)
     result, now = Result(place, workspace, "s", query), f", at = {NOW}" if place.kind == FIRST else ""

@@ -23,6 +23,7 @@ from qbcd.connectors.base import HighWater
 from qbcd.planning import plan_of
 from qbcd.strategies.outbox import outbox_name
 from tests.support.late_writers import Load, Work, late_writers, set_up
+from tests.support.maria_source import KINDS
 from tests.support.places import Place
 from tests.support.project import config, opened
 
@@ -155,6 +156,6 @@ def test_late_writers(load: Load, place: Place, workspace: Path, monkeypatch: py
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("database", ["mariadb"], indirect=True)
+@pytest.mark.parametrize("database", KINDS, indirect=True)
 def test_late_writers_within_the_lag(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     judge(watched(place, workspace, SHORT, monkeypatch, lag=6.0))

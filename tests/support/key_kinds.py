@@ -55,7 +55,7 @@ class Kind:
 
     def types(self, place: Place) -> Sequence[str]:
         """Return the types of the key's columns."""
-        return self.first if place.kind == "postgresql" else self.family
+        return self.first if place.kind == "postgresql" else [place.spelt(one) for one in self.family]
 
 
 def _literal(place: Place, sql_type: str, text: str) -> str:

@@ -19,12 +19,6 @@ from qbcd.model.wire import Fields, wire_type
 from tests.support.places import Place
 
 STREAM = "orders"
-_NUMBERS = {
-    "postgresql": "(SELECT generate_series(1, {n}) AS n) AS numbers",
-    "mariadb": "(SELECT CAST(seq AS SIGNED) AS n FROM seq_1_to_{n}) AS numbers",
-    "mysql": "(SELECT CAST(i AS SIGNED) AS n FROM json_table(concat('[0', repeat(',0', {n} - 1), ']'), '$[*]' COLUMNS "
-    "(i FOR ORDINALITY)) AS j) AS numbers",
-}
 MEMORY = 256_000_000
 
 
@@ -53,11 +47,6 @@ def fetched(
         return database.connection.execute(rows.sql).fetchall()
     finally:
         database.close()
-
-
-def numbers(kind: str, most: int) -> str:
-    """Return SQL of a table with the numbers 1 to `most` in column `n`."""
-    return _NUMBERS[kind].format(n=most)
 
 
 def wire_rows(source: Source, place: Place, name: str) -> tuple[str, Fields]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -172,6 +173,12 @@ class FamilyPlace(Place):
     def drop_user(self, name: str) -> None:
         self.sql("DROP USER %s@'%%'", [name])
 
+    def end_sessions(self, user: str) -> None:
+        with self._server() as conn:
+            query = "SELECT id FROM information_schema.processlist WHERE user = %s"
+            for (number,) in self.run(conn, query, [user]):
+                self._kill(conn, int(number))
+
     def grant(self, rights: str, on: str, user: str) -> None:
         self.sql(f"GRANT {rights} ON {self.quote(on)} TO {user}@'%'")
 
@@ -205,6 +212,9 @@ class MariaPlace(FamilyPlace):
     fixture = "mariadb"
     unlimited = "max_statement_time = 0"
 
+    def numbers(self, last: int, first: int = 1) -> str:
+        return f"(SELECT CAST(seq AS SIGNED) AS n FROM seq_{first}_to_{last}) AS numbers"
+
 
 class MySQLPlace(FamilyPlace):
     """A database of a MySQL server."""
@@ -212,3 +222,12 @@ class MySQLPlace(FamilyPlace):
     kind = "mysql"
     fixture = "mysql"
     unlimited = "max_execution_time = 0"
+
+    def spelt(self, sql_type: str) -> str:
+        other = {"uuid": "char(36)", "utf8mb4_nopad_bin": "utf8mb4_0900_bin"}
+        return re.sub(r"\w+", lambda word: other.get(word[0], word[0]), sql_type)
+
+    def numbers(self, last: int, first: int = 1) -> str:
+        items = f"concat('[0', repeat(',0', {last - first}), ']')"
+        every = f"json_table({items}, '$[*]' COLUMNS (i FOR ORDINALITY)) AS every"
+        return f"(SELECT CAST(i AS SIGNED) + {first - 1} AS n FROM {every}) AS numbers"

@@ -20,7 +20,7 @@ from tests.support.maria_values import values_of
 from tests.support.places import Place
 
 MARIA = connector_for("mariadb://localhost/any")
-# The kinds of servers of the family. Debian has no MySQL, so its cases run in the campaign.
+# The kinds of servers of the family. MySQL runs in the campaign, where it does as MariaDB does.
 KINDS = ["mariadb", pytest.param("mysql", marks=pytest.mark.campaign)]
 
 

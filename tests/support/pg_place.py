@@ -81,6 +81,12 @@ class PostgresPlace(Place):
         value = "NULL" if text is None else "'" + text.replace("'", "''") + "'"
         return f"{value}::{sql_type.split(' COLLATE')[0]}"
 
+    def drop_primary_key(self, table: str) -> None:
+        self.sql(f"ALTER TABLE {table} DROP CONSTRAINT {table.rpartition('.')[2]}_pkey")
+
+    def numbers(self, last: int, first: int = 1) -> str:
+        return f"generate_series({first}, {last}) AS numbers (n)"
+
     def retype(self, table: str, column: str, sql_type: str) -> str:
         return f"ALTER TABLE {table} ALTER COLUMN {column} TYPE {sql_type}"
 
@@ -90,6 +96,9 @@ class PostgresPlace(Place):
 
     def drop_user(self, name: str) -> None:
         self.sql(f"DROP OWNED BY {name} CASCADE; DROP ROLE {name}")
+
+    def end_sessions(self, user: str) -> None:
+        self.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s", [user])
 
     def grant(self, rights: str, on: str, user: str) -> None:
         self.sql(f"GRANT {rights} ON {on} TO {user}")

@@ -6,6 +6,7 @@ fixtures `database` and `place` provide a new database of each kind. Nothing her
 
 from __future__ import annotations
 
+import os
 import secrets
 import uuid
 from abc import ABC, abstractmethod
@@ -139,9 +140,21 @@ class Place(ABC):
     def literal(self, sql_type: str, text: str | None) -> str:
         """Return a value of a type as SQL, from its input text."""
 
+    def spelt(self, sql_type: str) -> str:
+        """Return a type, which another server of the family has, as this one spells it."""
+        return sql_type
+
+    @abstractmethod
+    def numbers(self, last: int, first: int = 1) -> str:
+        """Return a table with the whole numbers from `first` to `last` as column `n`, as FROM takes it."""
+
     @abstractmethod
     def retype(self, table: str, column: str, sql_type: str) -> str:
         """Return DDL that changes the type of a column."""
+
+    def drop_primary_key(self, table: str) -> None:
+        """Drop the primary key of a table that has the name of its key by default."""
+        self.sql(f"ALTER TABLE {table} DROP PRIMARY KEY")
 
     # -- users -------------------------------------------------------------------------------------------------------
     @abstractmethod
@@ -151,6 +164,10 @@ class Place(ABC):
     @abstractmethod
     def drop_user(self, name: str) -> None:
         """Drop a user and its rights."""
+
+    @abstractmethod
+    def end_sessions(self, user: str) -> None:
+        """End the sessions of a user."""
 
     @abstractmethod
     def grant(self, rights: str, on: str, user: str) -> None:
@@ -227,14 +244,29 @@ def server_of(request: pytest.FixtureRequest, kind: str) -> Any:
     return request.getfixturevalue(kinds()[kind].fixture)
 
 
+def must_own(place: Place) -> None:
+    """Skip a test that changes settings of a server, if the run did not start the server."""
+    if os.environ.get(f"QBCD_TEST_{place.kind.upper()}_URL"):
+        pytest.skip("a server that is not the run's own keeps its settings")
+
+
+# MySQL refuses variant delta of vbd: a transaction that writes sees another state at each statement.
+NO_DELTA = {"mysql": None}
+
+
 # -- on which databases a test runs ------------------------------------------------------------------------------------
 FIRST = "postgresql"  # every case runs here by default
 OTHERS = ("mariadb", "mysql")
-NEEDS_CAMPAIGN = ("mysql",)  # Debian has no such server; its cases run in the campaign
+NEEDS_CAMPAIGN = ("mysql",)  # what it does otherwise than MariaDB is in integration/servers/test_mysql.py
 
 
 def over(
-    names: str = "", cases: Iterable[Any] = (), *, elsewhere: Collection[Any] | None = None, new: bool = True
+    names: str = "",
+    cases: Iterable[Any] = (),
+    *,
+    elsewhere: Collection[Any] | None = None,
+    without: Mapping[str, Collection[Any] | None] | None = None,
+    new: bool = True,
 ) -> pytest.MarkDecorator:
     """Parametrize a test by its cases and by the kinds of databases.
 
@@ -243,6 +275,7 @@ def over(
         cases: Their values; a `pytest.param` keeps its marks.
         elsewhere: Cases that run by default on the other kinds too; the rest runs there only in a campaign. Default:
             all.
+        without: By kind, cases that it cannot have; None for all.
         new: The fixture `database` makes a new one per case; otherwise the test gets the kind's name as argument
             `kind`.
     """
@@ -254,6 +287,9 @@ def over(
         marks, values = (case.marks, case.values) if given else ((), case if len(listed) != 1 else (case,))
         plain = values[0] if len(values) == 1 else tuple(values)
         for kind in (FIRST, *OTHERS):
+            lacking = (without or {}).get(kind, ())
+            if lacking is None or plain in lacking:
+                continue
             late = kind in NEEDS_CAMPAIGN or (kind != FIRST and elsewhere is not None and plain not in elsewhere)
             more = (pytest.mark.campaign,) if late and not marks else ()
             made.append(pytest.param(kind, *values, marks=[*marks, *more]))

@@ -43,7 +43,7 @@ def _available() -> int:
 
 
 def use_cache_without_archive(environ: MutableMapping[str, str], cache: Path) -> Path:
-    """Give processes of the run a cache that has the user's drivers, under a path with a blank.
+    """Give processes of the run a cache that has the user's drivers and servers, under a path with a blank.
 
     Java uses no archive of classes on such a path. So none is written, which would take longer than most tests, and
     each run behaves alike, whatever is in the user's cache.
@@ -53,7 +53,7 @@ def use_cache_without_archive(environ: MutableMapping[str, str], cache: Path) ->
     """
     made = Path(tempfile.mkdtemp(prefix="qbcd cache "))
     (made / "qbcd").mkdir()
-    for name in ("jars", "ivy"):
+    for name in ("jars", "ivy", "servers"):
         (cache / name).mkdir(parents=True, exist_ok=True)
         (made / "qbcd" / name).symlink_to(cache / name)
     environ["XDG_CACHE_HOME"] = str(made)

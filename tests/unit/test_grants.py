@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from qbcd.connectors import CONNECTORS
+from qbcd.connectors.mysql_family.grants import granted
 from qbcd.errors import MissingPrivilege
 from qbcd.model import Table
 
@@ -108,3 +109,16 @@ def test_a_denied_right_has_its_statement(which: str, code: str | int, message: 
     explained = CONNECTORS[which]().errors.explain_error(error, stream="s", source="shop (h:1)")
     assert type(explained) is MissingPrivilege
     assert explained.remedy == remedy
+
+
+def test_a_right_that_is_revoked_on_one_database() -> None:
+    """As MySQL shows it with `partial_revokes`."""
+    shown = [
+        "GRANT SELECT, INSERT ON *.* TO `r`@`%`",
+        "REVOKE INSERT ON `my_shop`.* FROM `r`@`%`",
+        "GRANT DELETE ON `my_shop`.* TO `r`@`%`",
+    ]
+    rights = ("SELECT", "INSERT", "DELETE")
+    assert [granted(shown, right, "my_shop", "t") for right in rights] == [True, False, True]
+    assert [granted(shown, right, "other", "t") for right in rights] == [True, True, False]
+    assert granted([*shown, "GRANT INSERT ON `my_shop`.`t` TO `r`@`%`"], "INSERT", "my_shop", "t")

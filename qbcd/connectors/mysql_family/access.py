@@ -13,6 +13,7 @@ from qbcd.connectors.facts import Counter, Index
 from qbcd.connectors.mysql_family import types
 from qbcd.connectors.mysql_family.facts import FamilyFacts
 from qbcd.connectors.mysql_family.grants import granted
+from qbcd.connectors.mysql_family.plans import plan_of
 from qbcd.connectors.mysql_family.rows import COLUMNS, place_of, role_of, rows_of
 from qbcd.errors import UnsupportedPrimitive
 from qbcd.model import Column, Table
@@ -92,19 +93,17 @@ class FamilyAccess(SupportsTableWrites, SupportsIndexes):
         return f"CREATE INDEX {quoted} ON {self.facts.quoted_table(table)} ({keys})"
 
     def index_only(self, conn: Connection, table: Table, sql: str) -> str:
-        explained = conn.exec_driver_sql(f"EXPLAIN {sql}", execution_options={"no_parameters": True})
         called = {
             (found[1] or found[2] or "").replace("``", "`") or table.name
             for found in re.finditer(
                 rf"{re.escape(self.facts.quoted_table(table))}(?:\s+AS\s+(?:`((?:[^`]|``)+)`|(\w+)))?", sql
             )
         }
-        for row in explained.mappings():
-            step = {str(name).lower(): value for name, value in row.items()}
-            if step["table"] not in called or "using index" in re.split(r"\s*;\s*", str(step["extra"] or "").lower()):
+        for step in plan_of(conn, sql):
+            if step.table not in called or step.covered:
                 continue
-            by = f" by {step['key']}, which lacks a column" if step["key"] else ""
-            return f"access type {step['type']} on {table.schema}.{table.name}{by}"
+            by = f" by {step.index}, which lacks a column" if step.index else ""
+            return f"access type {step.access} on {table.schema}.{table.name}{by}"
         return ""
 
     def write_rights(self, conn: Connection, table: Table, *, update: Sequence[str] = (), delete: bool = False) -> str:

@@ -16,7 +16,7 @@ from qbcd.connectors.facts import Part, Privileges
 from qbcd.connectors.mysql_family import server, types, view_dependencies, widening
 from qbcd.connectors.mysql_family.facts import FamilyFacts
 from qbcd.connectors.mysql_family.grants import granted, granted_everywhere
-from qbcd.connectors.mysql_family.rows import COLUMNS, KINDS, TABLE, engines, place_of, role_of, rows_of
+from qbcd.connectors.mysql_family.rows import COLUMNS, KINDS, TABLE, UNBOUND, engines, place_of, role_of, rows_of
 from qbcd.connectors.mysql_family.types import make_column
 from qbcd.model import ServerIdentity, Table
 
@@ -27,18 +27,6 @@ _KEYS = """
 SELECT index_name AS "index", column_name AS "column", sub_part AS prefix, nullable = 'YES' AS nullable
 FROM information_schema.statistics
 WHERE table_schema = %(schema)s AND table_name = %(name)s AND non_unique = 0 ORDER BY index_name, seq_in_index
-"""
-
-# Name and id of each stored partition: EXCHANGE PARTITION changes the id and, unlike other DDL, not the time at which
-# the table was altered. InnoDB encodes names as file names do; MySQL folds the case of its own separators.
-_PARTS = """
-SELECT convert(convert(cast(substring_index(substring(e.name, length(w.prefix) + 4), '#', -1) AS binary)
-                       USING filename) USING utf8mb4) AS name, e.table_id AS id
-FROM information_schema.{tables} e JOIN (
-  SELECT concat(cast(convert(%(schema)s USING filename) AS binary), '/',
-                cast(convert(%(name)s USING filename) AS binary)) AS prefix
-) w ON left(cast(e.name AS binary), length(w.prefix)) = w.prefix
-   AND lower(substring(e.name, length(w.prefix) + 1, 3)) = '#p#'
 """
 
 _NAMES = """
@@ -111,17 +99,18 @@ class FamilyCatalog(Catalog):
         """Return id and name of each partition; None if the role may not see them."""
         if not granted_everywhere(self.facts.grants_of(conn), "PROCESS"):
             return None
-        named = {"schema": row["schema"], "name": row["name"]}
-        found = rows_of(conn, _PARTS.format(tables=self.facts.engine_tables), named)
-        return tuple(sorted(f"{r['id']}.{r['name']}" for r in found))
+        found = self.facts.stored_parts(conn, {"schema": row["schema"], "name": row["name"]})
+        return tuple(sorted(f"{number}.{name}" for number, name in found))
 
     def filled_parts(self, conn: Connection, table: Table, parts: Sequence[str]) -> list[Part]:
         """See the base class; a partition may be read by those who may read the table, and has no name of its own."""
         found, quote = [], self.facts.quote
         for name in (part.partition(".")[2] for part in parts):
-            sql = f"SELECT 1 FROM {self.facts.quoted_table(table)} PARTITION ({quote(name)}) LIMIT 1"
-            if conn.exec_driver_sql(sql, execution_options={"no_parameters": True}).first():
-                found.append(Part(f"{table.schema}.{table.name} PARTITION ({name})"))
+            only = f" PARTITION ({quote(name)})" if name else ""
+            sql = f"SELECT 1 FROM {self.facts.quoted_table(table)}{only} LIMIT 1"
+            if conn.exec_driver_sql(sql, execution_options=UNBOUND).first():
+                label = f"PARTITION ({name})" if name else "partition"
+                found.append(Part(f"{table.schema}.{table.name} {label}"))
         return found
 
     def other_relation(self, conn: Connection, schema: str, name: str) -> tuple[str, str]:
@@ -156,6 +145,7 @@ class FamilyCatalog(Catalog):
             identity=f"{row['server']}/{row['name']}",
             meaning=f"{'.'.join(map(str, release))};{row['f']}",
             position=int(status[0]["value"]) if status else 0,
+            remark=facts.version_remark(release),
         )
 
     def may_share(self, server: str, other: str) -> bool:
@@ -172,6 +162,6 @@ class FamilyCatalog(Catalog):
         return ""
 
     def check_in_source(self, conn: Connection, table: Table, *, stream: str, own: Sequence[str] = ()) -> None:
-        server.check_settings(conn, stream, own)
+        server.check_settings(conn, self.facts, stream, own)
         for one in dict.fromkeys(table.bases) if table.query else (table,):
             server.check_engine(conn, one, stream)

@@ -56,9 +56,27 @@ def _privilege(message: str, stream: str, source: str) -> QbcdError:
     return MissingPrivilege(f"source {source}: {message}", remedy=remedy, stream=stream)
 
 
-def _login(message: str, stream: str, source: str) -> QbcdError:
-    remedy = "check the user and the password of the source, and the hosts from which the user may connect"
-    return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
+def _login(remedy: str) -> Maker:
+    """Return a maker of errors of a login that the server refused."""
+
+    def make(message: str, stream: str, source: str) -> QbcdError:
+        return SourceError(f"source {source}: {message}", remedy=remedy, stream=stream)
+
+    return make
+
+
+_denied = _login(
+    "check the user and the password of the source, the hosts from which the user may connect, and whether the user "
+    "must use TLS (REQUIRE SSL): then write ssl_mode into the source's url"
+)
+_expired = _login("set a new password with ALTER USER .. IDENTIFIED BY .., and give it to the source")
+_locked = _login("ALTER USER .. ACCOUNT UNLOCK, as an administrator of the server")
+_unencrypted = _login("write ssl_mode=verify_identity into the source's url, with ssl_ca for an authority of your own")
+_plugin = _login("give the user a plugin that the server and the driver have: ALTER USER .. IDENTIFIED WITH ..")
+_server_key = _login(
+    "use TLS (ssl_mode in the source's url); or, if nobody can be between this machine and the server, set "
+    "jdbc: {properties: {allowPublicKeyRetrieval: true}} in the source"
+)
 
 
 def _binlog(message: str, stream: str, source: str) -> QbcdError:
@@ -97,12 +115,16 @@ def _family(message: str, stream: str, source: str) -> QbcdError:
 
 
 _NUMBERS: Mapping[str, Maker] = {
-    "1045": _login,
-    "1698": _login,
-    "1251": _login,
-    "1862": _login,
-    "1820": _login,
-    "4151": _login,
+    "1045": _denied,
+    "1698": _denied,
+    "1251": _plugin,
+    "1524": _plugin,
+    "2059": _plugin,
+    "1820": _expired,
+    "1862": _expired,
+    "3118": _locked,
+    "4151": _locked,
+    "3159": _unencrypted,
     "1044": _privilege,
     "1142": _privilege,
     "1143": _privilege,
@@ -151,7 +173,12 @@ _NUMBERS: Mapping[str, Maker] = {
 # Patterns for messages of the JDBC driver, which passes no number on.
 _WORDS: tuple[tuple[str, Maker], ...] = (
     (r"Access denied for user .* to database|command denied|Access denied; you need", _privilege),
-    (r"Access denied for user|authentication", _login),
+    (r"RSA public key|Public Key Retrieval", _server_key),
+    (r"password has expired", _expired),
+    (r"ccount is locked", _locked),
+    (r"insecure transport", _unencrypted),
+    (r"Plugin '.*' is not loaded|authentication plugin", _plugin),
+    (r"Access denied for user|authentication", _denied),
     (r"Unknown database", no_database),
     (r"doesn't exist|Unknown column|Unknown table|definition has changed", schema),
     (r"max_statement_time|maximum statement execution time|execution was interrupted|time.?out.*statement", timed_out),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sqlalchemy.engine import Connection
 
@@ -58,10 +59,10 @@ class FamilyFacts(DatabaseFacts, ABC):
         oldest: (major, minor) of the oldest supported server.
         no_pad: SQL that is true if trailing spaces count under ``collation_name`` of information_schema.columns.
         all_digits: SQL template of the text of a floating point number that reads back as the same number, -0 as 0.
+        log_format: SQL of the format of the binary log.
         identity: SQL of the server's identifier, without the database.
         position: Name of the status variable with the position of the redo log, which never falls on one server.
         running: SQL of the age in microseconds of the oldest statement of another session.
-        engine_tables: Table of information_schema with name and id of each table and partition of InnoDB.
         applying: Queries for `value`, each with its meaning. A value is set if the server applies changes of others.
         index_exists: Words of CREATE INDEX that skip an existing index of that name.
     """
@@ -82,19 +83,28 @@ class FamilyFacts(DatabaseFacts, ABC):
     full_join = False
     random_key_types = frozenset({"uuid"})
     ranges_per_statement = 200
-    # No property that loads code or files, moves the session to another server, or changes TLS.
+    # No property that loads code or files, moves the session to another server, or changes TLS. The key of the server
+    # encrypts a password on a connection without TLS.
     jdbc_properties = frozenset(
-        {"connectTimeout", "socketTimeout", "tcpKeepAlive", "tcpAbortiveClose", "useCompression", "maxAllowedPacket"}
+        {
+            "allowPublicKeyRetrieval",
+            "connectTimeout",
+            "maxAllowedPacket",
+            "socketTimeout",
+            "tcpAbortiveClose",
+            "tcpKeepAlive",
+            "useCompression",
+        }
     )
     spelling: ClassVar[Spelling]
     page_bytes = 16384
     oldest: ClassVar[tuple[int, int]]
     no_pad: ClassVar[str]
     all_digits: ClassVar[str]
+    log_format: ClassVar[str]
     identity: ClassVar[str]
     position: ClassVar[str]
     running: ClassVar[str]
-    engine_tables: ClassVar[str]
     applying: ClassVar[tuple[tuple[str, str], ...]]
     index_exists: ClassVar[str] = ""
 
@@ -102,9 +112,22 @@ class FamilyFacts(DatabaseFacts, ABC):
     def is_own(self, version: str) -> bool:
         """Return True if a server with version text `version` belongs to this connector."""
 
+    def version_remark(self, release: tuple[int, int]) -> str:
+        """Return how far a supported version, (major, minor), was tested; empty if the tests run it or one like it."""
+        return ""
+
     @abstractmethod
     def grants_of(self, conn: Connection) -> list[str]:
         """Return the text of everything granted to the session's role and its active roles."""
+
+    @abstractmethod
+    def stored_parts(self, conn: Connection, where: Mapping[str, Any]) -> list[tuple[int, str]]:
+        """Return id and name of each stored partition of a table.
+
+        Args:
+            conn: A session whose role has PROCESS.
+            where: `schema` and `name` of the table.
+        """
 
     def quote(self, name: str) -> str:
         if name.endswith(" "):

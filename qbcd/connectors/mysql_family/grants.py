@@ -10,14 +10,23 @@ _GRANT = re.compile(
 )
 
 
+# MySQL with `partial_revokes`: what is revoked on a database of what was granted on all.
+_REVOKE = re.compile(r"REVOKE (?P<rights>.+?) ON (?P<schema>`(?:[^`]|``)*`)\.\* FROM ", re.DOTALL)
+
+
 def granted(grants: Sequence[str], right: str, schema: str, table: str = "") -> bool:
     """Return True if a grant gives `right` on `schema`.
 
     It may be on all databases, on a pattern that `schema` matches, or on `table`.
     """
+    revoked = any(
+        _plain(found["schema"]) == schema and right in {r.strip().upper() for r in found["rights"].split(",")}
+        for found in map(_REVOKE.match, grants)
+        if found
+    )
     for grant in grants:
         found = _GRANT.match(grant)
-        if found is None:
+        if found is None or (revoked and found["schema"] == "*"):
             continue
         rights = {r.strip().upper() for r in found["rights"].split(",")}
         place = (

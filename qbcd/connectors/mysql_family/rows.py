@@ -32,6 +32,10 @@ FROM information_schema.columns WHERE table_schema = %(schema)s AND table_name =
 """
 
 
+# Of a statement without parameters, whose percent signs are its own.
+UNBOUND: Mapping[str, bool] = {"no_parameters": True}
+
+
 def rows_of(conn: Connection, sql: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
     """Return the rows of a catalog query as dicts, with names in lower case."""
     found = conn.exec_driver_sql(sql.replace('"', "`"), dict(params or {})).mappings()

@@ -60,18 +60,19 @@ def check_engine(conn: Connection, table: Table, stream: str) -> None:
 
 
 _SETTINGS = """
-SELECT @@log_bin AS log, @@binlog_format AS format, @@innodb_flush_log_at_trx_commit AS flush,
+SELECT @@log_bin AS log, {log_format} AS format, @@innodb_flush_log_at_trx_commit AS flush,
        @@lower_case_table_names AS folded"""
 _OTHERS = """, (
 SELECT min(concat(table_schema, '.', table_name, ' ', coalesce(engine, 'none'))) FROM information_schema.tables
 WHERE table_schema = %(schema)s AND table_name IN %(names)s AND coalesce(engine, '') <> 'InnoDB') AS other"""
 
 
-def check_settings(conn: Connection, stream: str, own: Sequence[str]) -> None:
+def check_settings(conn: Connection, facts: FamilyFacts, stream: str, own: Sequence[str]) -> None:
     """Check that the server keeps its commits, and can undo a refused step in qbcd's own tables.
 
     Args:
         conn: A session.
+        facts: Those of the server.
         stream: For errors.
         own: A schema and the names of qbcd's tables in it, which may not exist yet; or nothing.
 
@@ -79,7 +80,7 @@ def check_settings(conn: Connection, stream: str, own: Sequence[str]) -> None:
         Refused: It does not.
     """
     tables = {"schema": own[0], "names": tuple(own[1:])} if own else None
-    row = rows_of(conn, _SETTINGS + (_OTHERS if own else ""), tables)[0]
+    row = rows_of(conn, _SETTINGS.format(log_format=facts.log_format) + (_OTHERS if own else ""), tables)[0]
     if own and int(row["folded"]) == 1 and own[0] != own[0].lower():
         raise Refused(
             f"schema {own[0]} has capitals, but this server stores names in lower case (lower_case_table_names = 1)",

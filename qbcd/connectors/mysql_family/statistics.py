@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy.engine import Connection
@@ -12,6 +11,7 @@ from sqlalchemy.exc import DBAPIError
 from qbcd.connectors.facts import Collaborator
 from qbcd.connectors.mysql_family.access import FamilyAccess
 from qbcd.connectors.mysql_family.facts import FamilyFacts
+from qbcd.connectors.mysql_family.plans import plan_of
 from qbcd.connectors.mysql_family.rows import place_of, rows_of
 from qbcd.connectors.statistics import (
     IndexSize,
@@ -44,7 +44,7 @@ SELECT sum(n_rows) AS row_count, sum(clustered_index_size) AS pages FROM mysql.i
 WHERE database_name = %(schema)s AND substring_index(table_name, '#', 1) = %(name)s
 """
 _UPTIME = "SHOW GLOBAL STATUS LIKE 'Uptime'"
-_LOG = "SELECT @@global.log_bin AS kept, @@global.binlog_format AS format"
+_LOG = "SELECT @@global.log_bin AS kept, {log_format} AS format"
 
 
 class FamilyStatistics(Collaborator, SupportsStatistics):
@@ -85,14 +85,12 @@ class FamilyStatistics(Collaborator, SupportsStatistics):
         return [IndexSize(one, pages.get(one.name), is_table=one.name == "PRIMARY") for one in found]
 
     def planned_scan(self, conn: Connection, table: Table, statement: Statement) -> PlannedScan:
-        sql = f"EXPLAIN FORMAT=JSON {statement.sql}"
-        made = conn.exec_driver_sql(sql, execution_options={"no_parameters": True}).scalar_one()
-        steps = list(_steps(json.loads(made)))
-        rows = sum(_rows(step) for step in steps)
-        indexes = tuple(dict.fromkeys(str(step["key"]) for step in steps if step.get("key")))
+        steps = plan_of(conn, statement.sql)
+        rows = sum(step.rows for step in steps)
+        indexes = tuple(dict.fromkeys(step.index for step in steps if step.index))
         if not steps:  # the condition is never true, or the key is a constant
             return PlannedScan(rows=1.0, whole_share=0.0)
-        if any(step.get("access_type") in ("ALL", "index") for step in steps):
+        if any(step.whole for step in steps):
             return PlannedScan(rows=rows)
         return PlannedScan(rows, indexes, 1.0 if indexes == ("PRIMARY",) else None, whole_share=0.0)
 
@@ -100,7 +98,7 @@ class FamilyStatistics(Collaborator, SupportsStatistics):
         return 1.0 if table.primary_key[:1] == (column,) else None
 
     def log_capture(self, conn: Connection) -> LogCapture:
-        row = rows_of(conn, _LOG)[0]
+        row = rows_of(conn, _LOG.format(log_format=self.facts.log_format))[0]
         if not int(row["kept"]):
             return LogCapture(False, "log_bin is off, and log capture needs log_bin and binlog_format = ROW")
         ready = str(row["format"]).upper() == "ROW"
@@ -115,21 +113,3 @@ def _readable(conn: Connection, sql: str, named: Mapping[str, Any]) -> list[dict
         if error.connection_invalidated:
             raise
         return []
-
-
-def _steps(node: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the tables that a plan reads."""
-    if isinstance(node, dict):
-        if "table_name" in node and "access_type" in node:
-            yield node
-        for below in node.values():
-            yield from _steps(below)
-    elif isinstance(node, list):
-        for below in node:
-            yield from _steps(below)
-
-
-def _rows(step: Mapping[str, Any]) -> float:
-    """Return the rows of a table that fit its condition, as MariaDB or MySQL names them."""
-    read = float(step.get("rows") or step.get("rows_examined_per_scan") or 0)
-    return read * float(step.get("filtered") or 100) / 100

@@ -20,7 +20,7 @@ from qbcd.connectors.mysql_family import access, expressions, types
 from qbcd.connectors.mysql_family.facts import FamilyFacts
 from qbcd.connectors.mysql_family.grants import granted_everywhere
 from qbcd.connectors.mysql_family.ranges import literal_text
-from qbcd.connectors.mysql_family.rows import engines, role_of, rows_of
+from qbcd.connectors.mysql_family.rows import UNBOUND, engines, role_of, rows_of
 from qbcd.connectors.watermarks import SupportsDeleteFlags, SupportsWatermarks, Watermarks
 from qbcd.errors import MissingPrivilege
 from qbcd.model import Column, Table
@@ -139,7 +139,7 @@ class FamilyWatermarks(Watermarks, SupportsWatermarks, SupportsDeleteFlags):
 
     def high_water(self, conn: Connection) -> HighWater:
         """See the base class. The session's time zone is restored."""
-        clock = str(conn.exec_driver_sql(_CLOCK, execution_options={"no_parameters": True}).scalar_one())
+        clock = str(conn.exec_driver_sql(_CLOCK, execution_options=UNBOUND).scalar_one())
         conn.exec_driver_sql("SET time_zone = SYSTEM")
         try:
             ages = [conn.exec_driver_sql(sql).scalar_one() for sql in (_TRANSACTIONS, self.facts.running)]
@@ -155,7 +155,7 @@ class FamilyWatermarks(Watermarks, SupportsWatermarks, SupportsDeleteFlags):
         oldest = None
         if known:
             started = _STARTED.format(age=max(0, *known) + 1_000_000)  # whole seconds may have been rounded up or down
-            oldest = str(conn.exec_driver_sql(started, execution_options={"no_parameters": True}).scalar_one())
+            oldest = str(conn.exec_driver_sql(started, execution_options=UNBOUND).scalar_one())
         prepared = _prepared(conn)
         return HighWater(clock, oldest, f"{prepared} prepared transactions are open" if prepared else "", BLIND)
 

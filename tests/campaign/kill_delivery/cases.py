@@ -1,4 +1,4 @@
-"""The cases of a strategy: seeds that share the kills, on PostgreSQL and MariaDB in turn."""
+"""The cases of a strategy: seeds that share the kills, on PostgreSQL, MariaDB and MySQL in turn."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import pytest
 from tests.campaign.kill_delivery.history import KilledDeliveries
 from tests.campaign.kill_delivery.tables import VARIANTS
 from tests.conftest import may_have
-from tests.support.places import new_place, server_of
+from tests.support.places import FIRST, NO_DELTA, OTHERS, new_place, server_of
 
 SEEDS = range(12)
 
 
 def killed(strategy: str, seed: int, request: pytest.FixtureRequest, folder: Path) -> None:
     """Kill the deliveries of a seed; its variant and its database are the next ones in turn."""
-    kinds = [kind for kind in ("postgresql", "mariadb") if may_have(kind)]
+    kinds = [kind for kind in (FIRST, *OTHERS) if may_have(kind)]
     kind = kinds[seed % len(kinds)]
-    variants = VARIANTS[strategy]
+    variants = [v for v in VARIANTS[strategy] if v != "delta" or kind not in NO_DELTA]
     variant = variants[seed // len(kinds) % len(variants)]
     with new_place(server_of(request, kind), kind) as place:
         KilledDeliveries(place, folder, strategy, variant, seed).run()

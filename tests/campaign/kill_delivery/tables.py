@@ -22,7 +22,8 @@ TYPES = {
     "postgresql": {"at": "timestamptz", "seen": "timestamp", "raw": "bytea"},
     "mariadb": {"at": "timestamp(6)", "seen": "datetime(6)", "raw": "varbinary(16)"},
 }
-HASH = {"postgresql": "decode(md5({}), 'hex')", "": "unhex(md5({}))"}
+TYPES["mysql"] = TYPES["mariadb"]
+HASH = {"postgresql": "decode(md5({}), 'hex')", "": "unhex(left(sha2({}, 256), 32))"}
 TABLES = """
 CREATE TABLE t (id bigint PRIMARY KEY, v varchar(60), n integer, amount decimal(14,3), x double precision, day date,
   seen {seen}, raw {raw}, at {at} NOT NULL, gone boolean NOT NULL DEFAULT false, row_sum bigint,

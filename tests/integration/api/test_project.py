@@ -36,7 +36,6 @@ def fill(place: Place) -> None:
     place.insert("t", [(i, 0) for i in range(3)])
 
 
-@over(elsewhere=[])
 def test_a_closed_project_refuses_all_work(place: Place, workspace: Path) -> None:
     sessions = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'qbcd%'"
     fill(place)

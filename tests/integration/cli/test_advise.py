@@ -19,12 +19,7 @@ from tests.support.project import config, opened, poll
 ROWS = 3000
 # By database: a column's types, the server's own words.
 TYPES: dict[str, dict[str, Any]] = {
-    "postgresql": {
-        "stamp": "timestamptz",
-        "uuid": "uuid",
-        "new": "gen_random_uuid()",
-        "n": "generate_series(1, {}) AS n",
-    },
+    "postgresql": {"stamp": "timestamptz", "uuid": "uuid", "new": "gen_random_uuid()"},
     # open transactions are hidden there, and a comparison without a FULL JOIN reads both sides twice
     "mariadb": {
         "expected": {"schema": "id_rcs"},
@@ -32,9 +27,9 @@ TYPES: dict[str, dict[str, Any]] = {
         "stamp": "timestamp(6)",
         "uuid": "uuid",
         "new": "uuid()",
-        "n": "(SELECT seq AS n FROM seq_1_to_{}) AS s",
     },
 }
+TYPES["mysql"] = {**TYPES["mariadb"], "uuid": "char(36)"}
 # By profile: what the user writes, what is granted, indexes, and the strategy that is taken.
 PROFILES: dict[str, tuple[dict[str, Any], tuple[str, ...], str, str]] = {
     "select": ({"table": "t"}, (), "", "id_rcs"),
@@ -63,7 +58,7 @@ def prepare(place: Place) -> None:
     place.sql(f"CREATE TABLE t (id int PRIMARY KEY, note varchar(200), at {words['stamp']} NOT NULL, gone {flag})")
     place.sql(f"CREATE TABLE u (id {words['uuid']} PRIMARY KEY, note varchar(200))")
     place.sql("CREATE TABLE k (a int, note varchar(200))")
-    series, text = words["n"].format(ROWS), "repeat('x', 150)"
+    series, text = place.numbers(ROWS), "repeat('x', 150)"
     false = "FALSE" if place.kind == "postgresql" else "0"
     place.sql(f"INSERT INTO t SELECT n, {text}, now(), {false} FROM {series}")
     place.sql(f"INSERT INTO u SELECT {words['new']}, {text} FROM {series}")
@@ -105,7 +100,7 @@ def stream(place: Place, profile: dict[str, Any]) -> dict[str, Any]:
 def advice_of(place: Place, name: str, folder: Path) -> Advice:
     """Return the advice for a profile in a database of `prepare`."""
     profile, rights, index, _ = PROFILES[name]
-    user = f"r_{place.name}_{[*PROFILES].index(name)}"[:60]
+    user = f"r_{place.name[-26:]}_{[*PROFILES].index(name)}"
     url = role(place, user, rights)
     if index:
         place.sql(f"CREATE INDEX ix ON t ({index})")
@@ -336,14 +331,12 @@ def test_streams_of_files_have_no_choice(
 def test_a_table_that_was_never_analyzed_has_no_confident_number(database: str, workspace: Path) -> None:
     """On MariaDB InnoDB counts by itself; there the statistics of a table that was filled behind them are a range."""
     place = place_of(database)
-    words = TYPES[place.kind]
     if place.kind == "postgresql":
         place.sql("CREATE TABLE t (id int PRIMARY KEY, note varchar(200)) WITH (autovacuum_enabled = false)")
     else:
         place.sql(FROZEN)
-        place.sql("INSERT INTO t SELECT seq, 'x' FROM seq_1_to_10; ANALYZE TABLE t")
-        words = {**words, "n": "(SELECT seq + 10 AS n FROM seq_1_to_{}) AS s"}
-    place.sql(f"INSERT INTO t SELECT n, repeat('x', 150) FROM {words['n'].format(ROWS)}")
+        place.sql(f"INSERT INTO t SELECT n, 'x' FROM {place.numbers(10)}; ANALYZE TABLE t")
+    place.sql(f"INSERT INTO t SELECT n, repeat('x', 150) FROM {place.numbers(ROWS + 10, 11)}")
     with kept(workspace, place, "auto") as project:
         [found] = project.advise()
     assert found.facts is not None
@@ -361,12 +354,11 @@ def test_a_grown_table_has_a_range(database: str, workspace: Path) -> None:
     place = place_of(database)
     if place.kind == "postgresql":
         place.sql("CREATE TABLE t (id int PRIMARY KEY, note varchar(200)) WITH (autovacuum_enabled = false)")
-        place.sql("INSERT INTO t SELECT n, repeat('x', 150) FROM generate_series(1, 100) AS n; ANALYZE t")
-        place.sql("INSERT INTO t SELECT n, repeat('x', 150) FROM generate_series(101, 10000) AS n")
     else:
         place.sql(FROZEN)
-        place.sql("INSERT INTO t SELECT seq, repeat('x', 150) FROM seq_1_to_100; ANALYZE TABLE t")
-        place.sql("INSERT INTO t SELECT seq, repeat('x', 150) FROM seq_101_to_10000")
+    place.sql(f"INSERT INTO t SELECT n, repeat('x', 150) FROM {place.numbers(100)}")
+    place.sql("ANALYZE t" if place.kind == "postgresql" else "ANALYZE TABLE t")
+    place.sql(f"INSERT INTO t SELECT n, repeat('x', 150) FROM {place.numbers(10_000, 101)}")
     with kept(workspace, place, "auto") as project:
         [found] = project.advise()
     assert found.facts is not None

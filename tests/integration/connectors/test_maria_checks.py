@@ -23,11 +23,9 @@ from qbcd.strategies.outbox import outbox_name
 from tests.support import wait_until
 from tests.support.maria_server import MariaServer
 from tests.support.maria_source import KINDS, connector_of, probe, reading
-from tests.support.places import Place, new_place, server_of
+from tests.support.places import Place, must_own, new_place, server_of
 from tests.support.project import config, opened, poll
 from tests.support.watched_polls import Watched, stamped
-
-OWN_SERVER = "a server that is not the run's own keeps its settings"
 
 
 @pytest.fixture(params=KINDS)
@@ -89,8 +87,7 @@ def test_a_view_whose_tables_are_hidden_is_refused(place: Place) -> None:
 
 
 def test_a_server_that_may_lose_commits_is_refused(place: Place) -> None:
-    if place.kind != "mariadb":
-        pytest.skip(OWN_SERVER)
+    must_own(place)
     place.sql("CREATE TABLE t (k int PRIMARY KEY)")
     before = place.sql("SELECT @@innodb_flush_log_at_trx_commit")[0][0]
     try:

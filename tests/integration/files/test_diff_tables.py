@@ -14,6 +14,7 @@ from qbcd.comparison import by_ranges
 from qbcd.comparison.compare import DiffResult
 from qbcd.errors import UnsafeKey
 from tests.support.cli import Cli
+from tests.support.places import OTHERS as OTHER_KINDS
 from tests.support.places import Place, over
 
 ROWS = 40
@@ -73,7 +74,7 @@ ALSO = [pytest.param(*case, marks=pytest.mark.campaign) for case in EVERY if cas
 def make(place: Place, key: Key, name: str, *, values: str = VALUES, more: str = "") -> str:
     """Create a table with its rows; return its name."""
     table = place.table(name)
-    place.sql(f"CREATE TABLE {table} ({key.columns}, {values}, {key.constraint}) {more}")
+    place.sql(f"CREATE TABLE {table} ({place.spelt(key.columns)}, {values}, {key.constraint}) {more}")
     rows = [
         f"({key.values.format(i=i, d=i % 28 + 1)}, 'n{i}', {i}.50, {'NULL' if i % 3 else repr('2026-11-27')})"
         for i in range(ROWS)
@@ -96,7 +97,13 @@ def both(urls: Sequence[str], **options: Any) -> DiffResult:
     return found
 
 
-@over("key, change", [*CASES, *ALSO], elsewhere=[("number", "many"), ("text", "many"), ("number", "insert")])
+@over(
+    "key, change",
+    [*CASES, *ALSO],
+    elsewhere=[("number", "many"), ("text", "many"), ("number", "insert")],
+    # there a key that differs in a blank at its end is the same
+    without={kind: [("text", "insert")] for kind in OTHER_KINDS},
+)
 def test_the_result_is_that_of_a_complete_read(place: Place, key: str, change: str) -> None:
     of = KEYS[key]
     old, new = (make(place, of, name) for name in ("old", "new"))
@@ -171,7 +178,7 @@ def test_the_command_says_what_it_reads(place: Place, capsys: pytest.CaptureFixt
     assert "checksums: both servers compute count and checksum of ranges of the key id" in " ".join(shown.split())
     shown = cli("diff", *urls, "--explain", "--method", "join").out
     assert "one statement for each table" in " ".join(shown.split())
-    place.sql(f"ALTER TABLE {new} DROP CONSTRAINT new_pkey")
+    place.drop_primary_key(new)
     ran = cli("diff", *urls)
     message = f"error: {new} has no primary key (name the columns that identify a row: --key id, or --key a,b)"
     assert (ran.code, message in ran.err) == (3, True), ran.err

@@ -71,7 +71,7 @@ def make(place: Place, kind: str) -> list[str]:
         place.sql("CREATE EXTENSION IF NOT EXISTS citext")
     types, keys = KEYS[kind][0 if first else 1], KEYS[kind][2]
     names = [f"k{i}" for i in range(len(types))]
-    columns = ", ".join(f"{n} {t}" for n, t in zip(names, types, strict=True))
+    columns = ", ".join(f"{n} {place.spelt(t)}" for n, t in zip(names, types, strict=True))
     place.sql(f"CREATE TABLE t ({columns}, a int, PRIMARY KEY ({', '.join(names)}))")
     place.sql(f"INSERT INTO t VALUES {', '.join(f'({key}, {i})' for i, key in enumerate(keys[:20]))}")
     return names

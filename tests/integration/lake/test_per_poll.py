@@ -70,7 +70,7 @@ def test_ranges_in_rotation(place: Place, workspace: Path, spark: SparkSession) 
         place.sql("UPDATE t SET n = 1 WHERE id IN (3, 35, 58)")
         cost, counts = poll_once(project)  # the first three, since all were visited at the same time
         assert (cost.ranges, cost.rows_scanned, cost.dirty, counts) == (PART, PART * ROWS, 1, {"u": 1})
-        assert [d.key for d in project.stream("s").verify()] == ["35", "58"]
+        assert sorted(d.key for d in project.stream("s").verify()) == ["35", "58"]
         [status] = project.status()
         assert status.visits is not None
         assert (status.visits.ranges, status.visits.visited) == (RANGES, PART)

@@ -18,7 +18,7 @@ from sqlalchemy.engine import make_url
 from qbcd.catalog.source import Source
 from qbcd.errors import SourceError, SourceSilent
 from tests.support import wait_until
-from tests.support.local_rows import STREAM, fetched, numbers, source
+from tests.support.local_rows import STREAM, fetched, source
 from tests.support.places import Place, over
 from tests.support.proxy import FAULTS, Fault, proxy_to
 
@@ -40,7 +40,7 @@ MARGIN = 1.0  # seconds in which busy cores end the readers
 def sleeping(place: Place, value: str = "'row'") -> str:
     """Return a statement that sleeps after most of its rows."""
     case = f"CASE WHEN n > {ROWS} THEN {SLEEP[place.kind]} ELSE {value} END"
-    return f"SELECT n, {case} AS t FROM {numbers(place.kind, ROWS + 1)}"
+    return f"SELECT n, {case} AS t FROM {place.numbers(ROWS + 1)}"
 
 
 def killed(place: Place, shop: Source) -> None:
@@ -129,7 +129,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 
 def peak(place: Place, value: str, rows: int, folder: Path) -> int:
     """Return the megabytes of a process that reads such rows twice at once."""
-    text = f"SELECT n, {value} AS t FROM {numbers(place.kind, rows)}"
+    text = f"SELECT n, {value} AS t FROM {place.numbers(rows)}"
     environment: dict[str, Any] = {**os.environ, "PYTHONPATH": os.getcwd()}
     command = [sys.executable, "-c", PEAK, place.url, text, str(folder)]
     return int(subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout)

@@ -19,7 +19,7 @@ from qbcd.errors import LocalFailed, SourceError, UnsupportedType
 from qbcd.local.database import LocalDatabase
 from qbcd.local.source import SourceReads, fetch_rows
 from qbcd.model import Statement
-from tests.support.local_rows import STREAM, fetched, numbers, source, wire_rows
+from tests.support.local_rows import STREAM, fetched, source, wire_rows
 from tests.support.places import Place, over
 
 TEXTS = [
@@ -189,7 +189,7 @@ SOON = 20.0  # seconds, on a busy machine; less than the sleep
 
 def select(place: Place, value: str, most: int = 100_000) -> str:
     """Return a statement of one column `n` over the numbers from 1."""
-    return f"SELECT {value} AS n FROM {numbers(place.kind, most)}"
+    return f"SELECT {value} AS n FROM {place.numbers(most)}"
 
 
 @over()
@@ -250,7 +250,7 @@ def test_rows_wider_than_a_chunk(place: Place, tmp_path: Path) -> None:
         "repeat('x', CASE WHEN n = 2 THEN 9000000 ELSE n END) AS a, repeat('y', CASE WHEN n = 2 THEN 8000000 END) AS b"
     )
     with source(place) as shop:
-        text = f"SELECT n, {wide} FROM {numbers(place.kind, 3)}"
+        text = f"SELECT n, {wide} FROM {place.numbers(3)}"
         rows = fetched(shop, [text], [("n", "int"), ("a", "string"), ("b", "string")], tmp_path)
     expected = [(1, "x", None), (2, "x" * 9_000_000, "y" * 8_000_000), (3, "xxx", None)]
     assert [hash(row) for row in sorted(rows)] == [hash(row) for row in expected]  # no megabytes in a message

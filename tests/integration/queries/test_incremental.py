@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 from qbcd.errors import QbcdError, Refused, UnsafeKey
-from tests.support.places import Place, over
+from tests.support.places import NO_DELTA, Place, over
 from tests.support.project import config, opened
 from tests.support.query_drawing import ROWS, DrawnQuery, DrawnSchema, Queries
 from tests.support.query_streams import delta, detect, replica_differs, some_stamps, stream
@@ -59,12 +59,11 @@ def drawn(
 ) -> Counter[str]:
     """Poll streams of queries over one schema and one history; return the changes by op.
 
-    Odd seeds draw views too, over tables and over each other, on databases where views are followed; one seed of three
-    joins in brackets.
+    Odd seeds draw views too, over tables and over each other; one seed of three joins in brackets.
     """
     rng = Random(seed)
     schema = DrawnSchema.made(rng, place)
-    views = seed % 2 == 1 and place.kind != "mysql"  # its views are not followed
+    views = seed % 2 == 1
     draw = Queries(rng, schema, views=views, brackets=seed % 3 == 0)
     queries_drawn = [draw.draw() for _ in range(queries)]
     streams = {f"s{n}": one for n, one in enumerate(queries_drawn)}
@@ -107,14 +106,14 @@ def _is_no_key(place: Place, one: DrawnQuery, error: QbcdError) -> bool:
     return isinstance(error, UnsafeKey) and bool(place.sql(twice))
 
 
-@over("seed", [11], elsewhere=[])
+@over("seed", [11], elsewhere=[], without=NO_DELTA)
 def test_after_each_poll_the_replica_is_the_result(seed: int, place: Place, workspace: Path) -> None:
     found = drawn(seed, place, workspace, queries=6, rounds=4, acting=lambda schema: schema.act)
     assert set(found) >= {"c", "u", "d"}, found
 
 
 @pytest.mark.campaign
-@over("seed", range(300, 330))
+@over("seed", range(300, 330), without=NO_DELTA)
 def test_many_queries_and_histories(seed: int, place: Place, workspace: Path) -> None:
     assert drawn(seed, place, workspace, queries=12, rounds=8, acting=lambda schema: schema.act)
 

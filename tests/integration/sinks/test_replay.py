@@ -24,7 +24,7 @@ FORMATS = ("jsonl", "parquet")
 CHOSEN = (("duckdb", "jsonl", 3), ("sqlite", "parquet", 3))
 REST = [
     pytest.param(database, kind, seed, marks=pytest.mark.campaign)
-    for database in ("sqlite", "duckdb", "postgresql", "mariadb")
+    for database in ("sqlite", "duckdb", "postgresql", "mariadb", "mysql")
     for kind in FORMATS
     for seed in range(3, 20)
     if (database, kind, seed) not in CHOSEN and (database, kind) != ("sqlite", "jsonl")  # it has no 32-bit floats

@@ -326,7 +326,7 @@ OTHERS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.campaign
-@over("name", list(OTHERS))
+@over("name", list(OTHERS), without={"mysql": ["delta"]})
 def test_every_replica_with_rows_fills_a_mirror(place: Place, name: str, workspace: Path) -> None:
     flag, clock = ("boolean", "timestamp(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)")
     if place.kind == "postgresql":

@@ -12,6 +12,7 @@ import pytest
 import qbcd
 from qbcd.api import assembly_of
 from qbcd.model import StreamPlan
+from tests.support.maria_source import KINDS
 from tests.support.places import Place, place_of
 from tests.support.project import config, poll
 from tests.support.query_streams import detect, replica_differs
@@ -117,7 +118,7 @@ def test_a_state_of_an_older_version_remembers_the_partitions_of_now(place: Plac
         assert (seen.poll(), said(seen), len(parts(seen))) == ([], [], 1)
 
 
-@pytest.mark.parametrize("database", ["mariadb"], indirect=True)
+@pytest.mark.parametrize("database", KINDS, indirect=True)
 def test_an_exchanged_partition(database: str, workspace: Path) -> None:
     place = place_of(database)
     ranges = "(PARTITION a VALUES LESS THAN (100), PARTITION b VALUES LESS THAN (200))"

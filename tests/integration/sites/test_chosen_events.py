@@ -26,8 +26,7 @@ def test_a_replica_of_keys_takes_what_headers_of_rows_allow(place: Place, worksp
     """
     names, rows = [f"c{i}" for i in range(COLUMNS)], ROWS if place.kind == "postgresql" else 4 * ROWS
     place.sql(f"CREATE TABLE t (id bigint PRIMARY KEY, {', '.join(f'{n} bigint' for n in names)})")
-    series = "generate_series(1, {}) i" if place.kind == "postgresql" else "(SELECT seq AS i FROM seq_1_to_{}) s"
-    place.sql(f"INSERT INTO t SELECT i, {', '.join(f'i + {i}' for i in range(COLUMNS))} FROM {series.format(rows)}")
+    place.sql(f"INSERT INTO t SELECT n, {', '.join(f'n + {i}' for i in range(COLUMNS))} FROM {place.numbers(rows)}")
     tables = [
         {"name": name, "table": place.table("t"), "strategy": {"type": "mds", **more}, "baseline": "silent"}
         for name, more in (("all", {}), ("keys", KEYS))

@@ -9,6 +9,7 @@ import pytest
 
 from qbcd.check import check_stream
 from qbcd.errors import Refused
+from tests.support.maria_source import KINDS
 from tests.support.oracle import events
 from tests.support.places import Place
 from tests.support.project import config, opened, poll
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ENGINE = r"has storage engine MyISAM.*use strategy id_rcs"
-pytestmark = pytest.mark.parametrize("database", ["mariadb"], indirect=True)
+pytestmark = pytest.mark.parametrize("database", KINDS, indirect=True)
 
 
 def test_an_engine_without_transactions(place: Place, workspace: Path, spark: SparkSession) -> None:

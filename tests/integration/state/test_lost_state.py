@@ -82,7 +82,12 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, wor
 TAKE_OVER = ("reset", "s", "--yes", "--discard", "--take-over")
 
 
-@over("way", ["mds", *(pytest.param(way, marks=pytest.mark.campaign) for way in WAYS if way != "mds")], elsewhere=[])
+@over(
+    "way",
+    ["mds", *(pytest.param(way, marks=pytest.mark.campaign) for way in WAYS if way != "mds")],
+    elsewhere=[],
+    without={"mysql": ["delta"]},
+)
 def test_a_lost_state_is_reported_and_its_streams_begin_again(
     way: str, place: Place, workspace: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
