@@ -37,7 +37,7 @@ class Impossible(Exception):
 
 @dataclass(frozen=True)
 class Server:
-    """What of Debian's packages makes a server.
+    """A server of Debian's packages.
 
     Attributes:
         packages: Names of packages; what they depend on is fetched too.

@@ -30,7 +30,7 @@ _AS_TEXT = (*_WHOLE, "uint64", "boolean", "date")  # have one form as text
 
 
 @dataclass(frozen=True)
-class Fit:
+class FittedColumn:
     """A column of a stream, in the type that a file gives it.
 
     Attributes:
@@ -74,7 +74,7 @@ def is_untyped(reader: DumpReader, name: str) -> bool:
     return name in reader.untyped and name not in reader.form.types
 
 
-def fit(column: Column, reader: DumpReader, *, untyped: bool, frozen: bool) -> Fit | None:
+def fit(column: Column, reader: DumpReader, *, untyped: bool, frozen: bool) -> FittedColumn | None:
     """Return the stream's column in the type that it has with a further file; None if the types cannot be compared.
 
     Args:
@@ -84,34 +84,34 @@ def fit(column: Column, reader: DumpReader, *, untyped: bool, frozen: bool) -> F
         frozen: Texts of its values are stored in digests or key identities, so they cannot change.
     """
     if is_untyped(reader, column.name):
-        return Fit(column)
+        return FittedColumn(column)
     found = column_of(reader.schema.field(column.name))
     if found is None:
         return None
     known, new = column.travel, found.travel
     if known == new or untyped:
-        return Fit(column if known == new else found)
+        return FittedColumn(column if known == new else found)
     pair = new.kind, known.kind
     if pair not in _EXACT or pair in _INEXACT:
         return None
     if known.kind in _WHOLE and new.kind in _WHOLE:
-        return Fit(found if _WHOLE.index(new.kind) > _WHOLE.index(known.kind) else column)
+        return FittedColumn(found if _WHOLE.index(new.kind) > _WHOLE.index(known.kind) else column)
     if pair == ("float64", "float32") and not frozen:
-        return Fit(found)
+        return FittedColumn(found)
     if pair == ("decimal", "decimal"):
         return _decimal(column, new, frozen=frozen)
-    return Fit(column)
+    return FittedColumn(column)
 
 
-def _decimal(column: Column, new: Travel, *, frozen: bool) -> Fit:
+def _decimal(column: Column, new: Travel, *, frozen: bool) -> FittedColumn:
     known = column.travel
     scale = known.scale if frozen else max(known.scale, new.scale)
     digits = max(known.precision - known.scale, new.precision - new.scale)
     if digits + scale > MOST_DIGITS:  # values that fit are taken
-        return Fit(column)
+        return FittedColumn(column)
     wider = column_of(pa.field(column.name, pa.decimal128(digits + scale, scale)))
     added = "0" * (scale - known.scale)
-    return Fit(wider or column, f".{added}" if added and not known.scale else added)
+    return FittedColumn(wider or column, f".{added}" if added and not known.scale else added)
 
 
 def values_in(values: pa.Array, field: pa.Field, column: Column) -> pa.Array:

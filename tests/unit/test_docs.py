@@ -220,5 +220,5 @@ def test_pages_are_short_and_plain(patterns: tuple[str, ...]) -> None:
     assert together(found.values()).mean <= 16
 
 
-def test_user_docs_are_readable_in_two_hours() -> None:
-    assert together(level_of(page.read_text(encoding="utf-8")) for page in pages(USER)).words <= 38_000  # 230 a minute
+def test_user_docs_are_readable_in_three_hours() -> None:
+    assert together(level_of(page.read_text(encoding="utf-8")) for page in pages(USER)).words <= 41_000  # 230 a minute
