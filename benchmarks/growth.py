@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from typing_extensions import override
+
 from benchmarks import peers
 from benchmarks.measure import Options, Table, seconds
 from benchmarks.orders import COLUMNS, Orders
@@ -50,6 +52,7 @@ class Sized(Orders):
     peak: int = 0
 
     @property
+    @override
     def table(self) -> str:
         """The table's name."""
         return f"public.orders_{self.name}"

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
+from typing_extensions import override
 
 from qbcd.model import BatchHeader, Travel
 from qbcd.sinks import SinkBatch
@@ -30,6 +31,7 @@ class FileBatch(SinkBatch):
         super().__init__(header, no_rows)
         self._path = path
 
+    @override
     def arrow(self) -> Any:
         reader = pa.ipc.open_file(pa.memory_map(self._path))
         pieces = (reader.get_batch(i) for i in range(reader.num_record_batches))

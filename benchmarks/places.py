@@ -11,6 +11,7 @@ from typing import Any
 import psycopg2
 import pymysql
 from sqlalchemy import make_url
+from typing_extensions import override
 
 from qbcd.demo.server import EmbeddedPostgres
 from tests.support.debian_server import DebianPostgres
@@ -109,14 +110,17 @@ INSERT INTO public.orders SELECT max(id) OVER () + row_number() OVER (), custome
             place.programs = server.bin
             yield place
 
+    @override
     def connect(self) -> Any:
         conn = psycopg2.connect(self.url, options="-c max_parallel_workers_per_gather=0")
         conn.autocommit = True
         return conn
 
+    @override
     def version(self) -> str:
         return f"PostgreSQL {self.one('SHOW server_version')}"
 
+    @override
     def process(self) -> int:
         with closing(self.connect()) as conn:
             status = Path(f"/proc/{conn.info.backend_pid}/status").read_text()
@@ -127,6 +131,7 @@ class DebianPlace(PostgresPlace):
     """PostgreSQL of Debian's package, which can load libraries of other packages."""
 
     @classmethod
+    @override
     def server(cls, settings: Mapping[str, Any]) -> EmbeddedPostgres:
         return DebianPostgres.installed(settings)
 
@@ -169,6 +174,7 @@ INSERT INTO bench.orders SELECT @last + row_number() OVER (ORDER BY id), custome
             cls(server.url_of("mysql")).one("CREATE DATABASE bench")
             yield cls(server.url_of("bench"))
 
+    @override
     def connect(self) -> Any:
         url = make_url(self.url)
         return pymysql.connect(
@@ -181,9 +187,11 @@ INSERT INTO bench.orders SELECT @last + row_number() OVER (ORDER BY id), custome
             init_command="SET time_zone = '+00:00', collation_connection = utf8mb4_bin",
         )
 
+    @override
     def version(self) -> str:
         return f"{self.product} {self.one('SELECT version()')}"
 
+    @override
     def process(self) -> int:
         return int(Path(self.one("SELECT @@pid_file")).read_text())
 
@@ -198,6 +206,7 @@ class MySQLPlace(MariaPlace):
     )
 
     @classmethod
+    @override
     def server(cls, settings: Mapping[str, Any]) -> MySQLServer:
         return MySQLServer.start(settings={"innodb_buffer_pool_size": "1G", **settings})
 

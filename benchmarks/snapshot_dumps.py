@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from typing_extensions import override
 
 from qbcd.snapshots.base import Dump, Numbers
 
@@ -43,6 +44,7 @@ class ArrowDump(Dump):
             reader = pa.ipc.open_file(file)
             self.schema = reader.schema
 
+    @override
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Read the file."""
         with pa.OSFile(str(self.path), "rb") as file:
@@ -50,6 +52,7 @@ class ArrowDump(Dump):
             for number in range(reader.num_record_batches):
                 yield reader.get_batch(number)
 
+    @override
     def take(self, rows: Numbers) -> pa.RecordBatch:
         """Return rows by number; all batches but the last have the same length."""
         found = []

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
 from benchmarks import peers
 from benchmarks.growth import OWN_SIZE, received
 from benchmarks.measure import Options, Table
@@ -46,6 +48,7 @@ class Sized(Orders):
     rows: int = 0
 
     @property
+    @override
     def table(self) -> str:
         """The table's name."""
         return f"public.orders_{self.rows}"

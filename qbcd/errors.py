@@ -9,6 +9,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 
+from typing_extensions import override
+
 _NAMED = 3  # streams that one error names
 
 
@@ -35,6 +37,7 @@ class QbcdError(Exception):
         self.where = where
         self.source = ""
 
+    @override
     def __str__(self) -> str:
         place = self.where or (f"stream {self.stream}" if self.stream else "")
         text = f"{place}: {self.what}" if place else self.what

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from typing_extensions import override
+
 PACKAGE = "qbcd"
 FOLDERS = ("qbcd", "benchmarks", "examples", "tests", "tools")
 LINES = 60
@@ -39,6 +41,7 @@ class Finding:
     problem: str
     fix: str
 
+    @override
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.problem}\n  fix: {self.fix}"
 

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from typing_extensions import override
+
 ROOT = Path(__file__).resolve().parents[1]
 USER = (
     "README.md",
@@ -74,6 +76,7 @@ class Level:
         """The share of sentences above `LONG` words."""
         return sum(length > LONG for length in self.lengths) / max(1, len(self.lengths))
 
+    @override
     def __str__(self) -> str:
         passive = self.passive / max(1, len(self.lengths))
         return f"{self.words:7,} {self.lines:6,} {self.mean:6.1f} {self.long:6.1%} {passive:8.1%}"

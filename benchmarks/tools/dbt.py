@@ -7,6 +7,7 @@ import statistics
 from pathlib import Path
 
 from sqlalchemy import make_url
+from typing_extensions import override
 
 from benchmarks.measure import seconds
 from benchmarks.orders import Orders
@@ -54,6 +55,7 @@ class Dbt(Tool):
         self._folder = folder / "dbt"
         self._start_ups: list[float] = []
 
+    @override
     def setup(self) -> str:
         programs = environment("dbt", REQUIREMENTS)
         self._program = [str(programs / "dbt"), "snapshot", "--select"]
@@ -80,10 +82,12 @@ class Dbt(Tool):
         core, adapter = output([str(programs / "python"), "-c", versions]).split()
         return f"dbt-core {core} with dbt-postgres {adapter}"
 
+    @override
     def catch_up(self) -> None:
         self._snapshot("kept")
         self._place.run("VACUUM ANALYZE dbt.kept")
 
+    @override
     def run(self) -> Found:
         self._start_ups.append(seconds(lambda: self._snapshot("empty")))
         self.start_up = statistics.median(self._start_ups)

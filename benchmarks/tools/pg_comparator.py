@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sqlalchemy import make_url
+from typing_extensions import override
 
 from benchmarks.measure import seconds
 from benchmarks.orders import Orders
@@ -40,6 +41,7 @@ class PgComparator(Tool):
         self._place = orders.place
         self._shared: Path | None = None
 
+    @override
     def setup(self) -> str:
         files = unpacked(PACKAGES)
         self._program = ["perl", str(files / "usr/bin/pg_comparator")]
@@ -56,6 +58,7 @@ class PgComparator(Tool):
         self.start_up = min(seconds(lambda: output([*self._program, "--version"], env=self._env)) for _ in range(3))
         return version.splitlines()[-1].split("/")[-1].replace("version is ", "")
 
+    @override
     def run(self) -> Found:
         url = make_url(self._place.url)
         base = f"pgsql://{url.username}@{url.host}:{url.port}/{url.database}"
@@ -66,6 +69,7 @@ class PgComparator(Tool):
         elapsed = seconds(lambda: lines.extend(output(command, env=self._env).splitlines()))
         return Found(elapsed - self.start_up, sum(line.startswith(OPERATIONS) for line in lines))
 
+    @override
     def cleanup(self) -> None:
         if self._shared is not None:
             shutil.rmtree(self._shared)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
 from benchmarks.tools.base import Found, Tool, environment, output
 
 REQUIREMENTS = ("reladiff[postgresql,mysql]==0.6.*", "psycopg2-binary")
@@ -45,11 +47,13 @@ class Reladiff(Tool):
             **options,
         }
 
+    @override
     def setup(self) -> str:
         self._python = environment("reladiff", REQUIREMENTS) / "python"
         version = output([str(self._python), "-I", "-c", "import reladiff; print(reladiff.__version__)"])
         return f"reladiff {version.strip()}"
 
+    @override
     def run(self) -> Found:
         found = json.loads(output([str(self._python), "-I", str(INSIDE), json.dumps(self._arguments)]))
         return Found(**found)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame
+from typing_extensions import override
 
 from benchmarks.measure import seconds
 from benchmarks.tools.base import Found, Tool
@@ -35,11 +36,13 @@ class SparkDiff(Tool):
         self._spark = assembly_of(project).spark.get()
         self._reads, self._key, self._folder = list(reads), list(key), folder
 
+    @override
     def setup(self) -> str:
         times = [seconds(lambda read=read: self._write(read)) for read in self._reads]  # type: ignore[misc]
         self._read = self._reads[times.index(min(times))]
         return f"PySpark {self._spark.version}"
 
+    @override
     def run(self) -> Found:
         counted: list[int] = []
         return Found(seconds(lambda: counted.append(self.differing())), counted[0])

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pyspark.sql import DataFrame
+from typing_extensions import override
 
 from benchmarks.measure import seconds
 from benchmarks.tools.base import Found, Tool
@@ -39,6 +40,7 @@ class SparkJoin(Tool):
         self._project, self._table, self._parts = project, table, list(parts)
         self._copy = folder / "spark_join"
 
+    @override
     def setup(self) -> str:
         self._spark = assembly_of(self._project).spark.get()
         self._url, self._options = assembly_of(self._project).source("shop").jdbc("benchmark")
@@ -46,13 +48,16 @@ class SparkJoin(Tool):
         self.run()
         return f"PySpark {self._spark.version}"
 
+    @override
     def catch_up(self) -> None:
         self._read().write.mode("overwrite").parquet(str(self._copy))
 
+    @override
     def run(self) -> Found:
         counted: list[int] = []
         return Found(seconds(lambda: counted.append(self._differing())), counted[0])
 
+    @override
     def cleanup(self) -> None:
         shutil.rmtree(self._copy, ignore_errors=True)
 

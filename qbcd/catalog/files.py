@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from typing_extensions import override
+
 from qbcd.catalog.expected_tables import ExpectedTables
 from qbcd.catalog.source import Round, Sent, Source
 from qbcd.config.files import FilesConfig
@@ -33,43 +35,53 @@ class FileSource(Source):
         self._engines, self.expected = {}, ExpectedTables()
         self._lock, self._thread = threading.Lock(), threading.local()
 
+    @override
     def __repr__(self) -> str:
         return f"FileSource({self.name!r}, {self.config.files!r})"
 
     @property
+    @override
     def label(self) -> str:
         """The source's name and pattern, for messages."""
         return f"{self.name} ({self.config.files})"
 
+    @override
     def may_share_server(self, other: Source) -> bool:
         """Return False."""
         return False
 
     @contextmanager
+    @override
     def within(self, polls: Round) -> Iterator[None]:
         """Do nothing: there are no sessions to count."""
         yield
 
     @contextmanager
+    @override
     def pooled(self) -> Iterator[None]:
         """Do nothing: there are no sessions to reuse."""
         yield
 
+    @override
     def sent(self, stream: str) -> Sent:
         """Return nothing: no statement is sent."""
         return Sent()
 
+    @override
     def clock_ms(self, stream: str) -> int:
         """Return this machine's clock."""
         return int(time.time() * 1000)
 
+    @override
     def rest(self) -> None:
         """Do nothing: there are no sessions to end."""
 
+    @override
     def narrow(self, stream: str) -> bool:
         """Return False: no reader of JDBC reads files."""
         return False
 
+    @override
     def explain(self, error: BaseException, stream: str) -> QbcdError:
         """Return qbcd's error for an error in a file."""
         first = self.masking.foreign((str(error).strip().splitlines() or [""])[0])

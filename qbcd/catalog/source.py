@@ -18,6 +18,7 @@ from sqlalchemy import create_engine, event
 from sqlalchemy.engine import URL, Connection, CursorResult, Engine, Row
 from sqlalchemy.exc import PendingRollbackError, SQLAlchemyError
 from sqlalchemy.pool import NullPool, QueuePool
+from typing_extensions import override
 
 from qbcd import waits
 from qbcd.catalog.expected_tables import ExpectedTables
@@ -205,6 +206,7 @@ class Source:
         self._thread = threading.local()
         self.expected = ExpectedTables()
 
+    @override
     def __repr__(self) -> str:
         return f"Source({self.name!r}, {self._url.render_as_string(hide_password=True)!r})"
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typing_extensions import override
 
 from qbcd.cli.completion import DEFAULT_CONFIG as DEFAULT_CONFIG
 from qbcd.cli.completion import stream_names
@@ -23,6 +24,7 @@ HELP = "Finds inserts, updates and deletes in databases that can only be queried
 class _Command(TyperCommand):
     """A command whose help shows no type for ``--help``, which is a switch, and for arguments."""
 
+    @override
     def get_params(self, ctx: Any) -> Any:
         """See Click's Command."""
         found: list[Any] = super().get_params(ctx)
@@ -31,6 +33,7 @@ class _Command(TyperCommand):
                 parameter.display_type_rich = lambda ctx: None
         return found
 
+    @override
     def get_help_option(self, ctx: Any) -> Any:
         """See Click's Command."""
         return _as_switch(super().get_help_option(ctx))
@@ -39,6 +42,7 @@ class _Command(TyperCommand):
 class _Commands(TyperGroup):
     """The commands, with ``--help`` and the options of Typer as switches."""
 
+    @override
     def get_params(self, ctx: Any) -> Any:
         """See Click's Command."""
         found: list[Any] = super().get_params(ctx)
@@ -47,6 +51,7 @@ class _Commands(TyperGroup):
                 _as_switch(parameter)
         return found
 
+    @override
     def get_help_option(self, ctx: Any) -> Any:
         """See Click's Command."""
         return _as_switch(super().get_help_option(ctx))

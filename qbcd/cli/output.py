@@ -24,6 +24,7 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
+from typing_extensions import override
 
 from qbcd.cli.log_lines import Level, LogLines
 from qbcd.errors import QbcdError
@@ -288,6 +289,7 @@ class _Records(RichHandler):
         super().__init__(console=output.err, show_path=False, markup=False, omit_repeated_times=False)
         self._output = output
 
+    @override
     def emit(self, record: logging.LogRecord) -> None:
         """See :meth:`logging.Handler.emit`."""
         if self._output.log is None:

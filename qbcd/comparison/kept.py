@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from typing_extensions import override
+
 from qbcd.comparison.methods import COMPARED
 from qbcd.comparison.operands import Operand
 from qbcd.durable import sync
@@ -45,6 +47,7 @@ class KeptOperand(Operand):
             for name, sql_type, base, travel, facts in about["columns"]
         )
 
+    @override
     def load(self, database: LocalDatabase, captured: Sequence[Column], keys: int) -> tuple[Query, int]:
         place = {column.name: i for i, column in enumerate(self.columns)}
         values = ", ".join(f"c{place[column.name]} AS c{i}" for i, column in enumerate(captured))

@@ -10,6 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from typing_extensions import override
+
 from qbcd.catalog.resolve import resolve
 from qbcd.config import ProjectConfig, config_from_dict
 from qbcd.config.document import quoted
@@ -117,6 +119,7 @@ class FileOperand(Operand):
         """True if arrays are JSON in its texts."""
         return self._reader.form.type == "jsonl"
 
+    @override
     def as_types(self, types: Mapping[str, Travel]) -> Operand:
         texts = {c.name for c in self.columns if c.travel.kind == "text"}
         wanted = {name: value_type(travel) for name, travel in types.items() if name in texts}
@@ -131,6 +134,7 @@ class FileOperand(Operand):
             return FileOperand(self.label, self._form.model_copy(update={"fields": fields}))
         return FileOperand(self.label, self._form.model_copy(update={"types": {**self._form.types, **wanted}}))
 
+    @override
     def load(self, database: LocalDatabase, captured: Sequence[Column], keys: int) -> tuple[Query, int]:
         rows = DumpRows(self._reader, captured, keys)
         with rows.read_into(database, digest=False) as query:
@@ -138,6 +142,7 @@ class FileOperand(Operand):
         release_freed()
         return loaded, rows.rows
 
+    @override
     def _names_it_has(self) -> str:
         alone = self.names[0] if len(self.names) == 1 else ""
         delimiter = next((one for one in _DELIMITERS if one in alone), "")
@@ -196,6 +201,7 @@ class TableOperand(Operand):
         self.proven = tuple(c.name for c in self.plan.key)
         self.label = f"{self.plan.table.label} of {self.source.label.partition('(')[2].rstrip(')') or url}"
 
+    @override
     def as_texts(self, names: Collection[str]) -> Operand:
         override = self.source.connector.catalog.override_travel
         self.columns = tuple(override(c, "text") if c.name in names else c for c in self.columns)
@@ -212,12 +218,14 @@ class TableOperand(Operand):
         plan = replace(self.plan, key=tuple(captured[:keys]), columns=tuple(captured[keys:]))
         return IdRcs(self.source.connector, plan.with_options(buckets=ranges))
 
+    @override
     def load(self, database: LocalDatabase, captured: Sequence[Column], keys: int) -> tuple[Query, int]:
         statement = self.strategy(captured, keys).images([KeyRange(1, None, None)], typed=False)
         fields = row_fields([c.travel for c in captured])
         rows = fetch_rows(database, SourceReads(self.source, STREAM, [statement], amount=self.amount), fields)
         return rows, _count(database, rows)
 
+    @override
     def close(self) -> None:
         self._assembly.close()
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
+from typing_extensions import override
 
 from qbcd.config.document import Problem
 from qbcd.config.fields import Filled, Interval, Section, Switch, wrong
@@ -69,6 +70,7 @@ class AutoOptions(StrategyConfig):
         return self
 
     @classmethod
+    @override
     def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
         """No class: a strategy is chosen before statements are made.
 
@@ -77,21 +79,25 @@ class AutoOptions(StrategyConfig):
         """
         raise AssertionError("strategy auto is replaced by the chosen one when a stream is opened")
 
+    @override
     def problems(self, use: StrategyUse) -> Iterator[Problem]:
         """Yield no problem of a table: a strategy that does not fit is not chosen."""
         return iter(())
 
     @property
+    @override
     def without_old_values(self) -> str:
         """The reason if a strategy without old values may be chosen."""
         return "" if self.need.old_values else "`need: {old_values: false}` allows that"
 
     @property
+    @override
     def old_values_remedy(self) -> str:
         """The option for old values."""
         return "`need: {old_values: true}`"
 
     @property
+    @override
     def is_its_own_audit(self) -> bool:
         """False: the chosen strategy decides."""
         return False

@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 from pydantic import SecretStr
+from typing_extensions import override
 
 from qbcd.errors import ConfigError, NotBuilt
 
@@ -110,6 +111,7 @@ class InvalidConfig(ConfigError):
         super().__init__(first.what, remedy=first.remedy, where=first.where)
         self.problems = problems
 
+    @override
     def __str__(self) -> str:
         lines = [str(problem) for problem in self.problems[: self.LISTED]]
         more = len(self.problems) - len(lines)

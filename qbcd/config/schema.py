@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import SecretStr, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import ModelSchema
+from typing_extensions import override
 
 from qbcd.config.descriptions import descriptions
 from qbcd.config.fields import in_words
@@ -33,6 +34,7 @@ _NOISE = ("title", "format", "writeOnly")
 class _Generator(GenerateJsonSchema):
     """Pydantic's generator, with defaults as users write them, and descriptions of keys instead of classes."""
 
+    @override
     def model_schema(self, schema: ModelSchema) -> dict[str, Any]:
         """See pydantic."""
         made = super().model_schema(schema)
@@ -41,6 +43,7 @@ class _Generator(GenerateJsonSchema):
             made["properties"][key]["description"] = text
         return made
 
+    @override
     def encode_default(self, dft: Any) -> Any:
         """See pydantic. A default is in the code, so it is no secret."""
         if isinstance(dft, timedelta):

@@ -21,6 +21,7 @@ from pydantic import (
     model_validator,
 )
 from sqlalchemy.engine import URL
+from typing_extensions import override
 
 from qbcd import plugins
 from qbcd.config.databases import DEFAULT_TARGET_TABLE, FILE_DATABASES, TARGET_DATABASES
@@ -110,6 +111,7 @@ class BuiltSinkConfig(SinkConfig):
     initial: Initial | None = None
 
     @property
+    @override
     def starts_from(self) -> Initial | None:
         """See :attr:`SinkConfig.starts_from`."""
         return self.initial
@@ -139,6 +141,7 @@ class FileSinkConfig(BuiltSinkConfig):
         return self
 
     @property
+    @override
     def options(self) -> dict[str, Any]:
         """The options of the sink's class."""
         return {**super().options, "storage": self.storage.options}
@@ -230,12 +233,14 @@ class DatabaseSinkConfig(BuiltSinkConfig, Login):
             raise wrong("`columns_like` is for mode scd2", "remove it", at="columns_like")
         return self
 
+    @override
     def sqlalchemy_url(self) -> URL:
         """Return the URL with the login; the path of a file is absolute."""
         url = super().sqlalchemy_url()
         return url.set(database=self._file) if self._file else url
 
     @property
+    @override
     def options(self) -> dict[str, Any]:
         """The options of the sink's class."""
         own = ("mode", "deletes", "envelope", "table", "columns_like", "unsupported")
@@ -244,11 +249,13 @@ class DatabaseSinkConfig(BuiltSinkConfig, Login):
         return {"url": self.sqlalchemy_url(), "schema": self.target_schema, **found}
 
     @property
+    @override
     def begins_with_all_rows(self) -> bool:
         """A mirror and a history show all rows."""
         return self.mode != "log"
 
     @property
+    @override
     def needs(self) -> SinkNeeds:
         """A mirror and a history match rows by key; a change feed has the old rows."""
         return SinkNeeds(
@@ -279,6 +286,7 @@ class OtherSink(SinkConfig):
         return {"type": data.get("type"), "settings": settings}
 
     @property
+    @override
     def options(self) -> dict[str, Any]:
         """The options as written, `path` made absolute."""
         return dict(self.settings)

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
+from typing_extensions import override
 
 from qbcd.config.document import KeyPath, Problem
 from qbcd.config.fields import Count, Interval, Section, wrong
@@ -169,6 +170,7 @@ class VisitOptions(StrategyConfig):
         return self
 
     @property
+    @override
     def options(self) -> dict[str, Any]:
         """The options, with `pace` split into `target` or `per_second`, and `nice_ratio`."""
         values = super().options

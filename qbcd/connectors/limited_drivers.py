@@ -20,6 +20,7 @@ from psycopg2 import extensions
 from pymysql.constants import CR
 from sqlalchemy import event
 from sqlalchemy.engine import Connection, Engine
+from typing_extensions import override
 
 from qbcd import waits
 
@@ -53,6 +54,7 @@ class PostgresSilence(Silence, psycopg2.OperationalError):
 class FamilySilence(Silence, pymysql.err.OperationalError):
     """As PyMySQL's error of a lost connection."""
 
+    @override
     def __str__(self) -> str:
         return str(self.args[1])
 
@@ -202,6 +204,7 @@ class LimitedPostgresConnection(extensions.connection):
             with self.cursor() as cursor:
                 cursor.execute_alone(text)
 
+    @override
     def cursor(self, *arguments: Any, **named: Any) -> Any:
         """Return a cursor whose statements are limited; one with a name belongs to a transaction of the driver."""
         if self._by_text and (arguments or named.get("name")) and self.autocommit:
@@ -209,6 +212,7 @@ class LimitedPostgresConnection(extensions.connection):
             self.autocommit = False
         return super().cursor(*arguments, **{"cursor_factory": LimitedPostgresCursor, **named})
 
+    @override
     def set_isolation_level(self, level: int | None) -> None:
         """Set the level of the next transactions."""
         if self._by_text:
@@ -216,7 +220,7 @@ class LimitedPostgresConnection(extensions.connection):
         else:
             super().set_isolation_level(level)
 
-    @property
+    @property  # type: ignore[explicit-override]  # mypy sees no `override` of a property with a setter
     def readonly(self) -> Any:
         """The access mode of the next transactions; None for that of the session."""
         return self._read_only if self._by_text else super().readonly
@@ -228,10 +232,12 @@ class LimitedPostgresConnection(extensions.connection):
         else:
             vars(extensions.connection)["readonly"].__set__(self, value)
 
+    @override
     def commit(self) -> None:
         """Commit within the limit."""
         self._end("COMMIT", super().commit)
 
+    @override
     def rollback(self) -> None:
         """Roll back within the limit; the transaction of a shared session that has ended has ended with it."""
         if not (self._by_text and self.closed):
@@ -255,6 +261,7 @@ class LimitedPostgresConnection(extensions.connection):
 class LimitedPostgresCursor(extensions.cursor):
     """A cursor of `LimitedPostgresConnection`."""
 
+    @override
     def execute(self, query: Any, arguments: Any = None) -> None:
         """Execute a statement and read its whole result within the limit."""
         connection: Any = self.connection
@@ -269,12 +276,14 @@ class LimitedPostgresCursor(extensions.cursor):
         with self.connection.waiting():  # type: ignore[attr-defined]
             super().execute(text)
 
+    @override
     def executemany(self, *arguments: Any, **named: Any) -> None:
         """Execute a statement for each element; the limit is for all of them."""
         self.connection.send_taken()  # type: ignore[attr-defined]
         with self.connection.waiting():  # type: ignore[attr-defined]
             super().executemany(*arguments, **named)
 
+    @override
     def copy_expert(self, *arguments: Any, **named: Any) -> None:
         """Copy rows; the caller limits the waits."""
         self.connection.send_taken()  # type: ignore[attr-defined]
@@ -330,6 +339,7 @@ class LimitedFamilyConnection(pymysql.connections.Connection):
         self.limit = limit
         super().__init__(**parameters)
 
+    @override
     def connect(self, sock: Any = None) -> None:
         """Connect and log in; `connect_timeout` limits both together.
 
@@ -378,31 +388,37 @@ class LimitedFamilyConnection(pymysql.connections.Connection):
             self._execute_command(_COM_RESET_CONNECTION, "")
             self._read_ok_packet()
 
+    @override
     def query(self, sql: Any, unbuffered: bool = False) -> Any:
         """Execute a statement and read its result within the limit."""
         with self.waiting():
             return super().query(sql, unbuffered)
 
+    @override
     def next_result(self, unbuffered: bool = False) -> Any:
         """Read the next result of several statements within the limit."""
         with self.waiting():
             return super().next_result(unbuffered)
 
+    @override
     def commit(self) -> None:
         """Commit within the limit."""
         with self.waiting():
             super().commit()
 
+    @override
     def rollback(self) -> None:
         """Roll back within the limit."""
         with self.waiting():
             super().rollback()
 
+    @override
     def ping(self, reconnect: Any = False) -> None:
         """Check the connection within the limit; do not connect again."""
         with self.waiting():
             super().ping(False)
 
+    @override
     def close(self) -> None:
         """Say goodbye within the limit: a full buffer would block even that."""
         with self.waiting():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy.engine import Connection
 from sqlglot import exp
+from typing_extensions import override
 
 from qbcd.connectors.facts import Alike
 from qbcd.connectors.mysql_family import (
@@ -65,9 +66,11 @@ class MariaDB(MySQLFamily):
         super().__init__()
         self.queries = MariaQueries(self)
 
+    @override
     def is_own(self, version: str) -> bool:
         return "mariadb" in version.lower()
 
+    @override
     def grants_of(self, conn: Connection) -> list[str]:
         return [str(row[0]) for row in conn.exec_driver_sql("SHOW GRANTS")]  # grants of active roles included
 
@@ -85,12 +88,15 @@ class MariaQueries(FamilyQueries, SupportsIncrementalQueries):
     misread = staticmethod(dialect_gaps.misread)
     planned = staticmethod(planner_rewrites.planned)
 
+    @override
     def exact_column(self, column: Column) -> Column:
         return column
 
+    @override
     def steady_pins(self) -> tuple[str, ...]:
         spelling = self.facts.spelling
         return (f"SET {', '.join(session.pinned(spelling))}, {spelling.isolation} = 'REPEATABLE-READ'",)
 
+    @override
     def insert_as_seen(self, insert: exp.Expression, *, pretty: bool) -> tuple[str, bool]:
         return cursor_insert.insert_as_seen(insert, pretty=pretty), True

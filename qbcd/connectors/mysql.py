@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlalchemy.engine import Connection
+from typing_extensions import override
 
 from qbcd.connectors.base import JdbcDriver
 from qbcd.connectors.mysql_family import MySQLFamily, partitions
@@ -70,15 +71,18 @@ class MySQL(MySQLFamily):
         ("SELECT @@read_only AS value", "this server is read-only, as a replica is"),
     )
 
+    @override
     def is_own(self, version: str) -> bool:
         return "mariadb" not in version.lower()
 
+    @override
     def version_remark(self, release: tuple[int, int]) -> str:
         if release >= self.executed:
             return ""
         tested = ".".join(map(str, self.executed))
         return f"qbcd's tests run {tested}; this version is supported by its documentation and was not executed"
 
+    @override
     def grants_of(self, conn: Connection) -> list[str]:
         roles = str(conn.exec_driver_sql("SELECT current_role()").scalar_one())
         using = "" if roles == "NONE" else f" USING {roles}"

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from typing_extensions import override
+
 from qbcd.model.columns import Travel
 from qbcd.wording import batch_number
 
@@ -85,21 +87,25 @@ class ResentRows(BatchHeader):
     label: str = field(default="", kw_only=True)
 
     @property
+    @override
     def number(self) -> str:
         """Its name in messages: ``1795706452/17.resend-2``."""
         return f"{super().number}.{self.label}"
 
     @property
+    @override
     def event_prefix(self) -> str:
         """See :attr:`BatchHeader.event_prefix`; no batch has it."""
         return f"{self.stream}:{self.epoch}:{self.seq}.{self.label}:"
 
     @property
+    @override
     def folder(self) -> str:
         """A folder of its own, next to that of the stream's batches."""
         return f"{self.stream}.{self.label}"
 
     @property
+    @override
     def is_whole_state(self) -> bool:
         """See :attr:`BatchHeader.is_whole_state`."""
         return self.label.startswith(WHOLE)

@@ -15,6 +15,8 @@ from urllib.error import HTTPError
 from urllib.parse import unquote
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
+from typing_extensions import override
+
 from qbcd.config.masking import Masking
 from qbcd.config.notify import NotifyConfig
 from qbcd.errors import streams_named
@@ -164,5 +166,6 @@ class Hook:
 class _NoRedirect(HTTPRedirectHandler):
     """A handler that follows no redirect: the address of a hook is a secret for one host."""
 
+    @override
     def redirect_request(self, *args: Any, **more: Any) -> None:
         """Return no request, so that the answer counts as an error."""

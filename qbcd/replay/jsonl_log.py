@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from typing_extensions import override
 
 from qbcd.errors import Refused
 from qbcd.local.arrow import EVENTS_PER_PIECE, event_schema
@@ -25,15 +26,18 @@ _LONGEST = 2**63
 class JsonlFile(LogFile):
     """A file of JSON lines."""
 
+    @override
     def first(self) -> tuple[int, int, int, str, int]:
         for _, _, key, ordinal, _ in self._lines():
             return (*key.order, ordinal)
         raise foreign(self.path, None, "the file is empty")
 
     @property
+    @override
     def note(self) -> Path:
         return self.path.with_name(f".{self.path.name}.fingerprint")
 
+    @override
     def runs(self) -> Iterator[tuple[BatchKey, Seen, int, int]]:
         self.batches = 0
         run: tuple[BatchKey, Seen, int] | None = None
@@ -90,6 +94,7 @@ class JsonlFile(LogFile):
                 if value is not None:
                     kinds.add(_kind(value))
 
+    @override
     def form_of(self, kinds: set[Any]) -> Travel | None:
         plain = {kind for kind in kinds if not isinstance(kind, frozenset)}
         if len(plain) < len(kinds):
@@ -105,6 +110,7 @@ class JsonlFile(LogFile):
             return Travel("uint64")
         return Travel("float64") if plain <= {"integer", "float", "not finite"} and "float" in plain else Travel("text")
 
+    @override
     def events(self, header: BatchHeader, first: int, last: int) -> Iterator[pa.RecordBatch]:
         schema, forms = event_schema(header), dict(header.columns)
         lines = self._lines(first, last)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet
+from typing_extensions import override
 
 from qbcd.errors import Refused
 from qbcd.local.arrow import EVENTS_PER_PIECE, event_schema
@@ -32,6 +33,7 @@ _KINDS: dict[str, TravelKind] = {
 class ParquetFile(LogFile):
     """A file of typed events."""
 
+    @override
     def first(self) -> tuple[int, int, int, str, int]:
         with self._open() as file:
             for piece in file.iter_batches(batch_size=1, columns=_FACTS):
@@ -40,6 +42,7 @@ class ParquetFile(LogFile):
         raise foreign(self.path, None, "the file has no rows")
 
     @property
+    @override
     def note(self) -> Path:
         return self.path.parent / MARKER
 
@@ -55,6 +58,7 @@ class ParquetFile(LogFile):
             raise foreign(self.path, None, "columns are missing")
         return file
 
+    @override
     def runs(self) -> Iterator[tuple[BatchKey, Seen, int, int]]:
         self.batches = 0
         run: tuple[BatchKey, Seen, int] | None = None
@@ -86,9 +90,11 @@ class ParquetFile(LogFile):
         except ValueError as error:
             raise foreign(self.path, row, str(error)) from None
 
+    @override
     def form_of(self, kinds: set[Any]) -> Travel | None:
         return next(iter(kinds)) if len(kinds) == 1 else None
 
+    @override
     def events(self, header: BatchHeader, first: int, last: int) -> Iterator[pa.RecordBatch]:
         schema, done = event_schema(header), 0
         with self._open() as file:

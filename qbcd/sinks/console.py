@@ -12,6 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from typing_extensions import override
 
 from qbcd import hooks
 from qbcd.model import BatchHeader
@@ -39,9 +40,11 @@ class ConsoleSink(Sink):
         self.limit = limit
         self._console = console
 
+    @override
     def check(self) -> None:
         """Do nothing: standard output always exists."""
 
+    @override
     def write(self, batch: SinkBatch) -> None:
         """See :meth:`Sink.write`."""
         header = batch.header

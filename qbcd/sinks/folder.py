@@ -13,6 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from typing_extensions import override
+
 from qbcd import hooks
 from qbcd.model import BatchHeader, PlannedBatch
 from qbcd.sinks.base import Sink, SinkBatch, SinkPlace
@@ -91,14 +93,17 @@ class FolderSink(Sink):
         """The files in their store."""
         return StoredFiles(self, self.store, self.format, roll=self.roll, keep=self.keep)
 
+    @override
     def check(self) -> None:
         """See :meth:`Sink.check`."""
         self.store.check(self.name, "")
 
+    @override
     def check_stream(self, stream: str) -> None:
         """See :meth:`Sink.check_stream`."""
         self.store.check(self.name, stream)
 
+    @override
     def place(self, planned: PlannedBatch) -> SinkPlace:
         """See :meth:`Sink.place`."""
         remedy = "write another `path` for one of the sinks"
@@ -108,6 +113,7 @@ class FolderSink(Sink):
         key = str(folder).lower() if compares_without_case(self.path) else str(folder)
         return SinkPlace(key, f"folder {self.path / planned.folder}", remedy)
 
+    @override
     def maintain(self, stream: str, delivered: tuple[int, int]) -> bool:
         """See :meth:`Sink.maintain`."""
         if self.url or self.roll or self.keep is not None or self._holds(stream):
@@ -146,6 +152,7 @@ class FolderSink(Sink):
     def publish(self, header: BatchHeader, attempt: Path, note: Mapping[str, Any]) -> None:
         """Rename the attempt to its target, unless another publisher has completed the batch."""
 
+    @override
     def write(self, batch: SinkBatch) -> None:
         """See :meth:`Sink.write`."""
         header = batch.header

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from typing_extensions import override
+
 from qbcd.durable import sync
 from qbcd.model import BatchHeader
 from qbcd.sinks.base import SinkBatch
@@ -30,22 +32,27 @@ class JsonlSink(FolderSink):
     attempts = ".*.tmp"
     format = JsonFiles()
 
+    @override
     def target_of(self, header: BatchHeader) -> Path:
         """See :meth:`FolderSink.target_of`."""
         return self.path / header.folder / f"{header.epoch}-{header.seq:012d}.jsonl"
 
+    @override
     def note_of(self, target: Path) -> Path:
         """See :meth:`FolderSink.note_of`."""
         return target.with_name(f".{target.name}.fingerprint")
 
+    @override
     def new_attempt(self, target: Path) -> Path:
         """See :meth:`FolderSink.new_attempt`."""
         return target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
 
+    @override
     def measure(self, target: Path) -> Mapping[str, Any]:
         """See :meth:`FolderSink.measure`."""
         return {"bytes": target.stat().st_size if target.is_file() else -1}
 
+    @override
     def fill(self, batch: SinkBatch, attempt: Path) -> Mapping[str, Any]:
         """Write the lines into the folder `attempt`."""
         whole = attempt / LINES
@@ -54,6 +61,7 @@ class JsonlSink(FolderSink):
             raise self.incomplete(batch.header, str(attempt), count)
         return self.measure(whole)
 
+    @override
     def publish(self, header: BatchHeader, attempt: Path, note: Mapping[str, Any]) -> None:
         """See :meth:`FolderSink.publish`."""
         target = self.target_of(header)

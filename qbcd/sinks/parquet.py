@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pyarrow import parquet
+from typing_extensions import override
 
 from qbcd.durable import sync
 from qbcd.errors import DeliveryError
@@ -47,26 +48,32 @@ class ParquetSink(FolderSink):
         super().__init__(name, path, **files)
         self.limits = ValueLimits(policy=unsupported)
 
+    @override
     def write(self, batch: SinkBatch) -> None:
         """See :meth:`Sink.write`."""
         super().write(batch if self.limits.policy == "refuse" else batch.fitted(self.limits.policy))
 
+    @override
     def target_of(self, header: BatchHeader) -> Path:
         """See :meth:`FolderSink.target_of`."""
         return self.path / header.folder / f"epoch={header.epoch}" / f"batch_seq={header.seq}"
 
+    @override
     def note_of(self, target: Path) -> Path:
         """See :meth:`FolderSink.note_of`."""
         return target / MARKER
 
+    @override
     def new_attempt(self, target: Path) -> Path:
         """See :meth:`FolderSink.new_attempt`."""
         return target.parent.parent / f"_tmp-{uuid.uuid4().hex}"
 
+    @override
     def measure(self, target: Path) -> Mapping[str, Any]:
         """Return the sizes of the files, by name."""
         return {"files": {file.name: file.stat().st_size for file in target.glob("*.parquet")}}
 
+    @override
     def fill(self, batch: SinkBatch, attempt: Path) -> Mapping[str, Any]:
         """Write the rows, in the order of their ordinals within and across the files."""
         if batch.is_local:
@@ -81,6 +88,7 @@ class ParquetSink(FolderSink):
             raise self.incomplete(batch.header, str(attempt), found)
         return measured
 
+    @override
     def publish(self, header: BatchHeader, attempt: Path, note: Mapping[str, Any]) -> None:
         """Rename the attempt, unless another publisher has completed the batch or removed its files.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from typing_extensions import override
 
 Numbers = npt.NDArray[np.int64]
 MIB = 1 << 20
@@ -62,6 +63,7 @@ class Batches(Dump):
         self.size = sum(batch.nbytes for batch in batches)
         self._batches = tuple(batches)
 
+    @override
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Return the batches."""
         return iter(self._batches)

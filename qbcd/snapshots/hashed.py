@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from typing_extensions import override
+
 from qbcd.snapshots.base import weight_of
 from qbcd.snapshots.chunks import Chunk
 from qbcd.snapshots.memory import compare_in_memory, fits
@@ -22,6 +24,7 @@ class KeptPartitions(Partitions):
         super().__init__(work, whole, count, pointers=pointers and not whole)
         self._replica = replica
 
+    @override
     def _path(self, part: int) -> Path:
         name = f"part-{part:05d}.arrow"
         self._replica.parts = sorted([*self._replica.parts, name])

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from typing_extensions import override
+
 from qbcd.config.masking import credentials_masked
 from qbcd.connectors.limited_drivers import Silence
 from qbcd.errors import QbcdError
@@ -46,6 +48,7 @@ class JdbcFailure(Exception):
 class JdbcSilence(JdbcFailure, Silence):
     """A server that did not answer a JDBC driver within its `socketTimeout`."""
 
+    @override
     def __str__(self) -> str:
         return ""  # the source knows its limit
 
@@ -132,6 +135,7 @@ def _unlogged() -> Iterator[None]:
 
 
 class _AboveDebug(logging.Filter):
+    @override
     def filter(self, record: logging.LogRecord) -> bool:
         return record.levelno > logging.DEBUG
 

@@ -19,6 +19,7 @@ from sqlalchemy import Column, Integer, MetaData, Table, create_engine, event, i
 from sqlalchemy.engine import URL, Connection, Engine, RowMapping, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
+from typing_extensions import override
 
 from qbcd.config.masking import Masking
 from qbcd.connectors.limited_drivers import Silence, WaitLimit, limit_waits
@@ -102,6 +103,7 @@ class StateDatabase:
         shown = self.url.database if self.facts.is_file else self.url.render_as_string(hide_password=True)
         return f"the state database {shown}"
 
+    @override
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.url.render_as_string(hide_password=True)})"
 

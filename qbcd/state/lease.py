@@ -22,6 +22,7 @@ from types import TracebackType
 from sqlalchemy import insert, select, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import SQLAlchemyError
+from typing_extensions import override
 
 from qbcd import waits
 from qbcd.connectors.limited_drivers import commit_with_next
@@ -77,6 +78,7 @@ class Owner:
         host, pid, start, name = text.split("|")
         return cls(host, int(pid), start, name)
 
+    @override
     def __str__(self) -> str:
         return f"{self.host}|{self.pid}|{self.start}|{self.uuid}"
 

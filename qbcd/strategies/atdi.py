@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from typing_extensions import override
+
 from qbcd.config.strategy_base import StrategyClass
 from qbcd.connectors.base import Index
 from qbcd.strategies import costs
@@ -24,6 +26,7 @@ class AtdiOptions(FlagOptions):
     type: Literal["atdi"] = "atdi"
 
     @classmethod
+    @override
     def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
         """ATDI."""
         return Atdi
@@ -35,6 +38,7 @@ class Atdi(Tdi):
     name = "atdi"
     covering = True
 
+    @override
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """Estimate I*delta + delta*W + K = .014 N with the covering index, otherwise as TDI.
 
@@ -48,6 +52,7 @@ class Atdi(Tdi):
         pages = costs.atdi(index, self._copied_pages, costs.DELTA, HEIGHT)
         return self._estimated("I*delta + delta*W + K", pages, costs.DELTA * table.rows)
 
+    @override
     def has_index(self, indexes: Sequence[Index]) -> bool:
         """Return True if one of `indexes` covers all columns that a poll reads."""
         lead, rest = self.index_columns()
@@ -56,6 +61,7 @@ class Atdi(Tdi):
             for i in indexes
         )
 
+    @override
     def index_columns(self) -> tuple[list[str], list[str]]:
         """Return the timestamp, and all other columns that a poll reads."""
         lead, rest = list(self.names), [self.flag, *(c.name for c in self.plan.captured)]

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from pydantic import model_validator
+from typing_extensions import override
 
 from qbcd.config.fields import Count, wrong
 from qbcd.config.strategy_base import VisitOptions
@@ -39,6 +40,7 @@ class RangeOptions(VisitOptions):
         return self
 
     @property
+    @override
     def options(self) -> dict[str, Any]:
         """Every option, with the default pages if no size of ranges is given."""
         values = super().options
@@ -158,6 +160,7 @@ class ByRanges(InSource):
         table = self.plan.table
         return -(-rows * table.pages // table.rows) if table.pages > 0 and table.rows > 0 else None
 
+    @override
     def row_count(self) -> Statement:
         """Return the query for one row (n), the table's restricted rows, for guards before a pass."""
         return self._compiled("row_count")

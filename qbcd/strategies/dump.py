@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from typing_extensions import override
+
 from qbcd.config.document import Problem
 from qbcd.config.fields import Size
 from qbcd.config.strategy_base import StrategyClass, StrategyConfig, StrategyUse
@@ -45,15 +47,18 @@ class DumpOptions(StrategyConfig):
     replica: Literal["rows", "digest"] = "rows"
 
     @property
+    @override
     def without_old_values(self) -> str:
         """The reason if the replica has digests only."""
         return "keys and digests are all that it keeps" if self.replica == "digest" else ""
 
     @property
+    @override
     def old_values_remedy(self) -> str:
         """The option for a replica of rows."""
         return "`replica: rows`"
 
+    @override
     def problems(self, use: StrategyUse) -> Iterator[Problem]:
         """Yield a problem for a table without a key, and for settings of databases."""
         yield from super().problems(use)
@@ -74,6 +79,7 @@ class DumpOptions(StrategyConfig):
             yield use.table_problem("types", what, "write the types under `format` of the source")
 
     @classmethod
+    @override
     def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
         """DiffResult of dumps."""
         return DumpStrategy
@@ -121,10 +127,12 @@ class DumpStrategy(Strategy):
         """The captured columns whose values the replica keeps."""
         return self.plan.captured if self.keeps == "rows" else self.plan.key
 
+    @override
     def change_problem(self, *, columns: bool, where: bool) -> str:
         """Return why a poll cannot adopt other columns."""
         return "the replica has only the columns that were captured before" if columns or where else ""
 
+    @override
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """Estimate |f1| + |F2| + |f2| (paper, figure 6: PHC1 and PH in memory), in blocks of the files."""
         formula = "|f1| + |F2| + |f2|: the replica and the new file are read, and the new replica is written"

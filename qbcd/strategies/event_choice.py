@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from pydantic import model_validator
+from typing_extensions import override
 
 from qbcd.config.fields import wrong
 from qbcd.config.strategy_base import StrategyConfig
@@ -40,6 +41,7 @@ class EventOptions(StrategyConfig):
         return self
 
     @property
+    @override
     def options(self) -> dict[str, Any]:
         """All options; `events` is None for all changes."""
         return {**super().options, "events": self._chosen}
@@ -49,11 +51,13 @@ class EventOptions(StrategyConfig):
         return None if self.events is None or "update" in self.events else WITHOUT_UPDATES
 
     @property
+    @override
     def without_old_values(self) -> str:
         """The reason if the replica has keys only."""
         return "" if self._chosen is None else "`events: [insert, delete]` keeps keys only"
 
     @property
+    @override
     def old_values_remedy(self) -> str:
         """All events."""
         return "remove `events`"

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from typing_extensions import override
+
 from qbcd.config.strategy_base import StrategyClass
 from qbcd.connectors.base import Index
 from qbcd.model import KeyRange, Statement
@@ -26,6 +28,7 @@ class IdOptions(RangeOptions, EventOptions):
     type: Literal["id"] = "id"
 
     @classmethod
+    @override
     def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
         """ID."""
         return Id
@@ -42,10 +45,12 @@ class Id(EventChoice, ByRanges):
     sees = "every insert, update and delete, with old and new values, as the net change between two polls of a range"
     misses = "states between two polls; a key that moves between ranges may be a delete now and an insert later"
 
+    @override
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """Estimate 2 N + size(aux) = 2.001 N (paper, 3.4) for a whole pass, here R*N + M + size(aux)."""
         return self._scan_and_copy("R*N + M + size(aux), a whole pass")
 
+    @override
     def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:
         """Write the differences between table and replica in one range into the outbox."""
         return self._part("changes", part, within)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import model_validator
+from typing_extensions import override
 
 from qbcd.config.document import Problem
 from qbcd.config.fields import Count, wrong
@@ -79,31 +80,37 @@ class IdRcsOptions(VisitOptions):
         return self
 
     @classmethod
+    @override
     def frozen_value(cls, name: str, value: Any) -> Any:
         """Freeze a replica of rows as None, as in streams prepared before there was a choice."""
         return None if (name, value) == ("replica", "rows") else super().frozen_value(name, value)
 
     @property
+    @override
     def options(self) -> dict[str, Any]:
         """All options; `target` is None without `pace`: then as few statements as possible."""
         values = super().options
         return values if "pace" in self.model_fields_set else {**values, "target": None}
 
     @property
+    @override
     def without_old_values(self) -> str:
         """The reason if the replica has digests only."""
         return "keys and digests are all that it keeps" if self.replica == "digest" else ""
 
     @property
+    @override
     def old_values_remedy(self) -> str:
         """The option for a replica of rows."""
         return "`replica: rows`"
 
     @property
+    @override
     def compares_digests(self) -> bool:
         """True: polls compare sums of digests, an audit each row."""
         return True
 
+    @override
     def problems(self, use: StrategyUse) -> Iterator[Problem]:
         """Yield a problem if rows without a key have a digest replica, or ranges of keys or pages."""
         if use.key != ():
@@ -120,6 +127,7 @@ class IdRcsOptions(VisitOptions):
             yield use.table_problem("key", what, "remove `buckets: page`, or name the columns that identify a row")
 
     @classmethod
+    @override
     def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
         """ID/RCS."""
         return IdRcs
@@ -150,6 +158,7 @@ class IdRcs(TableStrategy):
         if self.keeps == "digests":
             self.sees, self.misses = SEES_BY_DIGEST, f"{type(self).misses}; old values and the names of changed columns"
 
+    @override
     def check(self, place: Callable[[str], str] | None = None) -> None:
         """Check that the source can be read according to the options.
 
@@ -214,6 +223,7 @@ class IdRcs(TableStrategy):
         """The captured columns whose values the replica keeps, in addition to the row digest."""
         return self.plan.captured if self.keeps == "rows" else self.plan.key
 
+    @override
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """Estimate one scan of digests, R*N: aux and replica are outside of the source.
 
@@ -222,6 +232,7 @@ class IdRcs(TableStrategy):
         table = self.plan.table
         return Estimate(table.pages, table.rows, "R*N", "count and checksum of each range")
 
+    @override
     def freeze_options(self, remembered: Mapping[str, Any] | None) -> StreamPlan:
         """Return the plan with its kind of ranges.
 
@@ -235,6 +246,7 @@ class IdRcs(TableStrategy):
         kind = (given or self._suited()) if remembered is None else remembered.get(BUCKETS, "key")
         return self.plan.with_options(**{BUCKETS: kind, FIXED: given is not None})
 
+    @override
     def frozen_options(self) -> dict[str, Any]:
         """Return the kind of the checkpoint's ranges; empty if the strategy has no choice."""
         kind = next(name for name, one in PARTITIONINGS.items() if isinstance(self.partitioning, one))
@@ -311,14 +323,17 @@ class IdRcs(TableStrategy):
         extra = [f"t.qbcd_{name} AS {name}" for name, _ in self.extra]
         return [*identity, "t.qbcd_digest AS digest", *columns, *untravelled, *extra]
 
+    @override
     def key_problems(self, within: KeyRange | None = None) -> Statement:
         """Return the query for (keys_more_than_once, keys_null), for keys that are not proven."""
         return compile_sql(self._canonical("key_problems"), self.connector, self.plan)
 
+    @override
     def null_keys(self) -> Statement:
         """Return the query for (keys_null): rows that no key identifies and that are in no range."""
         return compile_sql(self._canonical("null_keys"), self.connector, self.plan)
 
+    @override
     def warnings(self) -> list[str]:
         """Return a warning if the key does not follow the storage order."""
         follows = self.partitioning.key_follows()

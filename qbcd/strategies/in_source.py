@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from typing_extensions import override
+
 from qbcd.connectors.base import Connector, Index
 from qbcd.errors import Refused
 from qbcd.model import Column, KeyRange, Statement, StreamPlan, Table
@@ -125,6 +127,7 @@ class InSource(TableStrategy):
         self._images = images(plan, connector.identifier_limit)
 
     # -- tables ------------------------------------------------------------------------------------------------------
+    @override
     def check(self, place: Callable[[str], str] | None = None) -> None:
         """Check that an outbox with two columns for each captured one fits the column limit."""
         width, limit = len(OWN_COLUMNS) + 2 * len(self.plan.captured), self.connector.column_limit
@@ -232,10 +235,12 @@ class InSource(TableStrategy):
         """
         return self._part("outbox_untravelled", part, old=old)
 
+    @override
     def key_problems(self, within: KeyRange | None = None) -> Statement:
         """Return the query for (keys_more_than_once, keys_null), for keys that are not proven."""
         return self._compiled("key_problems", within=within)
 
+    @override
     def null_keys(self) -> Statement:
         """Return the query for (keys_null): rows that no key identifies and that are in no range."""
         return self._compiled("null_keys", key=self.plan.key)

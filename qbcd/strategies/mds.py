@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from typing_extensions import override
+
 from qbcd.config.strategy_base import StrategyClass
 from qbcd.connectors.base import Index
 from qbcd.model import Consistency, KeyRange, Statement
@@ -23,6 +25,7 @@ class MdsOptions(EventOptions):
     type: Literal["mds"] = "mds"
 
     @classmethod
+    @override
     def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
         """MDS."""
         return Mds
@@ -38,10 +41,12 @@ class Mds(EventChoice):
     sees = "every insert, update and delete, with old and new values, as the net change between two polls"
     misses = "states between two polls (a row inserted and deleted again leaves no event)"
 
+    @override
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """Estimate R*N + M (paper, table 3): table and copy are each read once."""
         return self._scan_and_copy("R*N + M")
 
+    @override
     def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:
         """Return the statement that finds all changes and writes them into the outbox."""
         return self._part("changes", part, within)

@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from pydantic import model_validator
+from typing_extensions import override
 
 from qbcd.config.document import Problem
 from qbcd.config.fields import Filled, Interval, Switch, in_words, wrong
@@ -59,6 +60,7 @@ class FlagOptions(WatermarkOptions):
             raise wrong("the delete flag is a timestamp as well", "name another column", at="delete_flag")
         return self
 
+    @override
     def problems(self, use: StrategyUse) -> Iterator[Problem]:
         """Yield a problem if flagged rows may be removed before a poll has read them."""
         yield from super().problems(use)
@@ -83,6 +85,7 @@ class TdiOptions(FlagOptions):
     type: Literal["tdi"] = "tdi"
 
     @classmethod
+    @override
     def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
         """TDI."""
         return Tdi
@@ -113,6 +116,7 @@ class Tdi(Watermarked):
             "the captured rows" + ("; DELETE on the table" if self.purges else "")
         )
 
+    @override
     def check(self, place: Callable[[str], str] | None = None) -> None:
         """Check that the flag exists, and that its type can hold `deleted_value`.
 
@@ -145,6 +149,7 @@ class Tdi(Watermarked):
         if self.system or len(self.timestamps) != 1:
             raise self._wrong("timestamp", place, "a delete flag goes with one timestamp column", "name one column")
 
+    @override
     def tables(self) -> list[OwnTable]:
         """Return replica, outbox and purge list.
 
@@ -154,11 +159,13 @@ class Tdi(Watermarked):
         columns = tuple((c.name, self.connector.ddl.column_type(c)) for c in self.plan.key)
         return [*super().tables(), OwnTable(self.purge, (*columns, mark), (*self._key_names, MARK))]
 
+    @override
     def image_names(self, added: Columns) -> dict[str, str]:
         """See the base class; the purge list has timestamps too."""
         mark = {MARK: self.names[0]} if self.names[0] in added else {}
         return {**super().image_names(added), **mark}
 
+    @override
     def write_rights(self) -> list[WriteRight]:
         """Return DELETE, for `purge`."""
         return [WriteRight("purge", "to remove flagged rows, for purge", delete=True)] if self.purges else []
@@ -199,9 +206,11 @@ class Tdi(Watermarked):
         live = self._compiled("live_rows").sql
         return f"CREATE OR REPLACE VIEW {name} AS\n{live}"
 
+    @override
     def views(self) -> list[str]:
         """Return the statement of `view`."""
         return [self.view()]
 
+    @override
     def _context(self) -> dict[str, Any]:
         return {**super()._context(), "mark": self.names[0], "mark_column": MARK}

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import model_validator
+from typing_extensions import override
 
 from qbcd.config.document import Problem, dotted
 from qbcd.config.fields import Filled, Switch, split_table, wrong
@@ -64,11 +65,13 @@ class TlcsOptions(RangeOptions):
         return self
 
     @classmethod
+    @override
     def frozen_value(cls, name: str, value: Any) -> Any:
         """Freeze no replica as None, as in streams prepared before there was a choice."""
         return None if (name, value) == ("replica", "none") else super().frozen_value(name, value)
 
     @property
+    @override
     def options(self) -> dict[str, Any]:
         """All options; in the lake wing there is no pace, and `spark` means the lake."""
         values = {**super().options, "replica": self._place}
@@ -79,20 +82,24 @@ class TlcsOptions(RangeOptions):
         return "lake" if self.replica == "spark" else self.replica
 
     @property
+    @override
     def without_old_values(self) -> str:
         """The reason, unless there is a copy."""
         return "keys and checksums are all that it keeps" if self.replica == "none" else ""
 
     @property
+    @override
     def old_values_remedy(self) -> str:
         """A copy next to the digests, or another strategy."""
         return super().old_values_remedy if self.checksums == "remote" else "`replica: source`"
 
     @property
+    @override
     def compares_digests(self) -> bool:
         """True in the lake wing: polls compare digests, an audit each row's digest or its values."""
         return self.checksums == "remote" or self._place == "lake"
 
+    @override
     def problems(self, use: StrategyUse) -> Iterator[Problem]:
         """Yield a problem if the column of the checksums is captured."""
         yield from super().problems(use)
@@ -104,6 +111,7 @@ class TlcsOptions(RangeOptions):
                 yield use.option_problem("checksum_column", what, f"name another column, or take it out of `{key}`")
 
     @classmethod
+    @override
     def problems_between(cls, uses: Sequence[tuple[Any, StrategyUse]]) -> Iterator[Problem]:
         """Yield a problem if two streams write one checksum column: each would miss changes."""
         first: dict[tuple[str, ...], StrategyUse] = {}
@@ -120,6 +128,7 @@ class TlcsOptions(RangeOptions):
                 yield Problem(here, what, "name a column of its own for each")
 
     @classmethod
+    @override
     def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
         """Return TLCS with its checksums in the source or in the lake, and with a queue to a lake replica."""
         if options.get("replica") == "lake":

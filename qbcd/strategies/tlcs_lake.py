@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from typing_extensions import override
+
 from qbcd.connectors.base import Connector, Index
 from qbcd.model import Column, KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql, render
@@ -62,6 +64,7 @@ class QueuedTlcs(IdRcs):
         self.misses = "states between two polls of a range"
         self.needs = f"{self.finder.needs}; room for the rows in the workdir"
 
+    @override
     def check(self, place: Callable[[str], str] | None = None) -> None:
         """Check the column of the checksums, and that the queue fits the column limit.
 
@@ -72,20 +75,24 @@ class QueuedTlcs(IdRcs):
         super().check(place)
         self.finder.check(place)
 
+    @override
     def change_problem(self, *, columns: bool, where: bool) -> str:
         """Return the problem of other columns: the digests in the source are those of the old ones."""
         return self.finder.change_problem(columns=columns, where=where)
 
+    @override
     def with_old_digest(self, was: Sequence[Column]) -> QueuedTlcs:
         """Return itself: rows of the queue have one digest, and all values are compared in addition."""
         return self
 
+    @override
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """Estimate N + D, D the pages of key and digest: W of the paper's N + delta*W is outside of the source."""
         found, table = self.finder.estimate(indexes), self.plan.table
         changed = round(costs.tlcs(0, max(table.rows, 0), costs.DELTA))
         return Estimate(found.pages, found.rows, found.formula, f"changed rows alone, {changed:,} at 1 %")
 
+    @override
     def warnings(self) -> list[str]:
         """Return none: polls read no range of the key."""
         return []

@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from typing_extensions import override
+
 from qbcd.connectors.base import Connector, Index
 from qbcd.errors import ConfigError
 from qbcd.model import KeyRange, Statement, StreamPlan
@@ -52,16 +54,19 @@ class Tlcs(ByRanges):
         writes = f" and UPDATE of its column {self.column}, a bigint that may be NULL" if self.column else ""
         self.needs = f"SELECT on the table{writes}{own}"
 
+    @override
     def freeze_options(self, remembered: Mapping[str, Any] | None) -> StreamPlan:
         """Return the plan with the part of a row that the replica of a stream with a checksum column keeps."""
         if not (self.column and self.deletes):
             return self.plan
         return self.plan.with_options(**{KEPT: "digests" if remembered is None else remembered.get(KEPT, "keys")})
 
+    @override
     def frozen_options(self) -> dict[str, Any]:
         """Return the part of a row that the replica keeps, if there is a checksum column too."""
         return {KEPT: "digests"} if self.column and self.keeps == "digests" else {}
 
+    @override
     def check(self, place: Callable[[str], str] | None = None) -> None:
         """Check that the checksum column is a nullable 64-bit integer that is not captured.
 
@@ -91,6 +96,7 @@ class Tlcs(ByRanges):
                 remedy=f"exclude: [{self.column}]",
             )
 
+    @override
     def change_problem(self, *, columns: bool, where: bool) -> str:
         """Return the problem of other columns: digests are not comparable, and there are no values."""
         if not columns:
@@ -102,10 +108,12 @@ class Tlcs(ByRanges):
         return "checksums of other columns cannot be compared, and checksums in the source are all that is kept"
 
     @property
+    @override
     def gives_old_values(self) -> bool:
         """True with a copy next to the digests."""
         return self.copy is not None
 
+    @override
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """Estimate N + delta*W (paper, 3.3; docs/paper.md#c15), plus D for the table of digests.
 
@@ -125,6 +133,7 @@ class Tlcs(ByRanges):
         rows = (2 * times if self.keeps != "nothing" else 1) * table.rows if table.rows >= 0 else -1
         return Estimate(round(pages), rows, formula + what, "nothing")
 
+    @override
     def tables(self) -> list[OwnTable]:
         """Return the stream's own tables; a copy is the last."""
         if self.copy is None:
@@ -133,10 +142,12 @@ class Tlcs(ByRanges):
         return [*super().tables(), OwnTable(self.copy, columns, self._key_names)]
 
     @property
+    @override
     def replicas(self) -> tuple[tuple[str, str], ...]:
         """The digests, and the copy."""
         return super().replicas if self.copy is None else (*super().replicas, self.copy)
 
+    @override
     def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:
         """Write rows with a changed digest, a new key or a deleted key into the outbox.
 
@@ -144,6 +155,7 @@ class Tlcs(ByRanges):
         """
         return self._part("changes", part, within, checksum="" if self.keeps == "digests" else self.column)
 
+    @override
     def complete(self, part: OutboxSlice, within: KeyRange | None = None) -> list[Statement]:
         """Read old values of changed and deleted rows from the copy, by key: the delta*W of the paper."""
         return [] if self.copy is None else [self._of_copy("outbox_old_values", part, within)]
@@ -152,6 +164,7 @@ class Tlcs(ByRanges):
         """Return a statement about the copy, which keeps whole rows."""
         return self._part(template, part, within, replica=self.copy, keeps="rows", kept=self._images)
 
+    @override
     def apply(self, part: OutboxSlice, within: KeyRange | None = None) -> list[Statement]:
         """Store digests, keys and copied rows as reported now.
 
@@ -162,6 +175,7 @@ class Tlcs(ByRanges):
             found += [self._of_copy("replica_delete", part, within), self._of_copy("replica_insert", part)]
         return [*found, self._part("checksum_write_back", part, within)] if self.column else found
 
+    @override
     def baseline(self, part: OutboxSlice, *, events: bool) -> list[Statement]:
         """Fill the table of digests, or the column, and the copy."""
         found = super().baseline(part, events=events)
@@ -179,6 +193,7 @@ class Tlcs(ByRanges):
             return [*found, self._part("checksum_write_back", part)]
         return [self._compiled("checksum_column"), *found]
 
+    @override
     def written_rows(self) -> Statement | None:
         """Count rows (n) whose captured values changed when their checksum was written.
 
@@ -186,11 +201,13 @@ class Tlcs(ByRanges):
         """
         return self._compiled("checksum_moved") if self.column else None
 
+    @override
     def write_rights(self) -> list[WriteRight]:
         """Return UPDATE of the checksum column."""
         why = "to keep the checksums, and nothing else of the table"
         return [WriteRight("checksum_column", why, update=(self.column,))] if self.column else []
 
+    @override
     def _context(self) -> dict[str, Any]:
         pairs = "changed_only" if self.keeps == "nothing" else "full_join" if self.connector.full_join else "anti_join"
         return {"fresh": True, "checksum": self.column, "deletes": self.deletes, "pairs": pairs}

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import model_validator
+from typing_extensions import override
 
 from qbcd.config.document import Problem
 from qbcd.config.fields import Count, wrong
@@ -68,6 +69,7 @@ class TsOptions(WatermarkOptions):
         return self
 
     @classmethod
+    @override
     def frozen_value(cls, name: str, value: Any) -> Any:
         """Freeze `deletes: only` alone; sweeps, and their interval, may change."""
         if name == "deletes":
@@ -75,6 +77,7 @@ class TsOptions(WatermarkOptions):
         return super().frozen_value(name, value)
 
     @property
+    @override
     def options(self) -> dict[str, Any]:
         """All options; `deletes` is an interval, ``only``, or None; `lake` is stored as ``spark``, its older name."""
         return {**super().options, "replica": self._place, "deletes": self.deletes and (self.deletes.every or ONLY)}
@@ -84,6 +87,7 @@ class TsOptions(WatermarkOptions):
         return "spark" if self.replica == "lake" else self.replica
 
     @property
+    @override
     def without_old_values(self) -> str:
         """The reason if the replica is not full, or only keeps keys to find deletes."""
         if self.options["deletes"] == ONLY:
@@ -92,20 +96,24 @@ class TsOptions(WatermarkOptions):
         return kept.get(self.replica, "")
 
     @property
+    @override
     def old_values_remedy(self) -> str:
         """A full replica, or periodic sweeps instead of `deletes: only`."""
         return "write how often under `deletes`" if self.options["deletes"] == ONLY else "`replica: source`"
 
     @property
+    @override
     def keeps_nothing(self) -> bool:
         """True without a replica."""
         return self.replica == "none"
 
     @property
+    @override
     def is_its_own_audit(self) -> bool:
         """True if each poll compares all keys."""
         return bool(self.options["deletes"] == ONLY)
 
+    @override
     def problems(self, use: StrategyUse) -> Iterator[Problem]:
         """Yield a problem if there is a restriction and no replica."""
         yield from super().problems(use)
@@ -114,6 +122,7 @@ class TsOptions(WatermarkOptions):
             yield use.table_problem("where", what, "write `replica: keys`, or remove `where`")
 
     @classmethod
+    @override
     def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
         """Return TS with its replica in the source or in the lake."""
         return LakeTs if options.get("replica") == "spark" else Ts
@@ -140,15 +149,18 @@ class Ts(Watermarked):
             "; deletes" if not self.deletes else ""
         )
 
+    @override
     def adopt(self, within: KeyRange) -> list[Statement]:
         """Add keys that are new in a range to the replica, without an event, for `deletes: only`."""
         return [self._compiled("replica_adopt", within=within)] if self.deletes == "only" else []
 
+    @override
     def change_problem(self, *, columns: bool, where: bool) -> str:
         """Return the problem of another restriction with `deletes: only`, which a sweep ignores."""
         problem = "`deletes: only` finds deleted keys, and does not report rows that leave the restriction"
         return problem if where and self.deletes == "only" else ""
 
+    @override
     def warnings(self) -> list[str]:
         """Warn that deletes stay unseen if nothing looks for them."""
         if self.deletes:
@@ -182,10 +194,12 @@ class LakeTs(IdRcs):
         self.watermarked = Ts(connector, plan, "")
         self.sees, self.misses = self.watermarked.sees, self.watermarked.misses
 
+    @override
     def key_problems(self, within: KeyRange | None = None) -> Statement:
         """Find key problems as TS does: also between rows outside and inside of the restriction."""
         return compile_sql(self._canonical("key_problems", beyond=bool(self.plan.where)), self.connector, self.plan)
 
+    @override
     def check(self, place: Callable[[str], str] | None = None) -> None:
         """Check the timestamp as TS does; there is no outbox that the columns must fit.
 
@@ -194,10 +208,12 @@ class LakeTs(IdRcs):
         """
         self.watermarked.check_timestamps(place)
 
+    @override
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """Estimate as TS does: the replica costs the source nothing."""
         return self.watermarked.estimate(indexes)
 
+    @override
     def warnings(self) -> list[str]:
         """Return the warnings of TS."""
         return self.watermarked.warnings()

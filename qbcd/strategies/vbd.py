@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
+from typing_extensions import override
 
 from qbcd.config.document import Problem
 from qbcd.config.fields import Count, Interval, TableName, split_table, wrong
@@ -65,6 +66,7 @@ class VbdOptions(StrategyConfig):
         return self
 
     @classmethod
+    @override
     def frozen_value(cls, name: str, value: Any) -> Any:
         """Freeze `timestamps` as lists, and a replica of rows as None, as before there was a choice."""
         if (name, value) == ("replica", "rows"):
@@ -72,6 +74,7 @@ class VbdOptions(StrategyConfig):
         return [[table, list(columns)] for table, columns in value] if name == "timestamps" else value
 
     @property
+    @override
     def options(self) -> dict[str, Any]:
         """All options; `variant` may be None, `timestamps` are pairs, `deletes` is an interval."""
         return {
@@ -82,31 +85,37 @@ class VbdOptions(StrategyConfig):
         }
 
     @property
+    @override
     def without_old_values(self) -> str:
         """The reason if the replica has digests only."""
         return "keys and digests are all that it keeps" if self.replica == "digest" else ""
 
     @property
+    @override
     def old_values_remedy(self) -> str:
         """A replica of rows."""
         return "`replica: rows`"
 
     @property
+    @override
     def is_its_own_audit(self) -> bool:
         """True for variants compare and checksum, which compare the whole result."""
         return self.variant != "delta" and not (self.variant == "auto" and self.timestamps)
 
     @property
+    @override
     def compares_digests(self) -> bool:
         """True for variant checksum: polls compare sums of digests, an audit each row."""
         return self.variant == "checksum"
 
+    @override
     def problems(self, use: StrategyUse) -> Iterator[Problem]:
         """Yield the problems of a missing key, except for variant checksum, which needs none."""
         if self.variant not in ("auto", "checksum"):
             yield from super().problems(use)
 
     @classmethod
+    @override
     def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
         """Return the variant's class; that of `compare` until the source has decided."""
         if options.get("replica") == "digest":

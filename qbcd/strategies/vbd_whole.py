@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from typing_extensions import override
+
 from qbcd.connectors.base import Index
 from qbcd.strategies.base import Estimate, ReplicaContent
 from qbcd.strategies.id_rcs import IdRcs
@@ -25,19 +27,23 @@ class VbdCompare(Mds):
     needs = "SELECT on what the query reads; a key; a schema of qbcd's own in the source, with room for the result"
 
     @property
+    @override
     def label(self) -> str:
         """The name with its variant."""
         return "vbd, variant compare"
 
     @property
+    @override
     def _key_names(self) -> Columns:
         """The replica's key; a constant column for a result of one row, so that it has only one."""
         return super()._key_names or (ONE,)
 
+    @override
     def _replica_columns(self) -> list[tuple[str, str]]:
         only = [] if self.plan.key else [(ONE, "integer DEFAULT 1")]
         return [*super()._replica_columns(), *only]
 
+    @override
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """Estimate B + M: the pages of the query's tables, each read once, and the copy.
 
@@ -55,6 +61,7 @@ class VbdDigest(VbdCompare):
     sees = "every insert, update and delete, without old values, as the net change between two polls"
     misses = f"old values and the names of changed columns; {VbdCompare.misses}"
 
+    @override
     def check(self, place: Callable[[str], str] | None = None) -> None:
         """Check that the result has a key.
 
@@ -65,15 +72,18 @@ class VbdDigest(VbdCompare):
         if not self.plan.key:
             raise self._wrong("replica", place, "a result of one row has no key for a digest", "write `replica: rows`")
 
+    @override
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """Estimate B + D: the pages of the query's tables, each read once, and the digests."""
         formula = "B + D, variant compare: B pages of the query's tables, each read once; D of key and digest, unknown"
         return Estimate(self.plan.table.pages, -1, formula, "nothing")
 
+    @override
     def change_problem(self, *, columns: bool, where: bool) -> str:
         """Return the problem of other columns: their digests cannot be compared."""
         return "digests of other columns cannot be compared, and there are no values" if columns else ""
 
+    @override
     def _context(self) -> dict[str, Any]:
         return {**super()._context(), "fresh": True}
 
@@ -85,15 +95,18 @@ class VbdChecksum(IdRcs):
     needs = "SELECT on what the query reads, and nothing else"
 
     @property
+    @override
     def label(self) -> str:
         """The name with its variant."""
         return "vbd, variant checksum"
 
+    @override
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """Estimate B: the pages of the query's tables, each read once; costs of joins are unknown."""
         formula = "B, variant checksum: the pages of the query's tables, each read once"
         return Estimate(self.plan.table.pages, -1, formula, "count and checksum of each range")
 
+    @override
     def warnings(self) -> list[str]:
         """Warn about ranges of the key: they are cheap only if applied inside the query."""
         if self.partitioning.hashed:
@@ -104,6 +117,7 @@ class VbdChecksum(IdRcs):
         ]
 
     @property
+    @override
     def is_scattered(self) -> bool:
         """True: with ranges of the hash, one computation of the query serves all ranges."""
         return True

@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from pydantic import model_validator
+from typing_extensions import override
 
 from qbcd.config.fields import Interval, wrong
 from qbcd.config.strategy_base import StrategyConfig
@@ -58,6 +59,7 @@ class WatermarkOptions(StrategyConfig):
         return self
 
     @property
+    @override
     def is_its_own_audit(self) -> bool:
         """False: a poll reads a window."""
         return False
@@ -96,6 +98,7 @@ class Watermarked(ByRanges):
         kinds: dict[str, MarkKind] = {"zoned": "zoned", "zoneless": "zoneless", "counter": "counter"}
         return kinds[self.connector.watermarks.mark_kind(self.timestamps[0])]
 
+    @override
     def key_problems(self, within: KeyRange | None = None) -> Statement:
         """Find key problems, also among rows outside of the restriction.
 
@@ -110,6 +113,7 @@ class Watermarked(ByRanges):
         return bool(self.timestamps) and all(c.nullable for c in self.timestamps)
 
     # -- checks ----------------------------------------------------------------------------------------------
+    @override
     def check(self, place: Callable[[str], str] | None = None) -> None:
         """Check the outbox, and the timestamps as `check_timestamps` does."""
         super().check(place)
@@ -191,6 +195,7 @@ class Watermarked(ByRanges):
             table_name("ix", self.plan.stream), self.plan.table, columns, included
         )
 
+    @override
     def missing_indexes(self, look_up: Callable[[Table], Sequence[Index]]) -> list[str]:
         """Return CREATE INDEX for windows, unless an index serves them already."""
         return [self.index()] if self.timestamps and not self.has_index(look_up(self.plan.table)) else []
@@ -203,6 +208,7 @@ class Watermarked(ByRanges):
         """Return True if `indexes` has this index, or another one that serves as well."""
         return serves(self, indexes)
 
+    @override
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """Estimate (S + N + I) delta + K with an index on the timestamp, otherwise S + delta*N.
 
@@ -237,6 +243,7 @@ class Watermarked(ByRanges):
         values = {**part.params, **self._bounds(window)}
         return self._compiled("changes", values, pairs="window", repeats=repeats, reason=reason, **self._window(window))
 
+    @override
     def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:
         """Return the sweep of one range."""
         return self.sweep(part, within)
@@ -333,6 +340,7 @@ class Watermarked(ByRanges):
             "counted": bool(self.timestamps) and self.kind == "counter",
         }
 
+    @override
     def _context(self) -> dict[str, Any]:
         restricted = bool(self.plan.where)
         return {

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from tests.support.places import Place, over
 from tests.support.project import poll
@@ -32,6 +33,7 @@ class Purged(Watched):
         streams = {"s": stamped(place, "tdi", purge=True), **others}
         super().__init__(place, folder, streams, columns=NUMBERED, **more)
 
+    @override
     def flag(self, key: int, flagged: bool = True, conn: Any = None) -> None:
         number = word(self.place, GIVEN)
         sets = f"gone = {flagged}, at = {self.clock}, seen = {self.clock}, ver = {number}"

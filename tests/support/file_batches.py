@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 import duckdb
 from pyarrow import fs
+from typing_extensions import override
 
 from qbcd.model import BatchHeader
 from qbcd.sinks.stores import LocalStore, RemoteStore
@@ -28,6 +29,7 @@ class FileBatch(MadeBatch):
         super().__init__(header, events)
         self.is_local = True
 
+    @override
     def json_lines(self) -> Iterator[list[str]]:
         for event in self.made:
             yield [json.dumps(event, default=str, sort_keys=True)]
@@ -121,27 +123,33 @@ class MortalFolder(LocalStore):
     life: Life
 
     @contextmanager
+    @override
     def new_file(self, name: str) -> Iterator[BinaryIO]:
         self.life.step()
         with super().new_file(name) as file:
             yield file
 
+    @override
     def move(self, source: str, target: str) -> None:
         self.life.step()
         super().move(source, target)
 
+    @override
     def delete(self, name: str) -> None:
         self.life.step()
         super().delete(name)
 
+    @override
     def delete_folder(self, folder: str) -> None:
         self.life.step()
         super().delete_folder(folder)
 
+    @override
     def publish_folder(self, attempt: str, target: str, marker: tuple[str, bytes]) -> None:
         self.life.step()
         super().publish_folder(attempt, target, marker)
 
+    @override
     def retire_folder(self, folder: str, marker: str, attempt: str) -> None:
         self.life.step()
         super().retire_folder(folder, marker, attempt)

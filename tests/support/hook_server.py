@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from typing_extensions import override
+
 
 class HookServer:
     """The server. The path of a request says what happens.
@@ -40,6 +42,7 @@ class HookServer:
                     self.send_header("Location", "/elsewhere")
                 self.end_headers()
 
+            @override
             def log_message(self, *args: Any) -> None:
                 pass
 

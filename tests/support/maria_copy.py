@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from pymysql.converters import escape_string
+from typing_extensions import override
 
 from tests.support.oracle import ColumnOf, Copy, Event
 
@@ -28,13 +29,16 @@ class MariaCopy(Copy):
     """A copy next to the source table, in the same database."""
 
     @property
+    @override
     def _copy(self) -> str:
         return f"{self.place.quote(self.place.name)}.{self.name}"
 
+    @override
     def _catalog(self, conn: Any) -> list[ColumnOf]:
         rows = self.place.run(conn, f"SHOW COLUMNS FROM {self.table}")
         return [ColumnOf(row[0], row[1], re.split(r"[( ]", row[1])[0]) for row in rows]
 
+    @override
     def _make(self, conn: Any, unique: Sequence[Sequence[str]]) -> None:
         self.place.run(conn, f"DROP TABLE IF EXISTS {self._copy}")
         self.place.run(conn, f"CREATE TABLE {self._copy} AS SELECT {self.listed} FROM {self.table} WHERE false")
@@ -42,6 +46,7 @@ class MariaCopy(Copy):
             names = ", ".join(map(self.place.quote, columns))
             self.place.run(conn, f"ALTER TABLE {self._copy} ADD UNIQUE INDEX ({names})")
 
+    @override
     def _remove(self, conn: Any, images: Sequence[Event], batch: str) -> None:
         if not images:
             return
@@ -53,6 +58,7 @@ class MariaCopy(Copy):
         assert deleted == len(images), f"{batch}: {len(images)} old images matched {deleted} rows: {images}"
         self.place.run(conn, "DROP TEMPORARY TABLE qbcd_old")
 
+    @override
     def _add(self, conn: Any, images: Sequence[Event]) -> None:
         self._put(conn, self._copy, images)
 
@@ -61,6 +67,7 @@ class MariaCopy(Copy):
             values = ", ".join(self._value(c, image[c.name]) for c in self.columns)
             self.place.run(conn, f"INSERT INTO {table} ({self.listed}) VALUES ({values})")
 
+    @override
     def _comparison(self) -> str:
         on = " AND ".join(f"s.{k} = c.{k}" for k in map(self.place.quote, self.key))
         distinct = " OR ".join(self._distinct(c) for c in self.columns)

@@ -11,6 +11,7 @@ from urllib.parse import unquote_plus, urlsplit
 import pymysql
 from pymysql.constants import CLIENT, ER
 from pymysql.converters import escape_string
+from typing_extensions import override
 
 from tests.support.places import Place, Row
 
@@ -45,18 +46,22 @@ class FamilyPlace(Place):
     ddl_held = ("LOCK TABLES t WRITE", "UNLOCK TABLES")
 
     @property
+    @override
     def schema(self) -> str:
         return self.name
 
     @property
+    @override
     def own_schema(self) -> str:
         return f"{self.name}_qbcd"  # the family has no schemas, and tests share a server
 
     # -- databases ---------------------------------------------------------------------------------------------------
+    @override
     def create(self) -> None:
         with self._server() as conn:
             self.run(conn, f"CREATE DATABASE {self.quote(self.name)} CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
 
+    @override
     def drop(self) -> None:
         with self._server() as conn:
             mine = self._databases(conn)
@@ -73,6 +78,7 @@ class FamilyPlace(Place):
             if error.args[0] != ER.NO_SUCH_THREAD:  # it has ended by itself
                 raise
 
+    @override
     def copy_to(self, database: str) -> Place:
         with self._server() as conn:
             for old in self._databases(conn):
@@ -84,6 +90,7 @@ class FamilyPlace(Place):
                     self.run(conn, f"INSERT INTO {new}.{table} SELECT * FROM {one}")
         return self.at(database)
 
+    @override
     def take_over(self, other: Place) -> None:
         with self._server() as conn:
             for old in self._databases(conn):
@@ -110,6 +117,7 @@ class FamilyPlace(Place):
         return self.at("").connect(autocommit=True)
 
     @contextmanager
+    @override
     def connect(self, *, autocommit: bool = False) -> Iterator[Any]:
         parts = urlsplit(self.url)
         conn = pymysql.connect(
@@ -134,6 +142,7 @@ class FamilyPlace(Place):
             if conn.open:
                 conn.close()  # rolls back what was not committed
 
+    @override
     def run(self, conn: Any, text: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> list[Row]:
         with conn.cursor() as cursor:
             cursor.execute(text, params)
@@ -142,14 +151,17 @@ class FamilyPlace(Place):
                 rows = list(cursor.fetchall()) if cursor.description else []
             return rows
 
+    @override
     def someone_waits(self) -> bool:
         query = "SELECT 1 FROM information_schema.processlist WHERE db = %s AND state LIKE 'Waiting for table%%'"
         return bool(self.sql(query, [self.name]))
 
     # -- words -------------------------------------------------------------------------------------------------------
+    @override
     def quote(self, name: str) -> str:
         return "`" + name.replace("`", "``") + "`"
 
+    @override
     def literal(self, sql_type: str, text: str | None) -> str:
         base = sql_type.split("(")[0].split()[0]
         if text is None:
@@ -163,33 +175,41 @@ class FamilyPlace(Place):
             return f"ST_GeomFromText('{shape}', {srid})"
         return f"'{escape_string(text)}'"
 
+    @override
     def retype(self, table: str, column: str, sql_type: str) -> str:
         return f"ALTER TABLE {table} MODIFY {column} {sql_type}"
 
     # -- users -------------------------------------------------------------------------------------------------------
+    @override
     def create_user(self, name: str, password: str = "") -> None:
         self.sql("CREATE USER %s@'%%' IDENTIFIED BY %s", [name, password])
 
+    @override
     def drop_user(self, name: str) -> None:
         self.sql("DROP USER %s@'%%'", [name])
 
+    @override
     def end_sessions(self, user: str) -> None:
         with self._server() as conn:
             query = "SELECT id FROM information_schema.processlist WHERE user = %s"
             for (number,) in self.run(conn, query, [user]):
                 self._kill(conn, int(number))
 
+    @override
     def grant(self, rights: str, on: str, user: str) -> None:
         self.sql(f"GRANT {rights} ON {self.quote(on)} TO {user}@'%'")
 
+    @override
     def revoke(self, rights: str, on: str, user: str) -> None:
         self.sql(f"REVOKE {rights} ON {self.quote(on)} FROM {user}@'%'")
 
+    @override
     def grant_own_schema(self, user: str) -> None:
         rights = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, INDEX"
         self.sql(f"GRANT {rights} ON {self.quote(self.own_schema)}.* TO {user}@'%'")
 
     # -- everything --------------------------------------------------------------------------------------------------
+    @override
     def contents(self, passing: Collection[str]) -> dict[str, list[dict[str, Any]]]:
         found: dict[str, list[dict[str, Any]]] = {}
         with self.connect() as conn, conn.cursor(pymysql.cursors.DictCursor) as cursor:
@@ -212,6 +232,7 @@ class MariaPlace(FamilyPlace):
     fixture = "mariadb"
     unlimited = "max_statement_time = 0"
 
+    @override
     def numbers(self, last: int, first: int = 1) -> str:
         return f"(SELECT CAST(seq AS SIGNED) AS n FROM seq_{first}_to_{last}) AS numbers"
 
@@ -223,10 +244,12 @@ class MySQLPlace(FamilyPlace):
     fixture = "mysql"
     unlimited = "max_execution_time = 0"
 
+    @override
     def spelt(self, sql_type: str) -> str:
         other = {"uuid": "char(36)", "utf8mb4_nopad_bin": "utf8mb4_0900_bin"}
         return re.sub(r"\w+", lambda word: other.get(word[0], word[0]), sql_type)
 
+    @override
     def numbers(self, last: int, first: int = 1) -> str:
         items = f"concat('[0', repeat(',0', {last - first}), ']')"
         every = f"json_table({items}, '$[*]' COLUMNS (i FOR ORDINALITY)) AS every"

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
+from typing_extensions import override
+
 from qbcd.demo.server import Setting
 from qbcd.errors import EnvironmentMissing
 from tests.support.family_server import FamilyServer, Programs
@@ -40,9 +42,11 @@ class MariaServer(FamilyServer):
     }
 
     @classmethod
+    @override
     def programs(cls) -> Programs:
         return find_programs()
 
+    @override
     def _installing(self, data: Path) -> list[str]:
         command = [str(self._programs.install), "--no-defaults", *self._base(), f"--datadir={data}"]
         command += ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]

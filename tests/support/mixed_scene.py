@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from datetime import date, timedelta
 from typing import Any
 
+from typing_extensions import override
+
 from tests.support.scene import ROWS, Scene
 
 TABLE = """
@@ -31,10 +33,12 @@ class MixedScene(Scene):
 
     key = ("a", "b", "c")
 
+    @override
     def make_table(self) -> None:
         self.place.sql(TABLE)
         self._insert((key(i), f"old {i}", 0) for i in range(1, ROWS + 1))
 
+    @override
     def change(self) -> None:
         self.changes += 1
         n, known = self.changes, {number_of(row[0]) for row in self.source()}
@@ -46,13 +50,16 @@ class MixedScene(Scene):
             self.place.run(conn, f"DELETE FROM t WHERE {ON}", key(deleted))
             self.place.run(conn, f"UPDATE t SET a = %s, b = %s, c = %s WHERE {ON}", [*key(1000 + n), *key(moved)])
 
+    @override
     def more(self, numbers: Iterable[int]) -> None:
         self._insert((key(i), f"more {i}", 0) for i in numbers)
 
+    @override
     def source(self) -> list[tuple[Any, ...]]:
         rows = self.place.sql("SELECT a, b, c, v, n FROM t ORDER BY a, b, c")
         return [(tuple(map(str, row[:3])), *row[3:]) for row in rows]
 
+    @override
     def put(self, rows: list[tuple[Any, ...]]) -> None:
         self.place.sql("DELETE FROM t")
         self._insert(rows)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
+from typing_extensions import override
+
 from tests.support.places import Place
 from tests.support.value_shapes import SHAPES, Service, Shape
 
@@ -246,12 +248,14 @@ class FlaggedModel(Model):
         for key in self._pick(1):
             super()._take(conn, key)
 
+    @override
     def _take(self, conn: Any, key: Key) -> None:
         self.writes += 1
         row = replace(self.rows[key], touched=self.writes, flagged=True)
         self._update(conn, key, row.record, row)
         self.rows[key] = row
 
+    @override
     def _put(self, conn: Any, record: Record) -> None:
         """Insert a row; if a flagged row has its key, revive that one."""
         key = self._key(record)
@@ -260,6 +264,7 @@ class FlaggedModel(Model):
         else:
             super()._put(conn, record)
 
+    @override
     def _rename(self, conn: Any, key: Key, record: Record) -> None:
         self._take(conn, key)
         self._put(conn, record)

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar
 
+from typing_extensions import override
+
 from qbcd.demo.server import Setting
 from qbcd.errors import EnvironmentMissing
 from qbcd.spark.drivers import user_cache
@@ -42,9 +44,11 @@ class MySQLServer(FamilyServer):
     }
 
     @classmethod
+    @override
     def programs(cls) -> Programs:
         return find_mysql()
 
+    @override
     def _installing(self, data: Path) -> list[str]:
         first = self.directory / "first.sql"
         first.write_text(_ROOT)
@@ -54,6 +58,7 @@ class MySQLServer(FamilyServer):
         own = [f"--{name}={value}" for name, value in options.items()]
         return [*command, *own, "--initialize-insecure", f"--init-file={first}"]
 
+    @override
     def _socket(self) -> str:
         return str(self.directory / "socket")  # it cannot be without one
 

@@ -10,6 +10,8 @@ import base64
 from collections.abc import Sequence
 from typing import Any
 
+from typing_extensions import override
+
 from tests.support.oracle import ColumnOf, Copy, Event
 
 _BY_EQUALITY = frozenset({"numeric", "real", "double precision"})
@@ -29,12 +31,15 @@ class PostgresCopy(Copy):
     """A copy in schema `oracle` of the source's own database."""
 
     @property
+    @override
     def _copy(self) -> str:
         return f"oracle.{self.name}"
 
+    @override
     def _catalog(self, conn: Any) -> list[ColumnOf]:
         return [ColumnOf(*row) for row in self.place.run(conn, _COLUMNS, (self.table, self.table))]
 
+    @override
     def _make(self, conn: Any, unique: Sequence[Sequence[str]]) -> None:
         self.place.run(conn, f"CREATE SCHEMA IF NOT EXISTS oracle; DROP TABLE IF EXISTS {self._copy}")
         self.place.run(conn, f"CREATE TABLE {self._copy} AS SELECT {self.listed} FROM {self.table} WHERE false")
@@ -42,6 +47,7 @@ class PostgresCopy(Copy):
             names = ", ".join(map(self.place.quote, columns))
             self.place.run(conn, f"CREATE UNIQUE INDEX ON {self._copy} ({names})")
 
+    @override
     def _remove(self, conn: Any, images: Sequence[Event], batch: str) -> None:
         by_name = {c.name: c for c in self.columns}
         for image in images:
@@ -49,11 +55,13 @@ class PostgresCopy(Copy):
             deleted = self.place.run(conn, f"DELETE FROM {self._copy} WHERE {where} RETURNING 1")
             assert len(deleted) == 1, f"{batch}: an old image matched {len(deleted)} rows: {image}"
 
+    @override
     def _add(self, conn: Any, images: Sequence[Event]) -> None:
         for image in images:
             values = ", ".join(self._value(c, image[c.name]) for c in self.columns)
             self.place.run(conn, f"INSERT INTO {self._copy} ({self.listed}) VALUES ({values})")
 
+    @override
     def _comparison(self) -> str:
         on = " AND ".join(f"s.{k} = c.{k}" for k in map(self.place.quote, self.key))
         distinct = " OR ".join(self._distinct(c) for c in self.columns)

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import override
+
 from tests.support.mixed_scene import MixedScene
 from tests.support.scene import ROWS, Scene
 
@@ -72,21 +74,25 @@ class StampedScene(Scene):
         self.now = "clock_timestamp()" if first else "sysdate(6)"
         self._when = "timestamptz NOT NULL" if first else "timestamp(6) NOT NULL"
 
+    @override
     def make_table(self) -> None:
         self.place.sql(TABLE.format(when=self._when))
         rows = ", ".join(f"({i}, 'old {i}', {self.now})" for i in range(1, ROWS + 1))
         self.place.sql(f"INSERT INTO t (id, v, at) VALUES {rows}")
         time.sleep(PAST_THE_MARGIN)
 
+    @override
     def change(self) -> None:
         self.changes += 1
         changes = ";".join([COME, FLAGGED if self.flagged else DELETED])
         self.place.sql(changes.format(n=self.changes, now=self.now))
         time.sleep(PAST_THE_MARGIN)
 
+    @override
     def source(self) -> list[tuple[Any, ...]]:
         return self.place.sql("SELECT id, v, n FROM t WHERE NOT gone ORDER BY id")
 
+    @override
     def put(self, rows: list[tuple[Any, ...]]) -> None:
         wanted = {row[0] for row in rows}
         away = (

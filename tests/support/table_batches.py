@@ -11,6 +11,7 @@ from decimal import Context, Decimal
 from typing import Any
 
 import pyarrow as pa
+from typing_extensions import override
 
 from qbcd.model import BatchHeader, PlannedBatch, Travel
 from qbcd.sinks import SinkBatch
@@ -101,10 +102,12 @@ class MadeBatch(SinkBatch):
         super().__init__(header, no_rows)
         self.made, self._piece = events, piece
 
+    @override
     def fitted(self, policy: Any, texts: Any = None, *, old: bool = True) -> SinkBatch:
         """Return the batch itself: its values fit their types."""
         return self
 
+    @override
     def arrow(self) -> Any:
         schema = schema_of(self.header)
         pieces = (self.made[i : i + self._piece] for i in range(0, len(self.made), self._piece))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+from typing_extensions import override
 
 from qbcd.model import Travel
 from tests.support.places import Place, new_place, server_of
@@ -129,6 +130,7 @@ class SqlitePlace(TargetPlace):
 
     kind = "sqlite"
 
+    @override
     def sql(self, text: str) -> list[tuple[Any, ...]]:
         connection = sqlite3.connect(self.url.removeprefix("sqlite:///"))
         try:
@@ -137,12 +139,14 @@ class SqlitePlace(TargetPlace):
         finally:
             connection.close()
 
+    @override
     def expected(self, travel: Travel, value: Any) -> Any:
         if travel.kind == "boolean" and value is not None:
             return int(value)
         plain = ("int16", "int32", "int64", "float32", "float64", "binary", "boolean")
         return _single(travel, value) if travel.kind in plain else _text(travel, value)
 
+    @override
     def moment(self, ms: int) -> str:
         return f"'{datetime.fromtimestamp(ms / 1000, timezone.utc):%Y-%m-%dT%H:%M:%S.%f}Z'"
 
@@ -152,18 +156,22 @@ class DuckPlace(TargetPlace):
 
     kind, nan = "duckdb", True
 
+    @override
     def sql(self, text: str) -> list[tuple[Any, ...]]:
         with duckdb.connect(self.url.removeprefix("duckdb:///")) as connection:
             connection.execute("SET TimeZone = 'UTC'")
             found = connection.execute(text)
             return found.fetchall() if found.description else []
 
+    @override
     def expected(self, travel: Travel, value: Any) -> Any:
         return _single(travel, value)
 
+    @override
     def moment(self, ms: int) -> str:
         return super().moment(ms) + "::TIMESTAMPTZ"
 
+    @override
     def rows(self, where: str = "", names: Sequence[str] = (), table: str = "public_orders") -> list[tuple[Any, ...]]:
         return [tuple(_in_utc(value) for value in row) for row in super().rows(where, names, table)]
 
@@ -175,6 +183,7 @@ class ServerPlace(TargetPlace):
         super().__init__(place.url)
         self.place, self.kind = place, place.kind
 
+    @override
     def sql(self, text: str) -> list[tuple[Any, ...]]:
         return self.place.sql(text)
 
@@ -184,14 +193,17 @@ class PostgresTargetPlace(ServerPlace):
 
     nan = True
 
+    @override
     def expected(self, travel: Travel, value: Any) -> Any:
         if travel.kind == "float32" and value is not None:
             return float(_shortest(value))  # the driver reads PostgreSQL's text
         return value
 
+    @override
     def moment(self, ms: int) -> str:
         return super().moment(ms)[:-1] + "+00'"
 
+    @override
     def rows(self, where: str = "", names: Sequence[str] = (), table: str = "public_orders") -> list[tuple[Any, ...]]:
         found = super().rows(where, names, table)
         return [tuple(_in_utc(value) for value in row) for row in found]
@@ -202,9 +214,11 @@ class FamilyPlace(ServerPlace):
 
     mark = "`"
 
+    @override
     def read(self, name: str, travel: Travel) -> str:
         return f"{self.quote(name)} + 0e0" if travel.kind == "float32" else self.quote(name)  # else six digits
 
+    @override
     def expected(self, travel: Travel, value: Any) -> Any:
         if value is None:
             return None

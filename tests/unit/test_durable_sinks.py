@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from qbcd.errors import SinkConflict
 from qbcd.model import BatchHeader
@@ -40,6 +41,7 @@ class Written:
 class WrittenBatch(SinkBatch):
     """A batch of two lines, without Spark."""
 
+    @override
     def ordered(self, events_per_part: int) -> Any:
         made: Any = Written()
         made.header = self.header

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy.engine import make_url
+from typing_extensions import override
 
 from qbcd import job
 from qbcd.catalog.source import Source
@@ -31,6 +32,7 @@ class PollLimit(threading.Event):
         super().__init__()
         self.left, self.waited = polls, list[float]()
 
+    @override
     def wait(self, timeout: float | None = None) -> bool:
         self.waited.append(timeout or 0.0)
         return self.is_set()

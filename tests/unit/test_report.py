@@ -14,6 +14,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from typing_extensions import override
 
 from qbcd.durable import replace_text
 from qbcd.model import BatchHeader
@@ -77,10 +78,12 @@ class Strict(html.parser.HTMLParser):
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.texts: dict[str, list[str]] = {}
 
+    @override
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.open.append(tag)
         self._add(tag, attrs)
 
+    @override
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._add(tag, attrs)
 
@@ -88,9 +91,11 @@ class Strict(html.parser.HTMLParser):
         assert len({name for name, _ in attrs}) == len(attrs), "an attribute is given twice"
         self.elements.append((tag, dict(attrs)))
 
+    @override
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
 
+    @override
     def handle_data(self, data: str) -> None:
         if self.open:
             self.texts.setdefault(self.open[-1], []).append(data)

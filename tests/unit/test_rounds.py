@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 from sqlalchemy.engine import make_url
+from typing_extensions import override
 
 from qbcd.catalog.source import Source
 from qbcd.connectors import connector_for
@@ -78,6 +79,7 @@ class Interrupted(Source):
         super().__init__("a", url, connector_for(url), "qbcd")
         self.names, self.event = list[str](), threading.Event()
 
+    @override
     def interrupt(self, stream: str, reason: str) -> None:
         self.names.append(stream)
         self.event.set()

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from typing_extensions import override
 
 from qbcd.errors import ConfigError, Refused, UnsupportedType
 from qbcd.sites.lake.engines.local.by_method import ParquetSide
@@ -197,6 +198,7 @@ def test_refused_snapshots(tmp_path: Path) -> None:
 
 def test_an_incomplete_snapshot_reports_and_keeps_nothing(tmp_path: Path) -> None:
     class Truncated(Batches):
+        @override
         def batches(self):  # type: ignore[no-untyped-def]
             yield from super().batches()
             raise Refused("line 41 is truncated")

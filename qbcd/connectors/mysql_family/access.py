@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
+from typing_extensions import override
 
 from qbcd.connectors.catalog import SupportsIndexes, SupportsTableWrites
 from qbcd.connectors.facts import Counter, Index
@@ -64,6 +65,7 @@ class FamilyAccess(SupportsTableWrites, SupportsIndexes):
 
     facts: FamilyFacts
 
+    @override
     def indexes(self, conn: Connection, table: Table) -> list[Index]:
         """See the base class; an index entry of InnoDB also contains the primary key, or the row."""
         if table.kind == "view":
@@ -82,6 +84,7 @@ class FamilyAccess(SupportsTableWrites, SupportsIndexes):
             found.append(Index(name, whole, included, ordered, not int(parts[0]["non_unique"]), False))
         return found
 
+    @override
     def create_index(self, name: str, table: Table, columns: Sequence[str], included: Sequence[str]) -> str:
         """Return an index over all columns: these servers have no included columns."""
         listed = [table.column(c) for c in dict.fromkeys([*columns, *included])]
@@ -92,6 +95,7 @@ class FamilyAccess(SupportsTableWrites, SupportsIndexes):
         quoted = f"{self.facts.index_exists}{self.facts.quote(name)}"
         return f"CREATE INDEX {quoted} ON {self.facts.quoted_table(table)} ({keys})"
 
+    @override
     def index_only(self, conn: Connection, table: Table, sql: str) -> str:
         called = {
             (found[1] or found[2] or "").replace("``", "`") or table.name
@@ -106,6 +110,7 @@ class FamilyAccess(SupportsTableWrites, SupportsIndexes):
             return f"access type {step.access} on {table.schema}.{table.name}{by}"
         return ""
 
+    @override
     def write_rights(self, conn: Connection, table: Table, *, update: Sequence[str] = (), delete: bool = False) -> str:
         role, place = role_of(conn), f"{table.schema}.{table.name}"
         lacking = []
@@ -125,6 +130,7 @@ class FamilyAccess(SupportsTableWrites, SupportsIndexes):
             lacking.append(f"role {role} may not DELETE from {place}")
         return "; ".join(lacking)
 
+    @override
     def index_right(self, conn: Connection, table: Table) -> str:
         place = f"{table.schema}.{table.name}"
         if table.kind == "view":

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy.engine import Connection
+from typing_extensions import override
 
 from qbcd.connectors.catalog import Catalog
 from qbcd.connectors.facts import Part, Privileges
@@ -64,9 +65,11 @@ class FamilyCatalog(Catalog):
     widened = staticmethod(widening.widened)
     key_problem = staticmethod(types.key_problem)
 
+    @override
     def probe_tables(self, conn: Connection, names: Sequence[tuple[str, str]]) -> list[Table | None]:
         return [self.probe_table(conn, *name) for name in names]
 
+    @override
     def probe_table(self, conn: Connection, schema: str, name: str) -> Table | None:
         where = {"schema": schema or conn.exec_driver_sql("SELECT database()").scalar_one(), "name": name}
         rows = rows_of(conn, TABLE, where)
@@ -102,6 +105,7 @@ class FamilyCatalog(Catalog):
         found = self.facts.stored_parts(conn, {"schema": row["schema"], "name": row["name"]})
         return tuple(sorted(f"{number}.{name}" for number, name in found))
 
+    @override
     def filled_parts(self, conn: Connection, table: Table, parts: Sequence[str]) -> list[Part]:
         """See the base class; a partition may be read by those who may read the table, and has no name of its own."""
         found, quote = [], self.facts.quote
@@ -113,11 +117,13 @@ class FamilyCatalog(Catalog):
                 found.append(Part(f"{table.schema}.{table.name} {label}"))
         return found
 
+    @override
     def other_relation(self, conn: Connection, schema: str, name: str) -> tuple[str, str]:
         where = {"schema": schema or conn.exec_driver_sql("SELECT database()").scalar_one(), "name": name}
         kinds = {str(r["kind"]) for r in rows_of(conn, TABLE, where)}
         return ("a sequence" if "SEQUENCE" in kinds else ""), ""
 
+    @override
     def privileges(self, conn: Connection, table: Table, columns: Sequence[str], schema: str) -> Privileges:
         grants = self.facts.grants_of(conn)
         rows = rows_of(conn, COLUMNS.format(no_pad="0"), place_of(table))
@@ -128,6 +134,7 @@ class FamilyCatalog(Catalog):
         whole = granted(grants, "SELECT", table.schema, table.name)
         return Privileges(not missing, missing, own, own, role_of(conn), lock=whole)
 
+    @override
     def server_identity(self, conn: Connection) -> ServerIdentity:
         """Return the identity: server and database, version, and the position of the redo log.
 
@@ -148,19 +155,23 @@ class FamilyCatalog(Catalog):
             remark=facts.version_remark(release),
         )
 
+    @override
     def may_share(self, server: str, other: str) -> bool:
         # A session in any database of a server reaches the same tables.
         return server.rpartition("/")[0] == other.rpartition("/")[0]
 
+    @override
     def clock_ms(self, conn: Connection) -> int:
         return int(conn.exec_driver_sql("SELECT floor(unix_timestamp(sysdate(6)) * 1000)").scalar_one())
 
+    @override
     def separate_states(self, conn: Connection, table: Table) -> str:
         for name, engine in engines(conn, table).items():
             if engine.lower() != "innodb":
                 return f"{name} has storage engine {engine or '(hidden)'}, which has no transactions"
         return ""
 
+    @override
     def check_in_source(self, conn: Connection, table: Table, *, stream: str, own: Sequence[str] = ()) -> None:
         server.check_settings(conn, self.facts, stream, own)
         for one in dict.fromkeys(table.bases) if table.query else (table,):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from typing_extensions import override
+
 from qbcd.connectors.ddl import Ddl
 from qbcd.connectors.mysql_family import types
 from qbcd.connectors.mysql_family.facts import database_pattern
@@ -22,6 +24,7 @@ class FamilyDdl(Ddl):
         "checksum": "bigint",
     }
 
+    @override
     def create_table(
         self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str], *, written_over: bool = False
     ) -> str:
@@ -35,10 +38,12 @@ class FamilyDdl(Ddl):
         options = "ENGINE = InnoDB ROW_FORMAT = DYNAMIC CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
         return f"CREATE TABLE IF NOT EXISTS {name} (\n  {body}\n) {options}"
 
+    @override
     def retype(self, name: str, column: str, sql_type: str, *, required: bool) -> str:
         definition = f"{self.facts.quote(column)} {sql_type} {'NOT NULL' if required else 'NULL'}"
         return f"ALTER TABLE {name} MODIFY COLUMN {definition}"
 
+    @override
     def image_type(self, column: Column) -> str:
         """See the base class.
 
@@ -53,6 +58,7 @@ class FamilyDdl(Ddl):
             return "longblob"
         return f"longtext CHARACTER SET {column.fact('charset')} COLLATE {column.collation}"
 
+    @override
     def grants(self, schema: str, role: str) -> list[str]:
         rights = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, INDEX, ALTER"
         return [f"GRANT {rights} ON {database_pattern(schema)}.* TO {self.facts.grantee(role)}"]

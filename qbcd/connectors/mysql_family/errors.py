@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 
 from sqlalchemy.exc import DBAPIError
+from typing_extensions import override
 
 from qbcd.connectors.error_templates import (
     Errors,
@@ -201,6 +202,7 @@ class FamilyErrors(Errors):
     codes = _NUMBERS
     words = _WORDS
 
+    @override
     def read(self, error: BaseException) -> tuple[str, str]:
         """Return the number and the first line of the message, without values of rows."""
         arguments = error.args
@@ -213,11 +215,13 @@ class FamilyErrors(Errors):
         found = _JDBC.search(text)
         return "", _clean(found[1] if found else text) or type(error).__name__
 
+    @override
     def is_statement_error(self, error: DBAPIError) -> bool:
         """See the base class. The number decides, since drivers use several classes for such errors."""
         code, message = self.read(error.orig or error)
         return bool(code) and self.maker(code, message) in (other, schema)
 
+    @override
     def is_write_rejected(self, error: DBAPIError) -> bool:
         """See the base class.
 

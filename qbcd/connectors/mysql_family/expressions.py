@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sqlglot import exp
+from typing_extensions import override
 
 from qbcd.connectors.dialects import loaded
 from qbcd.connectors.expressions import Expressions
@@ -227,6 +228,7 @@ class FamilyExpressions(Expressions):
     fits_typed_sink = staticmethod(fits_typed_sink)
     statement_form = staticmethod(statement_form)
 
+    @override
     def is_of_class(self, kind: ValueClass, travel: Travel, value: str, longest: int = 0) -> str:
         """See the base class. Floats are finite. Most collations ignore NUL, bytes do not."""
         if kind == "nul":

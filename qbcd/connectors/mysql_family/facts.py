@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sqlalchemy.engine import Connection
+from typing_extensions import override
 
 from qbcd.connectors.facts import DatabaseFacts, JdbcDriver
 from qbcd.connectors.mysql_family.expressions import DIALECT
@@ -129,6 +130,7 @@ class FamilyFacts(DatabaseFacts, ABC):
             where: `schema` and `name` of the table.
         """
 
+    @override
     def quote(self, name: str) -> str:
         if name.endswith(" "):
             raise ValueError(f"{name!r} ends with a space, which an identifier of {self.name} must not")
@@ -136,6 +138,7 @@ class FamilyFacts(DatabaseFacts, ABC):
             return quoted(name)
         raise ValueError(f"{name!r} cannot be an identifier of {self.name}")
 
+    @override
     def grantee(self, role: str) -> str:
         user, _, host = role.rpartition("@")
         return account(user, host)

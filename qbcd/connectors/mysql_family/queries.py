@@ -12,6 +12,7 @@ from typing import Any
 
 from pymysql.constants import FIELD_TYPE, FLAG
 from sqlalchemy.engine import Connection
+from typing_extensions import override
 
 from qbcd.connectors.mysql_family import volatility
 from qbcd.connectors.mysql_family.facts import FamilyFacts
@@ -130,6 +131,7 @@ class FamilyQueries(Queries, SupportsQueryColumns, SupportsVolatility):
     nondeterministic_calls = staticmethod(volatility.nondeterministic_calls)
     volatile_calls = staticmethod(volatility.volatile_calls)
 
+    @override
     def query_columns(self, conn: Connection, query: str) -> list[Column]:
         """See the base class; the session's character set is utf8mb4."""
         empty = f"SELECT * FROM (\n{query}\n) AS q LIMIT 0"

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from sqlglot import exp
+from typing_extensions import override
 
 from qbcd.connectors.buckets import Words
 from qbcd.connectors.mysql_family import expressions, types
@@ -209,6 +210,7 @@ class FamilyRanges(Ranges):
     bucket_words = BUCKETS
     bound = staticmethod(bound)
 
+    @override
     def per_range(
         self,
         select: Sequence[str],
@@ -234,6 +236,7 @@ class FamilyRanges(Ranges):
         head = f"WITH {RELATION} AS (SELECT r.* FROM {relation} AS r)\n"
         return head + "\nUNION ALL\n".join(arms)
 
+    @override
     def range_bounds(self, relation: str, key: Sequence[Column], *, rows_per_range: int) -> str:
         if rows_per_range < 1:
             raise ValueError("a range must have at least one row")
@@ -255,6 +258,7 @@ class FamilyRanges(Ranges):
             f"WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, {rows_per_range}) = 0\nORDER BY o.qbcd_row"
         )
 
+    @override
     def key_between(self, key: Sequence[Column], alias: str, within: KeyRange) -> str:
         _check(key, [within])
         columns = [f"{alias}.{name}" if alias else name for name in self._names(key)]

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy.engine import URL
+from typing_extensions import override
 
 from qbcd.connectors.facts import Fetch
 from qbcd.connectors.mysql_family import session_pool
@@ -173,10 +174,12 @@ class FamilySessions(Sessions, SupportsSessionPool):
     facts: FamilyFacts
     keep_sessions = staticmethod(session_pool.keep_sessions)
 
+    @override
     def use_level(self, level: str) -> tuple[str, ...]:
         """See the base class."""
         return (f"SET {self.facts.spelling.isolation} = '{level.replace(' ', '-')}'",)
 
+    @override
     def sqlalchemy_url(self, url: URL) -> URL:
         """Return the URL with the driver that qbcd uses; its options are passed by `connect_args`.
 
@@ -193,6 +196,7 @@ class FamilySessions(Sessions, SupportsSessionPool):
             _database(url),
         )
 
+    @override
     def connect_args(self, url: URL, *, stream: str, read_only: bool, statement_timeout: int = 0) -> dict[str, Any]:
         """Return arguments of PyMySQL's connect().
 
@@ -212,6 +216,7 @@ class FamilySessions(Sessions, SupportsSessionPool):
         context = _tls(options)
         return {**arguments, "ssl": context} if context else {**arguments, "ssl_disabled": True}
 
+    @override
     def shared_by(self, connection: Any, another: Callable[[], Any], *, read_only: bool, statement_timeout: int) -> str:
         """See the base class. A direct session has the number of its greeting and costs one round trip."""
         spelling, level = self.facts.spelling, "REPEATABLE-READ" if read_only else "READ-COMMITTED"
@@ -225,16 +230,20 @@ class FamilySessions(Sessions, SupportsSessionPool):
             return "two statements of one client ran in two sessions of the server"
         return ""
 
+    @override
     def engine_options(self, *, read_only: bool) -> dict[str, Any]:
         return {"pool_reset_on_return": None}  # a session ends with its transaction, which is then rolled back
 
+    @override
     def fetches(self) -> tuple[Fetch, ...]:
         """See the base class. The driver of MariaDB reads a stream that the server sends without requests."""
         return super().fetches() if self.facts.driver.driver_class == MYSQL_DRIVER_CLASS else (Fetch(1),)
 
+    @override
     def pins(self) -> tuple[str, ...]:
         return (f"SET {', '.join(pinned(self.facts.spelling))}",)
 
+    @override
     def jdbc_url(
         self, url: URL, properties: Mapping[str, str] | None = None, *, stream: str = "", statement_timeout: int = 0
     ) -> str:
@@ -282,6 +291,7 @@ class FamilySessions(Sessions, SupportsSessionPool):
         place = f"{address}:{url.port or DEFAULT_PORT}/{quote(_database(url), safe='')}"
         return f"jdbc:mysql://{place}?{'&'.join(f'{name}={value}' for name, value in settings.items())}"
 
+    @override
     def lock_against_rewrite(self, table: Table) -> str | None:
         # A transaction that has read a table keeps DDL on it waiting until it ends.
         tables = table.bases if table.query else (table,)

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
+from typing_extensions import override
 
 from qbcd.connectors.facts import Collaborator
 from qbcd.connectors.mysql_family.access import FamilyAccess
@@ -57,6 +58,7 @@ class FamilyStatistics(Collaborator, SupportsStatistics):
         page=136, row=20, fill=15 / 16, index_page=136, entry=7, index_fill=15 / 16, align=1, keyed=True
     )
 
+    @override
     def table_statistics(self, conn: Connection, table: Table) -> TableStatistics:
         found = rows_of(conn, _TABLE, place_of(table))
         row = found[0] if found and table.kind != "view" else {}
@@ -79,11 +81,13 @@ class FamilyStatistics(Collaborator, SupportsStatistics):
             highest_number=None if following is None else int(following) - 1,
         )
 
+    @override
     def index_sizes(self, conn: Connection, table: Table) -> list[IndexSize]:
         pages = {str(row["name"]): int(row["pages"]) for row in _readable(conn, _INDEX_PAGES, place_of(table))}
         found = FamilyAccess(self.facts).indexes(conn, table)
         return [IndexSize(one, pages.get(one.name), is_table=one.name == "PRIMARY") for one in found]
 
+    @override
     def planned_scan(self, conn: Connection, table: Table, statement: Statement) -> PlannedScan:
         steps = plan_of(conn, statement.sql)
         rows = sum(step.rows for step in steps)
@@ -94,9 +98,11 @@ class FamilyStatistics(Collaborator, SupportsStatistics):
             return PlannedScan(rows=rows)
         return PlannedScan(rows, indexes, 1.0 if indexes == ("PRIMARY",) else None, whole_share=0.0)
 
+    @override
     def column_correlation(self, conn: Connection, table: Table, column: str) -> float | None:
         return 1.0 if table.primary_key[:1] == (column,) else None
 
+    @override
     def log_capture(self, conn: Connection) -> LogCapture:
         row = rows_of(conn, _LOG.format(log_format=self.facts.log_format))[0]
         if not int(row["kept"]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlalchemy.engine import Connection
+from typing_extensions import override
 
 from qbcd.connectors.catalog import SupportsTableLists
 from qbcd.connectors.facts import ListedTable
@@ -19,5 +20,6 @@ ORDER BY table_schema, table_name
 class FamilyTableList(SupportsTableLists):
     """The tables of all databases; a partitioned table is one."""
 
+    @override
     def list_tables(self, conn: Connection) -> list[ListedTable]:
         return [ListedTable(r["schema"], r["name"]) for r in rows_of(conn, _TABLES, {"system": SYSTEM_SCHEMAS})]

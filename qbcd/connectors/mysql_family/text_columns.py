@@ -12,6 +12,7 @@ from typing import Any
 
 from pymysql import err
 from pymysql.constants import CR
+from typing_extensions import override
 
 from qbcd import waits
 from qbcd.connectors.limited_drivers import LimitedFamilyConnection
@@ -28,6 +29,7 @@ _LENGTHS = {0xFC: 2, 0xFD: 3, 0xFE: 8}  # bytes of the length that follows
 class FamilyTextColumns(SupportsTextColumns):
     """Results of the text protocol, unbuffered."""
 
+    @override
     def text_columns(self, connection: Any, statement: Statement, take: Callable[[TextColumns], None]) -> None:
         limited: LimitedFamilyConnection = connection
         # Without parameters the driver must not search for placeholders.

@@ -14,6 +14,7 @@ from pymysql.constants import ER
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 from sqlglot import exp
+from typing_extensions import override
 
 from qbcd.connectors.facts import HighWater
 from qbcd.connectors.mysql_family import access, expressions, types
@@ -137,6 +138,7 @@ class FamilyWatermarks(Watermarks, SupportsWatermarks, SupportsDeleteFlags):
     flag_form = staticmethod(flag_form)
     flag_problem = staticmethod(flag_problem)
 
+    @override
     def high_water(self, conn: Connection) -> HighWater:
         """See the base class. The session's time zone is restored."""
         clock = str(conn.exec_driver_sql(_CLOCK, execution_options=UNBOUND).scalar_one())
@@ -159,12 +161,15 @@ class FamilyWatermarks(Watermarks, SupportsWatermarks, SupportsDeleteFlags):
         prepared = _prepared(conn)
         return HighWater(clock, oldest, f"{prepared} prepared transactions are open" if prepared else "", BLIND)
 
+    @override
     def sees_sessions(self, conn: Connection) -> bool:
         return granted_everywhere(self.facts.grants_of(conn), RIGHT)
 
+    @override
     def sessions_grant(self, role: str) -> str:
         return f"GRANT {RIGHT} ON *.* TO {self.facts.grantee(role)}"
 
+    @override
     def not_only_writer(self, conn: Connection, table: Table) -> str:
         for sql, why in self.facts.applying:
             if any(str(r["value"]).upper() not in ("0", "OFF", "NO", "", "NONE") for r in rows_of(conn, sql)):

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from sqlalchemy.engine import Connection
+from typing_extensions import override
 
 from qbcd.connectors.catalog import SupportsIndexes, SupportsTableWrites
 from qbcd.connectors.facts import Counter, Index
@@ -209,6 +210,7 @@ def _in_common(one: Index, other: Index) -> Index:
 class PostgresAccess(SupportsTableWrites, SupportsIndexes):
     """Indexes, and the role's rights on a table."""
 
+    @override
     def indexes(self, conn: Connection, table: Table) -> list[Index]:
         """See the base class; an index that each partition has by itself serves as one of the whole table."""
         found = [_index(row) for row in rows_of(conn, _INDEXES, _named(table))]
@@ -225,12 +227,14 @@ class PostgresAccess(SupportsTableWrites, SupportsIndexes):
         known = {(one.columns, one.included) for one in found}  # partitions have a part of each index of the table
         return [*found, *(one for one in _shared([*of_part.values()]) if (one.columns, one.included) not in known)]
 
+    @override
     def create_index(self, name: str, table: Table, columns: Sequence[str], included: Sequence[str]) -> str:
         quote = self.facts.quote
         include = f" INCLUDE ({', '.join(map(quote, included))})" if included else ""
         keys, on = ", ".join(map(quote, columns)), self.facts.quoted_table(table)
         return f"CREATE INDEX IF NOT EXISTS {quote(name)} ON {on} USING btree ({keys}){include}"
 
+    @override
     def index_only(self, conn: Connection, table: Table, sql: str) -> str:
         """See the base class.
 
@@ -252,6 +256,7 @@ class PostgresAccess(SupportsTableWrites, SupportsIndexes):
         hidden = sum(max(0, int(m["pages"]) - int(m["visible"])) for m in stored)
         return f"{hidden} of {pages} pages are not all-visible: VACUUM" if hidden * HIDDEN_SHARE > pages else ""
 
+    @override
     def write_rights(self, conn: Connection, table: Table, *, update: Sequence[str] = (), delete: bool = False) -> str:
         row, place = _rights(conn, table, update), f"{table.schema}.{table.name}"
         lacking = []
@@ -265,6 +270,7 @@ class PostgresAccess(SupportsTableWrites, SupportsIndexes):
             lacking.append(f"role {row['role']} may not DELETE from {place}")
         return "; ".join(lacking)
 
+    @override
     def index_right(self, conn: Connection, table: Table) -> str:
         if table.kind not in ("table", "partitioned", "matview"):
             return f"{table.schema}.{table.name} is a {table.kind}, which has no indexes of its own"

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy.engine import Connection
+from typing_extensions import override
 
 from qbcd.connectors.catalog import Catalog
 from qbcd.connectors.facts import Privileges
@@ -338,26 +339,32 @@ class PostgresCatalog(Catalog):
     widened = staticmethod(widening.widened)
     key_problem = staticmethod(types.key_problem)
 
+    @override
     def has_locked_tables(self, conn: Connection) -> bool:
         return bool(conn.exec_driver_sql(_LOCKED).scalar_one())
 
+    @override
     def other_relation(self, conn: Connection, schema: str, name: str) -> tuple[str, str]:
         schemas = [schema] if schema else default_schemas(conn)
         found = [r for r in rows_of(conn, _OTHER, {"schemas": schemas, "name": name}) if r["kind"] in _OTHERS]
         return (_OTHERS[found[0]["kind"]], str(found[0]["table"] or "")) if found else ("", "")
 
+    @override
     def open_policies(self, conn: Connection, table: Table) -> list[str]:
         named = {"schema": table.schema, "name": table.name}
         return [str(r["name"]) for r in rows_of(conn, _OPEN_POLICIES, named)]
 
+    @override
     def clock_ms(self, conn: Connection) -> int:
         sql = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
         return int(conn.exec_driver_sql(sql).scalar_one())
 
+    @override
     def check_in_source(self, conn: Connection, table: Table, *, stream: str, own: Sequence[str] = ()) -> None:
         """Refuse a standby."""
         self.check_accepts_writes(conn, stream=stream)
 
+    @override
     def check_accepts_writes(self, conn: Connection, *, stream: str) -> None:
         if _PRIMARY in conn.info:  # a primary becomes a standby by a restart, which ends its sessions
             return

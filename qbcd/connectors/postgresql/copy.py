@@ -7,6 +7,8 @@ import io
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from typing_extensions import override
+
 from qbcd import waits
 from qbcd.connectors.limited_drivers import LimitedPostgresConnection
 from qbcd.connectors.sessions import CHUNK_BYTES, CHUNK_ROWS, SupportsCsvRows
@@ -16,6 +18,7 @@ from qbcd.model import Statement
 class PostgresCsvRows(SupportsCsvRows):
     """COPY .. TO STDOUT through psycopg2."""
 
+    @override
     def csv_rows(self, connection: Any, statement: Statement, take: Callable[[Sequence[str], bytes], None]) -> None:
         limited: LimitedPostgresConnection = connection
         with limited.cursor() as cursor, limited.waiting() as wait:

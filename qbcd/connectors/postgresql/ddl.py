@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from typing_extensions import override
+
 from qbcd.connectors.ddl import Ddl
 
 FILLED = 90  # fill factor in percent, for a table whose rows are updated in place
@@ -19,6 +21,7 @@ class PostgresDdl(Ddl):
         "checksum": "bigint",
     }
 
+    @override
     def create_table(
         self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str], *, written_over: bool = False
     ) -> str:
@@ -33,14 +36,17 @@ class PostgresDdl(Ddl):
         room = f" WITH (fillfactor = {FILLED})" if written_over else ""
         return f"CREATE TABLE IF NOT EXISTS {name} (\n  {body}\n){room}"
 
+    @override
     def retype(self, name: str, column: str, sql_type: str, *, required: bool) -> str:
         return f"ALTER TABLE {name} ALTER COLUMN {self.facts.quote(column)} TYPE {sql_type}"
 
+    @override
     def own_schema(self, schema: str, role: str, *, exists: bool) -> list[str]:
         if exists:
             return self.grants(schema, role)
         return [f"CREATE SCHEMA {self.facts.quote(schema)} AUTHORIZATION {self.facts.grantee(role)}"]
 
+    @override
     def grants(self, schema: str, role: str) -> list[str]:
         own, to = self.facts.quote(schema), self.facts.grantee(role)
         return [

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 
 from sqlalchemy.exc import DBAPIError
+from typing_extensions import override
 
 from qbcd.connectors.error_templates import (
     Errors,
@@ -163,10 +164,12 @@ class PostgresErrors(Errors):
     code_classes = _STATE_CLASSES
     words = _WORDS
 
+    @override
     def read(self, error: BaseException) -> tuple[str, str]:
         state = str(getattr(error, "pgcode", None) or getattr(error, "sqlstate", None) or "")
         return state, primary_message(error)
 
+    @override
     def is_write_rejected(self, error: DBAPIError) -> bool:
         """See the base class. A trigger may reject with almost any SQLSTATE."""
         state = str(getattr(error.orig, "pgcode", None) or "")

@@ -11,6 +11,7 @@ from typing import Any
 
 import sqlglot
 from sqlglot import exp
+from typing_extensions import override
 
 from qbcd.connectors.dialects import loaded
 from qbcd.connectors.expressions import Expressions
@@ -344,6 +345,7 @@ class PostgresExpressions(Expressions):
     travel_form = staticmethod(travel_form)
     fits_typed_sink = staticmethod(fits_typed_sink)
 
+    @override
     def is_of_class(self, kind: ValueClass, travel: Travel, value: str, longest: int = 0) -> str:
         """See the base class. Texts have no NUL."""
         if kind == "nan":

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from typing_extensions import override
+
 from qbcd.connectors import buckets
 from qbcd.connectors.facts import Collaborator
 from qbcd.connectors.postgresql import expressions, scans
@@ -36,9 +38,11 @@ class PostgresLeaves(Collaborator, SupportsLeafChecksums):
 
     key_leaf = staticmethod(expressions.key_leaf)
 
+    @override
     def whole_number_bytes(self, key: Sequence[Column]) -> int | None:
         return _WHOLE_NUMBERS.get(key[0].fact("digested") or key[0].base_type) if len(key) == 1 else None
 
+    @override
     def of_whole_numbers(
         self, select: Sequence[str], relation: str, key: Column, asked: Sequence[tuple[int, int]]
     ) -> str:
@@ -52,6 +56,7 @@ class PostgresLeaves(Collaborator, SupportsLeafChecksums):
             f"CROSS JOIN LATERAL (SELECT {', '.join(select)} FROM {relation} AS t WHERE {equal} OFFSET 0) AS q"
         )
 
+    @override
     def range_leaves(self, relation: str, key: Sequence[Column], ranges: Sequence[KeyRange]) -> str:
         names = [self.facts.quote(c.name) for c in key]
         sums, leaf = list(_OF_LEAF), _LEAF
@@ -66,6 +71,7 @@ class PostgresLeaves(Collaborator, SupportsLeafChecksums):
 
         return key_ranges.arms_of(body, key, ranges, names)
 
+    @override
     def scanned_leaves(self, relation: str, key: Sequence[Column], ranges: Sequence[KeyRange]) -> str:
         name = self.facts.quote(key[0].name)
         inside, place = scans.searched(key[0], f"t.{name}", ranges)
@@ -78,6 +84,7 @@ class PostgresLeaves(Collaborator, SupportsLeafChecksums):
         numbers = ", ".join(f"coalesce(g.{sum_of}, 0) AS {sum_of}" for sum_of in ("n", "digests", "checksum"))
         return scans.by_range(f"{numbers}, coalesce(g.leaves, '') AS leaves", placed, ranges)
 
+    @override
     def bucket_leaves(self, relation: str, hashed: str, ranges: Sequence[KeyRange]) -> str:
         words, sums = key_ranges.BUCKETS, list(_OF_LEAF)
         of_range, groups = buckets.grouped(words, sums, relation, hashed, ranges, divided_by=key_ranges.LEAF)

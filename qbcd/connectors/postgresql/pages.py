@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlglot import exp
+from typing_extensions import override
 
 from qbcd.connectors.facts import Collaborator
 from qbcd.connectors.postgresql import expressions
@@ -24,6 +25,7 @@ _PLACE = Column("qbcd_page", "tid", "tid", nullable=False, collation="", compari
 class PostgresPages(Collaborator, SupportsPages):
     """Ranges of pages."""
 
+    @override
     def page_bounds(self, table: Table, key: Sequence[Column], where: str, *, pages_per_range: int) -> str:
         if table.kind not in ("table", "partitioned", "matview"):
             raise UnsupportedPrimitive(self.facts.name, f"page_bounds of a {table.kind}")
@@ -49,16 +51,20 @@ class PostgresPages(Collaborator, SupportsPages):
             f"ORDER BY {', '.join(f'o.{q}' for q in keys)}"
         )
 
+    @override
     def row_page(self) -> exp.Expression:
         return exp.column("ctid")
 
+    @override
     def page_count(self, table: Table) -> str:
         regclass = _sql(exp.Literal.string(self.facts.quoted_table(table)))
         return f"pg_relation_size({regclass}::regclass) / current_setting('block_size')::bigint"
 
+    @override
     def stored_page(self) -> str:
         return "(tableoid::bigint << 32) + (ctid::text::point)[0]::bigint"
 
+    @override
     def per_pages(self, select: Sequence[str], relation: str, ranges: Sequence[KeyRange]) -> str:
         def body(condition: str) -> str:
             # Without OFFSET 0 the planner joins the list of ranges with the whole table, once for each range.

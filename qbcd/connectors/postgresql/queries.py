@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlalchemy.engine import Connection
+from typing_extensions import override
 
 from qbcd.connectors.postgresql import functions, query_columns, types, volatility
 from qbcd.connectors.postgresql.rows import rows_of
@@ -32,13 +33,16 @@ class PostgresQueries(Queries, SupportsIncrementalQueries, SupportsQueryColumns,
     exact_column = staticmethod(types.exact_column)
     equality_class = staticmethod(types.equality_class)
 
+    @override
     def view_definition(self, conn: Connection, view: Table) -> str:
         """See the base class; names on the pinned search path have no schema."""
         found = rows_of(conn, _DEFINITION, {"schema": view.schema, "name": view.name})
         return str(found[0]["text"] or "").strip().removesuffix(";") if found else ""
 
+    @override
     def steady_pins(self) -> tuple[str, ...]:
         return (*PINS, "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
 
+    @override
     def refresh_statistics(self, table: str) -> str:
         return f"ANALYZE {table}"

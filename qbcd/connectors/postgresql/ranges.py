@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from sqlglot import exp
+from typing_extensions import override
 
 from qbcd.connectors.buckets import Words
 from qbcd.connectors.postgresql import expressions, types
@@ -188,6 +189,7 @@ class PostgresRanges(Ranges, SupportsKeyLookup):
     bound = staticmethod(bound)
     key_text = staticmethod(expressions.canonical_text)
 
+    @override
     def per_range(
         self,
         select: Sequence[str],
@@ -213,6 +215,7 @@ class PostgresRanges(Ranges, SupportsKeyLookup):
 
         return arms_of(body, key, ranges, self._names(key))
 
+    @override
     def range_bounds(self, relation: str, key: Sequence[Column], *, rows_per_range: int) -> str:
         if rows_per_range < 1:
             raise ValueError("a range must have at least one row")
@@ -229,6 +232,7 @@ class PostgresRanges(Ranges, SupportsKeyLookup):
             f"WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, {rows_per_range}) = 0\nORDER BY o.qbcd_row"
         )
 
+    @override
     def key_between(self, key: Sequence[Column], alias: str, within: KeyRange) -> str:
         columns = [f"{alias}.{name}" if alias else name for name in self._names(key)]
         _check(key, [within])
@@ -236,6 +240,7 @@ class PostgresRanges(Ranges, SupportsKeyLookup):
         high = [_compare(key, columns, "<", _literals(key, within.hi))] if within.hi is not None else []
         return " AND ".join(low + high) or "TRUE"
 
+    @override
     def of_keys(
         self,
         select: Sequence[str],
@@ -257,6 +262,7 @@ class PostgresRanges(Ranges, SupportsKeyLookup):
             f"CROSS JOIN LATERAL (SELECT {', '.join(select)} FROM {relation} AS t WHERE {' AND '.join(equal)}) AS q"
         )
 
+    @override
     def has_shares(self, table: Table) -> bool:
         if any(c.fact("loose") for c in table.columns):  # a child may be a foreign table, whose rows have no ctid here
             return False

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from sqlglot import exp
+from typing_extensions import override
 
 from qbcd.connectors.facts import Collaborator
 from qbcd.connectors.postgresql.ranges import literal
@@ -62,15 +63,18 @@ def _above(column: Column, value: str, bounds: Sequence[tuple[str, ...]]) -> str
 class PostgresScans(Collaborator, SupportsScans):
     """Scans of parts of a table by ctid."""
 
+    @override
     def page_share(self, table: Table, number: int, shares: int) -> exp.Expression:
         first, last = (table.pages * n // shares for n in (number, number + 1))
         parts = [f"ctid >= '({first},0)'::tid"] if number else []
         parts += [f"ctid < '({last},0)'::tid"] if number + 1 < shares else []  # the last part ends with the table
         return exp.Var(this=" AND ".join(parts) or "TRUE")
 
+    @override
     def places_keys(self, key: Sequence[Column]) -> bool:
         return len(key) == 1 and key[0].base_type in _PLACED
 
+    @override
     def scanned_sums(
         self, sums: Mapping[str, str], relation: str, key: Sequence[Column], ranges: Sequence[KeyRange]
     ) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from sqlalchemy.engine import URL, Connection
+from typing_extensions import override
 
 from qbcd.connectors.facts import Fetch
 from qbcd.connectors.postgresql import session_pool
@@ -221,19 +222,23 @@ class PostgresSessions(Sessions, SupportsSessionPool):
     keep_sessions = staticmethod(session_pool.keep_sessions)
     jdbc_query = staticmethod(jdbc_query)
 
+    @override
     def use_name(self, stream: str) -> tuple[str, ...]:
         """See the base class."""
         name = application_name(stream).replace("'", "''")
         return (f"SET application_name = '{name}'",)
 
+    @override
     def fetches(self) -> tuple[Fetch, ...]:
         return (_by_bytes(10_000), _by_bytes(200), Fetch(1))
 
+    @override
     def sqlalchemy_url(self, url: URL) -> URL:
         """Return the URL with qbcd's driver, checked options, TLS and a connect timeout."""
         query = {"connect_timeout": str(CONNECT_TIMEOUT), **_options(url)}
         return url.set(drivername=SQLALCHEMY_DRIVER, query=query)
 
+    @override
     def connect_args(self, url: URL, *, stream: str, read_only: bool, statement_timeout: int = 0) -> dict[str, Any]:
         """Return arguments of psycopg2.connect(): application name, keepalives, access mode."""
         return {
@@ -248,6 +253,7 @@ class PostgresSessions(Sessions, SupportsSessionPool):
             "options": f"-c DateStyle=ISO {server_options(read_only=read_only, statement_timeout=statement_timeout)}",
         }
 
+    @override
     def shared_by(self, connection: Any, another: Callable[[], Any], *, read_only: bool, statement_timeout: int) -> str:
         """See the base class. A pooler has process ids of its own, so that a direct session costs one round trip."""
         asked = _asked(read_only, statement_timeout)
@@ -264,6 +270,7 @@ class PostgresSessions(Sessions, SupportsSessionPool):
                 return "two sessions ran in one server process"
         return ""
 
+    @override
     def engine_options(self, *, read_only: bool) -> dict[str, Any]:
         """Return arguments of create_engine(): isolation level and access mode.
 
@@ -276,9 +283,11 @@ class PostgresSessions(Sessions, SupportsSessionPool):
             "execution_options": {"isolation_level": level, "postgresql_readonly": read_only},
         }
 
+    @override
     def pins(self) -> tuple[str, ...]:
         return PINS
 
+    @override
     def jdbc_url(
         self, url: URL, properties: Mapping[str, str] | None = None, *, stream: str = "", statement_timeout: int = 0
     ) -> str:
@@ -312,6 +321,7 @@ class PostgresSessions(Sessions, SupportsSessionPool):
         place = f"{address}:{url.port or DEFAULT_PORT}/{quote(url.database, safe='')}"
         return f"jdbc:postgresql://{place}?{urlencode(settings)}"
 
+    @override
     def lock_against_rewrite(self, table: Table) -> str | None:
         tables = table.bases if table.query else (table,)
         named = dict.fromkeys(self.facts.quoted_table(one) for one in tables if one.kind in LOCKABLE)
@@ -321,9 +331,11 @@ class PostgresSessions(Sessions, SupportsSessionPool):
 class PostgresSnapshots(SupportsSnapshots):
     """Snapshots that a transaction exports to other sessions."""
 
+    @override
     def export_snapshot(self, conn: Connection) -> str:
         return str(conn.exec_driver_sql("SELECT pg_export_snapshot()").scalar_one())
 
+    @override
     def snapshot_pins(self, snapshot: str) -> tuple[str, ...]:
         """Return the pins and, after them, the statements that import the snapshot.
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sqlalchemy.engine import Connection
+from typing_extensions import override
 
 from qbcd.connectors.facts import Collaborator
 from qbcd.connectors.postgresql.access import PostgresAccess
@@ -48,6 +49,7 @@ _LOG = "SELECT current_setting('wal_level') AS level, pg_is_in_recovery() AS sta
 class PostgresStatistics(Collaborator, SupportsStatistics):
     """Statistics of PostgreSQL."""
 
+    @override
     def table_statistics(self, conn: Connection, table: Table) -> TableStatistics:
         row = rows_of(conn, _TABLE, {"schema": table.schema, "name": table.name})[0]
         page = int(row["page_bytes"])
@@ -66,12 +68,14 @@ class PostgresStatistics(Collaborator, SupportsStatistics):
             counters_since=None if row["since"] is None else float(row["since"]),
         )
 
+    @override
     def index_sizes(self, conn: Connection, table: Table) -> list[IndexSize]:
         rows = rows_of(conn, _INDEX_PAGES, {"schema": table.schema, "name": table.name})
         pages = {str(row["name"]): int(row["pages"]) for row in rows}
         found = PostgresAccess(self.facts).indexes(conn, table)
         return [IndexSize(one, pages.get(one.name) or None) for one in found]  # an index of partitions has no pages
 
+    @override
     def planned_scan(self, conn: Connection, table: Table, statement: Statement) -> PlannedScan:
         sql = f"EXPLAIN (FORMAT JSON, VERBOSE) {statement.sql}"
         made = conn.exec_driver_sql(sql, execution_options={"no_parameters": True}).scalar_one()
@@ -103,10 +107,12 @@ WHERE c.relkind IN ('r', 'm')"""
         total = sum(sizes.values())
         return sum(size for place, size in sizes.items() if place in read) / total if total else 1.0
 
+    @override
     def column_correlation(self, conn: Connection, table: Table, column: str) -> float | None:
         rows = rows_of(conn, _CORRELATION, {"schema": table.schema, "name": table.name, "column": column})
         return float(rows[0]["correlation"]) if rows and rows[0]["correlation"] is not None else None
 
+    @override
     def log_capture(self, conn: Connection) -> LogCapture:
         row = rows_of(conn, _LOG)[0]
         if row["level"] == "logical":

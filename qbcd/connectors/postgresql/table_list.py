@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sqlalchemy.engine import Connection
+from typing_extensions import override
 
 from qbcd.connectors.catalog import SupportsTableLists
 from qbcd.connectors.facts import ListedTable
@@ -30,6 +31,7 @@ ORDER BY n.nspname, c.relname
 class PostgresTableList(SupportsTableLists):
     """The tables of all schemas, with partitions and children."""
 
+    @override
     def list_tables(self, conn: Connection) -> list[ListedTable]:
         return [
             ListedTable(

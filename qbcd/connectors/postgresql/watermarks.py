@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from sqlalchemy.engine import Connection
 from sqlglot import exp
+from typing_extensions import override
 
 from qbcd.connectors.postgresql import access, expressions, safe_watermark, types
 from qbcd.connectors.watermarks import SupportsDeleteFlags, SupportsSystemMarks, SupportsWatermarks, Watermarks
@@ -158,5 +159,6 @@ class PostgresWatermarks(Watermarks, SupportsWatermarks, SupportsSystemMarks, Su
     flag_form = staticmethod(flag_form)
     flag_problem = staticmethod(flag_problem)
 
+    @override
     def sessions_grant(self, role: str) -> str:
         return f"GRANT {safe_watermark.RIGHT} TO {self.facts.grantee(role)}"

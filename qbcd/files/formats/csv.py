@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 from pyarrow import csv as arrow_csv
+from typing_extensions import override
 
 from qbcd.config.files import NO_ESCAPE, NO_QUOTE
 from qbcd.errors import DumpRefused
@@ -27,6 +28,7 @@ _IS_NULL, _IS_TEXT = 'null: "\\\\N"', 'null: ""'
 class CsvReader(DumpReader):
     """A CSV file."""
 
+    @override
     def read_schema(self) -> pa.Schema:
         form = self.form
         escape = "" if form.escape in (None, NO_ESCAPE, form.quote) else form.escape or ""
@@ -42,6 +44,7 @@ class CsvReader(DumpReader):
                 return self.typed_schema(names)
         raise self.place.refused("is empty: it has no header", line=1)
 
+    @override
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         skip = self.form.names is None
         self._first = 0
@@ -61,6 +64,7 @@ class CsvReader(DumpReader):
             yield pa.RecordBatch.from_arrays(values, names=list(names))
             self._first += table.num_rows
 
+    @override
     def line_of(self, row: int) -> int | None:
         """Return the line where a row of the block that is read now begins."""
         block, wanted = self._block, row - self._first

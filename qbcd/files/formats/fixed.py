@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from typing_extensions import override
 
 from qbcd.files.content import BLOCK, TextReader, opened
 from qbcd.files.formats.base import DumpReader
@@ -21,6 +22,7 @@ _CHARACTER = 4  # bytes of a character in numpy's texts
 class FixedReader(DumpReader):
     """A file of records of fixed width."""
 
+    @override
     def read_schema(self) -> pa.Schema:
         self.form = self.form.model_copy(update={"types": {f.name: f.type for f in self.form.fields}})
         self._width = max(field.at[1] for field in self.form.fields)
@@ -31,6 +33,7 @@ class FixedReader(DumpReader):
         opened(self.place, "none").close()
         return self.typed_schema([field.name for field in self.form.fields])
 
+    @override
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         fields = {field.name: field for field in self.form.fields}
         row = 0
@@ -49,6 +52,7 @@ class FixedReader(DumpReader):
             yield pa.RecordBatch.from_arrays(arrays, names=list(names))
             row += len(rows)
 
+    @override
     def line_of(self, row: int) -> int | None:
         return None if self.form.record is not None else row + 1
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
+from typing_extensions import override
 
 from qbcd.errors import DumpRefused
 from qbcd.files.content import BLOCK, TextReader
@@ -23,6 +24,7 @@ SAMPLE = 1_000  # lines whose names are the columns, if neither the configuratio
 class JsonlReader(DumpReader):
     """A file of JSON lines."""
 
+    @override
     def read_schema(self) -> pa.Schema:
         if self.form.names is not None or self.known:
             return self.typed_schema(self.form.names or self.known)
@@ -41,6 +43,7 @@ class JsonlReader(DumpReader):
             raise self.place.refused("is one object whose values are columns", remedy, line=1)
         return self.typed_schema(list(names))
 
+    @override
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         columns: dict[str, list[str | None]] = {name: [] for name in names}
         known, seen, row, held = set(self.schema.names), set[str](), 0, 0
@@ -69,6 +72,7 @@ class JsonlReader(DumpReader):
         if missing is not None and seen:
             raise self.place.refused(f"no line has {missing!r}", "write the file again with all of its columns")
 
+    @override
     def line_of(self, row: int) -> int | None:
         """Return the line of a row of the batch that is read now."""
         return self._lines[row - self._first] if 0 <= row - self._first < len(self._lines) else row + 1

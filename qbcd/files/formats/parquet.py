@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 from pyarrow import parquet
+from typing_extensions import override
 
 from qbcd.files.columns import field_of, int96_field, null_field
 from qbcd.files.formats import nested
@@ -19,6 +20,7 @@ BUFFER = 1 << 18  # bytes for each column; without a buffer Arrow keeps the row 
 class ParquetReader(DumpReader):
     """A Parquet file."""
 
+    @override
     def read_schema(self) -> pa.Schema:
         with self._opened() as file:
             fields = file.schema_arrow
@@ -32,6 +34,7 @@ class ParquetReader(DumpReader):
             self._instants = frozenset(one.path for one in columns if one.physical_type == "INT96")
             return pa.schema([self._field(field) for field in fields])
 
+    @override
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         if not names:
             return
@@ -50,6 +53,7 @@ class ParquetReader(DumpReader):
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
                 row += batch.num_rows
 
+    @override
     def line_of(self, row: int) -> int | None:
         return None
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet
+from typing_extensions import override
 
 from qbcd.sinks.base import SinkBatch
 from qbcd.sinks.stored.file_format import EVENTS_PER_FILE, Number, SinkFileFormat, Target
@@ -26,18 +27,22 @@ _NAME = re.compile(r"epoch=([0-9]+)/batch_seq=([0-9]+)/([^/]+)")
 class ParquetFiles(SinkFileFormat):
     """See the module."""
 
+    @override
     def name_of(self, stream: str, number: Number) -> str:
         return f"{stream}/epoch={number.epoch}/batch_seq={number.seq}"
 
+    @override
     def note_of(self, target: str) -> str:
         return f"{target}/{MARKER}"
 
+    @override
     def fill(self, batch: SinkBatch, store: Store, attempt: str) -> int:
         with batch.arrow() as reader, _Parts(store, attempt) as parts:
             for rows in row_groups(reader):
                 parts.write(rows)
         return parts.count
 
+    @override
     def merge(self, store: Store, held: Sequence[str], attempt: str) -> int:
         with _Parts(store, attempt) as parts:
             waiting: list[pa.Table] = []
@@ -56,15 +61,19 @@ class ParquetFiles(SinkFileFormat):
                 parts.write(pa.concat_tables(waiting))
         return parts.count
 
+    @override
     def measure(self, files: Sequence[StoredFile]) -> Mapping[str, Any]:
         return {"files": {file.name.rpartition("/")[2]: file.size for file in files}}
 
+    @override
     def publish(self, store: Store, attempt: str, target: str, note: Mapping[str, Any]) -> None:
         store.publish_folder(attempt, target, (MARKER, as_json(note)))
 
+    @override
     def files_of(self, store: Store, target: str) -> list[StoredFile]:
         return [file for file in store.files_in(target) if file.name.endswith(".parquet")]
 
+    @override
     def targets(self, store: Store, stream: str) -> list[Target]:
         found: dict[Number, list[StoredFile]] = {}
         for file in store.files_in(stream, deep=True):
@@ -72,6 +81,7 @@ class ParquetFiles(SinkFileFormat):
                 found.setdefault(Number(int(match[1]), int(match[2])), []).append(file)
         return [Target(number, tuple(found[number])) for number in sorted(found)]
 
+    @override
     def remove(self, store: Store, target: str, attempt: str) -> None:
         store.retire_folder(target, MARKER, attempt)
 

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 from pyarrow import fs
+from typing_extensions import override
 
 from qbcd.errors import ConfigError, DeliveryError, SinkSilent
 from qbcd.sinks.stores.base import Store, StoredFile, new_attempt
@@ -59,10 +60,12 @@ class RemoteStore(Store):
     def _has_folders(self) -> bool:
         return self._fs.type_name not in _WITHOUT_FOLDERS
 
+    @override
     def shown(self, name: str) -> str:
         return f"{self.url}/{name}"
 
     @contextmanager
+    @override
     def explained(self, sink: str, stream: str) -> Iterator[None]:
         try:
             yield
@@ -72,9 +75,11 @@ class RemoteStore(Store):
             kind = SinkSilent if is_silence(error) else DeliveryError
             raise kind(f"sink {sink}: {what}", remedy=remedy, stream=stream) from None
 
+    @override
     def locked(self, folder: str) -> AbstractContextManager[None]:
         return nullcontext()
 
+    @override
     def files_in(self, folder: str, *, deep: bool = False) -> list[StoredFile]:
         selector = fs.FileSelector(self._path(folder), recursive=deep, allow_not_found=True)
         cut = len(self._root) + 1
@@ -87,10 +92,12 @@ class RemoteStore(Store):
             key=lambda file: file.name,
         )
 
+    @override
     def size_of(self, name: str) -> int | None:
         info = self._fs.get_file_info(self._path(name))
         return int(info.size) if info.type == fs.FileType.File else None
 
+    @override
     def read(self, name: str) -> bytes | None:
         try:
             with self._fs.open_input_stream(self._path(name)) as file:
@@ -99,11 +106,13 @@ class RemoteStore(Store):
             return None
 
     @contextmanager
+    @override
     def open_file(self, name: str) -> Iterator[BinaryIO]:
         with self._fs.open_input_file(self._path(name)) as file:
             yield file
 
     @contextmanager
+    @override
     def new_file(self, name: str) -> Iterator[BinaryIO]:
         path = self._path(name)
         self._make_parent(path)
@@ -116,6 +125,7 @@ class RemoteStore(Store):
             raise
         file.close()
 
+    @override
     def put(self, name: str, data: bytes) -> None:
         if not self._has_folders:  # an object appears as a whole
             with self._fs.open_output_stream(self._path(name)) as file:
@@ -126,6 +136,7 @@ class RemoteStore(Store):
             file.write(data)
         self.move(attempt, name)
 
+    @override
     def move(self, source: str, target: str) -> None:
         size = self.size_of(source)
         if size is not None and size > LARGEST_COPY and not self._has_folders:
@@ -135,14 +146,17 @@ class RemoteStore(Store):
         if (found := self.size_of(target)) != size:
             raise OSError(f"{self.shown(target)} has {found} bytes after its upload, not {size}")
 
+    @override
     def delete(self, name: str) -> None:
         with suppress(FileNotFoundError):
             self._fs.delete_file(self._path(name))
 
+    @override
     def delete_folder(self, folder: str) -> None:
         with suppress(FileNotFoundError):
             self._fs.delete_dir(self._path(folder))
 
+    @override
     def publish_folder(self, attempt: str, target: str, marker: tuple[str, bytes]) -> None:
         made = self.files_in(attempt)
         wanted = {f"{target}/{_base(file.name)}" for file in made}
@@ -154,10 +168,12 @@ class RemoteStore(Store):
             self.move(file.name, f"{target}/{_base(file.name)}")
         self.put(f"{target}/{marker[0]}", marker[1])
 
+    @override
     def retire_folder(self, folder: str, marker: str, attempt: str) -> None:
         self.delete(f"{folder}/{marker}")
         self.delete_folder(folder)
 
+    @override
     def check(self, sink: str, folder: str) -> None:
         probe = f"{folder}/.qbcd-check-{uuid.uuid4().hex}".lstrip("/")
         try:

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.engine import URL
+from typing_extensions import override
 
 from qbcd.config.urls import BadUrl, parse_url
 from qbcd.errors import ConfigError, DeliveryError, UnsupportedType
@@ -73,6 +74,7 @@ class DatabaseSink(Sink):
         )
         return target_at(self._url, self._schema, limits, owner=self)
 
+    @override
     def write(self, batch: SinkBatch) -> None:
         from qbcd.sinks.table.fitting import refused_text
         from qbcd.sinks.table.frame import apply_batch
@@ -116,12 +118,14 @@ class DatabaseSink(Sink):
     def _has_text(self, existing: str) -> bool:
         return bool(existing) and self.database.holds(TEXT, existing)
 
+    @override
     def check(self) -> None:
         from qbcd.sinks.table.proof import prove_reachable
 
         with self._named():
             prove_reachable(self.database)
 
+    @override
     def problems(self, planned: PlannedBatch) -> list[DeliveryError]:
         from qbcd.sinks.table.proof import batch_problems
 
@@ -135,12 +139,14 @@ class DatabaseSink(Sink):
             one.what = f"sink {self.name}: {one.what}"
         return found
 
+    @override
     def claim(self, planned: PlannedBatch) -> None:
         from qbcd.sinks.table.frame import claim_target
 
         with self._named():
             claim_target(self._write_of(planned))
 
+    @override
     def place(self, planned: PlannedBatch) -> SinkPlace:
         with self._named():
             write = self._write_of(planned)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import cast
 
 from sqlalchemy.engine import Connection
+from typing_extensions import override
 
 from qbcd.catalog.source import Source
 from qbcd.local.database import LocalProvider
@@ -42,12 +43,14 @@ class DatabaseContext(StreamContext):
         self._strategy: tuple[StreamPlan, InSource] | None = None
 
     @contextmanager
+    @override
     def writing(self) -> Iterator[Connection]:
         """A transaction on the source."""
         with self.source.write(self.stream) as session:
             yield session.connection
 
     @contextmanager
+    @override
     def reading(self) -> Iterator[Connection]:
         """A read-only transaction on the source."""
         with self.source.read(self.stream) as session:

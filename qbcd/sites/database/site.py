@@ -14,6 +14,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from typing_extensions import override
+
 from qbcd.catalog.drift import check_shape
 from qbcd.catalog.source import Session, Source
 from qbcd.local.arrow import LocalRows
@@ -63,6 +65,7 @@ class DatabaseSite(Site):
     def __init__(self, context: DatabaseContext) -> None:
         super().__init__(context)
 
+    @override
     def strategy(self, plan: StreamPlan) -> InSource:
         return self.context.strategy(plan)
 
@@ -73,35 +76,45 @@ class DatabaseSite(Site):
         return DatabasePoll(self.context, plan, self.context.strategy(plan), settings, leased)
 
     # -- before a baseline -------------------------------------------------------------------------------------------
+    @override
     def create(self, plan: StreamPlan, settings: Settings) -> None:
         own_tables.create(self.context, plan)
 
+    @override
     def ddl(self, plan: StreamPlan) -> list[str]:
         return own_tables.ddl(self.context, plan, self._mode(plan).watermarks())
 
+    @override
     def refuse_unfit(self, session: Session, plan: StreamPlan, place: Callable[[str], str]) -> None:
         self._mode(plan).refuse_unfit(session, place)
 
+    @override
     def remarks(self, session: Session, plan: StreamPlan) -> list[str]:
         return self._mode(plan).remarks(session)
 
+    @override
     def writes_source(self, plan: StreamPlan) -> bool:
         return True
 
+    @override
     def has_tables(self, plan: StreamPlan) -> bool:
         return own_tables.exist(self.context, plan)
 
     # -- prepare and poll --------------------------------------------------------------------------------------------
+    @override
     def prepare(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Detection:
         return take_baseline(self._poll(plan, settings, leased))
 
+    @override
     def detect(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Iterator[Detection]:
         return self._mode(plan).detect(self._poll(plan, settings, leased))
 
     # -- batches -----------------------------------------------------------------------------------------------------
+    @override
     def open_events(self, row: StreamRow) -> int:
         return open_batch.open_events(Checkpoint(row.checkpoint))
 
+    @override
     def staged(self, header: BatchHeader) -> DataFrame:
         with self.context.source.read(self.context.stream) as session:
             parts = _parts(
@@ -120,6 +133,7 @@ class DatabaseSite(Site):
         return rows.selectExpr(*casts(event_fields(travels)))
 
     @contextmanager
+    @override
     def open_staged(self, header: BatchHeader, part: range) -> Iterator[LocalRows]:
         with self.context.source.read(self.context.stream) as session:
             statements = _parts(
@@ -134,6 +148,7 @@ class DatabaseSite(Site):
         with self.context.local.open() as database:
             yield LocalRows(database, fetch_rows(database, reads, event_fields(travels)))
 
+    @override
     def collect(self, plan: StreamPlan, leased: LeasedStream, settings: Settings) -> None:
         context, source = self.context, self.context.source
         retain = settings.retain.total_seconds()
@@ -151,16 +166,19 @@ class DatabaseSite(Site):
                 session.run(forget_batch(source.connector, source.schema, header, header.seq))
                 context.store.delete_batch(conn, context.stream, header.epoch, header.seq)
 
+    @override
     def forget(self, leased: LeasedStream) -> None:
         own_tables.forget(self.context, leased)
         with self.context.source.write(self.context.stream) as session:
             leased.row = self.context.store.forget(session.connection, leased.row)
 
     # -- the replica -------------------------------------------------------------------------------------------------
+    @override
     def seal(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> None:
         open_batch.seal(self._poll(plan, settings, leased))
 
     @contextmanager
+    @override
     def open_replica(
         self, plan: StreamPlan, settings: Settings, leased: LeasedStream, restriction: str
     ) -> Iterator[ReplicaRows]:
@@ -175,11 +193,13 @@ class DatabaseSite(Site):
         )
 
     # -- explain and verify ------------------------------------------------------------------------------------------
+    @override
     def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[ExplainedStatement]:
         mode, prepared = self._mode(plan), row if row and row.prepared else None
         statements = mode.explain(prepared)
         return [*statements, *mode.explain_audit(prepared)] if settings.audit else statements
 
+    @override
     def verify(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Differences:
         """Run the comparison into the outbox, list what it found, and roll it back."""
         context, strategy, row, mode = self.context, self.context.strategy(plan), leased.row, self._mode(plan)

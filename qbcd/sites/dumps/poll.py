@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from typing_extensions import override
+
 from qbcd.catalog.files import FileSource
 from qbcd.errors import Refused
 from qbcd.files.series import DumpFile, DumpSeries, TakenDumps
@@ -62,6 +64,7 @@ class FilePoll(TimedPoll):
     dump: DumpFile
 
     @property
+    @override
     def ts_ms(self) -> int:
         """The time of the file."""
         return self.dump.ts_ms

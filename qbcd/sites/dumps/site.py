@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from typing_extensions import override
+
 from qbcd.config import StreamConfig
 from qbcd.errors import DumpRefused, Refused
 from qbcd.files.series import DumpFile, TakenDumps
@@ -29,6 +31,7 @@ _ORDERS = {"name": "name, numbers as numbers", "text": "name as text", "modified
 class DumpSite(ParquetSite):
     """A stream whose source is a series of dumps."""
 
+    @override
     def strategy(self, plan: StreamPlan) -> DumpStrategy:
         return DumpStrategy(plan)
 
@@ -36,26 +39,32 @@ class DumpSite(ParquetSite):
         """Return the stream's plan, by its first dump or by the checkpoint."""
         return plan_of_dumps(self.context, config, settings, row)
 
+    @override
     def examine(self, plan: StreamPlan, place: Callable[[str], str]) -> list[str]:
         return self.strategy(plan).warnings()  # the plan has read the first dump's header; its rows are read once
 
+    @override
     def create(self, plan: StreamPlan, settings: Settings) -> None:
         with self.context.writing() as conn:
             self.context.store.create(conn)
         self.context.files.create()
 
+    @override
     def ddl(self, plan: StreamPlan) -> list[str]:
         return []
 
+    @override
     def _poll(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> DumpPoll:
         return DumpPoll(self.context, plan, self.strategy(plan), settings, leased)
 
+    @override
     def prepare(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Detection:
         ready, _ = series_of(self.context).after(None)
         if not ready:
             raise Refused("its first dump was removed a moment ago", stream=plan.stream, remedy="prepare it again")
         return take_first(self._poll(plan, settings, leased).of(ready[0]))
 
+    @override
     def detect(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Iterator[Detection]:
         poll = self._poll(plan, settings, leased)
         series, taken = series_of(self.context), taken_by(self.context, leased.row.checkpoint)
@@ -69,9 +78,11 @@ class DumpSite(ParquetSite):
         if remarks or not ready:
             yield Detection(None, Cost(), remarks=tuple(remarks))
 
+    @override
     def collect(self, plan: StreamPlan, leased: LeasedStream, settings: Settings) -> None:
         remove_expired(self._poll(plan, settings, leased), changed=True)
 
+    @override
     def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[ExplainedStatement]:
         series = series_of(self.context)
         taken = taken_by(self.context, row.checkpoint) if row is not None and row.prepared else None
@@ -141,5 +152,6 @@ class DumpSite(ParquetSite):
             for name in untyped_columns(reader, plan)
         ]
 
+    @override
     def verify(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Differences:
         return verify.verify(self._poll(plan, settings, leased))

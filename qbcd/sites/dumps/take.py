@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
 from qbcd import hooks
 from qbcd.errors import DumpRefused, GuardTripped, UnsafeKey
 from qbcd.files.formats import DumpReader
@@ -109,6 +111,7 @@ class DumpStep(PollStep[FilePoll]):
         self._report: ComparisonReport | None = None
         self.compared = LastComparison()
 
+    @override
     def write(self) -> WrittenBatch:
         hooks.reach("after_fetch")
         poll, dump = self.poll, self._dump
@@ -134,6 +137,7 @@ class DumpStep(PollStep[FilePoll]):
                 self.poll.leased.notes.append(f"method {failed} was followed by {found.report.method}: {reason}")
         return found.rows
 
+    @override
     def ranges(self, found: WrittenBatch) -> RangeChanges:
         if not found.counts:  # the replica has these rows already
             return RangeChanges()

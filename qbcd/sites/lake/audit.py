@@ -11,6 +11,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+from typing_extensions import override
+
 from qbcd import hooks
 from qbcd.model import Cost
 from qbcd.model.checkpoint import Entry
@@ -97,6 +99,7 @@ class AuditStep(PollStep[TablePoll]):
         self.stage: Rows
         self.old: Rows
 
+    @override
     def write(self) -> WrittenBatch:
         poll, about = self.poll, 2 * sum(r.rows for r in self.known)
         self.stage = algebra.gathered(settled_rows(poll, self.stage_files), about)
@@ -106,6 +109,7 @@ class AuditStep(PollStep[TablePoll]):
         changes = algebra.with_reason(found, AUDIT)
         return write_batch(poll, changes, about)
 
+    @override
     def ranges(self, found: WrittenBatch) -> RangeChanges:
         # a range's checksum covers the keys that the replica has in it after the batch
         poll, column = self.poll, self.poll.strategy.summed

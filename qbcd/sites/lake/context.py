@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sqlalchemy.engine import Connection
+from typing_extensions import override
 
 from qbcd.catalog.source import Source
 from qbcd.errors import StateConflict
@@ -52,12 +53,14 @@ class LakeContext(StreamContext):
         self.swept = False  # True if this process has swept since files were last released
 
     @contextmanager
+    @override
     def writing(self) -> Iterator[Connection]:
         """A transaction on the state database."""
         with self.project.write() as conn:
             yield conn
 
     @contextmanager
+    @override
     def reading(self) -> Iterator[Connection]:
         """A read-only transaction on the state database."""
         with self.project.read() as conn:
@@ -92,10 +95,12 @@ class LakeContext(StreamContext):
             return made(self.source.connector, plan, self.source.schema)
         return made(self.source.connector, plan)
 
+    @override
     def prove_place(self) -> None:
         """Prove that this host sees the stream's folder."""
         self.files.prove()
 
+    @override
     def prove_whole(self) -> None:
         """Prove that the stream's files exist and are readable, in addition to the shared checks."""
         super().prove_whole()

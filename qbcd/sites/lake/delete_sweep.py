@@ -11,6 +11,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from typing_extensions import override
+
 from qbcd import hooks
 from qbcd.model import Cost
 from qbcd.model.checkpoint import Entry
@@ -79,12 +81,14 @@ class SweepStep(PollStep[TablePoll]):
         self.keys: Rows
         self.old: Rows
 
+    @override
     def write(self) -> WrittenBatch:
         poll, plan = self.poll, self.plan
         self.keys = algebra.gathered(keys_of(poll, self.stage_files), plan.rows)
         self.old = replica_rows(poll, plan.old)
         return write_batch(poll, algebra.deleted(self.old, self.keys), plan.rows)
 
+    @override
     def ranges(self, found: WrittenBatch) -> RangeChanges:
         poll, plan = self.poll, self.plan
         sums = algebra.sums(poll.engine, algebra.of_keys(self.keys, self.old), poll.strategy.summed)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from typing_extensions import override
+
 from qbcd import hooks
 from qbcd.ranges import partition
 from qbcd.sites.guards import check_pass, counted_now
@@ -31,9 +33,11 @@ class EveryRow(PlanPath):
     name = "every_row"
     is_optional = False
 
+    @override
     def is_applicable(self, poll: TablePoll, plan: FetchPlan) -> bool:
         return poll.snapshot.reads_all
 
+    @override
     def narrow(self, poll: TablePoll, plan: FetchPlan) -> FetchPlan | None:
         rows, known = poll.leased.checkpoint.rows, tuple(poll.due.due)
         new = tuple(build_ranges(poll, poll.leased.row.next_range_id, rows))
@@ -46,9 +50,11 @@ class RowDigests(PlanPath):
     name = "row_digests"
     is_optional = False
 
+    @override
     def is_applicable(self, poll: TablePoll, plan: FetchPlan) -> bool:
         return poll.snapshot.audits == "digests"
 
+    @override
     def narrow(self, poll: TablePoll, plan: FetchPlan) -> FetchPlan | None:
         dirty, rows = tuple(ranges_of_other_digests(poll)), sum(r.rows for r in poll.due.known)
         return FetchPlan(dirty, (), (), dirty, rows)
@@ -79,9 +85,11 @@ class RangeChecksums(PlanPath):
     name = "range_checksums"
     is_optional = False
 
+    @override
     def is_applicable(self, poll: TablePoll, plan: FetchPlan) -> bool:
         return True
 
+    @override
     def narrow(self, poll: TablePoll, plan: FetchPlan) -> FetchPlan | None:
         known = without_excluded(poll, poll.due.due)
         poll.context.progress(f"checksums of {counted(len(known), 'range')}")

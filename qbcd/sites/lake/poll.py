@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
+from typing_extensions import override
+
 from qbcd.errors import SourceChanged
 from qbcd.model.checkpoint import Entry
 from qbcd.sites import source_changes
@@ -99,6 +101,7 @@ class TablePoll(LakePoll, TimedPoll):
     due: DueRanges
 
     @property
+    @override
     def ts_ms(self) -> int:
         """The source's clock."""
         return self.snapshot.ts_ms

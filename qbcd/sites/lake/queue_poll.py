@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from typing_extensions import override
+
 from qbcd import hooks
 from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.drift import check_server
@@ -133,6 +135,7 @@ class QueueStep(PollStep[TablePoll]):
         self.touched: list[StoredRange] = []
         self.growth: dict[int, tuple[int, int]] = {}
 
+    @override
     def write(self) -> WrittenBatch:
         poll, engine = self.poll, self.poll.engine
         keys = poll.context.files.read(engine, KEY_FIELDS, self.key_files)
@@ -145,5 +148,6 @@ class QueueStep(PollStep[TablePoll]):
         found, self.growth = write_with_growth(poll, algebra.differences(old, stage, poll.plan, by="digest"), about)
         return found
 
+    @override
     def ranges(self, found: WrittenBatch) -> RangeChanges:
         return RangeChanges(grown(self.touched, self.growth))

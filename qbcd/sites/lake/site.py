@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.source import Session
 from qbcd.local.arrow import LocalRows
@@ -51,6 +53,7 @@ class ParquetSite(Site):
     def __init__(self, context: LakeContext) -> None:
         super().__init__(context)
 
+    @override
     def staged(self, header: BatchHeader) -> DataFrame:
         return self._frame(FileSet.of_location(header.location), [travel for _, travel in header.columns])
 
@@ -63,6 +66,7 @@ class ParquetSite(Site):
         return rows.select(*(name for name, _ in event_fields(travels)))
 
     @contextmanager
+    @override
     def open_staged(self, header: BatchHeader, part: range) -> Iterator[LocalRows]:
         files = FileSet.of_location(header.location)
         with self._local_rows(files, [travel for _, travel in header.columns]) as rows:
@@ -75,6 +79,7 @@ class ParquetSite(Site):
             yield LocalRows(database, of_columns(rows, columns_of(event_fields(travels))))
 
     @contextmanager
+    @override
     def open_replica(
         self, plan: StreamPlan, settings: Settings, leased: LeasedStream, restriction: str
     ) -> Iterator[ReplicaRows]:
@@ -86,6 +91,7 @@ class ParquetSite(Site):
     @abstractmethod
     def _poll(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> ParquetPoll: ...
 
+    @override
     def forget(self, leased: LeasedStream) -> None:
         with self.context.writing() as conn:
             leased.row = self.context.store.forget(conn, leased.row)
@@ -95,12 +101,15 @@ class ParquetSite(Site):
 class LakeSite(ParquetSite):
     """A stream whose replica is Parquet, and whose source is only read."""
 
+    @override
     def strategy(self, plan: StreamPlan) -> IdRcs:
         return self.context.strategy(plan)
 
+    @override
     def _poll(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> LakePoll:
         return LakePoll(self.context, plan, self.context.strategy(plan), settings, leased)
 
+    @override
     def refuse_unfit(self, session: Session, plan: StreamPlan, place: Callable[[str], str]) -> None:
         strategy = self.context.strategy(plan)
         if isinstance(strategy, LakeTs):
@@ -110,19 +119,23 @@ class LakeSite(ParquetSite):
             if plan.table.kind in eligibility.STORED:
                 write_rights.refuse_unordered_key(self.context.source, session, strategy.finder, place)
 
+    @override
     def remarks(self, session: Session, plan: StreamPlan) -> list[str]:
         strategy = self.context.strategy(plan)
         if not isinstance(strategy, LakeTs):
             return eligibility.why_not_incremental(strategy)
         return eligibility.watermark_remarks(self.context.source, session, strategy.watermarked)
 
+    @override
     def writes_source(self, plan: StreamPlan) -> bool:
         return isinstance(self.context.strategy(plan), QueuedTlcs)
 
+    @override
     def has_tables(self, plan: StreamPlan) -> bool:
         strategy = self.context.strategy(plan)
         return not isinstance(strategy, QueuedTlcs) or digest_queue.exist(self.context, strategy)
 
+    @override
     def create(self, plan: StreamPlan, settings: Settings) -> None:
         if not settings.engine.is_local(estimated(plan)):
             self.context.spark.get()  # without Java or driver nothing is created
@@ -130,6 +143,7 @@ class LakeSite(ParquetSite):
             self.context.store.create(conn)
         self.context.files.create()
 
+    @override
     def ddl(self, plan: StreamPlan) -> list[str]:
         strategy, source = self.context.strategy(plan), self.context.source
         if isinstance(strategy, QueuedTlcs):
@@ -139,9 +153,11 @@ class LakeSite(ParquetSite):
         with source.read(self.context.stream) as session:
             return eligibility.suggestions(source, session, strategy.watermarked)
 
+    @override
     def prepare(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Detection:
         return take_baseline(self._poll(plan, settings, leased))
 
+    @override
     def detect(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Iterator[Detection]:
         poll = self._poll(plan, settings, leased)
         change = change_of(leased.row.checkpoint, plan)
@@ -156,16 +172,20 @@ class LakeSite(ParquetSite):
         if change:
             yield Detection(None, Cost(), (change.describe(),))
 
+    @override
     def collect(self, plan: StreamPlan, leased: LeasedStream, settings: Settings) -> None:
         compaction.collect(self._poll(plan, settings, leased))
 
+    @override
     def forget(self, leased: LeasedStream) -> None:
         if digest_queue.is_used(self.context, leased):
             digest_queue.drop(self.context.source, self.context.stream)
         super().forget(leased)
 
+    @override
     def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[ExplainedStatement]:
         return explain.explain(self.context, plan, settings, row)
 
+    @override
     def verify(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Differences:
         return verify.verify(self._poll(plan, Settings(sinks=(), requested={}, audit=settings.audit), leased))

@@ -14,6 +14,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from typing_extensions import override
+
 from qbcd import hooks
 from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.drift import check_server
@@ -175,11 +177,13 @@ class WindowStep(PollStep[TablePoll]):
         self.touched = [r for r in poll.due.known if r.range_id in touched]
         self.growth: dict[int, tuple[int, int]] = {}
 
+    @override
     def write(self) -> WrittenBatch:
         old = replica_rows(self.poll, self.touched)
         changes = algebra.window_differences(old, self.stage, self.poll.plan, self.read)
         found, self.growth = write_with_growth(self.poll, changes, self.read)
         return found
 
+    @override
     def ranges(self, found: WrittenBatch) -> RangeChanges:
         return RangeChanges(grown(self.touched, self.growth))

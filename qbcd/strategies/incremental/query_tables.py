@@ -7,6 +7,7 @@ from typing import cast
 
 import sqlglot
 from sqlglot import exp
+from typing_extensions import override
 
 from qbcd.connectors.base import Connector
 from qbcd.connectors.queries import SupportsIncrementalQueries
@@ -85,9 +86,11 @@ class _Known:
         columns = tuple((c.name, c.sql_type, c.comparison, c.facts, c.travel) for c in table.columns)
         self._identity = (table.label, columns, table.definition)
 
+    @override
     def __hash__(self) -> int:
         return hash(self._identity)
 
+    @override
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Known) and self._identity == other._identity
 

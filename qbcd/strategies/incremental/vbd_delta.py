@@ -16,6 +16,7 @@ from typing import Any
 
 import sqlglot
 from sqlglot import exp
+from typing_extensions import override
 
 from qbcd.connectors.base import Connector, Index
 from qbcd.connectors.queries import SupportsIncrementalQueries
@@ -64,6 +65,7 @@ class VbdDelta(VbdCompare):
             self.misses = f"{Mds.misses}; deletes in tables with a timestamp, until a sweep finds them (`deletes`)"
 
     @property
+    @override
     def label(self) -> str:
         """The name with its variant."""
         return "vbd, variant delta"
@@ -91,6 +93,7 @@ class VbdDelta(VbdCompare):
         own = next((name for names in used.values() for name in names if name in OWN_COLUMNS), "")
         return f"the query uses a column {own}, which is the name of one of qbcd's own" if own else ""
 
+    @override
     def check(self, place: Callable[[str], str] | None = None) -> None:
         """Check that the query's changes can be derived from its base tables, by their timestamps.
 
@@ -173,17 +176,20 @@ class VbdDelta(VbdCompare):
         ]
 
     # -- tables ------------------------------------------------------------------------------------------------------
+    @override
     def tables(self) -> list[OwnTable]:
         """Return the tables of replica, outbox, affected keys and lineages."""
         keys = [(c.name, self.connector.ddl.column_type(c)) for c in self.plan.key] or [(ONE, "integer")]
         own = [OwnTable(self.affected, tuple(keys), ())]
         return [*super().tables(), *own, *(table for lineage in self.lineages for table in lineage.tables())]
 
+    @override
     def indexes(self) -> list[str]:
         """Return CREATE INDEX statements of the lineages; repeatable."""
         joined = self.skeleton.joined_by()
         return [made for of in self.lineages for made in of.indexes(joined[of.table.schema, of.table.name])]
 
+    @override
     def missing_indexes(self, look_up: Callable[[Table], Sequence[Index]]) -> list[str]:
         """Return CREATE INDEX statements on base tables, for windows that no index serves yet."""
         indexed = [of for of in self.lineages if of.watermarked is not None and of.watermarked.timestamps]
@@ -254,6 +260,7 @@ class VbdDelta(VbdCompare):
         table = replace(self.plan.table, query=text)
         return _Restricted(self.connector, replace(self.plan, table=table), self._schema)
 
+    @override
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """Estimate windows of the base tables by indexes on timestamps, and affected rows."""
         formula = (
@@ -262,6 +269,7 @@ class VbdDelta(VbdCompare):
         pages = sum(of.table.pages if of.watermarked is None else of.table.pages // 100 for of in self.lineages)
         return Estimate(pages, -1, formula, "nothing")
 
+    @override
     def warnings(self) -> list[str]:
         """Return warnings about avoidable costs, and about deletes that polls do not find."""
         found = []

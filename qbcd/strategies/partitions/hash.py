@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from typing_extensions import override
+
 from qbcd.connectors.base import Connector
 from qbcd.connectors.ranges import SupportsLeafChecksums
 from qbcd.model import KeyRange, Statement, StreamPlan
@@ -33,21 +35,25 @@ class HashPartitioning(Partitioning):
         super().__init__(connector, plan, checksum_template)
         self._hash = HASH if plan.key else DIGEST
 
+    @override
     def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement | None:
         """Return the query for the table's row count; None for one range, whose count is known."""
         if within is not None:
             return None
         return self.row_count()
 
+    @override
     def counted(self, found: Sequence[Any], rows_per_range: int) -> int:
         """Return the source's own count."""
         return int(found[0].n)
 
+    @override
     def ranges(self, found: Sequence[Any], rows_per_range: int, first_id: int, most: int | None) -> list[KeyRange]:
         """Return halves of all hashes, halves of halves, and so on."""
         depth = hash_buckets.depth_for(int(found[0].n), rows_per_range)
         return hash_buckets.divided(min(depth, most.bit_length() - 1) if most else depth, first_id=first_id)
 
+    @override
     def parts(
         self, found: Sequence[Any], rows_per_range: int, first_id: int, within: KeyRange, total: int
     ) -> list[KeyRange]:
@@ -59,16 +65,19 @@ class HashPartitioning(Partitioning):
             return [within]
         return hash_buckets.divided(depth, first_id=first_id, within=within)
 
+    @override
     def joined(self, known: Sequence[Range], rows_per_range: int, small: float = SMALL) -> list[list[Range]]:
         """Group the halves of one bucket."""
         return hash_buckets.joined(
             known, lambda rows, others: partition.should_merge(rows, others, rows_per_range, small)
         )
 
+    @override
     def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
         """Return one scan for all ranges."""
         return self._sums(asked, WHOLE, leaves=leaves)
 
+    @override
     def passes(self, known: Sequence[KeyRange], connections: int, *, leaves: bool = False) -> list[list[Statement]]:
         """Return one scan, divided among connections if they see one snapshot."""
         parts = self.parts_of_storage(connections)
@@ -76,6 +85,7 @@ class HashPartitioning(Partitioning):
             return super().passes(known, 1, leaves=leaves)
         return [[self._sums(known, part, leaves=leaves)] for part in parts]
 
+    @override
     def rows(
         self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
     ) -> Statement:
@@ -88,6 +98,7 @@ class HashPartitioning(Partitioning):
         arms += self.looked_up(found, select, template, **extra)
         return Statement("\nUNION ALL\n".join(arms))
 
+    @override
     def shared(self, query: Query, asked: Sequence[KeyRange], readers: int, rows: float = math.inf) -> list[Statement]:
         """Return one scan, divided among readers of one snapshot, otherwise one scan for each.
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from typing_extensions import override
+
 from qbcd.connectors.base import Connector
 from qbcd.connectors.ranges import SupportsLeafChecksums, SupportsScans
 from qbcd.model import KeyRange, Statement, StreamPlan
@@ -25,6 +27,7 @@ class KeyPartitioning(Partitioning):
         super().__init__(connector, plan, checksum_template)
         self.per_statement = connector.ranges_per_statement
 
+    @override
     def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement:
         """Return the query for the first key of every range but the first."""
         keys, connector, columns = self.relation("row_keys"), self.connector, self.plan.key
@@ -35,20 +38,24 @@ class KeyPartitioning(Partitioning):
             columns = tuple(replace(c, name=f"qbcd_{i}") for i, c in enumerate(columns))
         return Statement(connector.ranges.range_bounds(keys, columns, rows_per_range=rows_per_range))
 
+    @override
     def counted(self, found: Sequence[Any], rows_per_range: int) -> int:
         """Estimate by the number of ranges."""
         return (len(found) + 1) * rows_per_range
 
+    @override
     def ranges(self, found: Sequence[Any], rows_per_range: int, first_id: int, most: int | None) -> list[KeyRange]:
         """Return the ranges between the keys that the source chose, or some of them."""
         return partition.build(self._keys(partition.thinned(found, most)), first_id=first_id)
 
+    @override
     def parts(
         self, found: Sequence[Any], rows_per_range: int, first_id: int, within: KeyRange, total: int
     ) -> list[KeyRange]:
         """Return the ranges between the keys that the source chose."""
         return partition.build(self._keys(found), first_id=first_id, within=within)
 
+    @override
     def excluded(self, ranges: Sequence[KeyRange]) -> Statement | None:
         """Return the query if the restriction limits the first column of the key."""
         return excluded_ranges(self.connector, self.plan, ranges)
@@ -56,10 +63,12 @@ class KeyPartitioning(Partitioning):
     def _keys(self, found: Sequence[Any]) -> list[tuple[str, ...]]:
         return [tuple(str(v) for v in row) for row in found]
 
+    @override
     def joined(self, known: Sequence[Range], rows_per_range: int, small: float = SMALL) -> list[list[Range]]:
         """Group adjacent ranges."""
         return partition.merge(known, rows_per_range, small)
 
+    @override
     def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
         """Return a read of each range by the index of the key."""
         if leaves:
@@ -71,6 +80,7 @@ class KeyPartitioning(Partitioning):
         select = [f"{sql} AS {name}" for name, sql in SUMS.items()]
         return Statement(self.connector.ranges.per_range(select, self.digests(), self.plan.key, asked, aggregate=True))
 
+    @override
     def passes(self, known: Sequence[KeyRange], connections: int, *, leaves: bool = False) -> list[list[Statement]]:
         """Return one scan in storage order if rows do not follow key order, otherwise index reads."""
         key, connector = self.plan.key, self.connector
@@ -100,6 +110,7 @@ class KeyPartitioning(Partitioning):
         whole = len(partition.runs(known)) == 1 and known[0].lo is None and known[-1].hi is None
         return moved and whole and self.is_placed
 
+    @override
     def rows(
         self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
     ) -> Statement:

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from typing_extensions import override
+
 from qbcd.connectors.ranges import SupportsPages
 from qbcd.model import KeyRange, Statement
 from qbcd.ranges import partition
@@ -27,6 +29,7 @@ class PagePartitioning(Partitioning):
     answers_all = True
     per_statement = 100_000
 
+    @override
     def bounds(self, rows_per_range: int, within: KeyRange | None = None) -> Statement:
         """Return the query for the number of pages, and for the whole table also the number of rows."""
         pages = self.connector.require(SupportsPages).page_count(self.plan.table)
@@ -34,16 +37,19 @@ class PagePartitioning(Partitioning):
             return Statement(f"SELECT {pages} AS pages")
         return Statement(f"SELECT q.n, {pages} AS pages FROM ({self.row_count().sql}) AS q")
 
+    @override
     def counted(self, found: Sequence[Any], rows_per_range: int) -> int:
         """Return the source's own count."""
         return int(found[0].n)
 
+    @override
     def ranges(self, found: Sequence[Any], rows_per_range: int, first_id: int, most: int | None) -> list[KeyRange]:
         """Return ranges with equal numbers of pages."""
         wanted = -(-int(found[0].n) // rows_per_range)
         edges = _edges(0, int(found[0].pages), min(wanted, most or wanted))
         return partition.build(edges, first_id=first_id)
 
+    @override
     def parts(
         self, found: Sequence[Any], rows_per_range: int, first_id: int, within: KeyRange, total: int
     ) -> list[KeyRange]:
@@ -52,10 +58,12 @@ class PagePartitioning(Partitioning):
         high = int(within.hi[0]) if within.hi else int(found[0].pages)
         return partition.build(_edges(low, high, -(-within.rows // rows_per_range)), first_id=first_id, within=within)
 
+    @override
     def joined(self, known: Sequence[Range], rows_per_range: int, small: float = SMALL) -> list[list[Range]]:
         """Group adjacent ranges."""
         return partition.merge(known, rows_per_range, small)
 
+    @override
     def checksums(self, asked: Sequence[KeyRange], *, leaves: bool = False) -> Statement:
         """Return a read of each range by its pages; there are no leaves."""
         if leaves:
@@ -63,6 +71,7 @@ class PagePartitioning(Partitioning):
         select = [f"{sql} AS {name}" for name, sql in SUMS.items()]
         return Statement(self.connector.require(SupportsPages).per_pages(select, self.digests(), asked))
 
+    @override
     def rows(
         self, asked: Sequence[KeyRange], select: Sequence[str], template: str, part: Share = WHOLE, **extra: Any
     ) -> Statement:

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
 from tests.support import wait_until
 
 PATIENCE = 300.0  # seconds in which any step of a poll ends on a busy machine
@@ -29,6 +31,7 @@ class Doom:
     nth: int
     after: float
 
+    @override
     def __str__(self) -> str:
         return f"{self.after:.3f} s after {self.point} {self.nth}"
 

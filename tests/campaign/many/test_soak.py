@@ -27,6 +27,7 @@ import psycopg2
 import pymysql
 import pytest
 import yaml
+from typing_extensions import override
 
 from qbcd.demo.server import EmbeddedPostgres
 from qbcd.state import ProjectState
@@ -132,6 +133,7 @@ class Writer(threading.Thread):
         self.written = 0
         self.error: BaseException | None = None
 
+    @override
     def run(self) -> None:
         while not self.stop.is_set():
             try:

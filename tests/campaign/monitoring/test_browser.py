@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from tests.unit.test_report import HOSTILE, facts, made
 
@@ -40,6 +41,7 @@ class Attributes(html.parser.HTMLParser):
         super().__init__()
         self.names: set[str] = set()
 
+    @override
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.names |= {name for name, _ in attrs}
 
@@ -57,6 +59,7 @@ def served(page: str) -> Iterator[tuple[str, list[str]]]:
             self.end_headers()
             self.wfile.write(page.encode())
 
+        @override
         def log_message(self, *args: Any) -> None:
             pass
 

@@ -13,6 +13,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from typing_extensions import override
 
 from qbcd.errors import SchemaChanged
 from tests.support.oracle import batches
@@ -184,22 +185,27 @@ class Alterations:
 class MariaAlterations(Alterations):
     """The same on MariaDB, whose partitions are exchanged."""
 
+    @override
     def parted_new_and_empty(self) -> None:
         part = max(self.made) + 1
         if part < PARTS:
             self.run(f"ALTER TABLE t ADD PARTITION (PARTITION p{part} VALUES LESS THAN ({SIZE * (part + 1)}))")
             self.made.add(part)
 
+    @override
     def parted_new_with_rows(self) -> None:
         self.parted_out_and_in()
 
+    @override
     def parted_detached(self) -> None:
         part = self.rng.choice(self.attached())
         self.run(f"ALTER TABLE t TRUNCATE PARTITION p{part}")
 
+    @override
     def parted_attached(self) -> None:
         self.parted_out_and_in()
 
+    @override
     def parted_out_and_in(self) -> None:
         """Exchange a partition for a table with a copy of its rows, some of them changed, and some more."""
         part = self.rng.choice(self.attached())
@@ -209,6 +215,7 @@ class MariaAlterations(Alterations):
         self.run(f"INSERT INTO {other} SELECT * FROM t PARTITION (p{part})", self.old_change(other))
         self.run(self.old_rows(other, part), f"ALTER TABLE t EXCHANGE PARTITION p{part} WITH TABLE {other}")
 
+    @override
     def parted_swap(self) -> None:
         self.plain_swap()
 

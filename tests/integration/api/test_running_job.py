@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
 import qbcd
 from qbcd.api import assembly_of
 from qbcd.errors import GuardTripped, SourceError, UnsupportedType
@@ -28,9 +30,11 @@ INSERT INTO t SELECT i, now() FROM generate_series(1, 9) AS i
 class Kept(Sink):
     """A sink that takes every batch and needs no rows."""
 
+    @override
     def check(self) -> None:
         """Accept any configuration."""
 
+    @override
     def write(self, batch: SinkBatch) -> None:
         """Do nothing with the batch."""
 
@@ -45,6 +49,7 @@ class Script(threading.Event):
         super().__init__()
         self.then, self.outcomes = list(then), list[Outcome]()
 
+    @override
     def wait(self, timeout: float | None = None) -> bool:
         return self.is_set()
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from typing_extensions import override
 
 import qbcd
 from qbcd.api import assembly_of
@@ -121,9 +122,11 @@ def test_too_little_memory_is_a_failed_delivery(database: str, workspace: Path) 
 class Single(Sink):
     """A sink for one thread at a time."""
 
+    @override
     def check(self) -> None:
         """Accept any configuration."""
 
+    @override
     def write(self, batch: SinkBatch) -> None:
         """Do nothing with the batch."""
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
+from typing_extensions import override
 
 import qbcd
 from qbcd.api import assembly_of
@@ -36,9 +37,11 @@ class Kept(Sink):
         self.seen: list[int] = []
         self.error: Exception | None = None
 
+    @override
     def check(self) -> None:
         """Accept any configuration."""
 
+    @override
     def write(self, batch: SinkBatch) -> None:
         if self.error:
             raise self.error

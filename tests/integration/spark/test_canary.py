@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy.engine import URL
+from typing_extensions import override
 
 from qbcd.api import assembly_of
 from qbcd.connectors import CONNECTORS
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 class UnquotedSessions(FamilySessions):
     """Sessions with the obvious URL, for which Spark knows no dialect."""
 
+    @override
     def jdbc_url(self, url: URL, properties: Mapping[str, str] | None = None, **more: Any) -> str:
         return super().jdbc_url(url, properties, **more).replace("jdbc:mysql:", "jdbc:mariadb:")
 

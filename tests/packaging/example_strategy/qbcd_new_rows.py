@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+from typing_extensions import override
+
 from qbcd.config.document import Problem
 from qbcd.config.fields import Switch
 from qbcd.config.strategy_base import StrategyClass, StrategyConfig, StrategyUse
@@ -31,10 +33,12 @@ class NewRowsOptions(StrategyConfig):
     deletes: Switch = False
 
     @property
+    @override
     def without_old_values(self) -> str:
         """The reason why events have no old values."""
         return "keys are all that it keeps"
 
+    @override
     def problems(self, use: StrategyUse) -> Iterator[Problem]:
         """A restriction hides rows from the comparison of keys, as if they were deleted."""
         yield from super().problems(use)
@@ -43,6 +47,7 @@ class NewRowsOptions(StrategyConfig):
             yield use.option_problem("deletes", what, "remove `deletes`, or remove `where`")
 
     @classmethod
+    @override
     def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
         """Return the class of the strategy."""
         return NewRows
@@ -63,13 +68,16 @@ class NewRows(InSource):
         self.sees = "every insert" + (" and delete, without old values" if self.deletes else "")
         self.misses = "updates; states between two polls" + ("" if self.deletes else "; deletes")
 
+    @override
     def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
         """N + M: the table and the keys are read once."""
         return self._scan_and_copy("N + M, M the pages of the keys")
 
+    @override
     def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:
         """Write rows with new keys into the outbox, and on request keys without rows."""
         return self._part("changes", part, within)
 
+    @override
     def _context(self) -> dict[str, Any]:
         return {"deletes": self.deletes}

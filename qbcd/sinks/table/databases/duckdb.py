@@ -15,6 +15,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import URL
 from sqlalchemy.sql.base import Executable
 from sqlalchemy.sql.elements import ColumnElement, quoted_name
+from typing_extensions import override
 
 from qbcd.errors import DeliveryError
 from qbcd.local.errors import first_line
@@ -114,13 +115,16 @@ class DuckSession(TargetSession):
     def __init__(self, connection: duckdb.DuckDBPyConnection, database: DuckTarget) -> None:
         self.connection, self.database = connection, database
 
+    @override
     def run(self, statement: Executable) -> int:
         found = self._execute(statement).fetchone()
         return int(found[0]) if found else 0
 
+    @override
     def run_ddl(self, sql: str) -> None:
         self.connection.execute(sql)
 
+    @override
     def rows(self, statement: Executable) -> list[Any]:
         return self._execute(statement).fetchall()
 
@@ -132,6 +136,7 @@ class DuckSession(TargetSession):
         return self.connection.execute(str(compiled), values)
 
     @contextmanager
+    @override
     def transaction(self, *, ddl: bool = False) -> Iterator[None]:
         self.connection.execute("BEGIN")
         try:
@@ -141,6 +146,7 @@ class DuckSession(TargetSession):
             raise
         self.connection.execute("COMMIT")  # one that fails has rolled back
 
+    @override
     def load(self, made: TableClause, columns: Columns, pieces: Iterable[Sequence[pa.Array]]) -> None:
         names = [self.database.quoted(name) for name, _ in columns]
         sql = f"INSERT INTO {self.database.named(made)} ({', '.join(names)}) SELECT * FROM {_INCOMING}"
@@ -151,6 +157,7 @@ class DuckSession(TargetSession):
             self.connection.execute(sql)
             self.connection.unregister(_INCOMING)  # after an error the transaction would refuse it
 
+    @override
     def violation(self, error: Exception) -> Violation | None:
         if not isinstance(error, (duckdb.ConstraintException, duckdb.TransactionException)):
             return None
@@ -158,6 +165,7 @@ class DuckSession(TargetSession):
         kind = next((kind for mark, kind in _VIOLATIONS.items() if mark in text.lower()), None)
         return None if kind is None else Violation(kind)
 
+    @override
     def constraints(self, made: TableClause) -> TableConstraints:
         found = self.connection.execute(_OBJECT, [made.schema or "main", made.name]).fetchone()
         place = [made.schema or "main", found[0] if found else made.name]
@@ -194,6 +202,7 @@ class DuckSession(TargetSession):
             )
         )
 
+    @override
     def describe(self, made: TableClause) -> ExistingTable | None:
         place = [made.schema or "main", made.name]
         found = self.connection.execute(_OBJECT, place).fetchone()
@@ -233,6 +242,7 @@ class DuckSession(TargetSession):
         assert row is not None
         return {name for name, folds in zip(columns, row, strict=True) if folds}
 
+    @override
     def refuse_unwritable(self, made: TableClause, rights: Sequence[str]) -> None:
         schema = self.database.schema
         if schema and not self.connection.execute(_SCHEMA, [schema]).fetchall():
@@ -270,13 +280,16 @@ class DuckTarget(TargetDatabase):
         self.dialect = postgresql.dialect(paramstyle="qmark")  # type: ignore[no-untyped-call]
 
     @property
+    @override
     def identity(self) -> str:
         return f"{self.path.resolve()}/{self.schema or 'main'}"
 
+    @override
     def folded(self, name: str) -> str:
         return ascii_lower(name)
 
     @contextmanager
+    @override
     def proving(self) -> Iterator[TargetDatabase]:
         with scratch_beside(self.path) as path:
             if path is None:
@@ -287,6 +300,7 @@ class DuckTarget(TargetDatabase):
             yield made
 
     @contextmanager
+    @override
     def open(self, stream: str) -> Iterator[TargetSession]:
         try:
             connection = duckdb.connect(str(self.path))
@@ -309,11 +323,13 @@ class DuckTarget(TargetDatabase):
             text, remedy = "a constraint of the table rejects a row", "drop constraints that qbcd did not make"
         return DeliveryError(f"{self.label}: {text}", remedy=f"{remedy}; the batch stays pending", stream=stream)
 
+    @override
     def differs(self, old: ColumnElement[Any], new: ColumnElement[Any], travel: Travel) -> ColumnElement[bool]:
         if travel.kind in ("text", "time"):
             return func.encode(old).is_distinct_from(func.encode(new))  # a column may ignore case
         return super().differs(old, new, travel)
 
+    @override
     def type_of(self, travel: Travel, *, key_parts: int = 0) -> str:
         if travel.element is not None:
             return f"{self.type_of(travel.element)}[]"
@@ -321,6 +337,7 @@ class DuckTarget(TargetDatabase):
             return f"DECIMAL({travel.precision},{travel.scale})"
         return _TYPES[travel.kind]
 
+    @override
     def retype(
         self, session: TargetSession, made: TableClause, found: ExistingTable, wider: Mapping[str, Travel]
     ) -> list[str]:
@@ -350,6 +367,7 @@ class DuckTarget(TargetDatabase):
             f"ALTER TABLE {self.named(again)} RENAME TO {self.quoted(made.name)}",
         ]
 
+    @override
     def holds(self, travel: Travel, existing: str) -> bool:
         if travel.kind in ("decimal", "uint64"):
             return decimal_holds(travel, existing)

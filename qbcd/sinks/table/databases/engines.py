@@ -13,6 +13,7 @@ from sqlalchemy import TableClause, select
 from sqlalchemy.engine import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.sql.base import Executable
+from typing_extensions import override
 
 from qbcd.sinks.table.constraints import Reference, TableConstraints, Violation
 from qbcd.sinks.table.databases.base import Columns, ExistingTable, TargetDatabase, TargetSession
@@ -26,16 +27,20 @@ class EngineSession(TargetSession):
     def __init__(self, connection: Connection, database: EngineDatabase) -> None:
         self.connection, self.database = connection, database
 
+    @override
     def run(self, statement: Executable) -> int:
         return int(self.connection.execute(statement).rowcount)
 
+    @override
     def run_ddl(self, sql: str) -> None:
         self.connection.exec_driver_sql(sql, execution_options={"no_parameters": True})
 
+    @override
     def rows(self, statement: Executable) -> list[Any]:
         return list(self.connection.execute(statement).fetchall())
 
     @contextmanager
+    @override
     def transaction(self, *, ddl: bool = False) -> Iterator[None]:
         try:
             self.database.begin(self.connection, ddl=ddl)
@@ -51,6 +56,7 @@ class EngineSession(TargetSession):
                 self.connection.connection.rollback()
             raise
 
+    @override
     def load(self, made: TableClause, columns: Columns, pieces: Iterable[Sequence[pa.Array]]) -> None:
         names = ", ".join(self.database.quoted(name) for name, _ in columns)
         marks = ", ".join([self.database.mark] * len(columns))
@@ -62,9 +68,11 @@ class EngineSession(TargetSession):
                 values = [array.slice(start, ROWS_AT_ONCE).to_pylist() for array in arrays]
                 self.connection.exec_driver_sql(sql, list(zip(*values, strict=True)))
 
+    @override
     def violation(self, error: Exception) -> Violation | None:
         return self.database.violation(error.orig) if isinstance(error, DBAPIError) else None
 
+    @override
     def constraints(self, made: TableClause) -> TableConstraints:
         found = self.database.find(self.connection, made)
         if found is None:
@@ -79,12 +87,14 @@ class EngineSession(TargetSession):
             always=frozenset(one.name for one in found.columns if one.always),
         )
 
+    @override
     def describe(self, made: TableClause) -> ExistingTable | None:
         found = self.database.find(self.connection, made)
         if found is None or found.kind != "table" or found.unfit:
             return found
         return replace(found, has_rows=bool(self.rows(select(1).select_from(made).limit(1))))
 
+    @override
     def refuse_unwritable(self, made: TableClause, rights: Sequence[str]) -> None:
         self.database.refuse_unwritable(self.connection, made, rights)
 
@@ -134,6 +144,7 @@ class EngineDatabase(TargetDatabase):
         """See :meth:`TargetSession.refuse_unwritable`."""
 
     @contextmanager
+    @override
     def open(self, stream: str) -> Iterator[TargetSession]:
         engine = self.engine(stream)
         try:

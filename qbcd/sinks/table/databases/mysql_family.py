@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 from sqlalchemy import TableClause
 from sqlalchemy.engine import URL, Connection
+from typing_extensions import override
 
 from qbcd.catalog.source import SessionOptions
 from qbcd.connectors.mysql_family.facts import FamilyFacts
@@ -118,9 +119,11 @@ class FamilyTarget(ServerTarget):
         )
 
     @property
+    @override
     def identity(self) -> str:
         return f"{self.url.host}:{self.url.port or 3306}/{self.schema or self.url.database}"
 
+    @override
     def name_problem(self, name: str, *, of_column: bool) -> str:
         if foreign := next((letter for letter in name if ord(letter) > LAST_LETTER), ""):
             return f"has the letter {foreign}, and names may have letters of at most three bytes"
@@ -128,9 +131,11 @@ class FamilyTarget(ServerTarget):
             return "ends with a space, which names may not"
         return "is a name of InnoDB's own columns" if of_column and name.lower() in _OF_INNODB else ""
 
+    @override
     def folded(self, name: str) -> str:
         return "".join(low if len(low := letter.lower()) == 1 else letter for letter in name)
 
+    @override
     def folded_table(self, name: str) -> str:
         return self.folded(name) if self._folds_tables else name
 
@@ -142,6 +147,7 @@ class FamilyTarget(ServerTarget):
             row = session.connection.exec_driver_sql("SELECT @@lower_case_table_names").fetchone()
         return row is not None and int(row[0]) > 0
 
+    @override
     def find(self, connection: Connection, made: TableClause) -> ExistingTable | None:
         place = (made.schema, made.name)
         row = connection.exec_driver_sql(_OBJECT, place).fetchone()
@@ -166,6 +172,7 @@ class FamilyTarget(ServerTarget):
             unfit=() if transactions == "YES" else (unsafe,),
         )
 
+    @override
     def refuse_unwritable(self, connection: Connection, made: TableClause, rights: Sequence[str]) -> None:
         assert isinstance(self.connector, FamilyFacts)
         grants = self.connector.grants_of(connection)
@@ -190,6 +197,7 @@ class FamilyTarget(ServerTarget):
                 remedy=f"GRANT {named} TO the account that SELECT CURRENT_USER() returns",
             )
 
+    @override
     def violation(self, error: BaseException | None) -> Violation | None:
         code, text = (*getattr(error, "args", ()), None, None)[:2]
         kind = _VIOLATIONS.get(code) if isinstance(code, int) else None
@@ -199,15 +207,18 @@ class FamilyTarget(ServerTarget):
         parts = found.groupdict() if found else {}
         return Violation(kind, parts.get("name", ""), parts.get("table", ""))
 
+    @override
     def references(self, connection: Connection, made: TableClause) -> Iterable[Reference]:
         rows = connection.exec_driver_sql(_REFERENCES, (made.schema, made.name)).fetchall()
         for (schema, table, name), parts in groupby(rows, lambda row: (row[1], row[2], row[0])):
             columns = [(row[3], row[4]) for row in parts]
             yield Reference(name, schema, table, tuple(one for one, _ in columns), tuple(other for _, other in columns))
 
+    @override
     def has_triggers(self, connection: Connection, made: TableClause) -> bool:
         return bool(connection.exec_driver_sql(_TRIGGERS, (made.schema, made.name)).scalar())
 
+    @override
     def type_of(self, travel: Travel, *, key_parts: int = 0) -> str:
         if travel.kind == "decimal" and travel.scale <= LONGEST_SCALE:
             return f"decimal({travel.precision},{travel.scale})"
@@ -217,6 +228,7 @@ class FamilyTarget(ServerTarget):
             return kind
         return f"varchar({(KEY_BYTES // key_parts - 16) // 4})" if key_parts else "longtext"
 
+    @override
     def retype(
         self, session: TargetSession, made: TableClause, found: ExistingTable, wider: Mapping[str, Travel]
     ) -> list[str]:
@@ -232,6 +244,7 @@ class FamilyTarget(ServerTarget):
             parts.append(f"MODIFY COLUMN {self.quoted(name)} {self.type_of(travel)}{rest.removesuffix(',')}")
         return [f"ALTER TABLE {self.named(made)} {', '.join(parts)}"]
 
+    @override
     def holds(self, travel: Travel, existing: str) -> bool:
         kind, _, collation = existing.partition(" collate ")
         if self.type_of(travel) == "longtext":
@@ -244,10 +257,12 @@ class FamilyTarget(ServerTarget):
             return bool(re.fullmatch(r"longblob|varbinary\(\d+\)", kind))
         return kind in (mine, *_WIDER.get(travel.kind, ()))
 
+    @override
     def limit_of(self, travel: Travel, existing: str) -> int | None:
         found = re.match(r"var(?:char|binary)\((\d+)\)", existing)
         return int(found[1]) if found else None
 
+    @override
     def convert(self, travel: Travel, values: pa.Array) -> pa.Array:
         if self.type_of(travel) == "longtext" and travel.kind not in ("text", "time"):
             return event_texts(values, travel)
@@ -255,6 +270,7 @@ class FamilyTarget(ServerTarget):
             return values.cast(pa.timestamp("us"))  # UTC
         return values
 
+    @override
     def instant(self, ms: int) -> datetime:
         found = super().instant(ms)
         assert isinstance(found, datetime)

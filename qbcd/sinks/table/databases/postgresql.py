@@ -15,6 +15,7 @@ from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.elements import ColumnElement
+from typing_extensions import override
 
 from qbcd import waits
 from qbcd.catalog.source import SessionOptions
@@ -158,6 +159,7 @@ def _overriding(element: Any, compiler: Any, **options: Any) -> str:
 class PostgresTargetSession(EngineSession):
     """A session of psycopg2."""
 
+    @override
     def load(self, made: TableClause, columns: Columns, pieces: Iterable[Sequence[pa.Array]]) -> None:
         names = ", ".join(self.database.quoted(name) for name, _ in columns)
         driver = self.connection.connection.driver_connection
@@ -196,12 +198,15 @@ class PostgresTarget(ServerTarget):
         super().__init__(url, schema or "public", limits, owner)
 
     @property
+    @override
     def identity(self) -> str:
         return f"{self.url.host}:{self.url.port or 5432}/{self.url.database}/{self.schema}"
 
+    @override
     def name_length(self, name: str) -> int:
         return len(name.encode())
 
+    @override
     def find(self, connection: Connection, made: TableClause) -> ExistingTable | None:
         object_of = {"schema": made.schema, "name": made.name}
         row = connection.exec_driver_sql(_OBJECT, object_of).fetchone()
@@ -220,6 +225,7 @@ class PostgresTarget(ServerTarget):
             unfit=tuple(_unfit(role, unlogged=unlogged, secured=secured, rewritten=rewritten)),
         )
 
+    @override
     def refuse_unwritable(self, connection: Connection, made: TableClause, rights: Sequence[str]) -> None:
         try:
             self.connector.catalog.check_accepts_writes(connection, stream="")
@@ -249,6 +255,7 @@ class PostgresTarget(ServerTarget):
             granted = "; ".join(f"GRANT {one} TO {self.quoted(role)}" for one in lacking)
             raise DeliveryError(f"{self.label}: role {role} lacks {'; '.join(lacking)}", remedy=granted)
 
+    @override
     def violation(self, error: BaseException | None) -> Violation | None:
         kind = _VIOLATIONS.get(getattr(error, "pgcode", None) or "")
         if kind is None or not isinstance(error, psycopg2.Error):
@@ -256,22 +263,27 @@ class PostgresTarget(ServerTarget):
         diagnosis = error.diag
         return Violation(kind, diagnosis.constraint_name or diagnosis.column_name or "", diagnosis.table_name or "")
 
+    @override
     def references(self, connection: Connection, made: TableClause) -> Iterable[Reference]:
         rows = connection.exec_driver_sql(_REFERENCES, {"schema": made.schema, "name": made.name}).fetchall()
         for name, schema, table, columns, referred in rows:
             yield Reference(name, schema, table, tuple(columns), tuple(referred))
 
+    @override
     def has_triggers(self, connection: Connection, made: TableClause) -> bool:
         return bool(connection.exec_driver_sql(_TRIGGERS, {"schema": made.schema, "name": made.name}).scalar())
 
+    @override
     def differs(self, old: ColumnElement[Any], new: ColumnElement[Any], travel: Travel) -> ColumnElement[bool]:
         if travel.kind in ("text", "time"):
             return old.collate("C").is_distinct_from(new)  # a column's own collation may ignore case
         return super().differs(old, new, travel)
 
+    @override
     def selected_for_insert(self, columns: Sequence[ColumnElement[Any]]) -> Select[Any]:
         return SelectForInsert(*columns)
 
+    @override
     def type_of(self, travel: Travel, *, key_parts: int = 0) -> str:
         if travel.element is not None:
             return f"{self.type_of(travel.element)}[]"
@@ -279,12 +291,14 @@ class PostgresTarget(ServerTarget):
             return f"numeric({travel.precision},{travel.scale})"
         return _TYPES[travel.kind]
 
+    @override
     def holds(self, travel: Travel, existing: str) -> bool:
         plain = re.sub(r"\(6\)", "", existing) if travel.kind.startswith("timestamp") else existing
         if travel.kind in ("decimal", "uint64"):
             return decimal_holds(travel, plain, unlimited="numeric")
         return plain in (self.type_of(travel), *_WIDER.get(travel.kind, ()))
 
+    @override
     def convert(self, travel: Travel, values: pa.Array) -> pa.Array:
         """Return values as texts of PostgreSQL."""
         if travel.element is not None:
@@ -340,10 +354,12 @@ class CopyText(io.RawIOBase):
         self.failed: Exception | None = None
         self._parts, self._rest = _copy_parts(pieces), memoryview(b"")
 
+    @override
     def readable(self) -> bool:
         """Return True."""
         return True
 
+    @override
     def read(self, size: int = -1) -> bytes:
         """Return at most `size` bytes; empty at the end."""
         if not self._rest:

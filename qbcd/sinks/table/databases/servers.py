@@ -10,6 +10,7 @@ from functools import partial
 from sqlalchemy import create_engine
 from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.pool import NullPool
+from typing_extensions import override
 
 from qbcd.catalog.source import SessionOptions
 from qbcd.config.masking import Masking
@@ -59,6 +60,7 @@ class ServerTarget(EngineDatabase):
         self._sessions = self.connector.sessions
         self.dialect = self._sessions.sqlalchemy_url(url).get_dialect()()
 
+    @override
     def engine(self, stream: str) -> Engine:
         return self._engine(stream, self._limits.longest_wait)
 
@@ -76,6 +78,7 @@ class ServerTarget(EngineDatabase):
         limit_waits(engine, WaitLimit(longest_wait, "socket_timeout", owner=self._owner))
         return engine
 
+    @override
     def prepare(self, connection: Connection) -> None:
         pins = "; ".join([*self._sessions.pins(), *self.settings])
         connection.exec_driver_sql(pins, execution_options={"no_parameters": True})
@@ -83,6 +86,7 @@ class ServerTarget(EngineDatabase):
         connection.commit()
 
     @contextmanager
+    @override
     def open(self, stream: str) -> Iterator[TargetSession]:
         with super().open(stream) as session:
             assert isinstance(session, EngineSession)
@@ -100,10 +104,12 @@ class ServerTarget(EngineDatabase):
         finally:
             engine.dispose()
 
+    @override
     def begin(self, connection: Connection, *, ddl: bool) -> None:
         if ddl and self._store.ddl_lock_sql:
             connection.exec_driver_sql(self._store.ddl_lock_sql)
 
+    @override
     def explain(self, error: Exception, stream: str) -> Exception:
         if (silence := silence_below(error)) is not None:
             remedy = (

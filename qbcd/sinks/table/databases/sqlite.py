@@ -15,6 +15,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.pool import NullPool
 from sqlalchemy.sql.elements import ColumnElement
+from typing_extensions import override
 
 from qbcd.errors import DeliveryError
 from qbcd.model import Travel
@@ -83,6 +84,7 @@ class SqliteTarget(EngineDatabase):
         self.url, self.label = url, str(url.database)
         self.dialect = sqlite.dialect()
 
+    @override
     def engine(self, stream: str) -> Engine:
         engine = create_engine(
             self.url,
@@ -98,14 +100,17 @@ class SqliteTarget(EngineDatabase):
         event.listen(engine, "connect", plain)
         return engine
 
+    @override
     def prepare(self, connection: Connection) -> None:
         connection.exec_driver_sql("PRAGMA synchronous = EXTRA")
 
+    @override
     def begin(self, connection: Connection, *, ddl: bool) -> None:
         # SQLite ignores foreign keys by default; a table that is rebuilt must not be deleted from by them
         connection.exec_driver_sql(f"PRAGMA foreign_keys = {'OFF' if ddl else 'ON'}")
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
+    @override
     def explain(self, error: Exception, stream: str) -> Exception:
         text = " ".join(str(getattr(error, "orig", error)).split())
         known = [remedy for words, remedy in _REMEDIES.items() if any(one in text for one in words)]
@@ -113,17 +118,21 @@ class SqliteTarget(EngineDatabase):
         return DeliveryError(f"{self.label}: {text}", remedy=remedy, stream=stream)
 
     @property
+    @override
     def identity(self) -> str:
         return str(Path(self.label).resolve())
 
+    @override
     def name_problem(self, name: str, *, of_column: bool) -> str:
         reserved = not of_column and name.lower().startswith("sqlite_")
         return "begins with sqlite_, which is reserved" if reserved else ""
 
+    @override
     def folded(self, name: str) -> str:
         return ascii_lower(name)
 
     @contextmanager
+    @override
     def proving(self) -> Iterator[TargetDatabase]:
         with scratch_beside(Path(self.label)) as path:
             if path is None:
@@ -133,6 +142,7 @@ class SqliteTarget(EngineDatabase):
             made.label = self.label
             yield made
 
+    @override
     def find(self, connection: Connection, made: TableClause) -> ExistingTable | None:
         rows = connection.exec_driver_sql(_OBJECT, (made.name,)).fetchall()
         if not rows:
@@ -184,11 +194,13 @@ class SqliteTarget(EngineDatabase):
                 whole.append(frozenset(names))
         return primary, tuple(dict.fromkeys(whole)), partial
 
+    @override
     def violation(self, error: BaseException | None) -> Violation | None:
         found = _VIOLATED.match(str(error))
         kind = _VIOLATIONS.get(found["kind"]) if found else None
         return Violation(kind, found["name"] or "") if found and kind else None
 
+    @override
     def references(self, connection: Connection, made: TableClause) -> Iterable[Reference]:
         tables = connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'table'").scalars().all()
         for table in tables:
@@ -199,31 +211,38 @@ class SqliteTarget(EngineDatabase):
                 pairs = tuple(one for one, _ in columns), tuple(other for _, other in columns)
                 yield Reference("", None, table, *pairs, refuses=action in ("NO ACTION", "RESTRICT"))
 
+    @override
     def has_triggers(self, connection: Connection, made: TableClause) -> bool:
         sql = "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = lower(?)"
         return bool(connection.exec_driver_sql(sql, (made.name,)).scalar())
 
+    @override
     def differs(self, old: ColumnElement[Any], new: ColumnElement[Any], travel: Travel) -> ColumnElement[bool]:
         exact = old.collate("BINARY") if self.type_of(travel) == "text" else old  # a column may ignore case
         return super().differs(exact, new, travel)
 
+    @override
     def type_of(self, travel: Travel, *, key_parts: int = 0) -> str:
         return _TYPES.get(travel.kind, "text")
 
+    @override
     def holds(self, travel: Travel, existing: str) -> bool:
         mine = self.type_of(travel)
         return existing == mine or (mine == "integer" and existing in _WHOLE)
 
+    @override
     def retype(
         self, session: TargetSession, made: TableClause, found: ExistingTable, wider: Mapping[str, Travel]
     ) -> list[str]:
         """Return none: a type is a preference of the column, and there is no statement to change it."""
         return []
 
+    @override
     def convert(self, travel: Travel, values: pa.Array) -> pa.Array:
         if self.type_of(travel) == "text":
             return event_texts(values, travel)
         return values
 
+    @override
     def instant(self, ms: int) -> str:
         return f"{super().instant(ms):%Y-%m-%dT%H:%M:%S.%f}Z"

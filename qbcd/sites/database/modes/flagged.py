@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from typing_extensions import override
+
 from qbcd.catalog.source import Session
 from qbcd.model import Statement
 from qbcd.model.checkpoint import Entry
@@ -23,6 +25,7 @@ class FlaggedWindowMode(WindowMode[Tdi]):
     Each poll first removes listed rows that all streams have read.
     """
 
+    @override
     def complete_baseline(
         self, session: Session, row: StreamRow, entries: dict[str, Any]
     ) -> tuple[StreamRow, dict[str, Any]]:
@@ -32,12 +35,15 @@ class FlaggedWindowMode(WindowMode[Tdi]):
             session.run(self.strategy.note_flagged(Window(None, entries[Entry.WATERMARK]["at"])))
         return row, entries
 
+    @override
     def _before_window(self, poll: DatabasePoll) -> str:
         return purge.purge(poll, self.strategy)
 
+    @override
     def _lists(self, new: Window | None, known: Window | None) -> list[Statement]:
         return purge.list_flagged(self.strategy, new, known)
 
+    @override
     def _explain_window(self, row: StreamRow | None) -> list[ExplainedStatement]:
         statements = super()._explain_window(row)
         if not self.strategy.purges:

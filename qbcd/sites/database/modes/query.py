@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from typing_extensions import override
+
 from qbcd import hooks
 from qbcd.catalog.source import Session
 from qbcd.model import Cost
@@ -28,16 +30,19 @@ class QueryMode(AuditedMode[VbdDelta]):
     """Each poll computes the query for the keys that changed rows affect."""
 
     # -- eligibility -------------------------------------------------------------------------------------------------
+    @override
     def watermarks(self) -> Sequence[Watermarked]:
         """Return the strategies of the base tables' timestamps."""
         return [lineage.watermarked for lineage in self.strategy.lineages if lineage.watermarked is not None]
 
+    @override
     def known_watermarks(self, checkpoint: Checkpoint) -> list[tuple[Watermarked, str | None]]:
         """Return the strategy of each base table's timestamp with its watermark."""
         entries = checkpoint.entries[Entry.TABLE_WATERMARKS]
         found = [(one.watermarked, entries.get(one.name)) for one in self.strategy.lineages]
         return [(one, entry["at"] if entry else None) for one, entry in found if one is not None]
 
+    @override
     def refuse_unfit(self, session: Session, place: Place) -> None:
         """Also refuse unsafe watermarks of base tables, and queries that change with expanded views."""
         source = self.context.source
@@ -46,6 +51,7 @@ class QueryMode(AuditedMode[VbdDelta]):
             refuse_unsafe_watermark(source, session, one, lambda option: place("timestamps"))
         super().refuse_unfit(session, place)
 
+    @override
     def remarks(self, session: Session) -> list[str]:
         """Return remarks on the timestamps of base tables."""
         source = self.context.source
@@ -56,12 +62,14 @@ class QueryMode(AuditedMode[VbdDelta]):
         ]
 
     # -- prepare -----------------------------------------------------------------------------------------------------
+    @override
     def entries_before_baseline(self) -> dict[str, Any]:
         """Read the watermarks of the base tables."""
         entries = query_poll.watermarks_before(self.context, self.strategy)
         hooks.reach("after_horizon")
         return entries
 
+    @override
     def complete_baseline(
         self, session: Session, row: StreamRow, entries: dict[str, Any]
     ) -> tuple[StreamRow, dict[str, Any]]:
@@ -69,6 +77,7 @@ class QueryMode(AuditedMode[VbdDelta]):
         return row, {**entries, Entry.SWEPT: query_poll.fill(self.context, session, self.strategy)}
 
     # -- detect ------------------------------------------------------------------------------------------------------
+    @override
     def _poll(self, poll: DatabasePoll, start: PollStart) -> Iterator[Detection]:
         run = query_poll.poll_whole if start.compare_all else query_poll.poll_affected
         result = run(poll, self.strategy)
@@ -76,11 +85,13 @@ class QueryMode(AuditedMode[VbdDelta]):
         yield detection_of(poll, result, cost)
         yield from self._audit_if_due(poll)
 
+    @override
     def _audit(self, poll: DatabasePoll, began: float) -> Iterator[StepResult]:
         poll.context.progress("audit: computing the whole query")
         yield query_poll.audit(poll, self.strategy, began)
 
     # -- explain -----------------------------------------------------------------------------------------------------
+    @override
     def explain(self, row: StreamRow | None) -> list[ExplainedStatement]:
         """Return the statements for each base table, and those that run only if rows changed."""
         strategy, part = self.strategy, next_slice(row)
@@ -109,6 +120,7 @@ class QueryMode(AuditedMode[VbdDelta]):
                 title = f"{lineage.name}: find deleted rows{due}"
                 yield ExplainedStatement(title, place, lineage.find_deleted())
 
+    @override
     def explain_audit(self, row: StreamRow | None) -> list[ExplainedStatement]:
         """Return the whole query, and the statements that fill the lineages again."""
         place = f"source {self.context.source.name}, a transaction of its own"

@@ -6,6 +6,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from typing_extensions import override
+
 from qbcd.catalog.capture_change import Change
 from qbcd.catalog.source import Session
 from qbcd.model import Cost
@@ -27,12 +29,14 @@ from qbcd.strategies import ByRanges
 class RangeMode(DatabaseMode[ByRanges]):
     """Each poll compares the ranges that are due."""
 
+    @override
     def refuse_unfit(self, session: Session, place: Place) -> None:
         """Also refuse a key without an index in its order."""
         super().refuse_unfit(session, place)
         if self.plan.table.kind in STORED:
             refuse_unordered_key(self.context.source, session, self.strategy, place)
 
+    @override
     def complete_baseline(
         self, session: Session, row: StreamRow, entries: dict[str, Any]
     ) -> tuple[StreamRow, dict[str, Any]]:
@@ -40,14 +44,17 @@ class RangeMode(DatabaseMode[ByRanges]):
         row, usual = range_sizes.build_ranges(session, self.context, self.strategy, row)
         return row, {**entries, Entry.USUAL_RANGE: usual, Entry.SWEPT: self.context.store.now(session.connection)}
 
+    @override
     def _apply_change(self, poll: DatabasePoll, change: Change) -> StepResult:
         result = super()._apply_change(poll, change)
         range_sizes.rebuild(poll, self.strategy)
         return result
 
+    @override
     def _rebuild_ranges(self, poll: DatabasePoll) -> None:
         range_sizes.rebuild(poll, self.strategy)
 
+    @override
     def _poll(self, poll: DatabasePoll, start: PollStart) -> Iterator[Detection]:
         if start.compare_all:
             yield self._compare_table(poll, start)
@@ -61,10 +68,12 @@ class RangeMode(DatabaseMode[ByRanges]):
         cost = Cost(2 * done.rows, ranges=done.ranges, dirty=done.dirty, seconds=time.monotonic() - began)
         yield detection_of(poll, StepResult(accepted_source=done.accepted_source), cost)
 
+    @override
     def unseen_deletes(self) -> list[Find]:
         """Return the search for missing keys, for a strategy whose polls do not look for them."""
         return [self.strategy.sweep] if self.strategy.blind_to_deletes else []
 
+    @override
     def explain(self, row: StreamRow | None) -> list[ExplainedStatement]:
         """Return the statements of one range."""
         title = "find deleted keys" if self.strategy.sweeps else "find the changes"

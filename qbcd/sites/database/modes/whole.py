@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
+from typing_extensions import override
+
 from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.source import Session
 from qbcd.sites.database.explain import apply_statements, next_slice
@@ -20,10 +22,12 @@ from qbcd.strategies import InSource
 class WholeTableMode(DatabaseMode[InSource]):
     """Each poll compares all rows, so another server or table makes no difference to it, unless it compares digests."""
 
+    @override
     def remarks(self, session: Session) -> list[str]:
         """Return the remark that a query's timestamps are not used."""
         return why_not_incremental(self.strategy)
 
+    @override
     def _start(self, poll: DatabasePoll) -> PollStart:
         leased = poll.leased
         if self.strategy.keeps == "digests":
@@ -31,9 +35,11 @@ class WholeTableMode(DatabaseMode[InSource]):
         change = change_of(leased.row.checkpoint, self.plan)
         return PollStart(change, False, False, leased.checkpoint.rows, time.monotonic())
 
+    @override
     def _poll(self, poll: DatabasePoll, start: PollStart) -> Iterator[Detection]:
         yield self._compare_table(poll, start)
 
+    @override
     def explain(self, row: StreamRow | None) -> list[ExplainedStatement]:
         """Return the comparison and the statements that apply it."""
         part, place = next_slice(row), f"source {self.context.source.name}, one transaction"

@@ -17,6 +17,8 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypeVar
 
+from typing_extensions import override
+
 from qbcd import hooks
 from qbcd.catalog.source import Session
 from qbcd.model import Cost, Statement
@@ -48,14 +50,17 @@ class WindowMode(AuditedMode[W]):
     compares_restriction = True
 
     # -- eligibility -------------------------------------------------------------------------------------------------
+    @override
     def watermarks(self) -> Sequence[Watermarked]:
         """Return the strategy itself."""
         return (self.strategy,)
 
+    @override
     def known_watermarks(self, checkpoint: Checkpoint) -> list[tuple[Watermarked, str | None]]:
         """Return the strategy with the stream's watermark."""
         return [(self.strategy, checkpoint.watermark["at"])]
 
+    @override
     def refuse_unfit(self, session: Session, place: Place) -> None:
         """Also refuse an unsafe watermark, and for sweeps a key without an index in its order."""
         refuse_unsafe_watermark(self.context.source, session, self.strategy, place)
@@ -63,17 +68,20 @@ class WindowMode(AuditedMode[W]):
         if self.strategy.by_ranges and self.plan.table.kind in STORED:
             refuse_unordered_key(self.context.source, session, self.strategy, place)
 
+    @override
     def remarks(self, session: Session) -> list[str]:
         """Return remarks on the timestamp and its index."""
         return watermark_remarks(self.context.source, session, self.strategy)
 
     # -- prepare -----------------------------------------------------------------------------------------------------
+    @override
     def entries_before_baseline(self) -> dict[str, Any]:
         """Read the watermark (docs/design/protocol.md#rule-6)."""
         entry = next_watermark(self.context.source, self.strategy, None).entry
         hooks.reach("after_horizon")
         return {Entry.WATERMARK: entry, Entry.SWEPT: 0.0}
 
+    @override
     def complete_baseline(
         self, session: Session, row: StreamRow, entries: dict[str, Any]
     ) -> tuple[StreamRow, dict[str, Any]]:
@@ -85,10 +93,12 @@ class WindowMode(AuditedMode[W]):
         return row, entries
 
     # -- detect ------------------------------------------------------------------------------------------------------
+    @override
     def _rebuild_ranges(self, poll: DatabasePoll) -> None:
         if self.strategy.by_ranges:
             range_sizes.rebuild(poll, self.strategy)
 
+    @override
     def _poll(self, poll: DatabasePoll, start: PollStart) -> Iterator[Detection]:
         for result in self._steps(poll, start):
             found = result.found
@@ -184,6 +194,7 @@ class WindowMode(AuditedMode[W]):
         leased.row = advanced
 
     # -- audit -------------------------------------------------------------------------------------------------------
+    @override
     def _audit(self, poll: DatabasePoll, began: float) -> Iterator[StepResult]:
         """Compare the rows before the watermark, then find deleted keys.
 
@@ -214,20 +225,24 @@ class WindowMode(AuditedMode[W]):
         )
 
     # -- comparison --------------------------------------------------------------------------------------------------
+    @override
     def comparison(self, checkpoint: Checkpoint) -> list[Find]:
         """Return the statement that compares the rows before the watermark."""
         entry = checkpoint.get(Entry.WATERMARK)
         window = self.strategy.window(None, entry["at"]) if entry else None
         return [lambda part: self.strategy.window_changes(part, window, repeats=False)] if window else []
 
+    @override
     def _missing_keys(self) -> list[Find]:
         return [] if self.strategy.blind_to_deletes else [self.strategy.sweep]
 
+    @override
     def unseen_deletes(self) -> list[Find]:
         """Return the search for missing keys, for a strategy whose windows do not show deletes."""
         return [self.strategy.sweep] if self.strategy.blind_to_deletes else []
 
     # -- explain -----------------------------------------------------------------------------------------------------
+    @override
     def explain(self, row: StreamRow | None) -> list[ExplainedStatement]:
         """Return the statements of a window, and of a sweep in one range."""
         statements = self._explain_window(row)
@@ -242,6 +257,7 @@ class WindowMode(AuditedMode[W]):
         read = ExplainedStatement("read the window, into the outbox", place, find)
         return [read, *apply_statements(self.strategy, part, place)]
 
+    @override
     def explain_audit(self, row: StreamRow | None) -> list[ExplainedStatement]:
         """Return the statements of both steps."""
         part, place = next_slice(row), f"source {self.context.source.name}, a transaction of its own"

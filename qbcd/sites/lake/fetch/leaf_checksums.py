@@ -19,6 +19,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from typing_extensions import override
+
 from qbcd.connectors.ranges import SupportsLeafChecksums
 from qbcd.errors import TornRead
 from qbcd.model import RowSelection
@@ -50,9 +52,11 @@ class LeafChecksums(PlanPath):
 
     name = NAME
 
+    @override
     def is_applicable(self, poll: TablePoll, plan: FetchPlan) -> bool:
         return bool(plan.leaves) or _are_asked_of_dirty(poll, plan)
 
+    @override
     def narrow(self, poll: TablePoll, plan: FetchPlan) -> FetchPlan | None:
         found = plan.leaves or _leaves_of_dirty(poll, plan)
         remembered = read(poll.context.files, poll.leased.row.checkpoint)

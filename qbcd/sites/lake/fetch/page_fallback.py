@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from typing_extensions import override
+
 from qbcd.model.checkpoint import Entry
 from qbcd.sites.lake.fetch import leaf_checksums
 from qbcd.sites.lake.fetch.base import ReplanPath, is_enabled
@@ -35,6 +37,7 @@ class PageFallback(ReplanPath):
     name = NAME
     is_optional = False
 
+    @override
     def is_applicable(self, poll: TablePoll, plan: FetchPlan) -> bool:
         if not poll.strategy.partitioning.paged or poll.snapshot.reads_all:
             return False
@@ -42,6 +45,7 @@ class PageFallback(ReplanPath):
         gives_up = is_enabled(NAME) and unselective and _reads_most(plan)
         return gives_up or not poll.context.strategy(poll.plan).is_by_pages
 
+    @override
     def replan(self, poll: TablePoll, plan: FetchPlan) -> tuple[TablePoll, FetchPlan]:
         others = poll.plan.with_options(**{BUCKETS: poll.strategy.without_pages})
         poll = replace(poll, plan=others, strategy=poll.context.strategy(others))

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from typing_extensions import override
+
 from qbcd.model import KeyRange, NamedKey, RowSelection, Statement
 from qbcd.ranges import recent_keys
 from qbcd.sites.lake.checksums import rows_of
@@ -37,6 +39,7 @@ class RecentWrites(PlanPath):
 
     name = "recent_writes"
 
+    @override
     def is_applicable(self, poll: TablePoll, plan: FetchPlan) -> bool:
         note = _note(poll)
         known = bool(note.since and poll.snapshot.system_mark)
@@ -44,6 +47,7 @@ class RecentWrites(PlanPath):
         likely = not note.pause and note.share <= MOST_SHARE and plan.fetched >= LEAST_ROWS
         return known and likely and not plan.leaves and leaf_checksums.can_be_asked(poll)
 
+    @override
     def narrow(self, poll: TablePoll, plan: FetchPlan) -> FetchPlan | None:
         plan, most = replace(plan, asked_recent=True), int(min(MOST_SHARE * plan.fetched, MOST_KEYS))
         poll.context.progress(f"fetching recently written rows, of about {counted(plan.fetched, 'row')}")

@@ -7,6 +7,8 @@ for few bytes; larger fetches go through a stage.
 
 from __future__ import annotations
 
+from typing_extensions import override
+
 from qbcd import hooks
 from qbcd.errors import TornRead
 from qbcd.model import StreamPlan
@@ -32,9 +34,11 @@ class StreamedKeys(RowsPath):
 
     name = "streamed_keys"
 
+    @override
     def is_applicable(self, poll: TablePoll, plan: FetchPlan) -> bool:
         return plan.traced is not None and is_small(poll, plan.traced)
 
+    @override
     def fetch(self, poll: TablePoll, plan: FetchPlan) -> FetchedStep | None:
         assert plan.traced is not None
         try:
@@ -62,9 +66,11 @@ class StreamedStep(FetchedStep):
         self.plan, self.found = plan, found
         self.rows, self.size, self.by_key = read.fetched, read.fetched * _row_bytes(poll.plan), True
 
+    @override
     def write(self) -> WrittenBatch:
         return self.found
 
+    @override
     def ranges(self, found: WrittenBatch) -> RangeChanges:
         return RangeChanges(self.poll.due.visited(self.plan.unsplit))
 

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from typing_extensions import override
+
 from qbcd import hooks
 from qbcd.errors import TornRead
 from qbcd.model import StreamPlan
@@ -67,9 +69,11 @@ class TwoPhase(RowsPath):
 
     name = NAME
 
+    @override
     def is_applicable(self, poll: TablePoll, plan: FetchPlan) -> bool:
         return not plan.as_segment and is_worth(poll, plan)
 
+    @override
     def fetch(self, poll: TablePoll, plan: FetchPlan) -> FetchedStep | None:
         changed = fetch(poll, plan)
         return ChangedRowsStep(poll, plan, changed) if changed else None
@@ -83,6 +87,7 @@ class ChangedRowsStep(FetchedStep):
         self.plan, self.changed, self.size = plan, changed, changed.size
         self.growth: dict[int, tuple[int, int]] = {}
 
+    @override
     def write(self) -> WrittenBatch:
         hooks.reach("after_fetch")
         poll, about = self.poll, self.changed.about
@@ -93,6 +98,7 @@ class ChangedRowsStep(FetchedStep):
             found, self.growth = write_with_growth(poll, changes, about)
         return found
 
+    @override
     def ranges(self, found: WrittenBatch) -> RangeChanges:
         return RangeChanges(self.poll.due.visited(grown(self.plan.old, self.growth)))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing_extensions import override
+
 from qbcd import hooks
 from qbcd.catalog.capture_change import plan_before
 from qbcd.errors import TornRead
@@ -29,9 +31,11 @@ class WholeRanges(RowsPath):
     name = "whole_ranges"
     is_optional = False
 
+    @override
     def is_applicable(self, poll: TablePoll, plan: FetchPlan) -> bool:
         return True
 
+    @override
     def fetch(self, poll: TablePoll, plan: FetchPlan) -> FetchedStep | None:
         checksum = poll.engine.row_checksum()
         kind = PASSING if plan.in_leaves and not plan.children else "fetch"
@@ -54,6 +58,7 @@ class WholeRangesStep(FetchedStep):
         self.stage: Rows
         self.read: dict[int, StoredRange] = {}
 
+    @override
     def write(self) -> WrittenBatch:
         hooks.reach("after_fetch")
         poll, plan = self.poll, self.plan
@@ -65,6 +70,7 @@ class WholeRangesStep(FetchedStep):
         changes = changes if poll.strategy.deletes else algebra.without_deletes(changes)
         return write_batch(poll, changes, plan.rows)
 
+    @override
     def ranges(self, found: WrittenBatch) -> RangeChanges:
         poll, plan, read = self.poll, self.plan, self.read
         kept = [] if plan.as_segment else [read[r.range_id] for r in plan.unsplit]

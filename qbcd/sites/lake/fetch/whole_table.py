@@ -7,6 +7,8 @@ was useless: after that many polls without changes it adds a tenth to their cost
 
 from __future__ import annotations
 
+from typing_extensions import override
+
 from qbcd.sites.context import StreamContext
 from qbcd.sites.lake.checksums import table_checksum
 from qbcd.sites.lake.fetch.base import PlanPath
@@ -23,9 +25,11 @@ class WholeTable(PlanPath):
 
     name = "whole_table"
 
+    @override
     def is_applicable(self, poll: TablePoll, plan: FetchPlan) -> bool:
         return is_likely(poll.context, poll.strategy)
 
+    @override
     def narrow(self, poll: TablePoll, plan: FetchPlan) -> FetchPlan | None:
         rows = rows_unchanged(poll)
         return None if rows is None else FetchPlan((), (), (), (), rows)

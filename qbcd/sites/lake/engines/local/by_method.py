@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
+from typing_extensions import override
 
 from qbcd.files.formats.parquet import BUFFER
 from qbcd.local.database import LocalDatabase
@@ -72,6 +73,7 @@ class ParquetSide(Dump):
                     rows, size = (rows + batch.num_rows, size + batch.nbytes) if batch is not None else (rows, size)
         return -(-size // max(1, rows))
 
+    @override
     def batches(self) -> Iterator[pa.RecordBatch]:
         """See the base class."""
         for path in self._files:

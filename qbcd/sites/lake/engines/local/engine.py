@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from typing_extensions import override
 
 from qbcd.errors import QbcdError
 from qbcd.local.database import LocalDatabase
@@ -45,43 +46,55 @@ class LocalEngine(Engine):
         self.database = database
 
     # -- rows in and out ---------------------------------------------------------------------------------------------
+    @override
     def fetch(self, reads: SourceReads, fields: Fields) -> Query:
         return fetch_rows(self.database, reads, fields)
 
+    @override
     def read(self, fields: Fields, files: Sequence[Path]) -> Query:
         return parquet.read(self.database, fields, files)
 
+    @override
     def write(self, rows: Query, fields: Fields, folder: Path, *, temporary: bool) -> None:
         parquet.write(self.database, rows, fields, folder, temporary=temporary)
 
+    @override
     def run(self, rows: Query) -> list[tuple[Any, ...]]:
         return tables.fetched(self.database, rows)
 
+    @override
     def texts(self, rows: Query) -> list[list[str]]:
         found = self.database.connection.execute(rows.sql)
         kinds = [str(kind) for _, kind, *_ in found.description]
         return [list(map(spelled, row, kinds)) for row in found.fetchall()]
 
+    @override
     def kept(self, rows: Query) -> AbstractContextManager[Query]:
         return tables.kept(self.database, rows)
 
+    @override
     def row_checksum(self) -> LocalRowChecksum:
         return LocalRowChecksum(self.database)
 
+    @override
     def event_counts(self, old_values: Mapping[int, Travel]) -> LocalEventCounts:
         conditions = {i: misfit(travel, f"b_{i}") for i, travel in old_values.items()}
         return LocalEventCounts(self.database, {i: condition for i, condition in conditions.items() if condition})
 
+    @override
     def explained(self, work: Callable[[], Any], explain: Callable[[BaseException], QbcdError]) -> Any:
         return work()  # the source was read by `fetch`
 
     # -- rows in memory, ranges --------------------------------------------------------------------------------------
+    @override
     def table(self, rows: pa.Table) -> Query:
         return tables.stored_arrow(self.database, rows)
 
+    @override
     def in_ranges(self, rows: Query, ids: Sequence[int]) -> Query:
         return algebra.of_keys(rows, self.table(pa.table({"range_id": pa.array(ids, pa.int64())})), on=["range_id"])
 
+    @override
     def leaves(self, asked: Sequence[KeyRange]) -> Query:
         ranges, tails = array("q"), bytearray()  # there may be a million whole leaves: no Python object for each
         others: list[tuple[int, bytes, bytes | None, int | None]] = []
@@ -105,6 +118,7 @@ class LocalEngine(Engine):
 
     # -- a batch -----------------------------------------------------------------------------------------------------
     @contextmanager
+    @override
     def numbered(
         self, changes: Query, seq: int, rows: int, sizes: Mapping[tuple[str, int], int] | None = None
     ) -> Iterator[Query]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from typing_extensions import override
+
 from qbcd.local.database import LocalDatabase
 from qbcd.local.query import Query
 from qbcd.sites.lake.engines import base
@@ -22,17 +24,20 @@ class LocalRowChecksum(base.RowChecksum):
         self._database = database
         self._rows = Query("", ())
 
+    @override
     def observe(self, rows: Query) -> Query:
         """Return `rows`, computed once."""
         self._rows = stored(self._database, rows)
         return self._rows
 
+    @override
     def read(self) -> tuple[int, int | None]:
         """Return (rows, sum of digests); the sum is None if a digest is missing."""
         sums = {"n": "COUNT(*)", "digests": "COUNT(digest)", "checksum": "SUM(digest)"}
         ((rows, digests, checksum),) = self._values(sums)
         return rows, int(checksum or 0) if rows == digests else None
 
+    @override
     def untravelled(self) -> list[int]:
         """Return the positions of a row's values that no typed sink can hold."""
         if UNTRAVELLED not in self._rows.columns:
@@ -57,6 +62,7 @@ class LocalEventCounts(base.EventCounts):
         self._counts: dict[str, int] = {}
         self._found: list[int] = []
 
+    @override
     def observe(self, batch: Query) -> Query:
         """Return `batch`, computed once."""
         rows = stored(self._database, batch)
@@ -68,10 +74,12 @@ class LocalEventCounts(base.EventCounts):
         self._found = [i for i in self._unfit if found[f"u{i}"]]
         return rows
 
+    @override
     def read(self) -> dict[str, int]:
         """Return the number of events by op, without zeros."""
         return self._counts
 
+    @override
     def unfit(self) -> list[int]:
         """Return the positions whose condition held for some event."""
         return self._found

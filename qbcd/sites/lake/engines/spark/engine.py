@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from typing_extensions import override
 
 from qbcd.connectors.sessions import SupportsSnapshots
 from qbcd.errors import QbcdError
@@ -67,6 +68,7 @@ class SparkEngine(Engine):
             frame.sparkSession.catalog.dropTempView(name)
 
     # -- rows in and out ---------------------------------------------------------------------------------------------
+    @override
     def fetch(self, reads: SourceReads, fields: Fields) -> SparkRows:
         connector, name = reads.source.connector, reads.snapshot
         pins = connector.sessions.pins() if name is None else connector.require(SupportsSnapshots).snapshot_pins(name)
@@ -74,20 +76,25 @@ class SparkEngine(Engine):
         found = source_rows(self.provider.get(), reads.source, reads.stream, sql, init=pins, at_once=reads.at_once)
         return SparkRows.of(found.selectExpr(*casts(fields)))
 
+    @override
     def read(self, fields: Fields, files: Sequence[Path]) -> SparkRows:
         return SparkRows.of(parquet.read_parquet(self.provider.get(), fields, files))
 
+    @override
     def write(self, rows: SparkRows, fields: Fields, folder: Path, *, temporary: bool) -> None:
         parquet.write_parquet(self.frame(rows), fields, folder, temporary=temporary)
 
+    @override
     def run(self, rows: SparkRows) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in self.frame(rows).collect()]
 
+    @override
     def texts(self, rows: SparkRows) -> list[list[str]]:
         found = self.frame(rows.spelled(", ".join(f"CAST({name} AS STRING) AS {name}" for name in rows.columns)))
         return [list(map(str, row)) for row in found.collect()]
 
     @contextmanager
+    @override
     def kept(self, rows: SparkRows) -> Iterator[SparkRows]:
         kept = self.frame(rows).persist()
         try:
@@ -95,28 +102,35 @@ class SparkEngine(Engine):
         finally:
             kept.unpersist()
 
+    @override
     def row_checksum(self) -> observed.SparkRowChecksum:
         return observed.SparkRowChecksum(self.frame)
 
+    @override
     def event_counts(self, old_values: Mapping[int, Travel]) -> observed.SparkEventCounts:
         conditions = {i: misfit(travel, f"b_{i}") for i, travel in old_values.items()}
         return observed.SparkEventCounts(self.frame, {i: c for i, c in conditions.items() if c})
 
+    @override
     def explained(self, work: Callable[[], Any], explain: Callable[[BaseException], QbcdError]) -> Any:
         return jdbc.explained(work, explain)
 
+    @override
     def for_rows(self, rows: int) -> AbstractContextManager[None]:
         return self.provider.for_rows(rows)
 
     # -- rows in memory, ranges --------------------------------------------------------------------------------------
+    @override
     def table(self, rows: pa.Table) -> SparkRows:
         listed = ", ".join(f"({', '.join(map(_value, row.values()))})" for row in rows.to_pylist())
         columns = ", ".join(rows.column_names)
         return SparkRows.of(self.provider.get().sql(f"SELECT * FROM VALUES {listed} AS t({columns})"))
 
+    @override
     def in_ranges(self, rows: SparkRows, ids: Sequence[int]) -> SparkRows:
         return rows.spelled("*", f"WHERE {one_of(ids)}")
 
+    @override
     def leaves(self, asked: Sequence[KeyRange]) -> SparkRows:
         # one text that Spark splits: parsing a list of values would take longer than the whole query
         listed = " ".join(f"{r.range_id:d}:{','.join(_tails(r))}" for r in asked)
@@ -132,6 +146,7 @@ class SparkEngine(Engine):
 
     # -- a batch -----------------------------------------------------------------------------------------------------
     @contextmanager
+    @override
     def numbered(
         self, changes: SparkRows, seq: int, rows: int, sizes: Mapping[tuple[str, int], int] | None = None
     ) -> Iterator[SparkRows]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import Observation
 from pyspark.sql import functions as F
+from typing_extensions import override
 
 from qbcd.sites.lake.engines import base
 from qbcd.sites.lake.engines.spark.rows import SparkRows
@@ -28,12 +29,14 @@ class SparkRowChecksum(base.RowChecksum):
     def __init__(self, frame: Callable[[SparkRows], DataFrame]) -> None:
         self._frame, self._observed = frame, Observation()
 
+    @override
     def observe(self, rows: SparkRows) -> SparkRows:
         """Return `rows`, to be evaluated once."""
         counted = ["count(1) AS n", "count(digest) AS d", "sum(CAST(digest AS DECIMAL(38,0))) AS s"]
         counted += [f"max({UNTRAVELLED}) AS u"] if UNTRAVELLED in rows.columns else []
         return SparkRows.of(self._frame(rows).observe(self._observed, *map(F.expr, counted)))
 
+    @override
     def read(self) -> tuple[int, int | None]:
         """Return (rows, sum of digests) after the rows were evaluated.
 
@@ -42,6 +45,7 @@ class SparkRowChecksum(base.RowChecksum):
         found = self._observed.get
         return int(found["n"]), int(found["s"] or 0) if found["n"] == found["d"] else None
 
+    @override
     def untravelled(self) -> list[int]:
         """Return, after evaluation, the positions of a row's values that no typed sink can hold."""
         return [int(p) for p in (self._observed.get.get("u") or "").split(",") if p]
@@ -58,17 +62,20 @@ class SparkEventCounts(base.EventCounts):
     def __init__(self, frame: Callable[[SparkRows], DataFrame], unfit: Mapping[int, str] | None = None) -> None:
         self._frame, self._observed, self._unfit = frame, Observation(), dict(unfit or {})
 
+    @override
     def observe(self, batch: SparkRows) -> SparkRows:
         """Return `batch`, to be evaluated once."""
         counted = {op: f"op = '{op}'" for op in OPS} | {f"u{i}": condition for i, condition in self._unfit.items()}
         counts = (f"count(CASE WHEN {condition} THEN 1 END) AS {name}" for name, condition in counted.items())
         return SparkRows.of(self._frame(batch).observe(self._observed, *map(F.expr, counts)))
 
+    @override
     def read(self) -> dict[str, int]:
         """Return, after the batch was written, the number of events by op, without zeros."""
         found = self._observed.get
         return {op: int(found[op]) for op in OPS if found[op]}
 
+    @override
     def unfit(self) -> list[int]:
         """Return the positions whose condition held for some event, after the batch was written."""
         found = self._observed.get
