@@ -32,6 +32,11 @@ class FileBatch(SinkBatch):
         self._path = path
 
     @override
+    def fitted(self, *_given: Any, **_more: Any) -> FileBatch:
+        """Return the batch itself: its values fit every target."""
+        return self
+
+    @override
     def arrow(self) -> Any:
         reader = pa.ipc.open_file(pa.memory_map(self._path))
         pieces = (reader.get_batch(i) for i in range(reader.num_record_batches))
