@@ -12,7 +12,7 @@ from qbcd.config.auto_strategy import AutoOptions
 from qbcd.config.fields import in_words
 
 LONGEST = 30.0  # seconds of the longest transaction that is preferred, unless the user names a limit
-TWICE_KEPT = 0.8  # of the cost of others, at most, if digests and a copy are kept: each is one more thing to go wrong
+TWICE_KEPT = 0.5  # of the cost of others, at most, if digests and a copy are kept: batches are of one state per range
 CHEAPER = 5.0  # a prepared stream is warned if another strategy reads less by this factor
 
 
@@ -74,7 +74,7 @@ def choose(scored: Sequence[Scored], needs: AutoOptions) -> Choice:
         return Choice(best, "no other strategy is possible")
     second = min(others, key=_rank)
     if round(best.score, 1) > round(second.score, 1) and second.option.candidate.keeps_twice:
-        return Choice(best, f"{second.option.label} reads little less, and keeps digests and a copy")
+        return Choice(best, f"{second.option.label} reads more than half as much, and keeps digests and a copy")
     if best.score == second.score == float("inf"):
         return Choice(best, "the costs are unknown, and this strategy needs least of the source")
     if round(best.score, 1) >= round(second.score, 1):

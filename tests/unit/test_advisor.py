@@ -253,11 +253,11 @@ def test_a_table_that_is_long_to_read_is_compared_range_by_range() -> None:
         assert choice.chosen.option.label == expected
 
 
-def test_digests_and_a_copy_are_kept_only_if_that_saves_a_fifth() -> None:
+def test_digests_and_a_copy_are_kept_only_if_that_saves_a_half() -> None:
     found = scored(facts(0.01))
     choice = choose([found["mds"], found["tlcs, replica lake"]], AutoOptions())
     assert choice.chosen is found["mds"]
-    assert choice.why == "tlcs, replica lake reads little less, and keeps digests and a copy"
+    assert choice.why == "tlcs, replica lake reads more than half as much, and keeps digests and a copy"
 
 
 def test_a_warning_needs_a_fifth_of_the_cost() -> None:

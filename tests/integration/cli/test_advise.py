@@ -33,7 +33,7 @@ TYPES["mysql"] = {**TYPES["mariadb"], "uuid": "char(36)"}
 # By profile: what the user writes, what is granted, indexes, and the strategy that is taken.
 PROFILES: dict[str, tuple[dict[str, Any], tuple[str, ...], str, str]] = {
     "select": ({"table": "t"}, (), "", "id_rcs"),
-    "schema": ({"table": "t"}, ("schema",), "", "tlcs"),  # digests in the source, a copy in the workdir
+    "schema": ({"table": "t"}, ("schema",), "", "mds"),
     "timestamp": ({"table": "t", "needs": {"timestamp": "at"}}, ("schema", "sessions"), "at", "ts"),
     "timestamp, SELECT only": ({"table": "t", "needs": {"timestamp": "at"}}, ("sessions",), "at", "id_rcs"),
     "flag": ({"table": "t", "needs": {"timestamp": "at", "delete_flag": "gone"}}, ("schema", "sessions"), "at", "tdi"),
@@ -183,7 +183,7 @@ def test_needs_that_exclude_the_prepared_strategy_are_refused(database: str, wor
         assert project.status()[0].strategy == "tlcs"
         project.stream("s").reset()
         project.stream("s").prepare()
-        assert project.stream("s").strategy == "tlcs", "with the replica that keeps the values"
+        assert project.stream("s").strategy == "mds"
         place.sql("UPDATE t SET note = 'changed' WHERE id = 7")
         poll(project)
     [event] = events(workspace / "out/changes", "s")
@@ -281,7 +281,7 @@ def test_advice_fits_80_columns_and_says_why(cli: Cli, database: str, workspace:
     assert max(map(len, ran.out.splitlines())) <= 80
     for said in (
         "* mds       yes   yes  yes         1.3k",
-        "* auto takes mds: tlcs, replica lake reads little less, and keeps digests",
+        "* auto takes mds: tlcs, replica lake reads more than half as much",
         "tlcs      no    yes  no ",
         "   source   yes   yes  yes",
         "   lake     yes   yes  yes",
