@@ -36,7 +36,7 @@ def make(*arguments: str, path: str = "", **environ: str) -> subprocess.Complete
 def test_tests_and_parts_of_the_campaign_are_handed_to_pytest(tmp_path: Path) -> None:
     noted = tmp_path / "noted"
     program(tmp_path, "python", f'echo "$*" >> {noted}')
-    there = ("-o", "venv", "-o", "java", "-o", "mariadb", f"BIN={tmp_path}")
+    there = ("-o", "venv", "-o", "java", "-o", "mariadb", "-o", "mysql", f"BIN={tmp_path}")
     assert make("test", *there).returncode == 0
     assert make("campaign", *there, "PART=kill", "CAMPAIGN=-k mds").returncode == 0
     common = "-n 2 --durations=10"

@@ -11,8 +11,10 @@ from pathlib import Path
 import qbcd
 
 PACKAGE = Path(qbcd.__file__).parent
-# The last three: databases that are written, those with qbcd's own tables, and the names that a URL may have.
-KNOW_THEM = ("connectors/", "demo/", "sinks/table/databases/", "state/dialects.py", "config/databases.py")
+# The last four: databases that are written, their limits, which are read without their drivers, those with qbcd's own
+# tables, and the names that a URL may have.
+TARGETS = ("sinks/table/databases/", "sinks/table/limits.py")
+KNOW_THEM = ("connectors/", "demo/", *TARGETS, "state/dialects.py", "config/databases.py")
 NAMES = re.compile("mariadb|mysql|postgres")
 
 

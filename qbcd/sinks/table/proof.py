@@ -103,7 +103,7 @@ def _attempted(session: TargetSession, write: TargetWrite, layout: Layout) -> li
         if write.database.undoes_ddl:
             create_records(session, write)
             create_target(session, write, layout, existing)
-            _attempt(session, write, layout, target)
+            _attempt(session, write, layout, target, changes=True)
             _attempt_record(session, record)
         else:
             _attempt_without_ddl(session, write, layout, existing)
@@ -136,8 +136,8 @@ def _next(last: TableRecord | None, write: TargetWrite) -> Verdict:
     return "next" if last is not None and last.epoch == write.header.epoch else "replace"
 
 
-def _attempt(session: TargetSession, write: TargetWrite, layout: Layout, target: TableClause) -> None:
-    """Apply empty batches: one of new rows, and one of all kinds of changes."""
+def _attempt(session: TargetSession, write: TargetWrite, layout: Layout, target: TableClause, *, changes: bool) -> None:
+    """Apply empty batches: one of new rows, and one of all kinds of `changes`."""
     database = write.database
     stage = database.table(STAGE_TABLE, layout.staged, temporary=True)
     columns = [TargetColumn(name, travel) for name, travel in layout.staged]
@@ -146,6 +146,8 @@ def _attempt(session: TargetSession, write: TargetWrite, layout: Layout, target:
     session.load(target, loaded, [])
     rows = database.selected_for_insert([stage.c[name] for name, _ in loaded])
     session.run(insert(target).from_select([name for name, _ in loaded], rows.where(false())))
+    if not changes:
+        return
     one = Application(
         database,
         layout,
@@ -173,7 +175,10 @@ def _attempt_record(session: TargetSession, record: TableClause) -> None:
 def _attempt_without_ddl(
     session: TargetSession, write: TargetWrite, layout: Layout, existing: ExistingTable | None
 ) -> None:
-    """Attempt it where the creation of tables cannot be undone."""
+    """Attempt it where the creation of tables cannot be undone.
+
+    A table that qbcd will create gets new rows only: MySQL cannot name a temporary table twice, as changes do.
+    """
     target = write.target(layout)
     added = [] if existing is None else missing_columns(write, layout, existing)
     if existing is None or added:
@@ -189,4 +194,4 @@ def _attempt_without_ddl(
         values=tuple(name for name in layout.values if name not in lacking),
         staged=tuple(one for one in layout.staged if one[0] not in lacking),
     )
-    _attempt(session, write, present, target)
+    _attempt(session, write, present, target, changes=existing is not None)
