@@ -74,8 +74,8 @@ def _can_insert(write: TargetWrite) -> bool:
 
     If a row is there after all, the database says so by the key, and the batch is merged.
     """
-    new = write.options.deletes == "hard" and all_are_new(tuple(write.header.counts.items()))
-    return write.options.mode == "log" or (write.options.mode == "mirror" and new)
+    are_new = write.options.mode == "log" or all_are_new(tuple(write.header.counts.items()))
+    return write.options.loads_new_rows and are_new
 
 
 def _inserted(

@@ -71,6 +71,11 @@ class TableOptions:
         """The names of a history's columns."""
         return HISTORY_COLUMNS[self.columns_like]
 
+    @property
+    def loads_new_rows(self) -> bool:
+        """True if new rows go into the table as they are: those of a log, or of a mirror without a flag."""
+        return self.mode == "log" or (self.mode == "mirror" and self.deletes == "hard")
+
     def table_of(self, header: BatchHeader) -> str:
         """Return the name of a stream's target table; a query has no schema, and its table is the stream's name."""
         schema, dot, table = header.table.partition(".")

@@ -142,12 +142,11 @@ def _attempt(session: TargetSession, write: TargetWrite, layout: Layout, target:
     stage = database.table(STAGE_TABLE, layout.staged, temporary=True)
     columns = [TargetColumn(name, travel) for name, travel in layout.staged]
     session.run_ddl(database.create(stage, columns, temporary=True))
-    loaded = layout.staged if write.options.mode == "log" else layout.staged[1:]
-    session.load(target, loaded, [])
-    rows = database.selected_for_insert([stage.c[name] for name, _ in loaded])
-    session.run(insert(target).from_select([name for name, _ in loaded], rows.where(false())))
-    if not changes:
-        return
+    if write.options.loads_new_rows:
+        loaded = layout.staged if write.options.mode == "log" else layout.staged[1:]
+        session.load(target, loaded, [])
+        rows = database.selected_for_insert([stage.c[name] for name, _ in loaded])
+        session.run(insert(target).from_select([name for name, _ in loaded], rows.where(false())))
     one = Application(
         database,
         layout,
@@ -160,7 +159,7 @@ def _attempt(session: TargetSession, write: TargetWrite, layout: Layout, target:
         boundary=database.instant(0),
         seq=0,
     )
-    if write.options.mode == "mirror":
+    if write.options.mode == "mirror" and changes:
         run_way(session, one, CAREFUL, write.header.stream)
     for statement in history_steps(one) if write.options.mode == "scd2" else ():
         session.run(statement)

@@ -230,6 +230,11 @@ def test_a_unique_constraint_that_some_batches_violate(target: TargetPlace) -> N
     assert "has a unique constraint on (u), and two of its rows can have the same value" in found
 
 
+@pytest.mark.parametrize("options", [{"mode": "log"}, {}, {"deletes": "soft"}, {"mode": "scd2"}])
+def test_a_table_that_does_not_exist_is_proven_in_each_mode(target: TargetPlace, options: dict[str, Any]) -> None:
+    assert problems(target, PLAIN, **options) == []
+
+
 def test_a_column_that_is_missing_is_tried_and_undone(target: TargetPlace) -> None:
     make(target, "CREATE TABLE public_orders (id {int} PRIMARY KEY){end}")
     assert problems(target, PLAIN) == []
