@@ -108,12 +108,15 @@ class QueuedTlcs(IdRcs):
 
     def queued_rows(self, ranges: Sequence[KeyRange], part: OutboxSlice, *, typed: bool) -> Statement:
         """Return the query for the queue's new and changed rows as in `images`; `ranges` are all ranges."""
-        return self._queued(ranges, part, self._outputs(typed), deleted=False, typed=typed)
+        return self._queued(ranges, part, self._outputs(typed), image="after", values=True, typed=typed)
 
     def queued_keys(self, ranges: Sequence[KeyRange], part: OutboxSlice) -> Statement:
         """Return the query for (range_id, key_id, digest) of all rows of the queue; deleted rows have no digest."""
         select = ["t.qbcd_key_id AS key_id", "t.qbcd_digest AS digest"]
-        return self._queued(ranges, part, select, deleted=True, typed=False)
+        parts = (
+            self._queued(ranges, part, select, image=image, values=False, typed=False) for image in ("after", "before")
+        )
+        return Statement("\nUNION ALL\n".join(one.sql for one in parts))
 
     def _queued(self, ranges: Sequence[KeyRange], part: OutboxSlice, select: Sequence[str], **extra: Any) -> Statement:
         plan, of_outbox = self.plan, images(self.plan, self.connector.identifier_limit)

@@ -249,10 +249,26 @@ SELECT
 FROM (
   SELECT
     o.digest AS qbcd_digest,
-    CASE WHEN o.op = 'd' THEN o."b_order_id" ELSE o."a_order_id" END AS qbcd_v0
+    o."a_order_id" AS qbcd_v0
   FROM "qbcd"."outbox_simple_a7a39b72" AS o
   WHERE
-    o.epoch = 5 AND o.batch_seq = 2
+    o.epoch = 5 AND o.batch_seq = 2 AND o.op <> 'd'
+) AS q
+) AS t
+UNION ALL
+SELECT CASE WHEN t."qbcd_v0" < CAST('10' AS bigint) THEN 1 ELSE CASE WHEN t."qbcd_v0" < CAST('20' AS bigint) THEN 2 ELSE 3 END END AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest
+FROM (
+SELECT
+  qbcd_v0,
+  INT8SEND("qbcd_v0") AS qbcd_key_id,
+  qbcd_digest
+FROM (
+  SELECT
+    o.digest AS qbcd_digest,
+    o."b_order_id" AS qbcd_v0
+  FROM "qbcd"."outbox_simple_a7a39b72" AS o
+  WHERE
+    o.epoch = 5 AND o.batch_seq = 2 AND o.op = 'd'
 ) AS q
 ) AS t
 
