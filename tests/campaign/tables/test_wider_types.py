@@ -46,9 +46,13 @@ class Targets:
         """Check that the tables of streams `s` and `again` are equal in rows."""
         for kind, at in self.places.items():
             one, other = (
-                sorted(map(str, at.sql(f"SELECT * FROM {at.quote(f'{mode}_{stream}')}"))) for stream in ("s", "again")
+                sorted(map(_text, at.sql(f"SELECT * FROM {at.quote(f'{mode}_{stream}')}"))) for stream in ("s", "again")
             )
             assert one == other, kind
+
+
+def _text(row: tuple[Any, ...]) -> str:
+    return str(tuple(bytes(value) if isinstance(value, memoryview) else value for value in row))
 
 
 @contextmanager
