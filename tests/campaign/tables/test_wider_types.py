@@ -79,7 +79,8 @@ def test_each_row(
             assert len(seen.poll()) == 1
             table.widen()
             assert seen.poll() == []
-            assert any(one.startswith("wider type in the source: c0 from ") for one in seen.warnings)
+            noted = any(one.startswith("wider type in the source: c0 from ") for one in seen.warnings)
+            assert noted or name == "vbd"  # the result of a query may have a type without its length
             table.use()
             assert table.used(seen.poll())
             assert seen.verify() == []
