@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from qbcd.advisor import Advice, Amount, advise, settled, written_rows
 from qbcd.catalog.files import FileSource
+from qbcd.catalog.jdbc import JdbcSource
 from qbcd.catalog.resolve import requested
 from qbcd.catalog.source import SessionOptions, Source
 from qbcd.config import ProjectConfig, StreamConfig
 from qbcd.config.files import FilesConfig
+from qbcd.config.jdbc_source import JdbcSourceConfig
 from qbcd.config.masking import masking_of
 from qbcd.connectors import Connector, JdbcDriver, connector_for
 from qbcd.delivery import PYTHON_SINK
 from qbcd.errors import ConfigError, Refused, StateMissing
+from qbcd.jdbc_sources import driver_of, jdbc_source, profile_of_source
 from qbcd.local.database import LocalProvider
 from qbcd.roster import Roster, SourceTables, list_tables, roster_of
 from qbcd.rounds import SourceWork, in_rounds
@@ -33,6 +36,7 @@ from qbcd.sites import (
     DatabaseSite,
     DumpSite,
     Files,
+    JdbcSite,
     LakeContext,
     LakeSite,
     Settings,
@@ -236,6 +240,9 @@ class Assembly:
         config = self.config.sources[name]
         if isinstance(config, FilesConfig):
             return FileSource(name, config, self.masking, self.config.where("sources", name))
+        if isinstance(config, JdbcSourceConfig):
+            with self._placed("sources", name):
+                return jdbc_source(name, config, self.masking, self.config.where("sources", name))
         url = config.sqlalchemy_url()
         source = Source(
             name,
@@ -290,7 +297,9 @@ class Assembly:
         """
         self.refuse_closed()
         own = settled(self.config, self.stream_config(name), self.state, self.candidate, ask=ask)
-        config, guessed = with_variant(own.config, self.source(own.config.source), self.state, ask=ask)
+        config, guessed = own.config, False
+        if own.config.source not in self.config.drivers:
+            config, guessed = with_variant(own.config, self.source(own.config.source), self.state, ask=ask)
         sinks = {s: self.sink(s) for s in config.sinks}
         settings = Settings(
             sinks=tuple(sinks),
@@ -319,13 +328,15 @@ class Assembly:
 
     def _engine_choice(self, config: StreamConfig) -> EngineChoice:
         """Return the engine of a stream; files are on this machine, and their comparison spills."""
-        if config.source not in self.config.databases:
+        if config.source in self.config.dumps:
             return EngineChoice("local", why_local="files are compared in this process")
+        if config.source in self.config.drivers:
+            return EngineChoice("local", why_local="rows that Spark has read are compared in this process")
         return EngineChoice(config.engine, self.config.local_rows, self.config.local_bytes, self._spark.on_cluster)
 
     def reads_files(self, name: str) -> bool:
         """Return True if a stream reads files, and no database."""
-        return self.stream_config(name).source not in self.config.databases
+        return self.stream_config(name).source in self.config.dumps
 
     def candidate(self, config: StreamConfig) -> Stream:
         """Return a stream with a strategy to be judged, without sinks; it must not be prepared or polled."""
@@ -468,6 +479,8 @@ class Assembly:
 
     def _site(self, config: StreamConfig) -> Site:
         source = self.source(config.source)
+        if isinstance(source, JdbcSource):
+            return JdbcSite(self._lake_context(config.name, source))
         if isinstance(source, FileSource):
             return DumpSite(self._lake_context(config.name, source, _memory_of_dumps(config.options)))
         if strategy_class(config.strategy, config.options).site == "database":
@@ -508,6 +521,13 @@ class Assembly:
             if driver not in found or found[driver].jar is None:
                 place = self.config.where("sources", name, "jdbc", "driver_jar")
                 found[driver] = Wanted(driver, config.jdbc.driver_jar, place)
+        for name, source in self.config.drivers.items():
+            place = self.config.where("sources", name, "jdbc", "driver_jar")
+            with self._placed("sources", name):
+                profile = profile_of_source(source)
+            if not profile.bundled or source.jdbc.driver_jar is not None:
+                driver = driver_of(profile, source)
+                found[driver] = Wanted(driver, source.jdbc.driver_jar, place)
         shared, place = self.config.spark.driver_jar, self.config.where("spark", "driver_jar")
         alone = len(found) == 1
         return [

@@ -72,12 +72,14 @@ class StrategyConfig(Section):
         reads_query: The strategy captures the result of a query; others capture a table.
         chooses: These are needs, by which a strategy is chosen at `prepare`, for a table or a query.
         reads_files: The strategy reads files; others query a database.
+        reads_rows: The strategy can be used with a JDBC driver alone: by option, the values that are possible then.
     """
 
     meaning: ClassVar[tuple[str, ...]] = ()
     reads_query: ClassVar[bool] = False
     chooses: ClassVar[bool] = False
     reads_files: ClassVar[bool] = False
+    reads_rows: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
 
     type: str
 

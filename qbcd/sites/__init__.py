@@ -13,6 +13,7 @@ from qbcd.sites.database.own_tables import select_only_choice
 from qbcd.sites.database.site import DatabaseSite
 from qbcd.sites.dumps.site import DumpSite
 from qbcd.sites.encodings import unknown_encoding
+from qbcd.sites.jdbc.site import JdbcSite
 from qbcd.sites.lake import digest_queue
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.replica.files import Files
@@ -37,6 +38,7 @@ __all__ = [
     "DumpSite",
     "ExplainedStatement",
     "Files",
+    "JdbcSite",
     "LakeContext",
     "LakeSite",
     "LeasedStream",

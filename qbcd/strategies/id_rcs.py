@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
 from typing_extensions import override
@@ -58,6 +58,11 @@ class IdRcsOptions(VisitOptions):
     """
 
     meaning = ("buckets", "replica")
+    reads_rows: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        "buckets": (None, "hash"),
+        "per_poll": (None,),
+        "consistency": (None, "range"),
+    }
 
     type: Literal["id_rcs"] = "id_rcs"
     rows_per_range: Count | None = None
