@@ -187,7 +187,7 @@ def _jdbc_findings(stream: Stream, site: JdbcSite, row: StreamRow | None, planne
     yield "source", "ok", f"{stream.source.label}: {product}; {executed}"
     yield stream.config.subject, "ok", f"{len(plan.captured)} columns captured"
     for column in plan.captured:
-        if column.travel.kind == "text" and column.fact("read") != "{c}":
+        if column.fact("as_text"):
             yield "columns", "ok", f"{column.name} ({column.base_type}) travels as a text of the database"
     site.try_restriction(plan)
     if plan.where:

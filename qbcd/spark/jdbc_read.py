@@ -41,8 +41,8 @@ def travelling_rows(
             found = [tuple(row) for row in _read(spark, source, canary, [("c0", "string")]).collect()]
             if [str(value).rstrip() for (value,) in found] != [CANARY]:
                 raise Refused(
-                    f"Spark reads {found!r} from source {source.label} instead of {CANARY!r}: it does not quote names as "
-                    f"{source.profile.product} does",
+                    f"Spark reads {found!r} from source {source.label} instead of {CANARY!r}: it does not quote "
+                    f"names as {source.profile.product} does",
                     stream=stream,
                     remedy="register no JDBC dialect of your own for this URL in the Spark session",
                 )

@@ -21,7 +21,8 @@ from qbcd.state import StreamRow
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-READ, SPARK = "read", "spark"  # facts of a column: SQL of its value, and Spark's type of it
+# facts of a column: SQL of its value, Spark's type of it, and that it is the database's own text of another type
+READ, SPARK, AS_TEXT = "read", "spark", "as_text"
 
 
 def source_of(context: LakeContext) -> JdbcSource:
@@ -122,17 +123,17 @@ def _column(config: StreamConfig, source: JdbcSource, found: ResultColumn) -> Co
     reading = reading_of(source.profile, typed, as_text=found.name in config.types)
     if not reading.spark:
         raise UnsupportedType(
-            f"column {found.name!r} is of type {found.type_name}, which cannot be read without a loss: {reading.refused}",
+            f"column {found.name!r} of type {found.type_name} cannot be read without a loss: {reading.refused}",
             stream=config.name,
             where=config.place("columns"),
             remedy=f"exclude: [{found.name}], or capture a view that gives it another type",
         )
-    return _made(found, reading)
+    return _made(found, reading, as_text=reading.expression == source.profile.text)
 
 
-def _made(found: ResultColumn, reading: Reading) -> Column:
+def _made(found: ResultColumn, reading: Reading, *, as_text: bool) -> Column:
     size = f"({found.precision},{found.scale})" if reading.travel.kind == "decimal" else ""
-    facts = ((READ, reading.expression), (SPARK, reading.spark))
+    facts = ((READ, reading.expression), (SPARK, reading.spark), *(((AS_TEXT, "yes"),) if as_text else ()))
     sql_type = f"{found.type_name}{size if '(' not in found.type_name else ''}"
     return Column(
         found.name, sql_type, found.type_name, found.nullable, "", "typed", reading.travel, facts=tuple(sorted(facts))

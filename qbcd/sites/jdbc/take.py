@@ -217,7 +217,7 @@ def differences(poll: RowsPoll, known: Sequence[StoredRange], stage: Rows) -> Ro
 
 def poll_rows(poll: RowsPoll) -> Detection:
     """Read all rows, and compare and commit the buckets that differ."""
-    started, context, leased = time.monotonic(), poll.context, poll.leased
+    started, leased = time.monotonic(), poll.leased
     refuse_old_encoder(poll)
     audited = due(poll)
     with ExitStack() as work:
