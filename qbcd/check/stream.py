@@ -96,10 +96,15 @@ def _stream_findings(stream: Stream, sites: Iterable[Site], planned: list[Planne
     row = stream.site.context.row()
     if isinstance(stream.site, DumpSite):
         yield from _dump_findings(stream, stream.site, row, planned)
-        return
-    if isinstance(stream.site, JdbcSite):
+    elif isinstance(stream.site, JdbcSite):
         yield from _jdbc_findings(stream, stream.site, row, planned)
-        return
+    else:
+        yield from _table_findings(stream, sites, row, planned)
+
+
+def _table_findings(
+    stream: Stream, sites: Iterable[Site], row: StreamRow | None, planned: list[PlannedBatch]
+) -> _Found:
     with stream.source.read(stream.name) as session:
         catalog = stream.source.connector.catalog
         server = catalog.server_identity(session.connection)

@@ -92,7 +92,7 @@ class TravelledRows:
             f"{row_digest(texts)} AS digest",
             *(f"{value} AS v{i}" for i, value in enumerate(values)),
         ]
-        # equal rows without a key are told apart by their number
+        # equal rows without a key differ by their number
         number = "concat(alike, chr(58), row_number() OVER (PARTITION BY alike))" if self._plan.counted else "alike"
         outer = ["range_id", f"encode({number}) AS key_id", "digest", *(f"v{i} AS c{i}" for i in range(len(values)))]
         where = "" if ranges is None else f" WHERE range_id IN ({', '.join(f'{i:d}' for i in ranges)})"

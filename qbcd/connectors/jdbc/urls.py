@@ -29,10 +29,12 @@ def checked_url(profile: Profile, url: str) -> str:
         raise _refused(f"the url is not one of {profile.product}", f"begin it with {form.prefix}")
     if _CONTROL.search(url):
         raise _refused("the url has a character that qbcd does not pass to a driver", "write plain ASCII, no quotes")
-    place, found = _parts(profile, url)
-    if not re.fullmatch(form.place, place, re.ASCII):
+    after = url[len(form.prefix) :]
+    fitting = re.match(f"(?:{form.place})(?={re.escape(form.first)}|$)", after, re.ASCII)
+    if fitting is None:
         what = f"the place in the url is none that qbcd passes to the driver of {profile.product}"
         raise _refused(what, PAGE)
+    place, found = fitting[0], _parameters(profile, after[fitting.end() :])
     seen = {name.lower() for name in found}
     for name in form.fixed:
         if name.lower() in seen:
@@ -41,11 +43,10 @@ def checked_url(profile: Profile, url: str) -> str:
     return f"{form.prefix}{place}{form.first if pairs else ''}{form.between.join(pairs)}"
 
 
-def _parts(profile: Profile, url: str) -> tuple[str, dict[str, str]]:
-    form = profile.url
-    place, cut, rest = url[len(form.prefix) :].partition(form.first)
-    found: dict[str, str] = {}
-    for pair in (part for part in rest.split(form.between) if part) if cut else ():
+def _parameters(profile: Profile, written: str) -> dict[str, str]:
+    """Return the parameters of a URL, from its text after the place."""
+    form, found = profile.url, dict[str, str]()
+    for pair in filter(None, written.removeprefix(form.first).split(form.between)):
         name, equals, value = pair.partition("=")
         if not _NAME.fullmatch(name) or not equals or not _VALUE.fullmatch(value):
             raise _refused("a parameter of the url is not NAME=VALUE in plain characters", PAGE)
@@ -55,7 +56,7 @@ def _parts(profile: Profile, url: str) -> tuple[str, dict[str, str]]:
         if name.lower() in {one.lower() for one in found}:
             raise _refused(f"the url has the parameter {name} twice", "remove one")
         found[name] = value
-    return place, found
+    return found
 
 
 def checked_properties(profile: Profile, properties: Mapping[str, str]) -> dict[str, str]:

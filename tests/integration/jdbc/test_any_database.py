@@ -34,8 +34,11 @@ def test_events_of_a_history_give_the_table(jdbc_spark: SparkSession, tmp_path: 
             history.replay()
         before = files_of(tmp_path / "work")
         [outcome] = project.run(once=True).outcomes
+        assert outcome.run is not None
         assert outcome.run.outcome == "empty"
         assert files_of(tmp_path / "work") == before
+        assert outcome.report is not None
         assert outcome.report.cost.rows_shipped == len(history.rows)
         [checked] = project.verify()
+        assert checked.differences is not None
         assert not list(checked.differences)
