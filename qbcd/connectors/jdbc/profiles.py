@@ -148,7 +148,7 @@ _BUILT = (
     Profile(
         name="firebird",
         product="Firebird",
-        executed="campaign",
+        executed="never",
         driver=_driver(
             "org.firebirdsql.jdbc.FBDriver",
             "jaybird",
