@@ -17,7 +17,7 @@ import pytest
 from qbcd.config import json_schema
 from qbcd.config.strategy_registry import BUILT_STRATEGIES, options_class
 
-REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
+REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference"
 SCHEMA = json_schema()
 PROJECT = "project"
 CONFIGURATION, STRATEGIES = ("configuration.md",), ("strategy-options.md",)
