@@ -15,7 +15,7 @@ from qbcd.config import GuardsConfig, JdbcConfig, ProjectConfig, SourceConfig, S
 from qbcd.config.fields import Section
 from qbcd.config.notify import NotifyConfig
 from qbcd.config.openlineage import OpenLineageConfig
-from qbcd.config.sink_options import BUILT_SINKS
+from qbcd.config.sink_registry import BUILT_SINKS
 from qbcd.config.strategy_registry import BUILT_STRATEGIES, options_class
 from qbcd.connectors import Connector, MariaDB, MySQL, PostgreSQL
 from qbcd.hooks import POINTS
