@@ -18,7 +18,7 @@ import yaml
 
 from qbcd.config import ProjectConfig, load_config
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 DOCKER = ROOT / "docker"
 SECRETS = "/run/secrets/"
 CLIENTS = ("prepare", "qbcd")

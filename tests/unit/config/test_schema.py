@@ -213,7 +213,7 @@ def keys(node: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
     if not isinstance(node, dict):
         return
     named = node.get("properties", {})
-    if node.get("additionalProperties") is False or path == "/$defs/OtherSink":
+    if node.get("additionalProperties") is False or path == "/$defs/OtherOptions":
         yield from ((f"{path}: {key}", one) for key, one in named.items())
     for key, item in node.items():
         yield from keys(item, f"{path}/{key}")
@@ -223,9 +223,9 @@ def test_every_key_of_the_schema_has_a_description_for_users() -> None:
     found = dict(keys(json_schema()))
     assert [path for path, key in found.items() if not key.get("description", "").endswith(".")] == []
     assert [path for path, key in found.items() if "``" in key["description"] or ":meth:" in key["description"]] == []
-    of_all = ("/$defs/VbdOptions: lag", "/$defs/RollConfig: size", "/$defs/DatabaseSinkConfig: schema", ": jobs")
+    of_all = ("/$defs/VbdOptions: lag", "/$defs/RollConfig: size", "/$defs/DatabaseOptions: schema", ": jobs")
     nested = "/$defs/TsOptions/properties/deletes/anyOf: every"
-    assert {*of_all, nested, "/$defs/OtherSink: type"} <= set(found)
+    assert {*of_all, nested, "/$defs/OtherOptions: type"} <= set(found)
 
 
 def test_options_of_packages_are_described_by_docstrings_or_fields() -> None:

@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 
 from qbcd.config import json_schema
+from qbcd.config.sink_registry import BUILT_SINKS, sink_options
 from qbcd.config.strategy_registry import BUILT_STRATEGIES, options_class
 
-REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
+REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference"
 SCHEMA = json_schema()
 PROJECT = "project"
-CONFIGURATION, STRATEGIES = ("configuration.md",), ("strategy-options.md",)
+CONFIGURATION, STRATEGIES, SINKS = ("configuration.md",), ("strategy-options.md",), ("sinks.md", "stores.md")
 # The pages that explain the keys and values of a section.
 PAGES: dict[str, tuple[str, ...]] = {
     PROJECT: CONFIGURATION,
@@ -33,8 +34,8 @@ PAGES: dict[str, tuple[str, ...]] = {
     "Pace": ("strategy-options.md", "strategies/id.md"),
     **dict.fromkeys(("AutoOptions", "Need"), ("auto.md",)),
     **dict.fromkeys(("FilesConfig", "FileFormat", "FixedField"), ("files.md",)),
-    **dict.fromkeys(("ConsoleSinkConfig", "DatabaseSinkConfig", "JsonlSinkConfig"), ("sinks.md", "stores.md")),
-    **dict.fromkeys(("ParquetSinkConfig", "RollConfig", "StorageConfig", "OtherSink"), ("sinks.md", "stores.md")),
+    **{sink_options(name).__name__: SINKS for name in BUILT_SINKS},
+    **dict.fromkeys(("RollConfig", "StorageConfig", "OtherOptions"), SINKS),
 }
 SPAN = re.compile(r"```.*?```|`[^`]+`", re.DOTALL)
 SIZE = re.compile(r"\b(\d+)(kB|MB|GB)\b")
@@ -114,7 +115,7 @@ def test_every_key_and_value_is_on_its_page(section: str) -> None:
         ("SourceConfig", "Source"),
         ("TableConfig", "Table"),
         ("GuardsConfig", "Table"),
-        ("DatabaseSinkConfig", ""),
+        ("DatabaseOptions", ""),
         ("RollConfig", ""),
         ("FilesConfig", ""),
         ("FileFormat", ""),

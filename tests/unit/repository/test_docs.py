@@ -15,7 +15,7 @@ from qbcd.config import GuardsConfig, JdbcConfig, ProjectConfig, SourceConfig, S
 from qbcd.config.fields import Section
 from qbcd.config.notify import NotifyConfig
 from qbcd.config.openlineage import OpenLineageConfig
-from qbcd.config.sink_options import BUILT_SINKS
+from qbcd.config.sink_registry import BUILT_SINKS
 from qbcd.config.strategy_registry import BUILT_STRATEGIES, options_class
 from qbcd.connectors import Connector, MariaDB, MySQL, PostgreSQL
 from qbcd.hooks import POINTS
@@ -25,7 +25,7 @@ from qbcd.state.tables import SiteTables
 from tools.reading_level import DEVELOPER, USER, level_of, pages, together
 from tools.stage_docs import OTHERS
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PAGES = [*ROOT.glob("docs/**/*.md"), ROOT / "examples/README.md", ROOT / "benchmarks/README.md", *ROOT.glob("*.md")]
 DESIGN = [*ROOT.glob("docs/design/*.md"), ROOT / "docs/paper.md"]
 FOLDERS = ("qbcd", "tests", "benchmarks", "examples", "docker", "tools")

@@ -11,7 +11,7 @@ import pytest
 from tests.campaign.kept import KEPT, is_kept
 from tests.campaign.parts import PARTS, part_of
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_every_test_file_belongs_to_a_part() -> None:

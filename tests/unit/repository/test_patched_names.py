@@ -14,7 +14,7 @@ import pytest
 
 from tools.check_structure import Module, imported, modules
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PATCHING = ("setattr", "delattr")
 # Objects that only exist while the test runs: parameters and variables.
 UNKNOWN = object()

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 # The last step of loading a dialect is slow here, so that a second thread always meets it.
 FIRST_USES = """
 import threading, time

@@ -15,7 +15,7 @@ from tests.campaign.mutants.mutant import Mutant
 from tests.campaign.mutants.runner import Result, why_not_killed
 from tests.campaign.mutants.table import MUTANTS
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SUITES = ("tests/support/state_suite.py", "tests/support/project_suite.py", "tests/support/server_suite.py")
 KILLERS = {killer: mutant for mutant in MUTANTS for killer in mutant.killers}
 

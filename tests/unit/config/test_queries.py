@@ -14,7 +14,7 @@ from qbcd.demo.delays import QUERY, STREAM
 from qbcd.demo.folder import Folder
 from qbcd.errors import ConfigError
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 WRITTEN = {"name": "q", "query": "SELECT id FROM public.o", "strategy": "vbd"}
 
 

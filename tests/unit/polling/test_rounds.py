@@ -13,7 +13,7 @@ from qbcd.catalog.source import Source
 from qbcd.connectors import connector_for
 from qbcd.errors import QbcdError
 from qbcd.rounds import SourceWork, in_rounds
-from tests.unit.test_job_sources import PATIENCE, URL, listener
+from tests.unit.polling.test_job_sources import PATIENCE, URL, listener
 
 
 def source(name: str, port: int = 1) -> Source:

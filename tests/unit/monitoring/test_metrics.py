@@ -22,7 +22,7 @@ from qbcd.state import DeliveryFailure, Run
 from qbcd.stream import Report
 from tests.support.cli import Cli
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 NOW = 1_795_770_000.0
 EPOCH = int(NOW) - 500
 

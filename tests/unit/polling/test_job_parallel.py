@@ -14,7 +14,7 @@ from qbcd.config.cron import CronLine
 from qbcd.errors import GuardTripped
 from qbcd.job import JobEvents, Outcome, Schedule
 from qbcd.stream import Report, Stream
-from tests.unit.test_job_sources import PATIENCE, URL, connect, listener, streams
+from tests.unit.polling.test_job_sources import PATIENCE, URL, connect, listener, streams
 
 
 class Counting:
