@@ -171,7 +171,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Reads:
-    """What a poll reads at the source, and what the strategy keeps.
+    """The reads of a poll at the source, and the room of the replica.
 
     Attributes:
         formula: The formula of `pages`, in the paper's symbols.
