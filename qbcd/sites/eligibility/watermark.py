@@ -1,11 +1,9 @@
-"""Checks of a timestamp before `prepare` and in `qbcd check`: is it safe, and cheap to read.
+"""Checks of a timestamp: is it safe, and cheap to read.
 
-Both wings use them. Conditions that may change later are checked by each poll too (`qbcd.sites.watermark`).
+Conditions that may change later are checked by each poll too (`qbcd.sites.watermark`).
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from sqlalchemy.engine import Connection
 
@@ -15,13 +13,12 @@ from qbcd.connectors.catalog import SupportsIndexes
 from qbcd.connectors.watermarks import SupportsSystemMarks, SupportsWatermarks
 from qbcd.errors import ConfigError, UnsafeWatermark
 from qbcd.model import StreamPlan
+from qbcd.sites.eligibility.index import STORED
+from qbcd.sites.eligibility.values import Place, explained_grant
 from qbcd.sites.watermark import FIRST_COUNTER, FIRST_INSTANT, read_high_water, refuse_blind
 from qbcd.sql import check_steady
-from qbcd.strategies import TableStrategy, Watermarked, why_not_delta
+from qbcd.strategies import Watermarked
 from qbcd.strategies.watermarked import serves
-
-Place = Callable[[str], str]  # the place in the configuration of an option of the strategy, or of `where`
-STORED = ("table", "partitioned")  # kinds of tables that can have an index
 
 
 def refuse_unsafe_watermark(source: Source, session: Session, strategy: Watermarked, place: Place) -> None:
@@ -150,23 +147,6 @@ def _not_index_only(source: Source, session: Session, strategy: Watermarked) -> 
     return [f"polls are not answered by an index alone: {problem}"] if problem else []
 
 
-def why_not_incremental(strategy: TableStrategy) -> list[str]:
-    """Return the remark that timestamps of a query's tables are not used, with the reason.
-
-    It is empty if they are.
-    """
-    plan = strategy.plan
-    if not plan.table.query or not plan.option("timestamps"):
-        return []
-    why = why_not_delta(strategy.connector, plan)
-    if why:
-        return [f"`timestamps` are not used, since variant delta cannot follow: {why}"]
-    return [
-        f"`timestamps` are not used by {strategy.label}; variant delta could follow the query where the role may make "
-        "tables in qbcd's schema (`variant: delta` says what is missing; a prepared stream is reset first)"
-    ]
-
-
 # -- grants ------------------------------------------------------------------------------------------------------------
 def session_grants(connector: Connector, conn: Connection, strategy: Watermarked, role: str) -> list[str]:
     """Return the GRANT to see other sessions, which a watermark needs.
@@ -198,11 +178,3 @@ def suggestions(source: Source, session: Session, strategy: Watermarked) -> list
         *session_grants(connector, conn, strategy, role),
         *(f"-- recommended: without it each poll reads the whole table\n{index}" for index in missing),
     ]
-
-
-def explained_grant(grant: str, why: str, *, granted: bool) -> str:
-    """Return a GRANT below a comment that says why it is needed.
-
-    `why` has no identifiers: a line break in one would end the comment.
-    """
-    return f"-- {why}{'; the role has this right already' if granted else ''}\n{grant}"

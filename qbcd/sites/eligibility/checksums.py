@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, Protocol
 
-from qbcd.comparison.operands import Operand, TableOperand
+from qbcd.catalog.source import Source
 from qbcd.connectors.base import Connector
-from qbcd.model import Column
+from qbcd.model import Column, ServerIdentity, StreamPlan
 from qbcd.strategies import IdRcs
 
 Kind = Literal["key", "hash"]
@@ -18,12 +18,24 @@ _ORDERED = frozenset(
 )
 
 
-def tables_of(old: Operand, new: Operand) -> tuple[TableOperand, TableOperand] | None:
-    """Return both operands if they are tables of databases."""
-    return (old, new) if isinstance(old, TableOperand) and isinstance(new, TableOperand) else None
+class ComparedTable(Protocol):
+    """A table of a database that is compared with another one.
+
+    Attributes:
+        separate_states: Why statements of one transaction may see different states of it; empty if they do not.
+        encoding: The encoding of the database if that is not UTF-8.
+        address: Host, port and name of the database.
+    """
+
+    source: Source
+    plan: StreamPlan
+    server: ServerIdentity
+    encoding: str
+    separate_states: str
+    address: tuple[str | None, int | None, str | None]
 
 
-def why_complete(tables: Sequence[TableOperand], columns: Sequence[Sequence[Column]], keys: int) -> str:
+def why_complete(tables: Sequence[ComparedTable], columns: Sequence[Sequence[Column]], keys: int) -> str:
     """Return why two tables must be read completely; empty if range checksums can compare them.
 
     Args:
@@ -59,7 +71,7 @@ def _of_columns(connector: Connector, columns: Sequence[Sequence[Column]], keys:
     return ""
 
 
-def kind_for(tables: Sequence[TableOperand], plans: Sequence[IdRcs]) -> tuple[Kind, str]:
+def kind_for(tables: Sequence[ComparedTable], plans: Sequence[IdRcs]) -> tuple[Kind, str]:
     """Return the kind of ranges, and why it is not ranges of the key; empty if it is.
 
     Args:
@@ -78,7 +90,7 @@ def kind_for(tables: Sequence[TableOperand], plans: Sequence[IdRcs]) -> tuple[Ki
     return "key", ""
 
 
-def _same_server(tables: Sequence[TableOperand]) -> bool:
+def _same_server(tables: Sequence[ComparedTable]) -> bool:
     """Return True if both tables are in one database, so that equal collations order texts alike."""
     old, new = tables
     servers = [(one.address, one.server.identity, one.server.meaning) for one in (old, new)]
