@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from qbcd.matching.bitmap import Bitmap
 from qbcd.matching.hashed import ExtendibleHashing, RecursiveLinearHashing
-from qbcd.matching.index import Relation, SetIndex
+from qbcd.matching.index import SetIndex, SetRelation
 from qbcd.matching.inverted import InvertedFile
 from qbcd.matching.joins import contained_pairs, equal_pairs
 from qbcd.matching.signature_file import SignatureFile
@@ -21,9 +21,9 @@ __all__ = [
     "ExtendibleHashing",
     "InvertedFile",
     "RecursiveLinearHashing",
-    "Relation",
     "SetError",
     "SetIndex",
+    "SetRelation",
     "SignatureFile",
     "SignatureTree",
     "contained_pairs",

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator
 
 from typing_extensions import override
 
-from qbcd.matching.index import Elements, Ident, Relation, SetIndex
+from qbcd.matching.index import Elements, Ident, SetIndex, SetRelation
 from qbcd.matching.signatures import Coding, SetError
 
 MOST_ELEMENTS = 1024  # the most columns that a table of PostgreSQL or MariaDB has, rounded up
@@ -40,9 +40,9 @@ class Bitmap(SetIndex[Ident]):
         del self._bits[ident]
 
     @override
-    def _candidates(self, relation: Relation, query: Elements) -> Iterator[Ident]:
+    def _candidates(self, relation: SetRelation, query: Elements) -> Iterator[Ident]:
         known = [self._numbers[element] for element in query if element in self._numbers]
-        if relation in (Relation.EQUALS, Relation.CONTAINS_ALL) and len(known) < len(query):
+        if relation in (SetRelation.EQUALS, SetRelation.CONTAINS_ALL) and len(known) < len(query):
             return
         bits = sum(1 << number for number in known)
         for ident, stored in self._bits.items():

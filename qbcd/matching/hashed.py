@@ -11,7 +11,7 @@ from typing import Generic
 
 from typing_extensions import override
 
-from qbcd.matching.index import Elements, Ident, Relation, SetIndex
+from qbcd.matching.index import Elements, Ident, SetIndex, SetRelation
 from qbcd.matching.signatures import Coding, SetError, subsets, supersets
 
 BUCKET = 256  # records of a bucket
@@ -20,14 +20,14 @@ MOST_LEVELS = 32
 PER_SPLIT = 0.6  # of a bucket's records are inserted between two splits of linear hashing
 
 
-def _addresses(relation: Relation, signature: int, depth: int) -> Iterator[int]:
+def _addresses(relation: SetRelation, signature: int, depth: int) -> Iterator[int]:
     """Yield the low `depth` bits that a stored signature may have."""
     low = signature & ((1 << depth) - 1)
-    if relation is Relation.EQUALS:
+    if relation is SetRelation.EQUALS:
         yield low
-    elif relation is Relation.CONTAINS_ALL:
+    elif relation is SetRelation.CONTAINS_ALL:
         yield from supersets(low, depth)
-    elif relation is Relation.CONTAINED_IN:
+    elif relation is SetRelation.CONTAINED_IN:
         yield from subsets(low)
     else:
         yield from range(1 << depth)
@@ -64,7 +64,7 @@ class ExtendibleHashing(SetIndex[Ident]):
         del self._bucket(self._coding.signature(stored)).records[ident]
 
     @override
-    def _candidates(self, relation: Relation, query: Elements) -> Iterator[Ident]:
+    def _candidates(self, relation: SetRelation, query: Elements) -> Iterator[Ident]:
         signature, seen = self._coding.signature(query), set()
         for address in _addresses(relation, signature, self._depth):
             bucket = self._directory[address]
@@ -91,7 +91,7 @@ class ExtendibleHashing(SetIndex[Ident]):
                 self._directory[address] = upper
 
 
-class _Level(Generic[Ident]):
+class _Table(Generic[Ident]):
     """One table of linear hashing; instead of overflow chains, the next level takes what finds its bucket full."""
 
     def __init__(self) -> None:
@@ -126,7 +126,7 @@ class RecursiveLinearHashing(SetIndex[Ident]):
     def __init__(self, coding: Coding) -> None:
         super().__init__()
         self._coding = coding
-        self._levels: list[_Level[Ident]] = [_Level()]
+        self._levels: list[_Table[Ident]] = [_Table()]
 
     @override
     def _add(self, ident: Ident, stored: Elements) -> None:
@@ -144,7 +144,7 @@ class RecursiveLinearHashing(SetIndex[Ident]):
                 f"{MOST_LEVELS} levels of linear hashing are full: the sets have too few different signatures. "
                 "fix: use the inverted file"
             )
-        self._levels.append(_Level())
+        self._levels.append(_Table())
         self._levels[-1].buckets[0][ident] = signature
 
     @override
@@ -155,7 +155,7 @@ class RecursiveLinearHashing(SetIndex[Ident]):
                 return
 
     @override
-    def _candidates(self, relation: Relation, query: Elements) -> Iterator[Ident]:
+    def _candidates(self, relation: SetRelation, query: Elements) -> Iterator[Ident]:
         signature = self._coding.signature(query)
         for level in self._levels:
             for bucket in self._visited(level, relation, signature):
@@ -163,7 +163,7 @@ class RecursiveLinearHashing(SetIndex[Ident]):
                     if relation.may_hold(stored, signature, self._coding):
                         yield ident
 
-    def _visited(self, level: _Level[Ident], relation: Relation, signature: int) -> Iterator[dict[Ident, int]]:
+    def _visited(self, level: _Table[Ident], relation: SetRelation, signature: int) -> Iterator[dict[Ident, int]]:
         mask = (1 << level.depth) - 1
         for address in _addresses(relation, signature, level.depth):
             if address >= level.split:

@@ -13,7 +13,7 @@ Ident = TypeVar("Ident", bound=Hashable)
 Elements = frozenset[Hashable]
 
 
-class Relation(Enum):
+class SetRelation(Enum):
     """How a stored set relates to the set of a query."""
 
     EQUALS = "equals"
@@ -23,21 +23,21 @@ class Relation(Enum):
 
     def holds(self, stored: Elements, query: Elements) -> bool:
         """Return True if the stored set relates to the query like this."""
-        if self is Relation.EQUALS:
+        if self is SetRelation.EQUALS:
             return stored == query
-        if self is Relation.CONTAINS_ALL:
+        if self is SetRelation.CONTAINS_ALL:
             return stored >= query
-        if self is Relation.CONTAINED_IN:
+        if self is SetRelation.CONTAINED_IN:
             return stored <= query
         return not stored.isdisjoint(query)
 
     def may_hold(self, stored: int, query: int, coding: Coding) -> bool:
         """Return False if the two signatures exclude the relation."""
-        if self is Relation.EQUALS:
+        if self is SetRelation.EQUALS:
             return stored == query
-        if self is Relation.CONTAINS_ALL:
+        if self is SetRelation.CONTAINS_ALL:
             return query & ~stored == 0
-        if self is Relation.CONTAINED_IN:
+        if self is SetRelation.CONTAINED_IN:
             return stored & ~query == 0
         return (stored & query).bit_count() >= coding.per_element
 
@@ -79,34 +79,34 @@ class SetIndex(ABC, Generic[Ident]):
 
     def equals(self, query: Iterable[Hashable]) -> set[Ident]:
         """Return the sets with exactly the elements of the query."""
-        return self.find(Relation.EQUALS, query)
+        return self.find(SetRelation.EQUALS, query)
 
     def contains_all(self, query: Iterable[Hashable]) -> set[Ident]:
         """Return the sets that have all elements of the query; all sets for an empty one."""
-        return self.find(Relation.CONTAINS_ALL, query)
+        return self.find(SetRelation.CONTAINS_ALL, query)
 
     def contained_in(self, query: Iterable[Hashable]) -> set[Ident]:
         """Return the sets whose elements are all in the query; empty sets are in every one."""
-        return self.find(Relation.CONTAINED_IN, query)
+        return self.find(SetRelation.CONTAINED_IN, query)
 
     def overlaps(self, query: Iterable[Hashable]) -> set[Ident]:
         """Return the sets that have an element of the query."""
-        return self.find(Relation.OVERLAPS, query)
+        return self.find(SetRelation.OVERLAPS, query)
 
-    def find(self, relation: Relation, query: Iterable[Hashable]) -> set[Ident]:
+    def find(self, relation: SetRelation, query: Iterable[Hashable]) -> set[Ident]:
         """Return the sets that relate to the query."""
         wanted = frozenset(query)
         if not wanted:
             return {
-                Relation.EQUALS: set(self._empty),
-                Relation.CONTAINED_IN: set(self._empty),
-                Relation.CONTAINS_ALL: set(self._sets),
-                Relation.OVERLAPS: set(),
+                SetRelation.EQUALS: set(self._empty),
+                SetRelation.CONTAINED_IN: set(self._empty),
+                SetRelation.CONTAINS_ALL: set(self._sets),
+                SetRelation.OVERLAPS: set(),
             }[relation]
         found = {ident for ident in self._candidates(relation, wanted) if relation.holds(self._sets[ident], wanted)}
-        return found | self._empty if relation is Relation.CONTAINED_IN else found
+        return found | self._empty if relation is SetRelation.CONTAINED_IN else found
 
-    def candidates(self, relation: Relation, query: Iterable[Hashable]) -> int:
+    def candidates(self, relation: SetRelation, query: Iterable[Hashable]) -> int:
         """Return the number of sets that are verified for a query that is not empty."""
         return sum(1 for _ in self._candidates(relation, frozenset(query)))
 
@@ -119,5 +119,5 @@ class SetIndex(ABC, Generic[Ident]):
         """Remove a set that was added."""
 
     @abstractmethod
-    def _candidates(self, relation: Relation, query: Elements) -> Iterator[Ident]:
+    def _candidates(self, relation: SetRelation, query: Elements) -> Iterator[Ident]:
         """Yield each set that may relate to a query that is not empty, once; it misses none."""

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 
 from typing_extensions import override
 
-from qbcd.matching.index import Elements, Ident, Relation, SetIndex
+from qbcd.matching.index import Elements, Ident, SetIndex, SetRelation
 
 
 class InvertedFile(SetIndex[Ident]):
@@ -38,11 +38,11 @@ class InvertedFile(SetIndex[Ident]):
             _drop(self._lists, element, ident)
 
     @override
-    def _candidates(self, relation: Relation, query: Elements) -> Iterator[Ident]:
-        if relation is Relation.CONTAINED_IN:
+    def _candidates(self, relation: SetRelation, query: Elements) -> Iterator[Ident]:
+        if relation is SetRelation.CONTAINED_IN:
             for element in query:
                 yield from self._anchored.get(element, ())
-        elif relation is Relation.OVERLAPS:
+        elif relation is SetRelation.OVERLAPS:
             yield from set().union(*(self._lists.get(element, set()) for element in query))
         else:
             lists = sorted((self._lists.get(element, set()) for element in query), key=len)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from qbcd.matching.index import Elements, Relation
+from qbcd.matching.index import Elements, SetRelation
 from qbcd.matching.inverted import InvertedFile
 from qbcd.matching.signatures import Coding, best_bits, canonical, subsets
 
@@ -21,7 +21,7 @@ Sets = Sequence[Elements]
 WIDER = 1.3  # of the best width: fewer subsets to probe for a few bits more (H7)
 
 
-def nested_loop(relation: Relation, left: Sets, right: Sets) -> Pairs:
+def nested_loop(relation: SetRelation, left: Sets, right: Sets) -> Pairs:
     """Yield positions of related sets by comparing all pairs, with signatures as a pretest."""
     coding = Coding(64)
     signatures = [coding.signature(stored) for stored in right]
@@ -70,7 +70,8 @@ def signature_hash_contained(left: Sets, right: Sets) -> Pairs:
     """Yield positions where the left set is contained in the right one, by signatures as hash keys.
 
     The left sets are hashed by the low bits of their signatures. Each right set probes with every subset of its own
-    low bits. It is slow where left sets are much smaller: few of their low bits are set, so one bucket has most of them.
+    low bits. It is slow where left sets are much smaller: few of their low bits are set, and one bucket has most of
+    them.
     """
     largest = max((len(stored) for stored in right), default=0)
     coding = Coding(round(WIDER * best_bits(largest)))
@@ -138,12 +139,12 @@ def _sorted(sets: Sets) -> list[tuple[tuple[bytes, ...], int]]:
 
 
 EQUAL: dict[str, Callable[[Any, Any], Pairs]] = {
-    "nested_loop": partial(nested_loop, Relation.EQUALS),
+    "nested_loop": partial(nested_loop, SetRelation.EQUALS),
     "sort_merge": sort_merge_equal,
     "hash": hash_equal,
 }
 CONTAINED: dict[str, Callable[[Any, Any], Pairs]] = {
-    "nested_loop": partial(nested_loop, Relation.CONTAINED_IN),
+    "nested_loop": partial(nested_loop, SetRelation.CONTAINED_IN),
     "trie": trie_contained,
     "signature_hash": signature_hash_contained,
     "inverted": inverted_contained,

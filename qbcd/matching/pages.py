@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from qbcd.matching.index import Relation
+from qbcd.matching.index import SetRelation
 from qbcd.matching.signatures import Coding, false_drops
 
 PAGE = 4096
@@ -99,18 +99,18 @@ def fetched(pages: int, sets: int, wanted: float) -> float:
     return pages * (1 - missed)
 
 
-def reads(facts: Population, relation: Relation, coding: Coding) -> dict[str, float]:
+def reads(facts: Population, relation: SetRelation, coding: Coding) -> dict[str, float]:
     """Return the pages that a query reads with each index (Table 7.11); those of objects are included."""
     size = signature_file(facts.sets, coding.bits)
     stored, query = round(facts.elements), facts.query
-    if relation is Relation.EQUALS:
+    if relation is SetRelation.EQUALS:
         drops, share = 0.0, (0.156, 1.0)
-    elif relation is Relation.CONTAINS_ALL:
+    elif relation is SetRelation.CONTAINS_ALL:
         drops, share = false_drops(coding, stored, query), (0.156, 2.38 * math.sqrt(size))
     else:
         drops, share = false_drops(coding, query, stored), (1.56, 2.38 * math.sqrt(size))
     objects = fetched(facts.pages, facts.sets, drops * facts.sets)
-    hashed = 2.0 if relation is Relation.EQUALS else share[1]
+    hashed = 2.0 if relation is SetRelation.EQUALS else share[1]
     lists = query * (10 / COMPRESSION * facts.sets * facts.elements / (PAGE * facts.domain) + HEIGHT)
     return {
         "inverted_file": lists,

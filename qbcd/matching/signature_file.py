@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import override
 
-from qbcd.matching.index import Elements, Ident, Relation, SetIndex
+from qbcd.matching.index import Elements, Ident, SetIndex, SetRelation
 from qbcd.matching.signatures import Coding
 
 LANE = 64
@@ -47,19 +47,19 @@ class SignatureFile(SetIndex[Ident]):
             self._places = {kept: row for row, kept in enumerate(self._idents) if kept is not None}
 
     @override
-    def _candidates(self, relation: Relation, query: Elements) -> Iterator[Ident]:
+    def _candidates(self, relation: SetRelation, query: Elements) -> Iterator[Ident]:
         rows = self._rows[: len(self._idents)]
         for row in np.flatnonzero(self._tested(relation, rows, self._row(self._coding.signature(query)))):
             ident = self._idents[row]
             if ident is not None:
                 yield ident
 
-    def _tested(self, relation: Relation, rows: NDArray[np.uint64], query: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        if relation is Relation.EQUALS:
+    def _tested(self, relation: SetRelation, rows: NDArray[np.uint64], query: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        if relation is SetRelation.EQUALS:
             return np.asarray((rows == query).all(axis=1))
-        if relation is Relation.CONTAINS_ALL:
+        if relation is SetRelation.CONTAINS_ALL:
             return np.asarray(((rows & query) == query).all(axis=1))
-        if relation is Relation.CONTAINED_IN:
+        if relation is SetRelation.CONTAINED_IN:
             return np.asarray(((rows & ~query) == 0).all(axis=1))
         return np.asarray(((rows & query) != 0).any(axis=1))
 

@@ -10,7 +10,7 @@ from typing import Generic
 
 from typing_extensions import override
 
-from qbcd.matching.index import Elements, Ident, Relation, SetIndex
+from qbcd.matching.index import Elements, Ident, SetIndex, SetRelation
 from qbcd.matching.signatures import Coding
 
 CAPACITY = 64  # entries of a node
@@ -66,7 +66,7 @@ class SignatureTree(SetIndex[Ident]):
             node = node.parent
 
     @override
-    def _candidates(self, relation: Relation, query: Elements) -> Iterator[Ident]:
+    def _candidates(self, relation: SetRelation, query: Elements) -> Iterator[Ident]:
         bits = self._coding.signature(query)
         nodes = [self._root]
         while nodes:
@@ -76,8 +76,8 @@ class SignatureTree(SetIndex[Ident]):
                 if relation.may_hold(signature, bits, self._coding):
                     yield ident
 
-    def _may_be_below(self, relation: Relation, union: int, query: int) -> bool:
-        if relation in (Relation.EQUALS, Relation.CONTAINS_ALL):
+    def _may_be_below(self, relation: SetRelation, union: int, query: int) -> bool:
+        if relation in (SetRelation.EQUALS, SetRelation.CONTAINS_ALL):
             return query & ~union == 0
         return (union & query).bit_count() >= self._coding.per_element
 

@@ -15,9 +15,9 @@ from qbcd.matching import (
     ExtendibleHashing,
     InvertedFile,
     RecursiveLinearHashing,
-    Relation,
     SetError,
     SetIndex,
+    SetRelation,
     SignatureFile,
     SignatureTree,
     hashed,
@@ -60,7 +60,7 @@ def test_results_are_those_of_a_comparison_of_all(
             plain.pop(ident, None)
     assert len(index) == len(plain)
     for query in [*queries, *plain.values()]:
-        for relation in Relation:
+        for relation in SetRelation:
             wanted = {ident for ident, stored in plain.items() if relation.holds(stored, query)}
             assert getattr(index, relation.value)(query) == wanted, (relation, query)
 
@@ -76,7 +76,7 @@ def test_many_sets(name: str) -> None:
         index.remove(ident)
         del sets[ident]
     for query in [*list(sets.values())[:20], frozenset(range(15)), frozenset({59})]:
-        for relation in Relation:
+        for relation in SetRelation:
             assert index.find(relation, query) == {n for n, stored in sets.items() if relation.holds(stored, query)}
 
 
@@ -98,7 +98,7 @@ def test_an_element_of_most_sets_costs_no_candidates() -> None:
         index.insert(ident, ["table=orders", f"column={ident}"])
     query = ["table=orders", "column=7", "column=8", "other"]
     assert index.contained_in(query) == {7, 8}
-    assert index.candidates(Relation.CONTAINED_IN, query) <= 3
+    assert index.candidates(SetRelation.CONTAINED_IN, query) <= 3
 
 
 def test_too_few_signatures_for_linear_hashing_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from qbcd.matching import Coding, Relation, SetError, SignatureFile, pages
+from qbcd.matching import Coding, SetError, SetRelation, SignatureFile, pages
 from qbcd.matching.signatures import best_bits, best_per_element, canonical, false_drops, subsets, supersets, weight
 
 CODES = {"CS101": 0b0100_1000, "Math": 0b1001_0000, "Physics": 0b0100_0100, "Prog": 0b0000_1100}
@@ -33,7 +33,7 @@ def test_a_false_drop_of_the_worked_example() -> None:
     alice, bob, eve = (signature for _, signature in STUDENTS.values())
     assert eve & ~alice == 0
     assert bob & ~alice == 0
-    assert Relation.CONTAINED_IN.may_hold(bob, alice, worked_example())
+    assert SetRelation.CONTAINED_IN.may_hold(bob, alice, worked_example())
 
 
 @pytest.mark.parametrize(("bits", "per_element", "printed"), [(32, 2, 0.216), (64, 4, 0.0466), (160, 11, 0.00046)])
@@ -47,7 +47,7 @@ def test_false_drops_of_a_query_of_one_element(bits: int, per_element: int, prin
         index.insert(ident, drawn.sample(range(2000), 10))
     right = wrong = asked = 0
     for element in range(2000, 2200):  # in no set, so each candidate is a false drop
-        wrong += index.candidates(Relation.CONTAINS_ALL, [element])
+        wrong += index.candidates(SetRelation.CONTAINS_ALL, [element])
         right += len(index.contains_all([element]))
         asked += sets
     assert right == 0
@@ -80,12 +80,12 @@ def test_coefficients_of_the_sizes_of_indexes() -> None:
 def test_coefficients_of_reads() -> None:
     facts = pages.Population(sets=100_000, elements=10, query=2, domain=2000, pages=1)
     size = pages.signature_file(100_000, 64)
-    read = {relation: pages.reads(facts, relation, Coding(64, 1)) for relation in Relation}
-    assert read[Relation.EQUALS]["extendible_hashing"] == pytest.approx(2)
-    assert read[Relation.EQUALS]["signature_tree"] == pytest.approx(0.156 * size)
-    contains = read[Relation.CONTAINS_ALL]
+    read = {relation: pages.reads(facts, relation, Coding(64, 1)) for relation in SetRelation}
+    assert read[SetRelation.EQUALS]["extendible_hashing"] == pytest.approx(2)
+    assert read[SetRelation.EQUALS]["signature_tree"] == pytest.approx(0.156 * size)
+    contains = read[SetRelation.CONTAINS_ALL]
     assert contains["extendible_hashing"] == pytest.approx(2.38 * size**0.5 + 1, abs=0.01)
-    assert read[Relation.CONTAINED_IN]["signature_tree"] == pytest.approx(1.56 * size)
+    assert read[SetRelation.CONTAINED_IN]["signature_tree"] == pytest.approx(1.56 * size)
     assert min(contains, key=contains.__getitem__) == "inverted_file"
 
 
