@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qbcd.advisor import Advice, Amount, Prediction, predict_stream
-from qbcd.advisor.amounts import UNKNOWN
 from qbcd.advisor.facts import Facts
 from qbcd.check import (
     Finding,
@@ -58,7 +57,7 @@ from qbcd.sinks.table.sink import DatabaseSink
 from qbcd.sites import Differences, ExplainedStatement
 from qbcd.spark.jdbc import explained
 from qbcd.status import StreamStatus, latest_events, stream_status
-from qbcd.strategies import Estimate
+from qbcd.strategies.amounts import UNKNOWN
 from qbcd.stream import Report, Stream
 from qbcd.table_watch import TableEvents, TableWatch
 
@@ -332,21 +331,14 @@ class StreamHandle:
             plan, _ = plan_of(stream, row)
             return stream.site.explain(plan, stream.settings, row)
 
-    def estimate(self) -> Estimate:
-        """Estimate the source's cost for a poll of the unchanged table, from catalog statistics."""
-        with self._assembly.read_only():
-            stream = self._assembly.open_stream(self.name)
-            plan, _ = plan_of(stream, stream.site.context.row())
-            return stream.site.estimate(plan)
-
     def predict(self) -> tuple[Prediction, Facts] | None:
         """Predict the cost of a poll by the source's statistics and the stream's history, with the facts behind it.
 
-        None for a stream of files, which has no statistics.
+        None for a stream of files or of a JDBC driver alone, which has no statistics.
         """
         with self._assembly.read_only():
             stream = self._assembly.open_stream(self.name)
-            if self._assembly.reads_files(self.name):
+            if self._assembly.has_one_strategy(self.name):
                 return None
             row = stream.site.context.row()
             plan, _ = plan_of(stream, row)
@@ -357,6 +349,13 @@ class StreamHandle:
         """The strategy's name; of `auto`, the one that it has chosen or would choose now."""
         with self._assembly.read_only():
             return self._assembly.open_stream(self.name).config.strategy
+
+    @property
+    def ships_unchanged(self) -> str:
+        """The data that leaves the source in a poll that finds no change, in words."""
+        with self._assembly.read_only():
+            stream = self._assembly.open_stream(self.name)
+            return stream.site.strategy(plan_of(stream, stream.site.context.row())[0]).ships_unchanged
 
     @property
     def engine(self) -> str:
@@ -542,12 +541,12 @@ class Project:
             wait: Waits for a number of seconds.
 
         Raises:
-            ConfigError: A named stream reads files, for which there is one strategy.
+            ConfigError: There is one strategy for the source of a named stream.
         """
         parts = self._assembly
         parts.refuse_closed()
         with parts.read_only():
-            names = [name for name in parts.select_streams(streams) if streams or not parts.reads_files(name)]
+            names = [name for name in parts.select_streams(streams) if streams or not parts.has_one_strategy(name)]
             before = {name: parts.written_rows(name) for name in names} if watch else {}
             if watch:
                 wait(watch)

@@ -12,10 +12,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from qbcd.advisor import Advice, Amount, advise, settled, written_rows
+from qbcd.advisor import Advice, Amount, advise, settle, written_rows
 from qbcd.catalog.files import FileSource
 from qbcd.catalog.jdbc import JdbcSource
-from qbcd.catalog.resolve import requested
 from qbcd.catalog.source import SessionOptions, Source
 from qbcd.config import ProjectConfig, StreamConfig
 from qbcd.config.files import FilesConfig
@@ -51,6 +50,7 @@ from qbcd.spark.provider import SparkProvider
 from qbcd.spark.session import check_setting
 from qbcd.state import KnownTables, ProjectState
 from qbcd.strategies import strategy_class
+from qbcd.strategies.whole_rows import LESS
 from qbcd.stream import Stream
 
 if TYPE_CHECKING:
@@ -296,25 +296,16 @@ class Assembly:
             ask: The source may be asked for a variant; otherwise it is a guess until :meth:`refresh`.
         """
         self.refuse_closed()
-        own = settled(self.config, self.stream_config(name), self.state, self.candidate, ask=ask)
+        own = settle(self.config, self.stream_config(name), self.state, self.candidate, ask=ask)
         config, guessed = own.config, False
         if own.config.source not in self.config.drivers:
             config, guessed = with_variant(own.config, self.source(own.config.source), self.state, ask=ask)
         sinks = {s: self.sink(s) for s in config.sinks}
         settings = Settings(
+            config,
             sinks=tuple(sinks),
-            requested=requested(config),
-            baseline_events=config.baseline == "events",
-            max_delete_fraction=config.guards.max_delete_fraction,
-            allow_empty=config.guards.allow_empty,
-            retain=config.retain,
-            every=config.every,
-            key_change=config.key_change,
-            rows_per_range=config.options.get("rows_per_range"),
             connections=max(1, self._connections(config.source) // self.jobs_of(config.source)),
-            audit=config.audit,
             engine=self._engine_choice(config),
-            new_values=config.new_columns == "add_with_values",
             accept_deletes=accept_deletes,
             accept_source=accept_source,
         )
@@ -334,6 +325,10 @@ class Assembly:
             return EngineChoice("local", why_local="rows that Spark has read are compared in this process")
         return EngineChoice(config.engine, self.config.local_rows, self.config.local_bytes, self._spark.on_cluster)
 
+    def has_one_strategy(self, name: str) -> bool:
+        """Return True if a stream reads files, or a database that only a JDBC driver reaches."""
+        return self.stream_config(name).source not in self.config.databases
+
     def reads_files(self, name: str) -> bool:
         """Return True if a stream reads files, and no database."""
         return self.stream_config(name).source in self.config.dumps
@@ -342,8 +337,7 @@ class Assembly:
         """Return a stream with a strategy to be judged, without sinks; it must not be prepared or polled."""
         source = self.source(config.source)
         config, guessed = with_variant(config, source, self.state)
-        settings = Settings(sinks=(), requested=requested(config), every=config.every, audit=config.audit)
-        return Stream(config, source, self._site(config), self.state, {}, settings, guessed)
+        return Stream(config, source, self._site(config), self.state, {}, Settings(config), guessed)
 
     def advise(self, name: str, per_hour: Amount | None = None) -> Advice:
         """Return every strategy for a stream with its cost, and the choice of `strategy: auto`.
@@ -356,6 +350,10 @@ class Assembly:
             place = self.stream_config(name).place("strategy")
             remedy = f"qbcd explain {name} shows what its polls do; name streams of databases, or none"
             raise ConfigError("there is one strategy for files, dump", stream=name, where=place, remedy=remedy)
+        if self.has_one_strategy(name):
+            what = "a source with a JDBC driver alone has one strategy: the whole table travels at each poll"
+            remedy = f"qbcd check {name} says how many bytes; {LESS}"
+            raise ConfigError(what, stream=name, where=self.stream_config(name).place("strategy"), remedy=remedy)
         return advise(self.config, self._guessed(name), self.candidate, per_hour)
 
     def written_rows(self, name: str) -> tuple[float, float] | None:
@@ -364,7 +362,7 @@ class Assembly:
 
     def _guessed(self, name: str) -> Stream:
         """Return a stream to be judged, with its prepared strategy or a guess."""
-        own = settled(self.config, self.stream_config(name), self.state, self.candidate, choose=False)
+        own = settle(self.config, self.stream_config(name), self.state, self.candidate, choose=False)
         return self.candidate(own.config)
 
     def by_source(self, names: Sequence[str]) -> dict[str, list[str]]:

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 
 from typing_extensions import override
 
-from qbcd.connectors.base import Index
 from qbcd.model import Column, Consistency, StreamPlan
-from qbcd.strategies.base import Estimate, Strategy
+from qbcd.strategies.base import Strategy
 from qbcd.strategies.id_rcs import SEES_BY_DIGEST
+
+LESS = "fewer columns, `where`, a longer `every` or a connector of its own would make it less"
 
 
 class WholeRows(Strategy):
@@ -23,6 +24,7 @@ class WholeRows(Strategy):
     name = "id_rcs"
     site = "spark"
     consistency: Consistency = "statement"
+    ships_unchanged = "all captured values of all rows of the table"
     needs = "SELECT, a JDBC driver, and a key or `key: none`; all captured rows travel at each poll"
     sees = "every insert, update and delete, with old and new values, as the net change between two polls"
     misses = "states between two polls (a row inserted and deleted again leaves no event)"
@@ -50,14 +52,12 @@ class WholeRows(Strategy):
     def change_problem(self, *, columns: bool, where: bool) -> str:
         return "the replica has only the rows and columns that were captured before" if columns or where else ""
 
-    @override
-    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """Estimate N pages: the whole table is read, and all captured values travel."""
+    @property
+    def size(self) -> str:
+        """The rows and bytes that travelled at the last poll, in words; empty before the first one."""
         rows, width = self.plan.table.rows, self.plan.table.row_width
-        size = f", {rows:,} rows and about {rows * width:,} bytes at the last poll" if rows >= 0 else ""
-        shipped = f"all captured values of the whole table{size}; a connector, or fewer columns, would avoid it"
-        return Estimate(-1, rows, "N: the source reads the whole table, and all of it travels", shipped)
+        return f" ({rows:,} rows, about {rows * width:,} bytes at the last poll)" if rows >= 0 else ""
 
     @override
     def warnings(self) -> list[str]:
-        return [f"each poll reads {self.estimate().shipped}"]
+        return [f"each poll reads {self.ships_unchanged}{self.size}; {LESS}"]

@@ -23,6 +23,7 @@ from qbcd.sites.values import Detection, Differences, ExplainedStatement, Leased
 from qbcd.spark.jdbc_tables import asked
 from qbcd.state import StreamRow
 from qbcd.strategies import WholeRows
+from qbcd.strategies.whole_rows import LESS
 
 _EXECUTED = {
     "CI": "qbcd's tests run on it",
@@ -43,7 +44,7 @@ class JdbcSite(ParquetSite):
         return plan_of_rows(self.context, self.context.spark.get(), config, settings, row)
 
     @override
-    def examine(self, plan: StreamPlan, place: Callable[[str], str]) -> list[str]:
+    def examine_before_prepare(self, plan: StreamPlan, place: Callable[[str], str]) -> list[str]:
         return self.strategy(plan).warnings()  # the key is counted when the rows are read
 
     @override
@@ -79,7 +80,7 @@ class JdbcSite(ParquetSite):
         key = ", ".join(c.name for c in plan.key) or "all columns"
         return [
             ExplainedStatement(
-                f"all rows travel: {self.strategy(plan).estimate().shipped}",
+                f"all rows travel{self.strategy(plan).size}: {LESS}",
                 f"{source.label}, by Spark's JDBC reader, {source.fetchsize:,} rows at a time",
                 Statement(select_of(source, plan)),
             ),
