@@ -44,24 +44,37 @@ class History:
         self.rows: dict[int, Row] = {}
         self.replayed: dict[int, Row] = {}
         self.seen = 0
+        self.settings = self.settings_of(place, folder, "Orders", "orders", **options)
+
+    @staticmethod
+    def settings_of(place: JdbcPlace, folder: Path, table: str, stream: str, **options: Any) -> dict[str, Any]:
+        """Return the configuration of a project with one stream; its files are in a folder of the stream's name."""
         schema = {"h2": "PUBLIC.", "hsqldb": "PUBLIC."}.get(place.name, "")
-        schema = f"{place.login['user'].upper()}." if place.name == "derby" and place.login else schema
-        table = {"table": f"{schema}Orders", "name": "orders", "guards": {"max_delete_fraction": 1.0}, **options}
-        self.settings = {
+        home = folder if stream == "orders" else folder / stream
+        entry = {"table": f"{schema}{table}", "name": stream, "guards": {"max_delete_fraction": 1.0}, **options}
+        if stream != "orders":
+            entry.setdefault("baseline", "events")
+        return {
             "version": 1,
-            "workdir": str(folder / "work"),
-            "state": f"sqlite:///{folder}/state.db",
+            "workdir": str(home / "work"),
+            "state": f"sqlite:///{home}/state.db",
             "sources": {"shop": source_lines(place)},
-            "sinks": {"out": {"type": "jsonl", "path": str(folder / "out")}},
+            "sinks": {"out": {"type": "jsonl", "path": str(home / "out")}},
             "defaults": {"source": "shop", "sinks": ["out"], "strategy": "id_rcs"},
-            "tables": [table],
+            "tables": [entry],
         }
+
+    @staticmethod
+    def opened(place: JdbcPlace, folder: Path, settings: dict[str, Any]) -> qbcd.Project:
+        """Return the project of a configuration; the caller closes it."""
+        folder.mkdir(exist_ok=True)
+        path = folder / "qbcd.yaml"
+        path.write_text(json.dumps(settings), encoding="utf-8")
+        return qbcd.open(path, spark=place.spark)
 
     def open(self) -> qbcd.Project:
         """Return the project; the caller closes it."""
-        path = self.folder / "qbcd.yaml"
-        path.write_text(json.dumps(self.settings), encoding="utf-8")
-        return qbcd.open(path, spark=self.place.spark)
+        return self.opened(self.place, self.folder, self.settings)
 
     def change(self, number: int) -> None:
         """Change about that many rows."""
