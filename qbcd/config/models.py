@@ -370,10 +370,11 @@ class ProjectConfig(Section):
 
     @property
     def engines(self) -> set[EngineName]:
-        """The engines that entries of `tables` request; files are compared in this process."""
+        """The engines that entries of `tables` request; `auto` compares files in this process."""
+        requested = [(table, self.setting(table, "engine") or "auto") for table in self.tables]
         return {
-            "local" if self.source_of(table) in self.dumps else self.setting(table, "engine") or "auto"
-            for table in self.tables
+            "local" if engine == "auto" and self.source_of(table) in self.dumps else engine
+            for table, engine in requested
         }
 
     def of_pattern(self, entry: PatternEntry, schema: str, name: str) -> StreamConfig:
