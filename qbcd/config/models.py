@@ -371,11 +371,11 @@ class ProjectConfig(Section):
     @property
     def engines(self) -> set[EngineName]:
         """The engines that entries of `tables` request; `auto` compares files in this process."""
-        requested = [(table, self.setting(table, "engine") or "auto") for table in self.tables]
-        return {
-            "local" if engine == "auto" and self.source_of(table) in self.dumps else engine
-            for table, engine in requested
-        }
+        return {self._engine_of(table) for table in self.tables}
+
+    def _engine_of(self, table: TableConfig) -> EngineName:
+        requested: EngineName = self.setting(table, "engine") or "auto"
+        return "local" if requested == "auto" and self.source_of(table) in self.dumps else requested
 
     def of_pattern(self, entry: PatternEntry, schema: str, name: str) -> StreamConfig:
         """Return the stream of a table that matches `entry`."""

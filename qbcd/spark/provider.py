@@ -175,7 +175,7 @@ class SparkProvider:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """In the block, let `get` return a session with qbcd's settings, also beside one that qbcd did not start.
+        """In the block, let `get` return a session with qbcd's settings, also where users started the session.
 
         Frames of two different sessions must not be joined.
         """

@@ -110,7 +110,7 @@ EQUAL: list[tuple[str, Any, pa.DataType, Any, pa.DataType, Any, str]] = [
 @pytest.mark.parametrize(("first", "one", "second", "other", "after", "kind"), [c[1:] for c in EQUAL],
                          ids=[c[0] for c in EQUAL])  # fmt: skip
 @pytest.mark.campaign
-def test_equal_values_of_another_type(  # noqa: PLR0913 -- a case has so many values
+def test_equal_values_of_another_type(
     workspace: Path, spark: SparkSession, method: str, first: Any, one: pa.DataType, second: Any, other: pa.DataType,
     after: Any, kind: str,
 ) -> None:  # fmt: skip

@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from qbcd.connectors.sessions import SupportsSnapshots
 from qbcd.errors import QbcdError
+from qbcd.event_sql.spark import SPARK
 from qbcd.local.source import SourceReads
 from qbcd.model import KeyRange, Travel
 from qbcd.model.wire import Fields
@@ -27,8 +28,7 @@ from qbcd.spark import jdbc
 from qbcd.spark.provider import SparkProvider
 from qbcd.spark.session import is_alive
 from qbcd.spark.source import source_rows
-from qbcd.spark.sql_literals import text
-from qbcd.spark.typed import misfit
+from qbcd.sql.spark_literals import text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -113,7 +113,7 @@ class SparkEngine(Engine):
 
     @override
     def event_counts(self, old_values: Mapping[int, Travel]) -> observed.SparkEventCounts:
-        conditions = {i: misfit(travel, f"b_{i}") for i, travel in old_values.items()}
+        conditions = {i: SPARK.misfit(travel, f"b_{i}") for i, travel in old_values.items()}
         return observed.SparkEventCounts(self.frame, {i: c for i, c in conditions.items() if c})
 
     @override
