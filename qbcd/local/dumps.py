@@ -175,17 +175,3 @@ def content(texts: Sequence[str]) -> str:
 def row_digest(texts: Sequence[str]) -> str:
     """Return SQL of the digest of texts: the first half of the MD5 of their content, as a signed integer."""
     return f"CAST(CAST(md5_number_upper({content(texts)}) AS HUGEINT) - 9223372036854775808 AS BIGINT)"
-
-
-def repeated_key(database: LocalDatabase, rows: Query, keys: int) -> tuple[tuple[str, ...], int] | None:
-    """Return the texts of a key that occurs more than once, and how often; None if all keys are unique."""
-    connection = database.connection
-    # the identities alone need least memory
-    found = connection.execute(
-        f"SELECT key_id, COUNT(*) FROM ({rows.sql}) GROUP BY key_id HAVING COUNT(*) > 1 LIMIT 1"
-    ).fetchone()
-    if found is None:
-        return None
-    texts = ", ".join(f"CAST(c{i} AS VARCHAR)" for i in range(keys))
-    named = connection.execute(f"SELECT {texts} FROM ({rows.sql}) WHERE key_id = ? LIMIT 1", [found[0]]).fetchone()
-    return tuple(map(str, named or ())), int(found[1])

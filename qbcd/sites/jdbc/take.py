@@ -12,7 +12,6 @@ from typing_extensions import override
 
 from qbcd import hooks
 from qbcd.errors import GuardTripped, Refused, UnsafeKey
-from qbcd.local.dumps import repeated_key
 from qbcd.local.travelled import Buckets, BucketSums, TravelledRows
 from qbcd.model import BatchHeader, Cost
 from qbcd.model.checkpoint import Entry
@@ -112,7 +111,7 @@ def _staged(poll: RowsPoll, rows: TravelledRows, buckets: Buckets, ranges: Seque
     """
     context, plan, fields = poll.context, poll.plan, row_fields(travels_of(poll.plan))
     fetched = context.files.write(poll.engine, rows.stage(buckets, ranges), fields, "fetch", poll.leased)
-    found = None if plan.counted else repeated_key(poll.local.database, _stage(poll, fetched), len(plan.key))
+    found = None if plan.counted else algebra.repeated_key(poll.engine, _stage(poll, fetched), len(plan.key))
     if found is None:
         return fetched
     context.files.discard(fetched)
