@@ -55,7 +55,12 @@ def steps_by_table(conn: Connection, sql: str) -> list[PlanStep]:
 
 def steps_by_json(conn: Connection, sql: str) -> list[PlanStep]:
     """Return the steps that read tables, as MySQL plans them; none if it knows the result without reading."""
-    made = json.loads(conn.exec_driver_sql(f"EXPLAIN FORMAT=JSON {sql}", execution_options=UNBOUND).scalar_one())
+    found = conn.exec_driver_sql(f"EXPLAIN FORMAT=JSON {sql}", execution_options=UNBOUND).scalar_one()
+    return steps_of(json.loads(found))
+
+
+def steps_of(made: Mapping[str, Any]) -> list[PlanStep]:
+    """Return the steps of a plan of MySQL, in version 1 or 2."""
     found = _tree(made["query_plan"]) if "query_plan" in made else _blocks(made)
     return [step for step in found if _is_table(step.table)]
 
