@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -220,7 +221,8 @@ def test_a_restriction_with_quotes_is_advised_and_polled(place: Place, workspace
     strategy = {"type": "atdi", "timestamp": "at", "delete_flag": "gone", "deleted_value": 1, "lag": "1s",
                 "margin": "1ms"}  # fmt: skip
     stream = {"table": place.table("t"), "where": "`w\"\\o` <> 'x\"y\\\\'", "engine": "local"}
-    tables = [{"name": "polled", "strategy": strategy, **stream}, {"name": "advised", "strategy": "auto", **stream}]
+    written: dict[str, Any] = {"polled": strategy, "advised": "auto"}
+    tables = [{"name": name, "strategy": one, **stream} for name, one in written.items()]
     with opened(config(place.url, *tables), workspace) as project:
         assert [one.stream for one in project.advise(["advised"])] == ["advised"]
         project.stream("polled").prepare()
