@@ -8,6 +8,7 @@ read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import model_validator
@@ -15,17 +16,20 @@ from typing_extensions import override
 
 from qbcd.config.document import Problem
 from qbcd.config.fields import Count, wrong
-from qbcd.config.strategy_base import StrategyClass, StrategyUse
+from qbcd.config.strategy_base import Needs, StrategyClass, StrategyUse, Variant
 from qbcd.config.strategy_values import ONLY, Deletes
-from qbcd.connectors.base import Connector, Index
+from qbcd.connectors.base import Connector
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql
-from qbcd.strategies.base import Estimate, ReplicaContent
+from qbcd.strategies.amounts import NONE
+from qbcd.strategies.base import ReplicaContent
 from qbcd.strategies.id_rcs import IdRcs
 from qbcd.strategies.partitions.base import WHOLE, Share
-from qbcd.strategies.watermarked import Watermarked, WatermarkOptions, in_literals
+from qbcd.strategies.reads import Reads, TableFacts
+from qbcd.strategies.watermarked import UNNAMED, Watermarked, WatermarkOptions, in_literals
 from qbcd.watermark import Window
 
+SWEEP = "1h"  # interval of sweeps for deletes, which a timestamp does not show, if `auto` chooses
 KEPT: dict[str, ReplicaContent] = {"source": "rows", "spark": "rows", "keys": "keys", "none": "nothing"}
 _ROOM: dict[ReplicaContent, str] = {
     "rows": ", with room for a copy of the captured rows",
@@ -51,6 +55,8 @@ class TsOptions(WatermarkOptions):
 
     meaning = ("timestamp", "zone", "replica", "counter", "deletes")
     example = "write {type: ts, timestamp: updated_at}"
+    preference = 30
+    varying = ("replica",)
 
     type: Literal["ts"] = "ts"
     replica: Literal["source", "lake", "spark", "keys", "none"] = "source"
@@ -67,6 +73,15 @@ class TsOptions(WatermarkOptions):
             what = "`deletes: only` goes with a replica in the source"
             raise wrong(what, "write how often: {every: 1h}, or remove `replica`", at="deletes")
         return self
+
+    @classmethod
+    @override
+    def variants(cls, needs: Needs) -> list[Variant]:
+        if not needs.timestamp_options:
+            return [Variant(missing=UNNAMED)]
+        sweep = {"deletes": {"every": SWEEP}} if needs.finds_deletes else {}
+        place = {} if needs.write_source else {"replica": "lake"}
+        return [Variant({**needs.timestamp_options, **sweep, **place})]
 
     @classmethod
     @override
@@ -183,7 +198,8 @@ class LakeTs(IdRcs):
         "SELECT on the table with a column that grows over the whole table, best with an index on it; the right to see "
         "all sessions; nothing is written to the source"
     )
-    reads_by_index = True
+    statements = Ts.statements
+    ships_unchanged = "nothing"
     by_hash = False  # a window finds a row's range by its key
     summed = "key_digest"
     checksum_template = "key_digests"  # the digest of the key alone, of restricted rows: what sweeps compare
@@ -209,9 +225,9 @@ class LakeTs(IdRcs):
         self.watermarked.check_timestamps(place)
 
     @override
-    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """Estimate as TS does: the replica costs the source nothing."""
-        return self.watermarked.estimate(indexes)
+    def reads(self, facts: TableFacts) -> Reads:
+        """Return the reads of TS without a replica in the source."""
+        return replace(self.watermarked.window_reads(facts, NONE), workdir_room=self.replica_pages(facts))
 
     @override
     def warnings(self) -> list[str]:
