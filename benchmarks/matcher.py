@@ -19,9 +19,7 @@ DATABASES = ("postgresql",)  # started, but not used
 SUBSCRIPTIONS = 100_000
 EVENTS = 10_000
 SETS = 10_000
-ROW = pa.struct(
-    [("id", pa.int64()), ("status", pa.string()), ("region", pa.string()), ("tags", pa.list_(pa.string()))]
-)
+ROW = pa.struct([("id", pa.int64()), ("status", pa.string()), ("region", pa.string()), ("tags", pa.list_(pa.string()))])
 SCHEMA = pa.schema([("op", pa.string()), ("before", ROW), ("after", ROW), ("changed", pa.list_(pa.string()))])
 
 

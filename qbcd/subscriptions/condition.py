@@ -133,7 +133,7 @@ def shape_of(skeleton: str, columns: Columns, literals: tuple[str, ...]) -> Shap
     if ";" in skeleton or "--" in skeleton or "/*" in skeleton:
         raise ConditionRefused("a condition is one expression, without comments")
     try:
-        tree = sqlglot.parse_one(skeleton, dialect="postgres", into=exp.Condition)
+        tree = sqlglot.parse_one(skeleton, into=exp.Condition)
     except SqlglotError as error:
         raise ConditionRefused(f"{_shown(skeleton)} is no condition: it cannot be parsed") from error
     return _Reader(columns, literals).shape(tree)
