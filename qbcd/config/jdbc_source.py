@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from qbcd.config.databases import is_native
-from qbcd.config.fields import Count, Filled, LocalPath, ScalarText, Section, Whole, wrong
+from qbcd.config.fields import Count, Filled, LocalPath, ScalarText, Section, wrong
 
 _COORDINATES = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+", re.ASCII)
 
@@ -108,7 +108,6 @@ class JdbcSourceConfig(Section):
         dialect: Name of a profile; default: by the prefix of `url`.
         profile: A profile of your own, for a database that has none.
         jdbc: The driver.
-        connections: Concurrent read connections. With more than one, each range of keys is one state.
     """
 
     url: Annotated[SecretStr, AfterValidator(_jdbc_url)]
@@ -117,7 +116,6 @@ class JdbcSourceConfig(Section):
     dialect: Filled | None = None
     profile: ProfileConfig | None = None
     jdbc: JdbcDriverConfig = Field(default_factory=JdbcDriverConfig)
-    connections: Whole = Field(default=1, ge=1, le=16)
 
     @model_validator(mode="after")
     def _one_dialect(self) -> JdbcSourceConfig:

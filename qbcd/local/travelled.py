@@ -14,6 +14,8 @@ from qbcd.local.dumps import content, identity, row_digest, text_of, wire_value
 from qbcd.local.query import Query
 from qbcd.model import StreamPlan
 
+GREGORIAN = "1582-10-15"  # the first day on which Java's two calendars agree
+_CALENDAR = ("date", "timestamp")
 ENCODER = 1  # version of key identity, bucket and digest of rows
 
 
@@ -38,10 +40,16 @@ class Buckets:
 
 @dataclass(frozen=True)
 class BucketSums:
-    """Count and checksum of each bucket, and the number of rows whose key is NULL."""
+    """Count and checksum of each bucket, and rows that cannot be captured.
+
+    Attributes:
+        null_keys: Number of rows whose key is NULL.
+        old_dates: Number of rows with a date or timestamp before the Gregorian calendar, which drivers shift by days.
+    """
 
     sums: dict[int, tuple[int, int]]
     null_keys: int
+    old_dates: int
 
     @property
     def rows(self) -> int:
@@ -70,13 +78,16 @@ class TravelledRows:
         """Return count and checksum of each bucket with rows, as one scan finds them."""
         keys = [f"c{i} IS NULL" for i in range(len(self._plan.key))]
         nulls = f"COUNT(*) FILTER (WHERE {' OR '.join(keys)})" if keys else "0"
+        old = [f"c{i} < DATE '{GREGORIAN}'" for i, c in enumerate(self._plan.captured) if c.travel.kind in _CALENDAR]
+        shifted = f"COUNT(*) FILTER (WHERE {' OR '.join(old)})" if old else "0"
         texts = self._texts()
         sql = (
             f"SELECT {buckets.of(self._alike(texts))} AS range_id, COUNT(*), "
-            f"SUM(CAST({row_digest(texts)} AS HUGEINT)), {nulls} FROM {self._read()} GROUP BY ALL"
+            f"SUM(CAST({row_digest(texts)} AS HUGEINT)), {nulls}, {shifted} FROM {self._read()} GROUP BY ALL"
         )
         found = self._database.connection.execute(sql).fetchall()
-        return BucketSums({int(i): (int(n), int(total or 0)) for i, n, total, _ in found}, sum(row[3] for row in found))
+        sums = {int(i): (int(n), int(total or 0)) for i, n, total, *_ in found}
+        return BucketSums(sums, sum(row[3] for row in found), sum(row[4] for row in found))
 
     def stage(self, buckets: Buckets, ranges: Sequence[int] | None = None) -> Query:
         """Return the rows as rows of a stage, or those of some ranges.

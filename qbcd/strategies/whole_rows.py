@@ -29,10 +29,8 @@ class WholeRows(Strategy):
     sees = "every insert, update and delete, with old and new values, as the net change between two polls"
     misses = "states between two polls (a row inserted and deleted again leaves no event)"
 
-    def __init__(self, plan: StreamPlan, connections: int = 1) -> None:
+    def __init__(self, plan: StreamPlan) -> None:
         super().__init__(plan)
-        if connections > 1:
-            self.consistency = "range"
         if plan.option("replica") == "digest":
             self.keeps = "digests"
             self.sees = SEES_BY_DIGEST

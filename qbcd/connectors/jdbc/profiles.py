@@ -138,6 +138,7 @@ _BUILT = (
             "TIMESTAMP": "text",
             "TIMESTAMP_NS": "text",
             "HUGEINT": "text",
+            "FLOAT": "FLOAT",
             "UBIGINT": "DECIMAL(20,0): CAST({c} AS DECIMAL(20,0))",
             "UINTEGER": "BIGINT: CAST({c} AS BIGINT)",
             "USMALLINT": "INT: CAST({c} AS INTEGER)",

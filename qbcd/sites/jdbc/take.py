@@ -11,8 +11,8 @@ from typing import Any
 from typing_extensions import override
 
 from qbcd import hooks
-from qbcd.errors import GuardTripped, Refused, UnsafeKey
-from qbcd.local.travelled import Buckets, BucketSums, TravelledRows
+from qbcd.errors import GuardTripped, Refused, UnsafeKey, UnsupportedType
+from qbcd.local.travelled import GREGORIAN, Buckets, BucketSums, TravelledRows
 from qbcd.model import BatchHeader, Cost
 from qbcd.model.checkpoint import Entry
 from qbcd.sites.checkpoint import due, new_epoch
@@ -53,7 +53,7 @@ def _replace_all(poll: RowsPoll, work: ExitStack) -> Detection:
     count = rows.count()
     buckets = Buckets(leased.row.next_range_id, bucket_count(count, poll.settings.range_size(count)))
     found = rows.sums(buckets)
-    _refuse_null_keys(poll, found)
+    _refuse_unfit_rows(poll, found)
     fetched = _staged(poll, rows, buckets, None)
     try:
         stage = _stage(poll, fetched)
@@ -93,13 +93,26 @@ def _counted(ranges: Sequence[StoredRange], found: BucketSums) -> list[StoredRan
     return [replace(one, rows=rows, checksum=total) for one, (rows, total) in zip(ranges, sums, strict=True)]
 
 
-def _refuse_null_keys(poll: RowsPoll, found: BucketSums) -> None:
+def _refuse_unfit_rows(poll: RowsPoll, found: BucketSums) -> None:
+    """Refuse keys that are NULL, and dates that a driver may have changed.
+
+    Raises:
+        UnsafeKey: A key is NULL.
+        UnsupportedType: A date is before the Gregorian calendar.
+    """
     if found.null_keys:
         names = ", ".join(column.name for column in poll.plan.key)
         raise UnsafeKey(
             f"the key ({names}) is NULL in {found.null_keys:,} rows",
             stream=poll.context.stream,
             remedy="correct these rows, exclude them with `where`, or write key: none and reset the stream",
+        )
+    if found.old_dates:
+        named = next(c.name for c in poll.plan.captured if c.travel.kind in ("date", "timestamp"))
+        raise UnsupportedType(
+            f"{found.old_dates:,} rows have a date before {GREGORIAN}, which JDBC drivers may shift by days",
+            stream=poll.context.stream,
+            remedy=f"read the column as text, such as types: {{{named}: text}}, then qbcd reset {poll.context.stream}",
         )
 
 
@@ -225,7 +238,7 @@ def poll_rows(poll: RowsPoll) -> Detection:
         known = poll.known_ranges()
         buckets = Buckets(min(one.range_id for one in known), len(known))
         found = rows.sums(buckets)
-        _refuse_null_keys(poll, found)
+        _refuse_unfit_rows(poll, found)
         hooks.reach("after_checksums")
         now = _counted(known, found)
         dirty = [
