@@ -23,6 +23,7 @@ from qbcd.files.series import TakenDumps
 from qbcd.model import BatchHeader, Column, ResentRows, ServerIdentity, StreamPlan, Table, Travel
 from qbcd.model.checkpoint import ENTRIES
 from qbcd.ranges.schedule import Pass
+from qbcd.roster import known_tables
 from qbcd.sinks.jsonl import JsonlSink
 from qbcd.sinks.parquet import ParquetSink
 from qbcd.sinks.stored import held as held_files
@@ -38,7 +39,7 @@ from qbcd.sites.lake.replica import files, schema
 from qbcd.snapshots.base import Batches, Options
 from qbcd.snapshots.chunks import HIGH, LOW, ROW
 from qbcd.snapshots.compare import baseline
-from qbcd.state import Resend, batch_to_json, known_tables, rows, upgrades
+from qbcd.state import Resend, batch_to_json, rows, upgrades
 from qbcd.state.project_tables import METADATA
 from qbcd.state.tables import SiteTables
 from qbcd.stores.base import ATTEMPTS
