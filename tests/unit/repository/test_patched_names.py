@@ -104,7 +104,7 @@ def test_each_replaced_name_exists() -> None:
         ("from qbcd.polling import job as polls\nsetattr(polls, 'RENEWED', 1)", "RENEWED"),
         ("patch.setattr('qbcd.polling.job.RENEWED', 1)", "RENEWED"),
         (
-            "from qbcd.polling import job\nfor one in ((job, 'RENEWED'), (job, 'RENEW_S')):\n    patch.setattr(*one, 1)",
+            "from qbcd.polling import job\nfor one in ((job, 'RENEWED'), (job, 'RENEW_S')):\n    setattr(*one, 1)",
             "RENEWED",
         ),
         ("from qbcd.polling import job\npatch.delattr(job.JobEvents, 'none')", "none"),
