@@ -27,11 +27,10 @@ def test_events_of_a_history_give_the_table(jdbc_spark: SparkSession, tmp_path: 
         project.prepare()
         project.run(once=True)
         history.replay()
-        for _ in range(2):
-            history.change(30)
-            [outcome] = project.run(once=True).outcomes
-            assert outcome.error is None
-            history.replay()
+        history.change(30)
+        [outcome] = project.run(once=True).outcomes
+        assert outcome.error is None
+        history.replay()
         before = files_of(tmp_path / "work")
         [outcome] = project.run(once=True).outcomes
         assert outcome.run is not None
@@ -39,6 +38,3 @@ def test_events_of_a_history_give_the_table(jdbc_spark: SparkSession, tmp_path: 
         assert files_of(tmp_path / "work") == before
         assert outcome.report is not None
         assert outcome.report.cost.rows_shipped == len(history.rows)
-        [checked] = project.verify()
-        assert checked.differences is not None
-        assert not list(checked.differences)
