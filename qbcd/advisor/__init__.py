@@ -6,10 +6,24 @@
 
 from __future__ import annotations
 
-from qbcd.advisor.advice import Advice, advise, predict_stream, written_rows
-from qbcd.advisor.amounts import Amount
-from qbcd.advisor.possibility import Option
-from qbcd.advisor.prediction import Prediction
-from qbcd.advisor.settling import settled
+from typing import TYPE_CHECKING
+
+from qbcd.on_demand import on_demand
+
+if TYPE_CHECKING:
+    from qbcd.advisor.advice import Advice, advise, predict_stream, written_rows
+    from qbcd.advisor.amounts import Amount
+    from qbcd.advisor.possibility import Option
+    from qbcd.advisor.prediction import Prediction
+    from qbcd.advisor.settling import settled
+else:
+    __getattr__ = on_demand(
+        __name__,
+        advice="Advice advise predict_stream written_rows",
+        amounts="Amount",
+        possibility="Option",
+        prediction="Prediction",
+        settling="settled",
+    )
 
 __all__ = ["Advice", "Amount", "Option", "Prediction", "advise", "predict_stream", "settled", "written_rows"]

@@ -17,20 +17,19 @@ from qbcd.config.document import did_you_mean, quoted
 from qbcd.config.masking import credentials_masked
 from qbcd.config.storage import is_url
 from qbcd.errors import ConfigError, NotBuilt, QbcdError
+from qbcd.on_demand import Registry
 from qbcd.sinks.base import Sink, SinkBatch
-from qbcd.sinks.console import ConsoleSink
-from qbcd.sinks.jsonl import JsonlSink
-from qbcd.sinks.parquet import ParquetSink
-from qbcd.sinks.table.sink import DatabaseSink
 
 __all__ = ["SINKS", "Sink", "SinkBatch", "make_sink", "sink_class", "sink_types"]
 
-SINKS: dict[str, type[Sink]] = {
-    "console": ConsoleSink,
-    "database": DatabaseSink,
-    "jsonl": JsonlSink,
-    "parquet": ParquetSink,
-}
+SINKS: Registry[Sink] = Registry(
+    {
+        "console": "qbcd.sinks.console:ConsoleSink",
+        "database": "qbcd.sinks.table.sink:DatabaseSink",
+        "jsonl": "qbcd.sinks.jsonl:JsonlSink",
+        "parquet": "qbcd.sinks.parquet:ParquetSink",
+    }
+)
 
 
 def sink_types() -> list[str]:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from qbcd.catalog.source import Session
 from qbcd.connectors.catalog import SupportsIndexes
-from qbcd.local.arrow import LocalRows
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.sites.context import StreamContext
 from qbcd.sites.encodings import unknown_encoding
@@ -25,6 +24,8 @@ from qbcd.strategies import Estimate, Strategy, TableStrategy
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from qbcd.local.arrow import LocalRows
 
 
 class Site(ABC):

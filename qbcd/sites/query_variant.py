@@ -17,7 +17,6 @@ from qbcd.config import StreamConfig
 from qbcd.errors import QbcdError
 from qbcd.model.checkpoint import Checkpoint
 from qbcd.state import ProjectState, StreamStore
-from qbcd.strategies import why_not_delta
 
 OPTION, CHECKSUM, COMPARE, DELTA = "variant", "checksum", "compare", "delta"
 
@@ -58,6 +57,8 @@ def with_variant(
 
 def _ask_source(config: StreamConfig, source: Source, project: ProjectState) -> str:
     """Return the variant that was prepared in the source, or one that can work there."""
+    from qbcd.strategies import why_not_delta
+
     store, connector = StreamStore(source.schema), source.connector
     with source.read(config.name) as session:
         conn = session.connection
