@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from qbcd.advisor.amounts import Amount
     from qbcd.advisor.possibility import Option
     from qbcd.advisor.prediction import Prediction
-    from qbcd.advisor.settling import settled
+    from qbcd.advisor.settling import settle
 else:
     __getattr__ = on_demand(
         __name__,
@@ -23,7 +23,7 @@ else:
         amounts="Amount",
         possibility="Option",
         prediction="Prediction",
-        settling="settled",
+        settling="settle",
     )
 
-__all__ = ["Advice", "Amount", "Option", "Prediction", "advise", "predict_stream", "settled", "written_rows"]
+__all__ = ["Advice", "Amount", "Option", "Prediction", "advise", "predict_stream", "settle", "written_rows"]

@@ -40,7 +40,7 @@ class Settled:
     refused: Refused | None = None
 
 
-def settled(
+def settle(
     config: ProjectConfig,
     written: StreamConfig,
     project: ProjectState,

@@ -1,7 +1,7 @@
 """Sinks: destinations of batches.
 
-A new sink is a file here, a line in :data:`SINKS` and a page in docs. Other packages use the entry-point group
-``qbcd.sinks``.
+A new sink is a module here with its options, a line in `qbcd/config/sink_registry.py`, and a page in docs. Other
+packages use the entry-point group ``qbcd.sinks``.
 """
 
 from __future__ import annotations
@@ -15,26 +15,17 @@ from typing import Any
 from qbcd import plugins
 from qbcd.config.document import did_you_mean, quoted
 from qbcd.config.masking import credentials_masked
+from qbcd.config.sink_registry import BUILT_SINKS, built_sink
 from qbcd.config.storage import is_url
 from qbcd.errors import ConfigError, NotBuilt, QbcdError
-from qbcd.on_demand import Registry
 from qbcd.sinks.base import Sink, SinkBatch
 
-__all__ = ["SINKS", "Sink", "SinkBatch", "make_sink", "sink_class", "sink_types"]
-
-SINKS: Registry[Sink] = Registry(
-    {
-        "console": "qbcd.sinks.console:ConsoleSink",
-        "database": "qbcd.sinks.table.sink:DatabaseSink",
-        "jsonl": "qbcd.sinks.jsonl:JsonlSink",
-        "parquet": "qbcd.sinks.parquet:ParquetSink",
-    }
-)
+__all__ = ["Sink", "SinkBatch", "make_sink", "sink_class", "sink_types"]
 
 
 def sink_types() -> list[str]:
     """Return the allowed values of a sink's `type` in a configuration."""
-    return sorted({*SINKS, *plugins.installed(plugins.SINKS)})
+    return sorted({*BUILT_SINKS, *plugins.installed(plugins.SINKS)})
 
 
 def sink_class(kind: str) -> type[Sink]:
@@ -43,8 +34,9 @@ def sink_class(kind: str) -> type[Sink]:
     Raises:
         ConfigError: The type is unknown, or the package that has it has no sink class there.
     """
-    if kind in SINKS:
-        return SINKS[kind]
+    if kind in BUILT_SINKS:
+        found: type[Sink] = built_sink(kind)
+        return found
     others = plugins.installed(plugins.SINKS)
     if kind in others:
         return _installed(others[kind])

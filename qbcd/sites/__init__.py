@@ -17,12 +17,11 @@ if TYPE_CHECKING:
     from qbcd.sites.database.own_tables import select_only_choice
     from qbcd.sites.database.site import DatabaseSite
     from qbcd.sites.dumps.site import DumpSite
-    from qbcd.sites.encodings import unknown_encoding
+    from qbcd.sites.eligibility import with_variant
     from qbcd.sites.lake import digest_queue
     from qbcd.sites.lake.context import LakeContext
     from qbcd.sites.lake.replica.files import Files
     from qbcd.sites.lake.site import LakeSite
-    from qbcd.sites.query_variant import with_variant
     from qbcd.sites.refusals import check_key, not_prepared
     from qbcd.sites.values import (
         Detection,
@@ -42,12 +41,11 @@ else:
         database__own_tables="select_only_choice",
         database__site="DatabaseSite",
         dumps__site="DumpSite",
-        encodings="unknown_encoding",
+        eligibility="with_variant",
         lake="digest_queue",
         lake__context="LakeContext",
         lake__replica__files="Files",
         lake__site="LakeSite",
-        query_variant="with_variant",
         refusals="check_key not_prepared",
         values="Detection Differences ExplainedStatement LeasedStream ReplicaRows Settings UnseenDeletes",
     )
@@ -75,6 +73,5 @@ __all__ = [
     "prepared_elsewhere",
     "refuse_prepared_elsewhere",
     "select_only_choice",
-    "unknown_encoding",
     "with_variant",
 ]
