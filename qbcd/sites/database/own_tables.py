@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from sqlalchemy import table as lightweight
 from sqlalchemy.engine import Connection
 
-from qbcd.catalog.query_table import rights_of
 from qbcd.connectors.base import Connector
 from qbcd.connectors.catalog import SupportsIndexes
 from qbcd.errors import MissingPrivilege, StateConflict
@@ -120,6 +119,8 @@ def ddl(context: DatabaseContext, plan: StreamPlan, watermarks: Sequence[Waterma
     """
     connector, schema = context.source.connector, context.source.schema
     strategy = context.strategy(plan)
+    from qbcd.catalog.query_table import rights_of
+
     with context.reading() as conn:
         role = rights_of(connector, conn, plan.table, [c.name for c in plan.captured], schema).role
         return [

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import DBAPIError
 
-from qbcd.catalog.query_table import probe_query
 from qbcd.catalog.resolve import resolve
 from qbcd.catalog.source import Session, Source
 from qbcd.config import StreamConfig
@@ -64,6 +63,7 @@ def with_variant(
 
 def _ask_source(config: StreamConfig, source: Source, project: ProjectState) -> str:
     """Return the variant that was prepared in the source, or one that can work there."""
+    from qbcd.catalog.query_table import probe_query
     from qbcd.strategies import why_not_delta
 
     store, connector = StreamStore(source.schema), source.connector
