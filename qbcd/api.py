@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from qbcd.orphans import ForeignStream, LeftStream
     from qbcd.sites import Differences, ExplainedStatement
     from qbcd.status import StreamStatus
-    from qbcd.strategies import Estimate
 
 log = logging.getLogger("qbcd")
 
@@ -327,13 +326,6 @@ class StreamHandle:
             plan, _ = plan_of(stream, row)
             return stream.site.explain(plan, stream.settings, row)
 
-    def estimate(self) -> Estimate:
-        """Estimate the source's cost for a poll of the unchanged table, from catalog statistics."""
-        with self._assembly.read_only():
-            stream = self._assembly.open_stream(self.name)
-            plan, _ = plan_of(stream, stream.site.context.row())
-            return stream.site.estimate(plan)
-
     def predict(self) -> tuple[Prediction, Facts] | None:
         """Predict the cost of a poll by the source's statistics and the stream's history, with the facts behind it.
 
@@ -354,6 +346,13 @@ class StreamHandle:
         """The strategy's name; of `auto`, the one that it has chosen or would choose now."""
         with self._assembly.read_only():
             return self._assembly.open_stream(self.name).config.strategy
+
+    @property
+    def ships_unchanged(self) -> str:
+        """The data that leaves the source in a poll that finds no change, in words."""
+        with self._assembly.read_only():
+            stream = self._assembly.open_stream(self.name)
+            return stream.site.strategy(plan_of(stream, stream.site.context.row())[0]).ships_unchanged
 
     @property
     def engine(self) -> str:
@@ -710,7 +709,7 @@ def _renewed(
 
 def _per_hour(before: tuple[float, float] | None, after: tuple[float, float] | None) -> Amount:
     """Return the rows written in an hour, from two readings of a counter with their times."""
-    from qbcd.advisor.amounts import UNKNOWN, Amount
+    from qbcd.strategies.amounts import UNKNOWN, Amount
 
     if before is None or after is None or after[1] <= before[1]:
         return UNKNOWN

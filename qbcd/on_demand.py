@@ -16,18 +16,21 @@ T = TypeVar("T")
 def on_demand(package: str, **modules: str) -> Callable[[str], Any]:
     """Return the `__getattr__` of a package: it imports the module of a name when the name is first used.
 
-    Type checkers read the imports under `TYPE_CHECKING` instead; tests/unit/test_imports.py compares both.
+    Type checkers read the imports under `TYPE_CHECKING` instead; tests/unit/repository/test_imports.py compares both.
 
     Args:
         package: Name of the package.
-        modules: The names that each module has, separated by spaces; `a__b` is the module `a.b` of the package.
+        modules: The names that each module has, separated by spaces; `a__b` is the module `a.b` of the package. A name
+            may be a module too.
     """
     places = {name: module for module, names in modules.items() for name in names.split()}
 
     def get(name: str) -> Any:
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        found = getattr(import_module(f"{package}.{places[name].replace('__', '.')}"), name)
+        place = f"{package}.{places[name].replace('__', '.')}"
+        module = import_module(place)
+        found = getattr(module, name) if hasattr(module, name) else import_module(f"{place}.{name}")
         setattr(sys.modules[package], name, found)  # the next use does not come here
         return found
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from qbcd.on_demand import on_demand
+from qbcd.strategies.amounts import Amount
 
 if TYPE_CHECKING:
     from qbcd.advisor.advice import Advice, advise, predict_stream, written_rows
-    from qbcd.advisor.amounts import Amount
     from qbcd.advisor.possibility import Option
     from qbcd.advisor.prediction import Prediction
     from qbcd.advisor.settling import settle
@@ -20,7 +20,6 @@ else:
     __getattr__ = on_demand(
         __name__,
         advice="Advice advise predict_stream written_rows",
-        amounts="Amount",
         possibility="Option",
         prediction="Prediction",
         settling="settle",

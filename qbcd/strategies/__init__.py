@@ -16,7 +16,7 @@ from qbcd.on_demand import on_demand
 
 if TYPE_CHECKING:
     from qbcd.strategies.atdi import Atdi
-    from qbcd.strategies.base import Estimate, Strategy, TableStrategy
+    from qbcd.strategies.base import Strategy, TableStrategy
     from qbcd.strategies.by_ranges import ByRanges
     from qbcd.strategies.dump import AUTO, BY_JOIN, DumpStrategy
     from qbcd.strategies.id import Id
@@ -35,7 +35,7 @@ else:
     __getattr__ = on_demand(
         __name__,
         atdi="Atdi",
-        base="Estimate Strategy TableStrategy",
+        base="Strategy TableStrategy",
         by_ranges="ByRanges",
         dump="AUTO BY_JOIN DumpStrategy",
         id="Id",
@@ -76,7 +76,6 @@ __all__ = [
     "Atdi",
     "ByRanges",
     "DumpStrategy",
-    "Estimate",
     "Id",
     "IdRcs",
     "InSource",

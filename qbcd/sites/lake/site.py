@@ -191,4 +191,4 @@ class LakeSite(ParquetSite):
 
     @override
     def verify(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Differences:
-        return verify.verify(self._poll(plan, Settings(sinks=(), requested={}, audit=settings.audit), leased))
+        return verify.verify(self._poll(plan, Settings(settings.config), leased))
