@@ -1,4 +1,4 @@
-"""The driver PyMySQL with a limit on each wait for the server (`qbcd.connectors.limited_drivers`)."""
+"""The driver PyMySQL with a limit on each wait for the server ."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pymysql.constants import CR
 from typing_extensions import override
 
 from qbcd import waits
-from qbcd.connectors.limited_drivers import CONNECT_TIMEOUT, Silence, WaitLimit, limited, reason_of
+from qbcd.connectors.wait_limits import CONNECT_TIMEOUT, Silence, WaitLimit, limited, reason_of
 
 _COM_RESET_CONNECTION = 0x1F  # MariaDB 10.2, MySQL 5.7; the driver has no name for it
 

@@ -36,7 +36,9 @@ def test_names_on_demand_are_those_that_type_checkers_see(path: Path) -> None:
     for name, module in seen.items():
         own = getattr(importlib.import_module(str(module)), name, None)
         assert package.__getattr__(name) is (own or importlib.import_module(f"{module}.{name}"))
-    call = next(node for node in ast.walk(block) if isinstance(node, ast.Call) and ast.unparse(node.func) == "on_demand")
+    call = next(
+        node for node in ast.walk(block) if isinstance(node, ast.Call) and ast.unparse(node.func) == "on_demand"
+    )
     given = " ".join(str(ast.literal_eval(keyword.value)) for keyword in call.keywords).split()
     assert sorted(given) == sorted(seen)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
@@ -50,7 +52,9 @@ def test_the_api_and_the_options_of_run_load_no_engine_and_no_driver_of_other_da
     assert not {name.partition(".")[0] for name in loaded} & set(HEAVY)
     assert not own & {"qbcd.check", "qbcd.comparison", "qbcd.files", "qbcd.monitoring", "qbcd.orphans", "qbcd.replay"}
     assert not own & {"qbcd.snapshots", "qbcd.status", "qbcd.demo", "qbcd.integrations"}
-    assert not {"qbcd.sites.lake", "qbcd.sites.database", "qbcd.connectors.postgresql", "qbcd.sinks.table"} & set(loaded)
+    assert not {"qbcd.sites.lake", "qbcd.sites.database", "qbcd.connectors.postgresql", "qbcd.sinks.table"} & set(
+        loaded
+    )
 
 
 def test_the_version_loads_no_configuration() -> None:
