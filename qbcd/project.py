@@ -300,9 +300,15 @@ class Assembly:
         return self._with_consumer(replace(stream, places=self._places), python)
 
     def _engine_choice(self, config: StreamConfig) -> EngineChoice:
-        """Return the engine of a stream; files are on this machine, and their comparison spills."""
+        """Return the engine of a stream; `auto` compares files in this process, where methods spill."""
         if config.source not in self.config.databases:
-            return EngineChoice("local", why_local="files are compared in this process")
+            from qbcd.strategies import AUTO, BY_JOIN
+
+            method = config.options.get("method") or AUTO
+            if method not in BY_JOIN:
+                return EngineChoice("local", why_local=f"method {method} is of this process")
+            if config.engine == "auto":
+                return EngineChoice("local", why_local="files are compared in this process")
         return EngineChoice(config.engine, self.config.local_rows, self.config.local_bytes, self._spark.on_cluster)
 
     def reads_files(self, name: str) -> bool:
