@@ -10,6 +10,7 @@ from sqlalchemy.exc import DBAPIError
 from qbcd.catalog.capture_change import Change, change_of, columns_at, columns_changed
 from qbcd.catalog.drift import FROZEN_OPTIONS, check_shape
 from qbcd.catalog.files import FileSource
+from qbcd.catalog.jdbc import JdbcSource
 from qbcd.catalog.resolve import Frozen, resolve
 from qbcd.catalog.source import Session
 from qbcd.errors import ConfigError, DeliveryError, QbcdError, Refused, SchemaChanged
@@ -37,10 +38,10 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
         Refused: No poll can run the plan, or change the stream's state to it.
     """
     stream.check_strategy()
-    if isinstance(stream.source, FileSource):
-        from qbcd.sites import DumpSite
+    if isinstance(stream.source, (FileSource, JdbcSource)):
+        from qbcd.sites import DumpSite, JdbcSite
 
-        assert isinstance(stream.site, DumpSite)
+        assert isinstance(stream.site, (DumpSite, JdbcSite))
         return stream.site.plan(stream.config, stream.settings, row), []
     frozen = None
     if row and row.prepared:

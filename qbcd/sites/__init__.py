@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from qbcd.sites.database.site import DatabaseSite
     from qbcd.sites.dumps.site import DumpSite
     from qbcd.sites.eligibility import with_variant
+    from qbcd.sites.jdbc.site import JdbcSite
     from qbcd.sites.lake import digest_queue
     from qbcd.sites.lake.context import LakeContext
     from qbcd.sites.lake.replica.files import Files
@@ -42,6 +43,7 @@ else:
         database__site="DatabaseSite",
         dumps__site="DumpSite",
         eligibility="with_variant",
+        jdbc__site="JdbcSite",
         lake="digest_queue",
         lake__context="LakeContext",
         lake__replica__files="Files",
@@ -58,6 +60,7 @@ __all__ = [
     "DumpSite",
     "ExplainedStatement",
     "Files",
+    "JdbcSite",
     "LakeContext",
     "LakeSite",
     "LeasedStream",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from qbcd.strategies.ts import LakeTs, Ts
     from qbcd.strategies.vbd_whole import VbdChecksum, VbdCompare, VbdDigest
     from qbcd.strategies.watermarked import Watermarked
+    from qbcd.strategies.whole_rows import WholeRows
 else:
     __getattr__ = on_demand(
         __name__,
@@ -50,6 +51,7 @@ else:
         ts="LakeTs Ts",
         vbd_whole="VbdChecksum VbdCompare VbdDigest",
         watermarked="Watermarked",
+        whole_rows="WholeRows",
     )
 
 _RUNNABLE = {"in_source": "InSource", "id_rcs": "IdRcs", "dump": "DumpStrategy"}  # the classes that sites can run
@@ -95,6 +97,7 @@ __all__ = [
     "VbdDelta",
     "VbdDigest",
     "Watermarked",
+    "WholeRows",
     "strategy_class",
     "why_not_delta",
 ]
