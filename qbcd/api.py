@@ -28,15 +28,16 @@ from qbcd.delivery import (
 )
 from qbcd.error_messages import one_message
 from qbcd.errors import ConfigError, EnvironmentMissing, QbcdError, UnsupportedType
-from qbcd.job import JobEvents, JobReport, Outcome, poll, run_always, run_once, short_waits_after
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.planning import plan_of
+from qbcd.polling.job import JobEvents, run_always, run_once, short_waits_after
+from qbcd.polling.outcome import JobReport, Outcome, poll
+from qbcd.polling.table_watch import TableEvents, TableWatch
 from qbcd.project import Assembly
 from qbcd.run import Preparation, Verification, prepare_stream, reset_stream, verify_stream
 from qbcd.sinks import SinkBatch
 from qbcd.spark.jdbc import explained
 from qbcd.stream import Report, Stream
-from qbcd.table_watch import TableEvents, TableWatch
 
 if TYPE_CHECKING:
     import pandas
