@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,12 @@ import pytest
 import yaml
 
 from qbcd import open as opened
-from qbcd import table_watch
 from qbcd.api import JobOptions, assembly_of, run_job
-from qbcd.job import JobEvents, Outcome
 from qbcd.monitoring.notifying import Notifications
-from qbcd.table_watch import TableEvents
+from qbcd.polling import table_watch
+from qbcd.polling.job import JobEvents
+from qbcd.polling.outcome import Outcome
+from qbcd.polling.table_watch import TableEvents
 from tests.support.cli import Cli
 from tests.support.oracle import events
 from tests.support.places import Place, over
@@ -146,6 +148,7 @@ def test_a_table_that_appears_in_a_job_has_notices_and_numbers(
     monkeypatch.setattr(table_watch, "LIST_EVERY_S", 0.0)
     followed = list[str]()
     monkeypatch.setattr(Notifications, "follow", lambda self, stream: followed.append(stream.name))
+    monkeypatch.setattr("qbcd.api._notifying", lambda parts, work: nullcontext(Notifications()))
     make(place, "a")
     write(place, new_tables="capture")
     assert cli("prepare").code == 0
