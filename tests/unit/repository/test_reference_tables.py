@@ -30,6 +30,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("SourceConfig", "JdbcConfig", "GuardsConfig"), CONFIGURATION),
     **dict.fromkeys(("TableConfig", "DefaultsConfig", "StreamDefaults"), (*CONFIGURATION, *STRATEGIES)),
     **{options_class(name).__name__: STRATEGIES for name in BUILT_STRATEGIES},
+    **dict.fromkeys(("JdbcSourceConfig", "JdbcDriverConfig", "ProfileConfig"), ("databases/jdbc.md",)),
     "DumpOptions": (*STRATEGIES, "strategies/dump.md"),
     "Pace": ("strategy-options.md", "strategies/id.md"),
     **dict.fromkeys(("AutoOptions", "Need"), ("auto.md",)),
