@@ -12,6 +12,7 @@ from qbcd.connectors.jdbc.profile import Profile, UrlForm
 from qbcd.connectors.jdbc.profiles import profile_of
 from qbcd.connectors.jdbc.urls import checked_properties, checked_url
 
+_QUOTES = {"double": ('"', '"'), "backtick": ("`", "`"), "bracket": ("[", "]")}
 _PLACE = r"[\w.:/@,~-]*"  # of the URL of a profile in the configuration
 
 
@@ -58,7 +59,6 @@ def driver_of(profile: Profile, config: JdbcSourceConfig) -> JdbcDriver:
 
 def _own(config: ProfileConfig) -> Profile:
     name = config.prefix.split(":")[1]
-    quotes = ("[", "]") if config.quote == "[" else (config.quote, config.quote)
     return Profile(
         name=name,
         product=config.product,
@@ -67,7 +67,7 @@ def _own(config: ProfileConfig) -> Profile:
         url=UrlForm(config.prefix, _PLACE, "?", "&", frozenset(map(str.lower, config.parameters))),
         reference="",
         properties=frozenset(map(str.lower, config.properties)),
-        quotes=quotes,
+        quotes=_QUOTES[config.quote],
         from_nothing=f" {config.from_nothing.strip()}" if config.from_nothing.strip() else "",
         text=config.text,
         session=tuple(config.session),

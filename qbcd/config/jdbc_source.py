@@ -73,7 +73,7 @@ class ProfileConfig(Section):
         prefix: The first part of its URLs, such as ``jdbc:monetdb:``.
         parameters: Parameters that the URL may have; they follow ``?`` or ``;``.
         properties: Properties of the driver that may be set.
-        quote: The character around names.
+        quote: The characters around names: double quotes, backticks, or square brackets.
         from_nothing: The FROM clause of a SELECT without a table, such as ``FROM DUAL``.
         text: SQL of the text of a value, with ``{c}`` for the column; it is used where Spark has no type.
         session: Statements at the start of each session.
@@ -84,7 +84,7 @@ class ProfileConfig(Section):
     prefix: Filled
     parameters: list[Filled] = Field(default_factory=list)
     properties: list[Filled] = Field(default_factory=list)
-    quote: Literal['"', "`", "["] = '"'
+    quote: Literal["double", "backtick", "bracket"] = "double"
     from_nothing: str = ""
     text: Filled = "CAST({c} AS VARCHAR(4000))"
     session: list[Filled] = Field(default_factory=list)
