@@ -52,6 +52,7 @@ class QueuedTlcs(IdRcs):
     """
 
     name = "tlcs"
+    poll_mode = "queue"
     by_hash = False  # the queue finds a row's range by its key
 
     def __init__(self, connector: Connector, plan: StreamPlan, schema: str) -> None:
@@ -63,6 +64,11 @@ class QueuedTlcs(IdRcs):
         self.sees = "every insert, update and delete, with old and new values, as the net change between two polls"
         self.misses = "states between two polls of a range"
         self.needs = f"{self.finder.needs}; room for the rows in the workdir"
+
+    @classmethod
+    @override
+    def of(cls, connector: Connector, plan: StreamPlan, schema: str) -> QueuedTlcs:
+        return cls(connector, plan, schema)
 
     @override
     def check(self, place: Callable[[str], str] | None = None) -> None:

@@ -34,7 +34,7 @@ from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import RowChecksum
 from qbcd.sites.lake.poll import LakePoll, TablePoll
 from qbcd.sites.lake.replica.files import FileSet
-from qbcd.sites.lake.stage import fetch_rows, frame, stage_fields, write_stage
+from qbcd.sites.lake.stage import frame, stage_fields, write_stage
 from qbcd.sites.refusals import check_key
 from qbcd.sites.values import ExplainedStatement, LeasedStream
 from qbcd.sites.widened_columns import widening
@@ -55,10 +55,11 @@ class DigestQueue:
 
     Args:
         poll: The poll, or the baseline.
+        strategy: Its strategy.
     """
 
-    def __init__(self, poll: LakePoll) -> None:
-        self.poll, self.context, self.strategy = poll, poll.context, queued(poll)
+    def __init__(self, poll: LakePoll, strategy: QueuedTlcs) -> None:
+        self.poll, self.context, self.strategy = poll, poll.context, strategy
         self._position = sql_name(self.context.source.connector, self.strategy.position)
 
     # -- tables ------------------------------------------------------------------------------------------------------
@@ -180,7 +181,7 @@ class DigestQueue:
             self._move(session, applied="", queued="")
 
     def settle(self, commit: str) -> None:
-        """Store that the digests show `commit`, after `restart` and `fetch`."""
+        """Store that the digests show `commit`, after `restart` and `fetch_ranges`."""
         with self._writing() as session:
             if self._locked(session) == ("", ""):
                 self._move(session, applied=commit, queued="")
@@ -211,7 +212,24 @@ class DigestQueue:
             self._move(session, applied=commit, queued="")
         return True
 
-    def fetch(self, poll: TablePoll, asked: Sequence[KeyRange], within: KeyRange | None) -> FileSet:
+    def fetch_ranges(
+        self, poll: TablePoll, asked: Sequence[KeyRange], checksum: RowChecksum | None, kind: str
+    ) -> FileSet:
+        """Read all rows of `asked` into the stage, as `fetch_rows` does, without a checksum.
+
+        They travel through the queue, so that the digests in the source are those of the rows that the lake gets.
+        """
+        parts = [self._fetch(poll, asked, within) for within in _steps(asked)]
+        if len(parts) == 1:
+            return parts[0]
+        fields = stage_fields(poll)
+        rows = algebra.union([poll.context.files.read(poll.engine, fields, part) for part in parts])
+        try:
+            return poll.context.files.write(poll.engine, rows, fields, kind, poll.leased)
+        finally:
+            poll.context.files.discard(*parts)
+
+    def _fetch(self, poll: TablePoll, asked: Sequence[KeyRange], within: KeyRange | None) -> FileSet:
         """Read all rows of `within`, whose digests were removed, and store these; `asked` are all ranges."""
         with self._writing(table=True) as session:
             self._locked(session)
@@ -225,13 +243,13 @@ class DigestQueue:
 
     def read(self, poll: TablePoll, asked: Sequence[KeyRange]) -> FileSet:
         """Read the new and changed rows of the queue into a stage."""
-        statement = queued(poll).queued_rows(asked, SLICE, typed=poll.settings.typed)
+        statement = self.strategy.queued_rows(asked, SLICE, typed=poll.settings.typed)
         rows = frame(self._without_snapshot(poll), [statement], stage_fields(poll))
         return write_stage(poll, rows, stage_fields(poll))
 
     def read_keys(self, poll: TablePoll, asked: Sequence[KeyRange]) -> FileSet:
         """Read the keys of all rows of the queue, also of deleted ones."""
-        statement = queued(poll).queued_keys(asked, SLICE)
+        statement = self.strategy.queued_keys(asked, SLICE)
         return write_stage(poll, frame(self._without_snapshot(poll), [statement], KEY_FIELDS), KEY_FIELDS)
 
     # -- transactions ------------------------------------------------------------------------------------------------
@@ -283,33 +301,6 @@ class DigestQueue:
 
 
 KEY_FIELDS = [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint")]
-
-
-def queued(poll: LakePoll) -> QueuedTlcs:
-    """Return the strategy of a stream with a queue."""
-    assert isinstance(poll.strategy, QueuedTlcs)
-    return poll.strategy
-
-
-def fetch_for_replica(
-    poll: TablePoll, asked: Sequence[KeyRange], checksum: RowChecksum | None = None, kind: str = "fetch"
-) -> FileSet:
-    """Read all rows of `asked` into the stage, as `fetch_rows` does.
-
-    With a queue they travel through it, so that the digests in the source are those of the rows that the lake gets.
-    """
-    if not isinstance(poll.strategy, QueuedTlcs):
-        return fetch_rows(poll, asked, checksum, kind)
-    queue, steps = DigestQueue(poll), list(_steps(asked))
-    parts = [queue.fetch(poll, asked, within) for within in steps]
-    if len(parts) == 1:
-        return parts[0]
-    fields = stage_fields(poll)
-    rows = algebra.union([poll.context.files.read(poll.engine, fields, part) for part in parts])
-    try:
-        return poll.context.files.write(poll.engine, rows, fields, kind, poll.leased)
-    finally:
-        poll.context.files.discard(*parts)
 
 
 def _steps(asked: Sequence[KeyRange]) -> Iterator[KeyRange | None]:
