@@ -66,7 +66,7 @@ class RangeChanges:
 AnyPoll = TypeVar("AnyPoll", bound=TimedPoll)
 
 
-class Comparison(ABC, Generic[AnyPoll]):
+class StagedComparison(ABC, Generic[AnyPoll]):
     """Fetched rows that are to be compared with the replica.
 
     Args:
@@ -86,7 +86,7 @@ class Comparison(ABC, Generic[AnyPoll]):
         """Return the ranges that change with the batch; files of a new segment are written by then."""
 
 
-class PollStep(Comparison[AnyPoll]):
+class PollStep(StagedComparison[AnyPoll]):
     """One step of a poll with fetched rows: compare them with the replica and commit changes."""
 
     @abstractmethod

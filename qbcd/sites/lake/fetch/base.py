@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from qbcd.sites.lake.commit import Comparison
+from qbcd.sites.lake.commit import StagedComparison
 from qbcd.sites.lake.fetch_plan import FetchPlan
 from qbcd.sites.lake.poll import TablePoll
 
@@ -53,7 +53,7 @@ class ReplanPath(FetchPath):
         """Return the poll by the new ranges, and its plan."""
 
 
-class FetchedRows(Comparison[TablePoll]):
+class FetchedRows(StagedComparison[TablePoll]):
     """The rows that a fetch path has fetched.
 
     Attributes:

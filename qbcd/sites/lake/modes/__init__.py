@@ -9,10 +9,10 @@ from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.modes.base import LakeMode
 from qbcd.sites.lake.modes.queue import QueueMode
 from qbcd.sites.lake.modes.table import TableMode
-from qbcd.sites.lake.modes.window import WindowMode
+from qbcd.sites.lake.modes.window import LakeWindowMode
 from qbcd.strategies.id_rcs import LakePollMode
 
-MODES: dict[LakePollMode, type[LakeMode[Any]]] = {"table": TableMode, "window": WindowMode, "queue": QueueMode}
+MODES: dict[LakePollMode, type[LakeMode[Any]]] = {"table": TableMode, "window": LakeWindowMode, "queue": QueueMode}
 
 
 def mode_of(context: LakeContext, plan: StreamPlan) -> LakeMode[Any]:

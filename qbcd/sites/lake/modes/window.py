@@ -49,7 +49,7 @@ SHOWN = (("shown", "int"),)
 ROW_BYTES = 20  # of a fetched row, at least
 
 
-class WindowMode(LakeMode[LakeTs]):
+class LakeWindowMode(LakeMode[LakeTs]):
     """Each poll reads the rows of a window of timestamps; sweeps find deletes, audits everything else."""
 
     @override
