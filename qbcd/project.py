@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from qbcd.advisor import Advice, Amount, advise, settled, written_rows
+from qbcd.advisor import Advice, Amount, advise, settle, written_rows
 from qbcd.catalog.files import FileSource
 from qbcd.catalog.resolve import requested
 from qbcd.catalog.source import SessionOptions, Source
@@ -289,7 +289,7 @@ class Assembly:
             ask: The source may be asked for a variant; otherwise it is a guess until :meth:`refresh`.
         """
         self.refuse_closed()
-        own = settled(self.config, self.stream_config(name), self.state, self.candidate, ask=ask)
+        own = settle(self.config, self.stream_config(name), self.state, self.candidate, ask=ask)
         config, guessed = with_variant(own.config, self.source(own.config.source), self.state, ask=ask)
         sinks = {s: self.sink(s) for s in config.sinks}
         settings = Settings(
@@ -353,7 +353,7 @@ class Assembly:
 
     def _guessed(self, name: str) -> Stream:
         """Return a stream to be judged, with its prepared strategy or a guess."""
-        own = settled(self.config, self.stream_config(name), self.state, self.candidate, choose=False)
+        own = settle(self.config, self.stream_config(name), self.state, self.candidate, choose=False)
         return self.candidate(own.config)
 
     def by_source(self, names: Sequence[str]) -> dict[str, list[str]]:

@@ -10,6 +10,6 @@ from qbcd.advisor.advice import Advice, advise, predict_stream, written_rows
 from qbcd.advisor.amounts import Amount
 from qbcd.advisor.possibility import Option
 from qbcd.advisor.prediction import Prediction
-from qbcd.advisor.settling import settled
+from qbcd.advisor.settling import settle
 
-__all__ = ["Advice", "Amount", "Option", "Prediction", "advise", "predict_stream", "settled", "written_rows"]
+__all__ = ["Advice", "Amount", "Option", "Prediction", "advise", "predict_stream", "settle", "written_rows"]

@@ -66,7 +66,7 @@ from qbcd.config.patterns import (
     refuse_bad_patterns,
     refuse_bad_template,
 )
-from qbcd.config.sink_options import AnySink
+from qbcd.config.sink_registry import AnySink
 from qbcd.config.strategy_base import StrategyConfig
 from qbcd.config.strategy_registry import AnyStrategy
 from qbcd.config.streams import Baseline, EngineName, GuardsConfig, KeyChange, NewColumns, StreamConfig

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 
 from qbcd.connectors.base import Connector, Index
 from qbcd.errors import ConfigError
-from qbcd.model import Consistency, KeyRange, Statement, StreamPlan
+from qbcd.model import Consistency, KeyRange, Statement, StreamPlan, Table
 
 ReplicaContent = Literal["rows", "keys", "digests", "nothing"]  # the part of a row that a replica keeps
 
@@ -113,17 +113,51 @@ class Strategy(ABC):
         return []
 
 
+@dataclass(frozen=True)
+class WriteRight:
+    """A right to write the captured table, which an option needs.
+
+    Attributes:
+        option: The option.
+        why: Its purpose, for a DBA.
+        delete: DELETE of rows.
+        update: Columns to UPDATE.
+    """
+
+    option: str
+    why: str
+    delete: bool = False
+    update: tuple[str, ...] = ()
+
+
 class TableStrategy(Strategy):
     """Base of the strategies that query a database.
 
     Args:
         connector: The source's dialect and primitives.
         plan: The stream, resolved against the catalog.
+
+    Attributes:
+        covering: The strategy is for an index that has all columns that a poll reads.
     """
+
+    covering = False
 
     def __init__(self, connector: Connector, plan: StreamPlan) -> None:
         super().__init__(plan)
         self.connector = connector
+
+    def write_rights(self) -> list[WriteRight]:
+        """Return the rights to write the captured table that the plan's options need."""
+        return []
+
+    def missing_indexes(self, look_up: Callable[[Table], Sequence[Index]]) -> list[str]:
+        """Return CREATE INDEX statements on captured tables, for windows that no index serves yet.
+
+        Args:
+            look_up: Lists a table's indexes.
+        """
+        return []
 
     @abstractmethod
     def null_keys(self) -> Statement:

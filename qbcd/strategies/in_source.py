@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 from typing_extensions import override
 
-from qbcd.connectors.base import Connector, Index
+from qbcd.connectors.base import Connector
 from qbcd.errors import Refused
-from qbcd.model import Column, KeyRange, Statement, StreamPlan, Table
+from qbcd.model import Column, KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql, render
 from qbcd.strategies import costs
 from qbcd.strategies.base import Estimate, Image, ReplicaContent, TableStrategy, images, prefixed, table_name
@@ -81,23 +81,6 @@ class OwnTable:
         return tuple(name for name, _ in self.columns), self.key
 
 
-@dataclass(frozen=True)
-class WriteRight:
-    """A right to write the captured table, which an option needs.
-
-    Attributes:
-        option: The option.
-        why: Its purpose, for a DBA.
-        delete: DELETE of rows.
-        update: Columns to UPDATE.
-    """
-
-    option: str
-    why: str
-    delete: bool = False
-    update: Columns = ()
-
-
 class InSource(TableStrategy):
     """Statements of a strategy whose replica and outbox are tables in the source.
 
@@ -155,20 +138,8 @@ class InSource(TableStrategy):
         """Return CREATE INDEX statements of the stream's own tables; repeatable."""
         return []
 
-    def missing_indexes(self, look_up: Callable[[Table], Sequence[Index]]) -> list[str]:
-        """Return CREATE INDEX statements on captured tables, for windows that no index serves yet.
-
-        Args:
-            look_up: Lists a table's indexes.
-        """
-        return []
-
     def views(self) -> list[str]:
         """Return CREATE VIEW statements for users of the captured table, for a DBA."""
-        return []
-
-    def write_rights(self) -> list[WriteRight]:
-        """Return the rights to write the captured table that the plan's options need."""
         return []
 
     @property

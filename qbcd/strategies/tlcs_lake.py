@@ -17,7 +17,7 @@ from qbcd.connectors.base import Connector, Index
 from qbcd.model import Column, KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql, render
 from qbcd.strategies import costs
-from qbcd.strategies.base import Estimate, images, table_name
+from qbcd.strategies.base import Estimate, WriteRight, images, table_name
 from qbcd.strategies.id_rcs import SEES_BY_DIGEST, IdRcs
 from qbcd.strategies.in_source import OutboxSlice, OwnTable
 from qbcd.strategies.tlcs_source import Tlcs
@@ -102,6 +102,10 @@ class QueuedTlcs(IdRcs):
     def warnings(self) -> list[str]:
         """Return none: polls read no range of the key."""
         return []
+
+    @override
+    def write_rights(self) -> list[WriteRight]:
+        return self.finder.write_rights()
 
     def tables(self) -> list[OwnTable]:
         """Return the tables in the source: digests, queue and position."""

@@ -22,9 +22,9 @@ from qbcd.connectors.base import Connector, Index
 from qbcd.errors import ConfigError
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.strategies import costs
-from qbcd.strategies.base import Estimate, ReplicaContent, table_name
+from qbcd.strategies.base import Estimate, ReplicaContent, WriteRight, table_name
 from qbcd.strategies.by_ranges import ByRanges
-from qbcd.strategies.in_source import OutboxSlice, OwnTable, WriteRight
+from qbcd.strategies.in_source import OutboxSlice, OwnTable
 
 TYPES = ("int8", "bigint")
 KEPT = "kept"  # in a plan and a checkpoint, for a column: what the replica keeps; only keys if an early version made it

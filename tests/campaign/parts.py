@@ -22,11 +22,15 @@ PARTS: dict[str, tuple[str, ...]] = {
     "histories": ("tests/conformance/",),
     "tables": ("tests/campaign/tables/", "tests/integration/sites/test_attached_partitions.py"),
     "lake": ("tests/integration/lake/", "tests/campaign/lake/"),
-    "files": ("tests/integration/files/", "tests/unit/test_dump_files.py", "tests/unit/test_mutated_files.py"),
+    "files": ("tests/integration/files/", "tests/unit/files/test_readers.py", "tests/unit/files/test_mutated.py"),
     "queries": ("tests/integration/queries/", "tests/campaign/queries/"),
     "sinks": ("tests/integration/sinks/", "tests/campaign/sinks/"),
-    "snapshots": ("tests/unit/test_snapshots.py", "tests/campaign/snapshots/"),
-    "monitoring": ("tests/campaign/monitoring/", "tests/integration/monitoring/", "tests/unit/test_report.py"),
+    "snapshots": ("tests/unit/snapshots/test_methods.py", "tests/campaign/snapshots/"),
+    "monitoring": (
+        "tests/campaign/monitoring/",
+        "tests/integration/monitoring/",
+        "tests/unit/monitoring/test_report.py",
+    ),
     "orchestrators": ("tests/campaign/orchestrators/",),
     "servers": ("tests/integration/", "tests/campaign/connectors/", "tests/packaging/", "tests/unit/", "tests/golden/"),
 }

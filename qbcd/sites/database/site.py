@@ -97,6 +97,11 @@ class DatabaseSite(Site):
         return True
 
     @override
+    def refuse_unwritable(self, session: Session, plan: StreamPlan) -> None:
+        catalog, own = self.context.source.connector.catalog, self.context.own_names(plan)
+        catalog.check_in_source(session.connection, plan.table, stream=self.context.stream, own=own)
+
+    @override
     def has_tables(self, plan: StreamPlan) -> bool:
         return own_tables.exist(self.context, plan)
 

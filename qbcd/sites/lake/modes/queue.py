@@ -19,7 +19,7 @@ from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.source import Session
 from qbcd.model import Cost, KeyRange
 from qbcd.model.checkpoint import Entry
-from qbcd.sites import eligibility, write_rights
+from qbcd.sites import eligibility
 from qbcd.sites.checkpoint import due
 from qbcd.sites.eligibility import Place
 from qbcd.sites.lake import digest_queue
@@ -52,9 +52,9 @@ class QueueMode(LakeMode[QueuedTlcs]):
     @override
     def refuse_unfit(self, session: Session, place: Place) -> None:
         finder = self.strategy.finder
-        write_rights.refuse_missing_rights(self.context.source, session, finder, place)
+        eligibility.refuse_missing_rights(self.context.source, session, finder, place)
         if self.plan.table.kind in eligibility.STORED:
-            write_rights.refuse_unordered_key(self.context.source, session, finder, place)
+            eligibility.refuse_unordered_key(self.context.source, session, finder, place)
 
     @override
     def remarks(self, session: Session) -> list[str]:
