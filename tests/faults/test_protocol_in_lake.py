@@ -13,7 +13,7 @@ import pytest
 
 from qbcd.connectors.postgresql import session
 from qbcd.errors import StateConflict, TornRead, UnsafeKey
-from qbcd.sites.lake import commit, compaction
+from qbcd.sites.lake import commit, compaction, stage
 from qbcd.sites.lake.fetch import two_phase
 from qbcd.state import LeaseKeeper
 from tests.faults.stage import rubbish
