@@ -19,7 +19,7 @@ from qbcd.sql import compile_sql, render
 from qbcd.strategies import costs
 from qbcd.strategies.base import Estimate, WriteRight, images, table_name
 from qbcd.strategies.id_rcs import SEES_BY_DIGEST, IdRcs
-from qbcd.strategies.in_source import OutboxSlice, OwnTable
+from qbcd.strategies.in_source import OutboxSlice, OwnTable, create_statements
 from qbcd.strategies.tlcs_source import Tlcs
 
 POSITION = (("project", "varchar(64)"), ("applied", "varchar(64)"), ("queued", "varchar(64)"))
@@ -113,8 +113,7 @@ class QueuedTlcs(IdRcs):
 
     def ddl(self) -> list[str]:
         """Return CREATE TABLE statements of these tables; repeatable."""
-        make, name = self.connector.ddl.create_table, self.connector.quote
-        return [make(".".join(map(name, t.name)), t.columns, t.key, written_over=t.written_over) for t in self.tables()]
+        return create_statements(self.connector, self.tables())
 
     def queued_rows(self, ranges: Sequence[KeyRange], part: OutboxSlice, *, typed: bool) -> Statement:
         """Return the query for the queue's new and changed rows as in `images`; `ranges` are all ranges."""

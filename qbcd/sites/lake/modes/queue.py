@@ -19,7 +19,7 @@ from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.source import Session
 from qbcd.model import Cost, KeyRange
 from qbcd.model.checkpoint import Entry
-from qbcd.sites import eligibility
+from qbcd.sites import eligibility, own_tables
 from qbcd.sites.checkpoint import due
 from qbcd.sites.eligibility import Place
 from qbcd.sites.lake import digest_queue
@@ -66,7 +66,8 @@ class QueueMode(LakeMode[QueuedTlcs]):
 
     @override
     def has_tables(self) -> bool:
-        return digest_queue.exist(self.context, self.strategy)
+        with self.context.source.read(self.context.stream) as session:
+            return own_tables.exist(self.context.source, session.connection, self.strategy)
 
     @override
     def entries_before_baseline(self, poll: LakePoll) -> dict[str, Any]:
