@@ -35,7 +35,6 @@ from qbcd.config.models import (
     ProjectConfig,
     SourceConfig,
     SparkConfig,
-    StreamDefaults,
     TableConfig,
     source_class,
 )
@@ -45,7 +44,7 @@ from qbcd.config.rules import check_rules
 from qbcd.config.secrets import expand
 from qbcd.config.sink_registry import sink_options
 from qbcd.config.strategy_registry import options_class
-from qbcd.config.streams import GuardsConfig
+from qbcd.config.streams import GuardsConfig, StreamDefaults
 from qbcd.errors import ConfigError
 
 MAX_BYTES = 1_000_000

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qbcd.config.document import KeyPath, Problem
-from qbcd.config.models import DEFAULT_EVERY, NO_TABLE, ProjectConfig, TableConfig
+from qbcd.config.models import NO_TABLE, ProjectConfig, TableConfig
 from qbcd.config.strategy_base import StrategyConfig, StrategyUse
-from qbcd.config.streams import StreamConfig
+from qbcd.config.streams import DEFAULT_EVERY, StreamConfig
 
 
 def check_strategies(config: ProjectConfig) -> list[Problem]:

@@ -71,9 +71,9 @@ def by_checksums(
         title = "keys of rows written since the last poll, in dirty ranges (here: the first), if these are large"
         steps.append(ExplainedStatement(title, place, written))
     steps.append(fetch(strategy, "rows", fetched, place))
-    if settings.audit and strategy.keeps == "rows":
+    if settings.config.audit and strategy.keeps == "rows":
         steps.append(ExplainedStatement(AUDITED_VALUES, place, fetched))
-    elif settings.audit:
+    elif settings.config.audit:
         title = "keys and digests of all ranges (here: the first), by Spark, for an audit by the digest of each row"
         steps.append(ExplainedStatement(title, place, strategy.row_digests(known[:1])))
     return steps

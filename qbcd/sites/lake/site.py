@@ -159,5 +159,4 @@ class LakeSite(ParquetSite):
 
     @override
     def verify(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Differences:
-        poll = self._poll(plan, Settings(sinks=(), requested={}, audit=settings.audit), leased)
-        return self._mode(plan).verify(poll)
+        return self._mode(plan).verify(self._poll(plan, Settings(settings.config), leased))

@@ -322,7 +322,7 @@ GUARDS = (
         "mass-delete-delivered",
         "A poll with more deletes than the guard allows is refused (rule 17).",
         f"{SITES}guards.py",
-        "if not emptied and deletes <= settings.max_delete_fraction * before:",
+        "if not emptied and deletes <= settings.config.guards.max_delete_fraction * before:",
         "if not emptied and deletes <= before:",
         ("tests/conformance/test_refusals.py::test_guards",),
     ),

@@ -338,7 +338,7 @@ def test_every_commented_key_of_the_template_loads(tmp_path: Path) -> None:
     assert set(config.sinks) == {"changes", "lake", "screen"}
     assert config.streams[0].baseline == "events"
     assert config.streams[0].columns == ("status", "amount")
-    assert config.streams[0].key_change is True
+    assert config.streams[0].key_change == "pair"
     assert config.spark.conf == {"spark.driver.memory": "2g"}
 
 

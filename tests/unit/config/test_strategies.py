@@ -175,11 +175,11 @@ def test_options_are_plain_values_with_defaults_filled_in(
 
 
 def test_pairing_is_inherited_and_off_by_default(tmp_path: Path) -> None:
-    assert [s.key_change for s in load(tmp_path, GOOD).streams] == [False, False]
+    assert [s.key_change for s in load(tmp_path, GOOD).streams] == ["off", "off"]
     general = GOOD.replace("{every:", "{key_change: pair, every:")
     own = general.replace("    baseline: events", "    key_change: off")
     orders, customers = load(tmp_path, own).streams
-    assert (orders.key_change, customers.key_change) == (False, True)
+    assert (orders.key_change, customers.key_change) == ("off", "pair")
     assert orders.place("key_change").endswith("qbcd.yaml:21: tables[0].key_change")
     assert customers.place("key_change").endswith("qbcd.yaml:11: defaults.key_change")
     assert message(tmp_path, "baseline: events", "key_change: pairs") == (

@@ -322,7 +322,7 @@ def test_pairing_needs_old_values(tmp_path: Path, strategy: str, what: str) -> N
         expected = f"qbcd.yaml:21: tables[0].key_change: a change of key cannot be paired by strategy {what}"
         assert expected in str(failure(tmp_path, text))
     else:
-        assert load(tmp_path, text).streams[0].key_change
+        assert load(tmp_path, text).streams[0].key_change == "pair"
 
 
 def test_pairing_needs_old_values_where_it_is_inherited(tmp_path: Path) -> None:
@@ -333,7 +333,7 @@ def test_pairing_needs_old_values_where_it_is_inherited(tmp_path: Path) -> None:
         "values (keys and checksums are all that it keeps) (write `key_change: off` for this table, or `replica: "
         "source`)"
     )
-    assert not load(tmp_path, text.replace("baseline: events", "key_change: off")).streams[0].key_change
+    assert load(tmp_path, text.replace("baseline: events", "key_change: off")).streams[0].key_change == "off"
 
 
 @pytest.mark.parametrize(

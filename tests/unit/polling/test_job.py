@@ -61,7 +61,7 @@ def stream(name: str, history: History, of: str = "shop", **settings: Any) -> St
     nothing: Any = None
     url = make_url("postgresql://reader@127.0.0.1/shop")
     source = Source(of, url, connector_for(url), "qbcd")
-    made = Settings(sinks=(), requested={}, **settings)
+    made = Settings(config, **settings)
     return Stream(config, source, nothing, history, {}, made)  # type: ignore[arg-type]
 
 

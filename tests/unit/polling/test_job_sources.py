@@ -60,10 +60,9 @@ def streams(names: str, source: str, url: str = URL.format(port=1)) -> list[Stre
     parsed, nothing = make_url(url), Any
     of = Source(source, parsed, connector_for(parsed), "qbcd")
     history: Any = SimpleNamespace(record_run=lambda run: None)
-    made = Settings(sinks=(), requested={})
     table = {"query": "", "table_schema": "", "table_name": "t"}
     configs: list[Any] = [SimpleNamespace(name=name, every=timedelta(seconds=10), **table) for name in names]
-    return [Stream(config, of, nothing, history, {}, made) for config in configs]  # type: ignore[arg-type]
+    return [Stream(config, of, nothing, history, {}, Settings(config)) for config in configs]  # type: ignore[arg-type]
 
 
 def connect(stream: Stream, report: Report) -> None:

@@ -143,7 +143,7 @@ class LakeWindowMode(LakeMode[LakeTs]):
         if self.plan.option("deletes"):
             steps += explain.checksums(strategy, known, settings, place, title="key checksums of a sweep")
             steps.append(explain.fetch(strategy, "keys", strategy.keys(known[:1]), place))
-        if settings.audit:
+        if settings.config.audit:
             images = strategy.settled_images(known[:1], Window(None, window.hi), typed=settings.typed)
             steps.append(ExplainedStatement(explain.AUDITED_VALUES, place, images))
         return steps
