@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from qbcd.advisor.amounts import Amount
 from qbcd.advisor.candidates import ORDER, Candidate, alike, candidates, needs_of
 from qbcd.advisor.choice import Choice, Scored, choose, much_cheaper
 from qbcd.advisor.facts import Facts, by_writes, gather
@@ -18,6 +17,7 @@ from qbcd.config.auto_strategy import AutoOptions
 from qbcd.connectors.statistics import SupportsStatistics
 from qbcd.model import StreamPlan
 from qbcd.state import StreamRow
+from qbcd.strategies.amounts import Amount
 from qbcd.stream import Stream
 
 Measured = Callable[[], Amount]  # rows written in an hour, as two readings show

@@ -14,7 +14,7 @@ Elements = frozenset[Hashable]
 
 
 class SetRelation(Enum):
-    """How a stored set relates to the set of a query."""
+    """A relation of a stored set to the set of a query."""
 
     EQUALS = "equals"
     CONTAINS_ALL = "contains_all"

@@ -18,7 +18,7 @@ HEIGHT = 2  # pages from the root of the inverted file's tree to a list
 
 @dataclass(frozen=True)
 class Population:
-    """What the cost model knows of stored sets and a query.
+    """Facts for the cost model: stored sets, and a query.
 
     Attributes:
         sets: Stored sets.

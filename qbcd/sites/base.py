@@ -12,7 +12,6 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from qbcd.catalog.source import Session
-from qbcd.connectors.catalog import SupportsIndexes
 from qbcd.local.arrow import LocalRows
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.sites.context import StreamContext
@@ -22,7 +21,7 @@ from qbcd.sites.refusals import check_key
 from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, ReplicaRows, Settings
 from qbcd.sql import restriction_remarks
 from qbcd.state import StreamRow
-from qbcd.strategies import Estimate, Strategy, TableStrategy
+from qbcd.strategies import Strategy, TableStrategy
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -213,16 +212,6 @@ class Site(ABC):
     @abstractmethod
     def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[ExplainedStatement]:
         """Return the statements of a poll, in order; run none."""
-
-    def estimate(self, plan: StreamPlan) -> Estimate:
-        """Return the cost of a poll of the unchanged table for the source, by its catalog."""
-        strategy = self.strategy(plan)
-        if not strategy.reads_by_index:
-            return strategy.estimate()
-        with self.context.source.read(self.context.stream) as session:
-            return strategy.estimate(
-                self.context.source.connector.require(SupportsIndexes).indexes(session.connection, plan.table)
-            )
 
     @abstractmethod
     def verify(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Differences:

@@ -16,18 +16,18 @@ FIELDS = 60  # 30 % of the row are pertinent
 
 
 def test_the_sizes() -> None:
-    assert costs.pages(X, T, P) == N
-    assert costs.pages(X, T + A, P) == pytest.approx(1111.1, abs=0.1), "printed as 1.1 N"
+    assert paper_costs.pages(X, T, P) == N
+    assert paper_costs.pages(X, T + A, P) == pytest.approx(1111.1, abs=0.1), "printed as 1.1 N"
     entry = paper_costs.covering_entry(A, KEY, FIELDS)
     assert (entry, P // entry) == (85, 24)
-    assert costs.pages(X, entry, P) == pytest.approx(416.7, abs=0.1), "printed as 418 with the root"
+    assert paper_costs.pages(X, entry, P) == pytest.approx(416.7, abs=0.1), "printed as 418 with the root"
 
 
 def test_the_costs_at_the_defaults() -> None:
     assert costs.mds(N, M) == 1300
-    assert costs.ts(S, N, DELTA) == pytest.approx(1110)
-    assert costs.tdi(S, N, INDEX, DELTA, HEIGHT) == pytest.approx(25)
-    assert costs.tlcs(N, W, DELTA) == pytest.approx(1001)
+    assert paper_costs.ts(S, N, DELTA) == pytest.approx(1110)
+    assert paper_costs.tdi(S, N, INDEX, DELTA, HEIGHT) == pytest.approx(25)
+    assert paper_costs.tlcs(N, W, DELTA) == pytest.approx(1001)
     assert paper_costs.incremental(N, N, paper_costs.range_table(N, 10, KEY, P)) == pytest.approx(2001, abs=0.1)
 
 
@@ -37,7 +37,7 @@ def test_atdi_with_and_without_the_height() -> None:
     )
     assert costs.atdi(418, N, DELTA, HEIGHT) == pytest.approx(17.18)
     assert costs.atdi(418, M, DELTA, HEIGHT) == pytest.approx(10.18), "projected copy"
-    without_key = costs.pages(X, paper_costs.covering_entry(A, 0, FIELDS), P)
+    without_key = paper_costs.pages(X, paper_costs.covering_entry(A, 0, FIELDS), P)
     assert costs.atdi(without_key, M, DELTA, 0) == pytest.approx(6.85, abs=0.01), "the form of table 3"
 
 
@@ -54,7 +54,7 @@ def test_the_range_table_of_a_large_table() -> None:
 def test_random_changes_touch_most_pages() -> None:
     assert costs.yao(X, N, 100) == pytest.approx(95.7, abs=0.05)
     random_changes = costs.yao(X, N, 100) / N
-    assert costs.tdi(N, N, 0, random_changes, 0) == pytest.approx(2 * 95.7, abs=0.1)
+    assert paper_costs.tdi(N, N, 0, random_changes, 0) == pytest.approx(2 * 95.7, abs=0.1)
 
 
 @pytest.mark.parametrize("picked", [0, 1, 50, 700, 990, 1000, 2000])
