@@ -46,18 +46,16 @@ class ParquetPoll(Poll):
         return self.chosen
 
     @contextmanager
-    def on_engine(self: OnePoll, fetched: int, compared: int | None = None) -> Iterator[OnePoll]:
+    def on_engine(self: OnePoll, fetched: int) -> Iterator[OnePoll]:
         """The poll with the engine for a part of its work; within a block, the engine of the block.
 
         Args:
-            fetched: Approximate number of rows that come from the source or are rewritten; it decides.
-            compared: Approximate number of rows that pass through a comparison; the same if not given.
+            fetched: Approximate number of rows that come from the source or are rewritten.
         """
         if self.chosen is not None:
             yield self
             return
-        rows = fetched if compared is None else compared
-        with self.context.engine_for(self.settings.engine, fetched) as engine, engine.for_rows(rows):
+        with self.context.engine_for(self.settings.engine, fetched) as engine:
             yield replace(self, chosen=engine)
 
     def known_ranges(self) -> list[StoredRange]:

@@ -68,7 +68,7 @@ def _compared(poll: LakePoll, compare: Compare) -> Differences:
             )
         check_key(snapshot.session, poll.strategy)
         rows = sum(r.rows for r in known)
-        poll = stages.enter_context(poll.on_engine(rows, 2 * rows))
+        poll = stages.enter_context(poll.on_engine(rows))
         return compare(poll.at(snapshot, DueRanges.every(known)), known, stages)
 
 

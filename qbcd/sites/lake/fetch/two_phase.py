@@ -89,11 +89,10 @@ class FetchedByKey(FetchedRows):
     @override
     def write(self) -> WrittenBatch:
         poll, about = self.poll, self.changed.about
-        with poll.engine.for_rows(about):
-            stage, old = load_pairs(poll, self.changed)
-            check_values(poll, stage)
-            changes = algebra.differences(old, stage, poll.plan, by="digest")
-            found, self.growth = write_with_growth(poll, changes, about)
+        stage, old = load_pairs(poll, self.changed)
+        check_values(poll, stage)
+        changes = algebra.differences(old, stage, poll.plan, by="digest")
+        found, self.growth = write_with_growth(poll, changes, about)
         return found
 
     @override

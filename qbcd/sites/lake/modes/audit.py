@@ -73,8 +73,8 @@ class AuditStep(LakeStep):
 
     def __init__(self, poll: TablePoll, fetched: FileSet) -> None:
         super().__init__(poll, fetched)
-        self.stage_files, self.before = fetched, _rows(poll.due.known)
-        self.sizes = self.before, 2 * self.before
+        self.stage_files = fetched
+        self.before = self.size = _rows(poll.due.known)
         self.stage: Rows
         self.old: Rows
 

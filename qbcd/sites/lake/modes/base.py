@@ -142,14 +142,14 @@ class LakeStep(PollStep[TablePoll], Step):
     """A step that compares fetched rows with the replica.
 
     Attributes:
-        sizes: Rows that were fetched and, if they are not as many, rows to compare: they decide about the engine.
+        size: Approximate rows that were fetched: they decide about the engine.
     """
 
-    sizes: tuple[int, int | None] = (0, None)
+    size: int = 0
 
     @override
     def run(self, entries: Mapping[str, Any]) -> BatchHeader | None:
-        with self.poll.on_engine(*self.sizes) as self.poll:
+        with self.poll.on_engine(self.size) as self.poll:
             return super().run(entries)
 
     @override

@@ -146,7 +146,8 @@ class QueueStep(LakeStep):
 
     def __init__(self, poll: TablePoll, found: int, rows: FileSet, keys: FileSet) -> None:
         super().__init__(poll, rows, keys)
-        self.found, self.row_files, self.key_files, self.sizes = found, rows, keys, (found, None)
+        self.row_files, self.key_files = rows, keys
+        self.found = self.size = found
         self.touched: list[StoredRange] = []
         self.growth: dict[int, tuple[int, int]] = {}
 

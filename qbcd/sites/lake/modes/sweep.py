@@ -36,7 +36,7 @@ def fetch_missing(poll: TablePoll, strategy: LakeTs) -> Step:
     plan, known = split_outgrown(poll, paths.detect(poll)), len(poll.due.known)
     if not plan.asked:
         return Unchanged(poll, Cost(plan.scanned, 0, 0, known, 0))
-    with poll.on_engine(plan.fetched, plan.rows) as work:
+    with poll.on_engine(plan.fetched) as work:
         return SweepStep(poll, plan, fetch_keys(work, strategy, plan.asked))
 
 
@@ -56,7 +56,7 @@ class SweepStep(LakeStep):
 
     def __init__(self, poll: TablePoll, plan: FetchPlan, fetched: FileSet) -> None:
         super().__init__(poll, fetched)
-        self.plan, self.stage_files, self.sizes = plan, fetched, (plan.fetched, plan.rows)
+        self.plan, self.stage_files, self.size = plan, fetched, plan.fetched
         self.keys: Rows
         self.old: Rows
 

@@ -79,7 +79,7 @@ def _fetch(poll: TablePoll, *, engines: ExitStack, audit: bool) -> Step:
     if not plan.asked:
         return _unchanged(poll, plan)
     poll, plan = _planned(poll, paths.narrow(poll, plan))
-    poll = engines.enter_context(poll.on_engine(plan.fetched, plan.passed))
+    poll = engines.enter_context(poll.on_engine(plan.fetched))
     return TableStep(poll, plan, paths.fetch(poll, plan))
 
 

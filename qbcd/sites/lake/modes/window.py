@@ -172,7 +172,7 @@ class WindowStep(LakeStep):
 
     def __init__(self, poll: TablePoll, fetched: FileSet) -> None:
         super().__init__(poll, fetched)
-        self.stage_files, self.sizes = fetched, (fetched.size // ROW_BYTES, None)
+        self.stage_files, self.size = fetched, fetched.size // ROW_BYTES
         self.read = 0
         self.touched: Sequence[StoredRange] = ()
         self.growth: dict[int, tuple[int, int]] = {}
