@@ -55,6 +55,7 @@ class QueuedTlcs(IdRcs):
     name = "tlcs"
     poll_mode = "queue"
     statements = Tlcs.statements
+    writes_source = True
     ships_unchanged = "nothing"
     by_hash = False  # the queue finds a row's range by its key
 
