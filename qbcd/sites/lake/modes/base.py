@@ -186,19 +186,24 @@ class Unchanged(Step):
         return self._cost
 
 
-def one_step(poll: LakePoll, fetch: Callable[[TablePoll], Step], entries: Mapping[str, Any]) -> Detection:
+def one_step(
+    poll: LakePoll,
+    fetch: Callable[[TablePoll], Step],
+    entries: Mapping[str, Any],
+    known: Sequence[StoredRange] | None = None,
+) -> Detection:
     """Do one step: fetch rows in a snapshot of the source, close it, compare the rows and commit.
 
     Args:
         poll: The poll.
         fetch: Fetches rows, or finds that there are none to fetch; its poll covers all ranges.
         entries: Further entries of the next checkpoint.
+        known: All ranges, if they were read before.
     """
     started = time.monotonic()
-    with poll.context.reading() as conn:
-        known, now = poll.context.store.ranges(conn, poll.context.stream), poll.context.store.now(conn)
+    known = poll.known_ranges() if known is None else known
     with open_snapshot(poll) as snapshot:
-        step = fetch(poll.at(snapshot, DueRanges(known, known, now=now)))
+        step = fetch(poll.at(snapshot, DueRanges.every(known)))
     header = step.run(entries)
     notes = (*poll.leased.notes, *((ACCEPTED_SOURCE,) if snapshot.digests_changed else ()))
     return Detection(header, replace(step.cost(), seconds=time.monotonic() - started), notes)

@@ -63,13 +63,15 @@ def poll_table(poll: LakePoll, entries: Mapping[str, Any] | None = None, *, audi
         entries: Further entries of the next checkpoint.
         audit: Compare each row with the replica's, by value if it has values, regardless of checksums.
     """
+    with poll.context.reading() as conn:
+        known, now = poll.context.store.ranges(conn, poll.context.stream), poll.context.store.now(conn)
     with ExitStack() as engines:
-        return one_step(poll, partial(_fetch, engines=engines, audit=audit), entries or {})
+        return one_step(poll, partial(_fetch, now=now, engines=engines, audit=audit), entries or {}, known)
 
 
-def _fetch(poll: TablePoll, *, engines: ExitStack, audit: bool) -> Step:
+def _fetch(poll: TablePoll, *, now: float, engines: ExitStack, audit: bool) -> Step:
     """Find dirty ranges and fetch their rows, with an engine of `engines`, which may compare them meanwhile."""
-    due = due_ranges(poll.plan, poll.settings, poll.leased.checkpoint, poll.due.known, poll.due.now)
+    due = due_ranges(poll.plan, poll.settings, poll.leased.checkpoint, poll.due.known, now)
     poll = _with_old_digest(replace(poll, snapshot=replace(poll.snapshot, audits=_audited(poll) if audit else None)))
     poll = replace(poll, due=all_ranges(due) if poll.snapshot.reads_all or audit else due)
     if poll.due.begins:
