@@ -11,7 +11,6 @@ from typing import Protocol
 
 from sqlalchemy.engine import Connection
 
-from qbcd.catalog.query_table import rights_of
 from qbcd.catalog.source import Source
 from qbcd.connectors.base import Connector
 from qbcd.errors import MissingPrivilege
@@ -109,6 +108,8 @@ def ddl(
         writes: The strategy whose statements write the source.
         watermarks: The stream's timestamps.
     """
+    from qbcd.catalog.query_table import rights_of
+
     connector = source.connector
     role = rights_of(connector, conn, plan.table, [c.name for c in plan.captured], source.schema).role
     return [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from functools import partial
+from typing import TYPE_CHECKING
 
 from sqlalchemy import table as lightweight
 from sqlalchemy.engine import Connection
@@ -16,8 +17,9 @@ from qbcd.sites import own_tables
 from qbcd.sites.database.context import DatabaseContext
 from qbcd.sites.values import LeasedStream
 from qbcd.state.bootstrap import holds_rows
-from qbcd.strategies import Watermarked
-from qbcd.strategies.incremental.lineage import lineage_tables
+
+if TYPE_CHECKING:
+    from qbcd.strategies import Watermarked
 
 
 # -- create ------------------------------------------------------------------------------------------------------------
@@ -118,6 +120,8 @@ def exist(context: DatabaseContext, plan: StreamPlan) -> bool:
 # -- reset -------------------------------------------------------------------------------------------------------------
 def forget(context: DatabaseContext, leased: LeasedStream) -> None:
     """Drop the stream's tables; empty those that a DBA created."""
+    from qbcd.strategies.incremental.lineage import lineage_tables
+
     more = lineage_tables(context.source.schema, context.stream)  # of variant delta alone; a reset knows no plan
     own_tables.remove(context.source, context.stream, partial(run_alone, context, leased), more)
 

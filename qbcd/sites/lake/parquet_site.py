@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from qbcd.local.arrow import LocalRows
 from qbcd.local.query import columns_of
 from qbcd.model import BatchHeader, StreamPlan, Travel
 from qbcd.sites.base import Site
 from qbcd.sites.event_schema import event_fields
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.engines.algebra import of_columns
-from qbcd.sites.lake.engines.local.engine import LocalEngine
 from qbcd.sites.lake.poll import ParquetPoll
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.schema import batch_fields
@@ -25,6 +23,8 @@ from qbcd.sites.values import LeasedStream, ReplicaRows, Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from qbcd.local.arrow import LocalRows
 
 
 class ParquetSite(Site):
@@ -56,6 +56,9 @@ class ParquetSite(Site):
 
     @contextmanager
     def _local_rows(self, part: FileSet, travels: Sequence[Travel]) -> Iterator[LocalRows]:
+        from qbcd.local.arrow import LocalRows
+        from qbcd.sites.lake.engines.local.engine import LocalEngine
+
         with self.context.local.open() as database:
             rows = self.context.files.read(LocalEngine(database), batch_fields(travels), part)
             yield LocalRows(database, of_columns(rows, columns_of(event_fields(travels))))
