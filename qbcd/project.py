@@ -351,6 +351,10 @@ class Assembly:
         """Return the rows written to a stream's tables so far, and the source's clock; None if it counts none."""
         return written_rows(self._guessed(name))
 
+    def stream_to_read(self, name: str) -> Stream:
+        """Return a prepared stream without sinks, whose batches and replica are only read."""
+        return self._guessed(name)
+
     def _guessed(self, name: str) -> Stream:
         """Return a stream to be judged, with its prepared strategy or a guess."""
         own = settled(self.config, self.stream_config(name), self.state, self.candidate, choose=False)
