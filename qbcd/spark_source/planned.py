@@ -50,12 +50,14 @@ class Loaded:
         seq: Its last batch.
         columns: The columns of the read.
         changes: It reads changes, and not the rows of the replica.
+        whole: It reads all columns.
     """
 
     epoch: int
     seq: int
     columns: tuple[tuple[str, Travel], ...]
     changes: bool = True
+    whole: bool = True
 
     def spark_schema(self) -> StructType:
         """Return the columns as Spark's schema."""
@@ -170,7 +172,7 @@ def load(options: Options) -> Loaded:
                 stream=stream.name,
                 remedy="leave it out with the option columns",
             )
-        return Loaded(row.epoch, row.last_batch_seq, columns, options.rows == "changes")
+        return Loaded(row.epoch, row.last_batch_seq, columns, options.rows == "changes", not options.columns)
 
 
 @contextmanager
@@ -285,7 +287,7 @@ def refuse_changed_columns(stream: Stream, header: BatchHeader, loaded: Loaded) 
 def has_other_columns(header: BatchHeader, loaded: Loaded) -> bool:
     """Return True if a batch lacks a column of the read, or has it with another type, or has a new one."""
     there = dict(header.columns)
-    return any(there.get(name) != travel for name, travel in loaded.columns)
+    return (loaded.whole and there != dict(loaded.columns)) or any(there.get(n) != t for n, t in loaded.columns)
 
 
 # -- partitions --------------------------------------------------------------------------------------------------------
