@@ -14,6 +14,7 @@ from qbcd.cli.prepare import prepare, resend, reset, retire, skip
 from qbcd.cli.project import check, init, schema
 from qbcd.cli.replay import replay
 from qbcd.cli.report import report
+from qbcd.cli.spark import spark
 from qbcd.cli.status import status
 
 __all__ = ["app"]
@@ -37,6 +38,7 @@ for function in (
     reset,
     replay,
     schema,
+    spark,
     demo,
 ):
     command(function)

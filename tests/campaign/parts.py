@@ -26,6 +26,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "queries": ("tests/integration/queries/", "tests/campaign/queries/"),
     "sinks": ("tests/integration/sinks/", "tests/campaign/sinks/"),
     "snapshots": ("tests/unit/test_snapshots.py", "tests/campaign/snapshots/"),
+    "spark_source": ("tests/campaign/spark_source/", "tests/integration/spark_source/"),
     "monitoring": ("tests/campaign/monitoring/", "tests/integration/monitoring/", "tests/unit/test_report.py"),
     "orchestrators": ("tests/campaign/orchestrators/",),
     "servers": ("tests/integration/", "tests/campaign/connectors/", "tests/packaging/", "tests/unit/", "tests/golden/"),

@@ -56,10 +56,10 @@ def change_rows(events: list[dict[str, Any]], columns: list[str]) -> Counter[tup
         if op == "d" or (op == "u" and old):
             assert old is not None
             kind = "delete" if op == "d" else "update_preimage"
-            found[(kind, version, *(comparable(old.get(c)) for c in columns))] += 1
+            found[(kind, version, *[comparable(old.get(c)) for c in columns])] += 1
         if op != "d":
             kind = "update_postimage" if op == "u" else "insert"
-            found[(kind, version, *(comparable(event["after"][c]) for c in columns))] += 1
+            found[(kind, version, *[comparable(event["after"][c]) for c in columns])] += 1
     return found
 
 
