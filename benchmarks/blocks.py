@@ -16,12 +16,12 @@ from benchmarks import explained, paper_costs
 from benchmarks.explained import Blocks, Explained, listening
 from benchmarks.measure import Options, Table
 from benchmarks.places import Place
-from qbcd.advisor.amounts import Amount
-from qbcd.advisor.facts import ChangeRate
-from qbcd.advisor.prediction import OWN_PAGES, predict
+from qbcd.advisor.prediction import predict
 from qbcd.api import Project, assembly_of
 from qbcd.strategies import InSource, TableStrategy, Watermarked, costs
+from qbcd.strategies.amounts import Amount
 from qbcd.strategies.outbox import outbox_name
+from qbcd.strategies.reads import OWN_PAGES, ChangeRate
 
 DATABASES = ("postgresql",)
 SETTINGS = {"shared_buffers": "2GB", **explained.SETTINGS}
@@ -282,15 +282,15 @@ def _formula(strategy: InSource, sizes: Sizes, rows: int, pattern: Pattern) -> t
     scanned = (LAST - FIRST) * s if pattern.restricted else s  # R*N
     looked_up = share(sizes.replica_key) * sizes.replica_key
     both = (0 if pattern.restricted else sizes.key) + sizes.replica_key
-    by_index = costs.tdi(s * share(s) / SHARE, m * share(m) / SHARE, sizes.index, SHARE, sizes.height)
+    by_index = paper_costs.tdi(s * share(s) / SHARE, m * share(m) / SHARE, sizes.index, SHARE, sizes.height)
     covering = costs.atdi(sizes.index, m * share(m) / SHARE, SHARE, sizes.height)
     formulas: dict[str, Callable[[], tuple[str, float, float]]] = {
         "mds": lambda: ("R N + M", costs.mds(scanned, m), 0.0),
-        "ts": lambda: ("S + delta M", costs.ts(s, m, share(m)), looked_up),
-        "tlcs": lambda: ("R N + D", costs.tlcs(scanned, 0, 0) + m, both),
+        "ts": lambda: ("S + delta M", paper_costs.ts(s, m, share(m)), looked_up),
+        "tlcs": lambda: ("R N + D", paper_costs.tlcs(scanned, 0, 0) + m, both),
         "tlcs_source": lambda: (
             "R N + D + delta W",
-            costs.tlcs(scanned, sizes.copy, share(sizes.copy)) + m,
+            paper_costs.tlcs(scanned, sizes.copy, share(sizes.copy)) + m,
             both + share(sizes.copy_key) * sizes.copy_key,
         ),
         "id": lambda: ("R N + M + ranges", paper_costs.incremental(scanned, m, 1), both),

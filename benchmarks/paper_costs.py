@@ -1,13 +1,34 @@
-"""Costs in the paper that no prediction uses: worst cases, other plans, figures of section 3.7 (Carnes & Hanson).
+"""Costs in the paper that qbcd itself does not use: tested formulas, worst cases, other plans, section 3.7.
 
 Symbols are those of `qbcd.strategies.costs`.
 """
 
 from __future__ import annotations
 
-from qbcd.strategies.costs import pages, tdi
-
 POINTER_BYTES = 4  # of a tuple in an index entry, and of a counter in a row of the range table, as in the paper
+
+
+def pages(rows: float, row_bytes: int, page_bytes: int) -> float:
+    """Return the pages of `rows` rows if no row spans two pages."""
+    return rows / (page_bytes // row_bytes)
+
+
+def ts(s: float, copy: float, delta: float) -> float:
+    """Return S + delta*N: a scan, and the changed rows of the copy (3.2.1)."""
+    return s + delta * copy
+
+
+def tdi(s: float, copy: float, index: float, delta: float, height: float) -> float:
+    """Return (S + N + I)*delta + K: changed rows, by an index on the timestamp (3.2.2, figure 4)."""
+    return (s + copy + index) * delta + height
+
+
+def tlcs(n: float, w: float, delta: float) -> float:
+    """Return N + delta*W: a scan for digests, and the changed rows of the copy (3.3; docs/paper.md#c15).
+
+    W is the copy, 0 without one. A table of digests next to the captured table is read in addition.
+    """
+    return n + delta * w
 
 
 def mds_by_branches(n: float, m: float, *, keyed: float, inserted: float) -> float:

@@ -13,11 +13,11 @@ from typing import Any
 
 from benchmarks.measure import Options, Table
 from benchmarks.places import Place
-from qbcd.advisor.amounts import Amount
-from qbcd.advisor.facts import ChangeRate
 from qbcd.advisor.prediction import predict
 from qbcd.api import Project, assembly_of
 from qbcd.strategies import TableStrategy
+from qbcd.strategies.amounts import Amount
+from qbcd.strategies.reads import ChangeRate
 
 DATABASES = ("mariadb",)
 SHARE = 0.01

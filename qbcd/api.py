@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qbcd.advisor import Advice, Amount, Prediction, predict_stream
-from qbcd.advisor.amounts import UNKNOWN
 from qbcd.advisor.facts import Facts
 from qbcd.check import (
     Finding,
@@ -58,7 +57,7 @@ from qbcd.sinks.table.sink import DatabaseSink
 from qbcd.sites import Differences, ExplainedStatement
 from qbcd.spark.jdbc import explained
 from qbcd.status import StreamStatus, latest_events, stream_status
-from qbcd.strategies import Estimate
+from qbcd.strategies.amounts import UNKNOWN
 from qbcd.stream import Report, Stream
 from qbcd.table_watch import TableEvents, TableWatch
 
@@ -332,13 +331,6 @@ class StreamHandle:
             plan, _ = plan_of(stream, row)
             return stream.site.explain(plan, stream.settings, row)
 
-    def estimate(self) -> Estimate:
-        """Estimate the source's cost for a poll of the unchanged table, from catalog statistics."""
-        with self._assembly.read_only():
-            stream = self._assembly.open_stream(self.name)
-            plan, _ = plan_of(stream, stream.site.context.row())
-            return stream.site.estimate(plan)
-
     def predict(self) -> tuple[Prediction, Facts] | None:
         """Predict the cost of a poll by the source's statistics and the stream's history, with the facts behind it.
 
@@ -357,6 +349,13 @@ class StreamHandle:
         """The strategy's name; of `auto`, the one that it has chosen or would choose now."""
         with self._assembly.read_only():
             return self._assembly.open_stream(self.name).config.strategy
+
+    @property
+    def ships_unchanged(self) -> str:
+        """The data that leaves the source in a poll that finds no change, in words."""
+        with self._assembly.read_only():
+            stream = self._assembly.open_stream(self.name)
+            return stream.site.strategy(plan_of(stream, stream.site.context.row())[0]).ships_unchanged
 
     @property
     def engine(self) -> str:

@@ -12,9 +12,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from qbcd.advisor import Advice, Amount, advise, settled, written_rows
+from qbcd.advisor import Advice, Amount, advise, settle, written_rows
 from qbcd.catalog.files import FileSource
-from qbcd.catalog.resolve import requested
 from qbcd.catalog.source import SessionOptions, Source
 from qbcd.config import ProjectConfig, StreamConfig
 from qbcd.config.files import FilesConfig
@@ -289,23 +288,14 @@ class Assembly:
             ask: The source may be asked for a variant; otherwise it is a guess until :meth:`refresh`.
         """
         self.refuse_closed()
-        own = settled(self.config, self.stream_config(name), self.state, self.candidate, ask=ask)
+        own = settle(self.config, self.stream_config(name), self.state, self.candidate, ask=ask)
         config, guessed = with_variant(own.config, self.source(own.config.source), self.state, ask=ask)
         sinks = {s: self.sink(s) for s in config.sinks}
         settings = Settings(
+            config,
             sinks=tuple(sinks),
-            requested=requested(config),
-            baseline_events=config.baseline == "events",
-            max_delete_fraction=config.guards.max_delete_fraction,
-            allow_empty=config.guards.allow_empty,
-            retain=config.retain,
-            every=config.every,
-            key_change=config.key_change,
-            rows_per_range=config.options.get("rows_per_range"),
             connections=max(1, self._connections(config.source) // self.jobs_of(config.source)),
-            audit=config.audit,
             engine=self._engine_choice(config),
-            new_values=config.new_columns == "add_with_values",
             accept_deletes=accept_deletes,
             accept_source=accept_source,
         )
@@ -331,8 +321,7 @@ class Assembly:
         """Return a stream with a strategy to be judged, without sinks; it must not be prepared or polled."""
         source = self.source(config.source)
         config, guessed = with_variant(config, source, self.state)
-        settings = Settings(sinks=(), requested=requested(config), every=config.every, audit=config.audit)
-        return Stream(config, source, self._site(config), self.state, {}, settings, guessed)
+        return Stream(config, source, self._site(config), self.state, {}, Settings(config), guessed)
 
     def advise(self, name: str, per_hour: Amount | None = None) -> Advice:
         """Return every strategy for a stream with its cost, and the choice of `strategy: auto`.
@@ -357,7 +346,7 @@ class Assembly:
 
     def _guessed(self, name: str) -> Stream:
         """Return a stream to be judged, with its prepared strategy or a guess."""
-        own = settled(self.config, self.stream_config(name), self.state, self.candidate, choose=False)
+        own = settle(self.config, self.stream_config(name), self.state, self.candidate, choose=False)
         return self.candidate(own.config)
 
     def by_source(self, names: Sequence[str]) -> dict[str, list[str]]:

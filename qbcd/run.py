@@ -147,7 +147,7 @@ def prepare_stream(stream: Stream) -> Report:
     for name in stream.sinks if not stream.settings.baseline_events else ():
         if starts_from_replica(stream, name):
             refuse_without_rows(stream, plan, name)
-    report.warnings += stream.site.examine(plan, option_place(stream))
+    report.warnings += stream.site.examine_before_prepare(plan, option_place(stream))
     stream.site.create(plan, stream.settings)
     with _noting_spark(stream, report), stream.site.context.hold(register=True) as held:
         if held.row.prepared:

@@ -199,7 +199,7 @@ def _add_progress(stream: Stream, row: StreamRow, status: StreamStatus) -> None:
     at, site = (row.checkpoint.get("mark") or {}).get("at"), stream.site
     if at is not None:
         status.watermark = Watermark(str(at), _behind(stream, watermarks.seconds(str(at))))
-    if stream.settings.audit is not None:
+    if stream.settings.config.audit is not None:
         with site.context.reading() as conn:
             status.audited_ago = max(0.0, site.context.store.now(conn) - Checkpoint(row.checkpoint).audited(row.epoch))
     if site.context.kind != "database" and "pass" not in row.checkpoint:  # each poll covers all ranges

@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 from qbcd.advisor.advice import Advice, advise, predict_stream, written_rows
-from qbcd.advisor.amounts import Amount
 from qbcd.advisor.possibility import Option
 from qbcd.advisor.prediction import Prediction
-from qbcd.advisor.settling import settled
+from qbcd.advisor.settling import settle
+from qbcd.strategies.amounts import Amount
 
-__all__ = ["Advice", "Amount", "Option", "Prediction", "advise", "predict_stream", "settled", "written_rows"]
+__all__ = ["Advice", "Amount", "Option", "Prediction", "advise", "predict_stream", "settle", "written_rows"]

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from qbcd.advisor.amounts import Amount
 from qbcd.advisor.candidates import ORDER, Candidate, alike, candidates, needs_of
 from qbcd.advisor.choice import Choice, Scored, choose, much_cheaper
 from qbcd.advisor.facts import Facts, by_writes, gather
 from qbcd.advisor.history import POLLS, History
-from qbcd.advisor.possibility import OpenCandidate, Option, tried
+from qbcd.advisor.possibility import OpenCandidate, Option, try_candidate
 from qbcd.advisor.prediction import Prediction, predict
 from qbcd.catalog.resolve import resolve
 from qbcd.config import ProjectConfig, StrategyConfig
@@ -18,7 +17,7 @@ from qbcd.config.auto_strategy import AutoOptions
 from qbcd.connectors.statistics import SupportsStatistics
 from qbcd.model import StreamPlan
 from qbcd.state import StreamRow
-from qbcd.strategies import TableStrategy
+from qbcd.strategies.amounts import Amount
 from qbcd.stream import Stream
 
 Measured = Callable[[], Amount]  # rows written in an hour, as two readings show
@@ -68,8 +67,7 @@ def predict_stream(stream: Stream, plan: StreamPlan, row: StreamRow | None) -> t
     history, every = history_of(stream, row), stream.config.every.total_seconds()
     with stream.source.read(stream.name) as session:
         facts = gather(session, stream.source.connector, plan, every, history)
-    strategy = stream.site.strategy(plan)
-    assert isinstance(strategy, TableStrategy), "streams of files have no prediction"
+    strategy = stream.site.table_strategy(plan)
     return predict(strategy, facts, _speed(history, predict(strategy, facts))), facts
 
 
@@ -128,7 +126,7 @@ def _options(config: ProjectConfig, stream: Stream, opened: OpenCandidate) -> li
     found = []
     for one in _with_written(candidates(needs, query=bool(stream.config.query)), written):
         made = config.with_strategy(stream.config, one.options) if one.options is not None else None
-        found.append(tried(one, needs, made, opened))
+        found.append(try_candidate(one, needs, made, opened))
     return found
 
 

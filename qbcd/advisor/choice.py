@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from qbcd.advisor.amounts import Amount
 from qbcd.advisor.possibility import Option
 from qbcd.advisor.prediction import Prediction
 from qbcd.config.auto_strategy import AutoOptions
 from qbcd.config.fields import in_words
+from qbcd.strategies.amounts import Amount
 
 LONGEST = 30.0  # seconds of the longest transaction that is preferred, unless the user names a limit
 TWICE_KEPT = 0.5  # of the cost of others, at most, if digests and a copy are kept: batches are of one state per range

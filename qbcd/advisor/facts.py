@@ -4,146 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
-from qbcd.advisor.amounts import NONE, UNKNOWN, Amount, lifted
 from qbcd.advisor.history import History
 from qbcd.catalog.source import Session
 from qbcd.connectors.base import Connector
-from qbcd.connectors.facts import Index
-from qbcd.connectors.statistics import (
-    IndexSize,
-    LogCapture,
-    PlannedScan,
-    StorageLayout,
-    SupportsStatistics,
-    TableStatistics,
-)
-from qbcd.model import Column, Statement, StreamPlan, Table
+from qbcd.connectors.statistics import IndexSize, LogCapture, PlannedScan, SupportsStatistics, TableStatistics
+from qbcd.model import Statement, StreamPlan
 from qbcd.sql import compile_sql, render
 from qbcd.strategies import costs
+from qbcd.strategies.amounts import NONE, UNKNOWN, Amount, lifted
+from qbcd.strategies.reads import ChangeRate, Origin, TableFacts
 
 USUAL_DELTA = 0.01  # the paper's share of changed rows, if nothing is known
 STALE = 1.5  # statistics are stale if the table has grown or shrunk by this factor since it was analyzed
 DEAD = 0.2  # or if more than this share of its rows are dead
 COUNTED = 600.0  # seconds for which a server must have counted writes
 NUMBERED = 3  # more numbers given out than this many times the rows: the statistics may be stale
-WIDTHS = {
-    "boolean": 1,
-    "int16": 2,
-    "int32": 4,
-    "int64": 8,
-    "uint64": 8,
-    "float32": 4,
-    "float64": 8,
-    "date": 4,
-    "time": 8,
-    "timestamp": 8,
-    "timestamptz": 8,
-}
-Origin = Literal["history", "writes", "watch", "assumed"]
 
 
 @dataclass(frozen=True)
-class ChangeRate:
-    """The changes between two polls.
+class Facts(TableFacts):
+    """Sizes and changes of a table, and what they are based on.
 
     Attributes:
-        delta: Share of the rows that change.
-        clustered: Share of them that are next to each other, 0 to 1.
-        origin: The source of `delta`: the stream's history, the server's counters, two readings of them, or nothing.
-        per_hour: Rows written in an hour, of counters.
-    """
-
-    delta: Amount
-    clustered: Amount
-    origin: Origin = "assumed"
-    per_hour: Amount = UNKNOWN
-
-
-@dataclass(frozen=True)
-class Facts:
-    """Sizes and changes of a table, in the paper's symbols.
-
-    Attributes:
-        pages: N, the pages of the table or of all tables of a query.
-        rows: Rows of the table, or of the tables of a query.
-        share: R, the share of the rows in the restriction.
-        scan: Pages read to find them, with those of the index that serves.
         served_by: The indexes that serve the restriction.
         doubt: Why sizes are uncertain, or an empty string.
-        indexes: The table's usable indexes.
-        tables: Number of tables that a poll reads: 1, or those of a query.
-        layout: How the server stores rows.
+        history: The stream's polls so far.
+        log: How the server could be captured by its log; None if it does not show that.
     """
 
-    page_bytes: int
-    pages: Amount
-    rows: Amount
-    share: Amount
-    scan: Amount
-    change: ChangeRate
     served_by: tuple[str, ...] = ()
     doubt: str = ""
-    indexes: tuple[IndexSize, ...] = ()
-    tables: int = 1
     history: History = field(default_factory=History)
     log: LogCapture | None = None
-    every: float = 30.0
-    layout: StorageLayout = field(default_factory=StorageLayout)
-
-    @property
-    def plain_indexes(self) -> Sequence[Index]:
-        """The indexes without their sizes."""
-        return [one.index for one in self.indexes]
-
-    def index_pages(self, leading: Sequence[str], others: Sequence[str] = ()) -> Amount:
-        """Return the pages of the smallest index with some leading columns that has `others` too; NONE if none."""
-        found = []
-        for one in self.indexes:
-            held = {*one.index.columns, *one.index.included}
-            starts = one.index.columns[: len(leading)] == tuple(leading)
-            if one.index.ordered and not one.index.partial and starts and held.issuperset(others):
-                found.append(Amount.of(one.pages) if one.pages else self.pages * Amount(0.05, 0.5))
-        return min(found, key=lambda one: one.high, default=NONE)
-
-    def key_pages(self, key: Sequence[str]) -> Amount:
-        """Return the pages of an index that is read in addition to the table, in the order of `key`."""
-        table = any(one.is_table and one.index.columns[: len(key)] == tuple(key) for one in self.indexes)
-        return NONE if table else self.index_pages(key)
-
-    def stored(self, width: Amount, share: Amount | float = 1.0) -> Amount:
-        """Return the pages of a copy of a share of the rows, of `width` bytes each."""
-        layout = self.layout
-        return lifted(lambda r, s, w: max(1.0, layout.pages(r * s, w, self.page_bytes)), self.rows, share, width)
-
-    def key_index(self, key: Sequence[Column], table: Table) -> Amount:
-        """Return the pages of a replica's index on its key; NONE if its rows are in that index."""
-        layout = self.layout
-        if layout.keyed:
-            return NONE
-        return lifted(
-            lambda r, s, w: max(1.0, layout.index_pages(r * s, w, self.page_bytes)),
-            self.rows,
-            self.share,
-            width_of(key, table),
-        )
-
-    def copied(self, columns: Sequence[Column], table: Table, extra: int = 0) -> Amount:
-        """Return M or W, R*N*width: the pages of a replica of some columns, and `extra` bytes a row."""
-        width, table_width = width_of(columns, table) + extra, table.row_width
-        if self.rows.known and width.known:
-            return self.stored(width, self.share)
-        ratio = lifted(lambda w: min(1.0, w / table_width), width) if table_width and width.known else Amount(0.0, 1.0)
-        return lifted(lambda n, s, q: max(1.0, n * s * q), self.pages, self.share, ratio)
-
-
-def width_of(columns: Sequence[Column], table: Table) -> Amount:
-    """Return the bytes of a row of some columns of a table, by the server's statistics or by types; maybe unknown."""
-    widths = [column.width or WIDTHS.get(column.travel.kind, 0) for column in columns]
-    if not all(widths) and table.row_width and len(columns) >= len(table.columns):
-        return Amount.of(float(table.row_width))
-    return Amount.of(float(sum(widths))) if all(widths) else Amount(float(sum(widths)), UNKNOWN.high)
 
 
 def gather(session: Session, connector: Connector, plan: StreamPlan, every: float, history: History) -> Facts:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from qbcd.advisor.amounts import Amount
 from qbcd.state import Run
 from qbcd.strategies import costs
+from qbcd.strategies.amounts import Amount
 
 POLLS = 10
 

@@ -8,20 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sqlalchemy import inspect
-
 from qbcd.advisor.candidates import Candidate, labeled, unmet
-from qbcd.catalog.query_table import rights_of
-from qbcd.catalog.source import Session
 from qbcd.config import StreamConfig
 from qbcd.config.auto_strategy import AutoOptions
-from qbcd.config.strategy_base import StrategyUse
-from qbcd.connectors.catalog import SupportsIndexes
+from qbcd.config.strategy_rules import use_of
 from qbcd.errors import QbcdError, SourceError
 from qbcd.model import StreamPlan
 from qbcd.planning import option_place, plan_of
-from qbcd.sites import DatabaseContext
-from qbcd.strategies import Atdi, TableStrategy
+from qbcd.sites.eligibility import missing_index
+from qbcd.strategies import TableStrategy
 from qbcd.stream import Stream
 
 OpenCandidate = Callable[[StreamConfig], Stream]
@@ -56,7 +51,9 @@ class Option:
         return not self.why_not
 
 
-def tried(candidate: Candidate, needs: AutoOptions, config: StreamConfig | None, opened: OpenCandidate) -> Option:
+def try_candidate(
+    candidate: Candidate, needs: AutoOptions, config: StreamConfig | None, opened: OpenCandidate
+) -> Option:
     """Return a strategy with its plan, or with the reason why it is not possible.
 
     Args:
@@ -70,21 +67,24 @@ def tried(candidate: Candidate, needs: AutoOptions, config: StreamConfig | None,
     """
     if candidate.options is None or config is None:
         return Option(candidate.name, candidate.label, candidate, why_not=candidate.missing)
-    problem = next(candidate.options.problems(_use(config)), None)
+    problem = next(candidate.options.problems(use_of(config)), None)
     if problem is not None:
         return Option(candidate.name, candidate.label, candidate, why_not=problem.what, remedy=problem.remedy)
     stream = opened(config)
     option = Option(candidate.name, candidate.label, candidate, stream.config)
     try:
         plan, _ = plan_of(stream, None)
-        strategy = stream.site.strategy(plan)
-        assert isinstance(strategy, TableStrategy), "candidates query a database"
+        strategy = stream.site.table_strategy(plan)
         with stream.source.read(stream.name) as session:
-            why, remedy = _missing_rights(stream, session, plan)
+            stream.site.refuse_unwritable(session, plan)
+            missing = stream.site.missing_rights(session, plan)
+            why = "; ".join(one.what for one in missing)
+            remedy = "; ".join(one.grant for one in missing if one.grant)
+            remarks: tuple[str, ...] = ()
             if not why:
-                stream.site.refuse_unfit(session, plan, option_place(stream))
-                why, remedy = _missing_index(stream, session, strategy)
-            remarks = () if why else tuple(stream.site.remarks(session, plan))
+                found = list(stream.site.examine(session, plan, option_place(stream)))
+                why, remedy = missing_index(stream.source, session, strategy)
+                remarks = () if why else tuple(one.text for one in found if one.subject == "strategy")
     except SourceError:
         raise
     except QbcdError as error:
@@ -93,21 +93,6 @@ def tried(candidate: Candidate, needs: AutoOptions, config: StreamConfig | None,
         why, remedy = _unfit(needs, strategy, candidate), ""
     label = labeled(strategy.label, candidate.variant)
     return Option(candidate.name, label, candidate, stream.config, plan, strategy, why, remedy, remarks)
-
-
-def _use(config: StreamConfig) -> StrategyUse:
-    """Return the stream as rules of the configuration see it."""
-    table = None if config.query else ".".join(part for part in (config.table_schema, config.table_name) if part)
-    return StrategyUse(
-        path=("tables", config.index),
-        inherited=False,
-        source=config.source,
-        table=table,
-        key=config.key,
-        columns=config.columns or (),
-        where=config.where,
-        every=config.every,
-    )
 
 
 def _refused(option: Option, error: QbcdError) -> Option:
@@ -122,32 +107,3 @@ def _unfit(needs: AutoOptions, strategy: TableStrategy, candidate: Candidate) ->
     if not why and needs.need.batch == "snapshot" and strategy.consistency == "range":
         why = "its batches are of one state for each range, not for the table"
     return why
-
-
-def _missing_rights(stream: Stream, session: Session, plan: StreamPlan) -> tuple[str, str]:
-    """Return the right that is missing for tables in the source, and the statements that grant it."""
-    context, source = stream.site.context, stream.source
-    if not stream.site.writes_source(plan):
-        return "", ""
-    connector, conn = source.connector, session.connection
-    if isinstance(context, DatabaseContext):
-        connector.catalog.check_in_source(conn, plan.table, stream=stream.name, own=context.own_names(plan))
-    if stream.site.has_tables(plan):
-        return "", ""
-    rights = rights_of(connector, conn, plan.table, [c.name for c in plan.captured], source.schema)
-    exists = inspect(conn).has_schema(source.schema)
-    if rights.own_schema if exists else rights.create_schema:
-        return "", ""
-    what = f"role {rights.role} may not {'create tables in' if exists else 'create'} schema {source.schema}"
-    return what, "; ".join(connector.ddl.own_schema(source.schema, rights.role, exists=exists))
-
-
-def _missing_index(stream: Stream, session: Session, strategy: TableStrategy) -> tuple[str, str]:
-    """Return that the covering index of ATDI is missing, and its DDL; without it ATDI polls as TDI does."""
-    if not isinstance(strategy, Atdi):
-        return "", ""
-    table = strategy.plan.table
-    look_up = stream.source.connector.require(SupportsIndexes).indexes
-    if strategy.has_index(look_up(session.connection, table)):
-        return "", ""
-    return "no index covers all columns that a poll reads", strategy.index()

@@ -39,7 +39,7 @@ class Settled:
     refused: Refused | None = None
 
 
-def settled(
+def settle(
     config: ProjectConfig,
     written: StreamConfig,
     project: ProjectState,

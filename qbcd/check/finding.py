@@ -33,7 +33,7 @@ class Finding:
     folder: Path | None = None
 
 
-def tried(
+def run_check(
     subject: str, action: Callable[[], object], message: str, stream: str = "", *, folder: Path | None = None
 ) -> Finding:
     """Run `action` and return `message` as a finding, or the error that it raises.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sqlalchemy.engine import URL
 
-from qbcd.check.finding import Finding, failed, tried
+from qbcd.check.finding import Finding, failed, run_check
 from qbcd.errors import QbcdError, Refused
 from qbcd.state.dialects import store_facts
 
@@ -39,7 +39,7 @@ def check_state_folder(state: URL) -> list[Finding]:
         return []
     path = Path(state.database or "")
     there, what = nearest_existing(path.parent), f"the state database {path} cannot be created"
-    finding = tried("state", lambda: _prove(path.parent, what, 1), "", folder=there)
+    finding = run_check("state", lambda: _prove(path.parent, what, 1), "", folder=there)
     return [finding] if finding.error else []
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from qbcd.check.finding import Finding, failed, tried
+from qbcd.check.finding import Finding, failed, run_check
 from qbcd.check.folders import nearest_existing, prove_writable
 from qbcd.config import SparkConfig
 from qbcd.config.streams import EngineName
@@ -43,10 +43,10 @@ def check_machine(
     if "spark" not in engines and not spark.on_cluster:
         found = [_for_large_polls(finding) for finding in found]
     can_write = f"{workdir} can be written"
-    found.append(tried("workdir", lambda: prove_writable(workdir), can_write, folder=nearest_existing(workdir)))
+    found.append(run_check("workdir", lambda: prove_writable(workdir), can_write, folder=nearest_existing(workdir)))
     if with_spark and not config.master.startswith("local") and not any(f.level == "error" for f in found):
         seen = f"seen by the executors of {config.master} too"
-        found.append(tried("executors", lambda: _prove_shared(workdir, spark), seen))
+        found.append(run_check("executors", lambda: _prove_shared(workdir, spark), seen))
     return found
 
 
@@ -54,7 +54,7 @@ def _of_spark(
     drivers: Sequence[Wanted], config: SparkConfig, spark: SparkProvider, settings: Callable[[], object]
 ) -> list[Finding]:
     """Check Java, the settings and the session of Spark, and the JDBC drivers."""
-    probed = [tried("Spark", probe, "") for probe in (settings, spark.look)]
+    probed = [run_check("Spark", probe, "") for probe in (settings, spark.look)]
     return [
         _java(),
         *(finding for finding in probed if finding.error),

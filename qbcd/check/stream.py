@@ -6,15 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Literal
 
-from sqlalchemy import inspect
-
 from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.drift import check_requested, check_server, check_shape
-from qbcd.catalog.query_table import rights_of
 from qbcd.catalog.source import Session
-from qbcd.check.finding import Finding, failed, tried
+from qbcd.check.finding import Finding, failed, run_check
 from qbcd.check.folders import nearest_existing, prove_writable
-from qbcd.errors import DeliveryError, MissingPrivilege, QbcdError, UnsafeKey
+from qbcd.errors import DeliveryError, QbcdError, UnsafeKey
 from qbcd.model import Consistency, PlannedBatch, StreamPlan, Table
 from qbcd.planning import option_place, plan_of, planned_batch, probe_restriction, refuse_sinks
 from qbcd.resend import refuse_unfilled
@@ -28,11 +25,9 @@ from qbcd.sites import (
     prepared_elsewhere,
     refuse_prepared_elsewhere,
     select_only_choice,
-    unknown_encoding,
 )
-from qbcd.sql import restriction_remarks
+from qbcd.sites.eligibility import own_schema, refuse_missing
 from qbcd.state import StreamRow
-from qbcd.strategies import TableStrategy
 from qbcd.stream import Stream
 
 
@@ -53,12 +48,12 @@ def check_stream(stream: Stream, sites: Iterable[Site] = (), places: SinkPlaces 
     except QbcdError as error:
         found.append(failed("stream", error, stream.name))
     if (folder := stream.site.context.folder) is not None:
-        own = tried("workdir", lambda: prove_writable(folder), "", stream.name, folder=nearest_existing(folder))
+        own = run_check("workdir", lambda: prove_writable(folder), "", stream.name, folder=nearest_existing(folder))
         found += [own] if own.error else []
     for name, sink in stream.sinks.items():
         there = nearest_existing(sink.path / stream.name) if isinstance(sink, FolderSink) and not sink.url else None
         accept = partial(sink.check_stream, stream.name)
-        accepted = tried(f"sink {name}", accept, "takes batches", stream.name, folder=there)
+        accepted = run_check(f"sink {name}", accept, "takes batches", stream.name, folder=there)
         problems = _sink_problems(stream, name, planned[0], places) if planned and not accepted.error else []
         found += problems or [accepted]
     return found
@@ -119,23 +114,14 @@ def _stream_findings(stream: Stream, sites: Iterable[Site], planned: list[Planne
             probe_restriction(stream, session, plan)
             yield "restriction", "ok", "is accepted by the source"
         yield "key", "ok", _key(stream, session, plan)
-        if isinstance(context := stream.site.context, DatabaseContext):
-            own = context.own_names(plan)
-            stream.source.connector.catalog.check_in_source(session.connection, plan.table, stream=stream.name, own=own)
-        elif stream.site.writes_source(plan):
-            stream.source.connector.catalog.check_accepts_writes(session.connection, stream=stream.name)
+        stream.site.refuse_unwritable(session, plan)
         yield "privileges", "ok", _privileges(stream, session, plan, row)
-        if unreadable := unknown_encoding(stream.source, session, plan):
-            if row is None or not row.prepared:
-                raise unreadable
-            yield "columns", "warning", unreadable.what
-        stream.site.refuse_unfit(session, plan, option_place(stream))
+        prepared = row is not None and row.prepared
+        remarks = list(stream.site.examine(session, plan, option_place(stream), prepared=prepared))
         refuse_sinks(stream, plan)
         yield "strategy", "ok", f"{strategy.label}: {_SEEN[strategy.consistency]}"
-        for remark in restriction_remarks(session.connection, stream.source.connector, plan):
-            yield "restriction", "warning", remark
-        for remark in stream.site.remarks(session, plan):
-            yield "strategy", "warning", f"{strategy.label}: {remark}"
+        for one in remarks:
+            yield one.subject, "warning", f"{strategy.label}: {one.text}" if one.subject == "strategy" else one.text
         if row is not None and row.prepared:
             check_shape(stream.source, session, stream.name, row.checkpoint, plan)
             check_server(stream.source, session, stream.name, row.checkpoint, accept=False)
@@ -215,9 +201,7 @@ def _key(stream: Stream, session: Session, plan: StreamPlan) -> str:
         return f"({named}), the only unique key without NULL; the table has no primary key"
     if plan.key_is_proven:
         return f"({named}), unique by {'the query and the keys of its tables' if plan.table.query else 'the catalog'}"
-    strategy = stream.site.strategy(plan)
-    assert isinstance(strategy, TableStrategy), "of a database"
-    found = session.one(strategy.key_problems())
+    found = session.one(stream.site.table_strategy(plan).key_problems())
     twice, null = int(found.keys_more_than_once), int(found.keys_null)
     if twice or null:
         occurs = f"{twice:,} {'value occurs' if twice == 1 else 'values occur'} more than once"
@@ -236,21 +220,14 @@ def _privileges(stream: Stream, session: Session, plan: StreamPlan, row: StreamR
 
     `resolve` has proven SELECT; a strategy with a source replica needs a schema too.
     """
-    conn, schema = session.connection, stream.source.schema
-    rights = rights_of(stream.source.connector, conn, plan.table, [c.name for c in plan.captured], schema)
+    schema = own_schema(stream.source, session, plan.table, [c.name for c in plan.captured])
+    role = f"role {schema.rights.role} may SELECT"
     if not stream.site.writes_source(plan):
-        return f"role {rights.role} may SELECT; the source is only read"
+        return f"{role}; the source is only read"
     if row is not None or stream.site.has_tables(plan):
-        return f"role {rights.role} may SELECT; qbcd's tables are in schema {schema}"
-    there = inspect(conn).has_schema(schema)
-    if not (rights.own_schema if there else rights.create_schema):
-        lacking = f"create tables in schema {schema}" if there else f"create schema {schema}"
-        own = "; ".join(stream.source.connector.ddl.own_schema(schema, rights.role, exists=there))
-        raise MissingPrivilege(
-            f"role {rights.role} may not {lacking}, which strategy {plan.strategy} needs",
-            stream=stream.name,
-            where=stream.config.place("strategy"),
-            remedy=f"{own}; or qbcd prepare {stream.name} --dry-run prints the DDL for a DBA; "
-            f"{select_only_choice(plan)}",
-        )
-    return f"role {rights.role} may SELECT and {'use' if there else 'create'} schema {schema}"
+        return f"{role}; qbcd's tables are in schema {schema.name}"
+    missing = stream.site.missing_rights(session, plan)
+    if not schema.is_usable:  # otherwise options can be removed, and the strategy's own checks say so
+        ddl = f"or qbcd prepare {stream.name} --dry-run prints the DDL for a DBA; {select_only_choice(plan)}"
+        refuse_missing(missing, plan, lambda _: stream.config.place("strategy"), ddl)
+    return f"{role} and {'use' if schema.exists else 'create'} schema {schema.name}"

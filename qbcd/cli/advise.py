@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from qbcd.advisor import Advice
-    from qbcd.advisor.amounts import Amount
     from qbcd.advisor.choice import Scored
     from qbcd.advisor.facts import Facts
     from qbcd.advisor.possibility import Option
     from qbcd.api import Project
+    from qbcd.strategies.amounts import Amount
 
 SourceName = Annotated[
     str, typer.Option("--source", metavar="SOURCE", help="A source, for a table without a stream.", show_default=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rich.syntax import Syntax
@@ -19,15 +18,15 @@ def explain(output: Output, stream: StreamName) -> int:
     """Print the statements of a poll and its estimated cost; run none."""
     with output.project() as project:
         handle = project.stream(stream)
-        steps, estimate, strategy = handle.explain(), handle.estimate(), handle.strategy
-        engine, predicted = handle.engine, handle.predict()
+        steps, strategy, predicted = handle.explain(), handle.strategy, handle.predict()
+        engine, ships = handle.engine, handle.ships_unchanged
         shown = f"{strategy}, chosen by auto" if handle.config.strategy != strategy else strategy
     if output.as_json:
         listed = [
             {"title": s.title, "where": s.where, "sql": s.statement.sql, "params": dict(s.statement.params)}
             for s in steps
         ]
-        found = {"stream": stream, "strategy": strategy, "steps": listed, "estimate": asdict(estimate)}
+        found = {"stream": stream, "strategy": strategy, "steps": listed, "ships_unchanged": ships}
         output.data({**found, "prediction": predicted and predicted[0].data(), "engine": engine})
         return 0
     for number, step in enumerate(steps, 1):
@@ -38,7 +37,7 @@ def explain(output: Output, stream: StreamName) -> int:
         output.text("")
     for line in cost_lines(shown, *predicted) if predicted else ():
         output.comment(line)
-    output.comment(f"ships if nothing changed: {estimate.shipped}")
+    output.comment(f"ships if nothing changed: {ships}")
     output.comment(f"engine: {engine}")
     return 0
 

@@ -11,7 +11,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from qbcd.comparison.eligible import Kind, kind_for
 from qbcd.comparison.operands import STREAM, TableOperand
 from qbcd.connectors.sessions import SupportsSnapshots
 from qbcd.local.database import LocalDatabase
@@ -21,6 +20,7 @@ from qbcd.model import Column, KeyRange
 from qbcd.ranges import hash_buckets, partition
 from qbcd.side_by_side import side_by_side
 from qbcd.sites import check_key
+from qbcd.sites.eligibility import Kind, kind_for
 from qbcd.sites.lake.checksums import SessionsOfSnapshot, added_up, all_rows
 from qbcd.sites.lake.replica.schema import row_fields
 from qbcd.strategies import IdRcs

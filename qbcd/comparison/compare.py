@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from qbcd.comparison.by_ranges import RangeCounts, differing_rows
-from qbcd.comparison.eligible import tables_of, why_complete
 from qbcd.comparison.kept import KeptOperand, folder_of, keep
 from qbcd.comparison.methods import chosen, last_of, remember, sides_of
-from qbcd.comparison.operands import ComparedColumns, Operand, identified, in_table, operand
+from qbcd.comparison.operands import ComparedColumns, Operand, TableOperand, identified, in_table, operand
 from qbcd.comparison.unify import common_column, exact_forms, in_common, unified
 from qbcd.comparison.wording import worded
 from qbcd.config.files import FileFormat
@@ -31,6 +30,7 @@ from qbcd.local.errors import explained_errors
 from qbcd.local.query import Query
 from qbcd.local.source import ReadAmount
 from qbcd.model import BatchHeader, Column, StreamPlan, Table
+from qbcd.sites.eligibility import why_complete
 from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.local.by_method import ParquetSide, changes_by
 from qbcd.sites.lake.engines.local.engine import LocalEngine
@@ -256,9 +256,9 @@ class DiffResult:
         self, old: Operand, new: Operand, columns: Sequence[Sequence[Column]], keys: int, options: DiffOptions
     ) -> list[tuple[Query, int]] | None:
         """Return the rows in which two tables may differ, by range checksums; None if all rows must be read."""
-        tables = tables_of(old, new)
-        if tables is None or options.method not in BY_JOIN:
+        if not (isinstance(old, TableOperand) and isinstance(new, TableOperand)) or options.method not in BY_JOIN:
             return None
+        tables = (old, new)
         self.amounts = tuple(one.amount for one in tables)
         self.complete_because = f"method is {options.method}"
         if options.method == "auto":

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from qbcd.comparison.by_ranges import FINE, GROUP, MOST, SUM_BYTES
 from qbcd.comparison.compare import DiffOptions, compared_names
-from qbcd.comparison.eligible import kind_for, why_complete
 from qbcd.comparison.kept import folder_of
 from qbcd.comparison.methods import expected
 from qbcd.comparison.operands import TableOperand
 from qbcd.comparison.wording import worded
+from qbcd.sites.eligibility import kind_for, why_complete
 from qbcd.snapshots.feeds import JOIN
 from qbcd.strategies import AUTO, BY_JOIN
 

@@ -35,7 +35,6 @@ from qbcd.config.models import (
     ProjectConfig,
     SourceConfig,
     SparkConfig,
-    StreamDefaults,
     TableConfig,
     source_class,
 )
@@ -43,9 +42,9 @@ from qbcd.config.notify import NotifyConfig
 from qbcd.config.openlineage import OpenLineageConfig
 from qbcd.config.rules import check_rules
 from qbcd.config.secrets import expand
-from qbcd.config.sink_options import SINK_OPTIONS
+from qbcd.config.sink_registry import sink_options
 from qbcd.config.strategy_registry import options_class
-from qbcd.config.streams import GuardsConfig
+from qbcd.config.streams import GuardsConfig, StreamDefaults
 from qbcd.errors import ConfigError
 
 MAX_BYTES = 1_000_000
@@ -160,7 +159,7 @@ def _validated(document: Document, values: Any) -> tuple[ProjectConfig | None, l
 
 def _problem(document: Document, values: Any, details: ErrorDetails) -> Problem:
     loc, kind, context = details["loc"], details["type"], details.get("ctx", {})
-    path = _path(loc)
+    path: KeyPath = loc
     if kind == "qbcd":
         return _own(document, path, context)
     if kind == "extra_forbidden":
@@ -192,16 +191,6 @@ def _own(document: Document, path: KeyPath, context: Mapping[str, Any]) -> Probl
     return Problem(path, what, remedy, context["not_built"])
 
 
-def _tagged(loc: tuple[str | int, ...]) -> int | None:
-    """Return the index in `loc` of the union member's name that pydantic inserts, or None."""
-    return 2 if loc[:1] == ("sinks",) and len(loc) > 2 else None
-
-
-def _path(loc: tuple[str | int, ...]) -> KeyPath:
-    tag = _tagged(loc)
-    return tuple(part for n, part in enumerate(loc) if n != tag)
-
-
 def _depth(loc: tuple[str | int, ...]) -> int:
     """Return the length of the location of a table or of `defaults`; 0 elsewhere."""
     if loc[:1] == ("sources",):
@@ -216,10 +205,9 @@ def _model_at(values: Any, loc: tuple[str | int, ...]) -> type[Section]:
         values: The configuration with placeholders replaced, which names the strategy and so the model of its options.
         loc: The location of the mapping, as pydantic gives it.
     """
-    tag = _tagged(loc)
-    if tag is not None:
-        of_sink: type[Section] = SINK_OPTIONS[str(loc[tag])]
-        for key in loc[tag + 1 :]:
+    if loc[:1] == ("sinks",):
+        of_sink: type[Section] = sink_options(values["sinks"][loc[1]]["type"])
+        for key in loc[2:]:
             of_sink = of_sink.section(str(key))
         return of_sink
     start = _depth(loc) + 1

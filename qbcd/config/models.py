@@ -28,13 +28,11 @@ from pydantic import (
 )
 from sqlalchemy.engine import URL
 
-from qbcd.config.audits import Audit, interval
+from qbcd.config.audits import interval
 from qbcd.config.auto_strategy import AUTO
 from qbcd.config.document import Document, KeyPath, did_you_mean, quoted
 from qbcd.config.fields import (
     Count,
-    Duration,
-    Every,
     Filled,
     Jobs,
     KeyNames,
@@ -66,18 +64,15 @@ from qbcd.config.patterns import (
     refuse_bad_patterns,
     refuse_bad_template,
 )
-from qbcd.config.sink_options import AnySink
+from qbcd.config.sink_registry import AnySink
 from qbcd.config.strategy_base import StrategyConfig
-from qbcd.config.strategy_registry import AnyStrategy
-from qbcd.config.streams import Baseline, EngineName, GuardsConfig, KeyChange, NewColumns, StreamConfig
+from qbcd.config.streams import PLAIN_SETTINGS, Baseline, EngineName, GuardsConfig, StreamConfig, StreamDefaults
 from qbcd.config.urls import is_memory_database, parse_url
 from qbcd.errors import ConfigError
 
-DEFAULT_EVERY = timedelta(seconds=30)
 DEFAULT_LOCAL_ROWS = 1_000_000
 DEFAULT_LOCAL_BYTES = 1 << 30
 DEFAULT_LOCAL_MEMORY = 512 << 20
-DEFAULT_RETAIN = timedelta(days=7)
 MOST_NAMED = 20  # streams that an error lists
 
 
@@ -141,36 +136,6 @@ class JdbcConfig(Section):
     fetchsize: Count | None = None
     driver_jar: LocalPath | None = None
     properties: dict[str, ScalarText] = Field(default_factory=dict, repr=False)
-
-
-class StreamDefaults(Section):
-    """Settings that tables inherit, unless they have their own.
-
-    Attributes:
-        every: Interval of polls, or a line of cron such as ``0 2 * * *``, in UTC; default: ``30s``.
-        sinks: Names under `sinks`, in order of delivery.
-        retain: Time for which qbcd keeps delivered batches; default: ``7d``.
-        strategy: A strategy's name, or a mapping with its `type` and options.
-        baseline: ``events`` delivers the rows that `prepare` finds, as op ``r``; ``silent`` does not. Default:
-            ``silent``, and ``events`` with a mirror or history.
-        guards: Limits for deletes of a poll; a poll that exceeds them is refused.
-        key_change: ``pair`` marks a delete and an insert with equal content as a changed key; default: ``off``.
-        audit: Interval of full comparisons with the source, as ``{every: 24h}``; default: ``off``.
-        engine: Place of the work: ``local`` is this process, ``spark`` is Spark; ``auto``, the default, takes Spark
-            for large work.
-        new_columns: Reaction to a column that the table gets; default: ``report``.
-    """
-
-    every: Every | None = None
-    sinks: Names | None = None
-    retain: Duration | None = None
-    strategy: AnyStrategy | None = None
-    baseline: Baseline | None = None
-    guards: GuardsConfig | None = None
-    key_change: KeyChange | None = None
-    audit: Audit | None = None
-    engine: EngineName | None = None
-    new_columns: NewColumns | None = None
 
 
 class SourceConfig(Login):
@@ -479,16 +444,10 @@ class ProjectConfig(Section):
             query=table.query or "",
             strategy=strategy.type,
             options=strategy.options,
-            baseline=self.setting(table, "baseline") or self._baseline(table),
-            every=self.setting(table, "every") or DEFAULT_EVERY,
-            sinks=tuple(self.setting(table, "sinks") or ()),
-            retain=_or(self.setting(table, "retain"), DEFAULT_RETAIN),
-            guards=self._guards(table),
-            key_change=self.setting(table, "key_change") == "pair",
-            audit=interval(table.audit, self.setting(table, "audit"), strategy),
-            engine=self.setting(table, "engine") or "auto",
             chosen=chosen is not None,
-            new_columns=self.setting(table, "new_columns") or "report",
+            guards=self._guards(table),
+            audit=interval(table.audit, self.setting(table, "audit"), strategy),
+            **self._plain_settings(table),
             index=index,
             document=self._document,
         )
@@ -515,6 +474,13 @@ class ProjectConfig(Section):
         """Return the key path of the section that sets `key` for a table; empty for its own or if none does."""
         return next((path for path, section in self.layers(table) if getattr(section, key) is not None), ())
 
+    def _plain_settings(self, table: TableConfig) -> dict[str, Any]:
+        """Return the inherited settings that a table or a section sets; for others :class:`StreamConfig` has values."""
+        found = {name: self.setting(table, name) for name in PLAIN_SETTINGS}
+        found["sinks"] = tuple(found["sinks"] or ())
+        found["baseline"] = found["baseline"] or self._baseline(table)
+        return {name: value for name, value in found.items() if value is not None}
+
     def _baseline(self, table: TableConfig) -> Baseline:
         """Return the default: sinks that show all rows begin with them."""
         names = self.setting(table, "sinks") or ()
@@ -527,7 +493,3 @@ class ProjectConfig(Section):
             if section.guards is not None:
                 written.update({name: getattr(section.guards, name) for name in section.guards.model_fields_set})
         return GuardsConfig(**written)
-
-
-def _or(value: timedelta | None, otherwise: timedelta) -> timedelta:
-    return otherwise if value is None else value

@@ -18,7 +18,7 @@ from qbcd.config.descriptions import descriptions
 from qbcd.config.fields import in_words
 from qbcd.config.files import FilesConfig
 from qbcd.config.models import ProjectConfig, SourceConfig
-from qbcd.config.sink_options import BUILT_SINKS
+from qbcd.config.sink_registry import BUILT_SINKS, sink_options
 from qbcd.config.strategy_registry import options_class, strategy_names
 from qbcd.errors import ConfigError
 
@@ -57,15 +57,19 @@ def json_schema() -> dict[str, Any]:
     Every value except `version` and `type` may be a placeholder.
     """
     strategies = {name: options_class(name) for name in strategy_names()}
+    sinks = [sink_options(name) for name in BUILT_SINKS]
     # one document for all, so that classes with equal names get different names in it
-    everything: Any = GenericAlias(tuple, (ProjectConfig, SourceConfig, FilesConfig, *strategies.values()))
+    everything: Any = GenericAlias(tuple, (ProjectConfig, SourceConfig, FilesConfig, *sinks, *strategies.values()))
     made = _users(TypeAdapter(everything).json_schema(by_alias=True, schema_generator=_Generator))
     sections, (project, database, files, *refs) = made["$defs"], made["prefixItems"]
-    _add_strategies(sections, dict(zip(strategies, refs, strict=True)))
+    _add_strategies(sections, dict(zip(strategies, refs[len(sinks) :], strict=True)))
     schema = sections.pop(_section(project))
     sections["FilesConfig"].setdefault("required", ["files"])
     of_files = [name for name in strategies if options_class(name).reads_files]
     schema["properties"]["sources"]["additionalProperties"] = {"oneOf": [database, files]}
+    schema["properties"]["sinks"]["additionalProperties"] = {
+        "oneOf": [*refs[: len(sinks)], {"$ref": "#/$defs/OtherOptions"}]
+    }
     no_table = {  # of a source with files
         "required": ["name"],
         "not": {"anyOf": [{"required": [key]} for key in ("table", "query", "tables")]},
@@ -86,7 +90,7 @@ def json_schema() -> dict[str, Any]:
     ]
     # of a pattern, `exclude` has tables
     sections["TableConfig"]["anyOf"] = [{"required": ["tables"]}, {"not": {"required": ["columns", "exclude"]}}]
-    sections["OtherSink"] = {
+    sections["OtherOptions"] = {
         "type": "object",
         "properties": {
             "type": {

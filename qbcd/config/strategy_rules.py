@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from qbcd.config.document import KeyPath, Problem
-from qbcd.config.models import DEFAULT_EVERY, NO_TABLE, ProjectConfig, TableConfig
+from qbcd.config.models import NO_TABLE, ProjectConfig, TableConfig
 from qbcd.config.strategy_base import StrategyConfig, StrategyUse
+from qbcd.config.streams import DEFAULT_EVERY, StreamConfig
 
 
 def check_strategies(config: ProjectConfig) -> list[Problem]:
@@ -42,6 +43,21 @@ def _use(config: ProjectConfig, index: int) -> StrategyUse:
         every=config.setting(table, "every") or DEFAULT_EVERY,
         types=bool(table.types),
         inherited_from=config.place_of(table, "strategy"),
+    )
+
+
+def use_of(stream: StreamConfig) -> StrategyUse:
+    """Return a stream as the rules of its strategy see it."""
+    table = None if stream.query else ".".join(part for part in (stream.table_schema, stream.table_name) if part)
+    return StrategyUse(
+        path=("tables", stream.index),
+        inherited=False,
+        source=stream.source,
+        table=table,
+        key=stream.key,
+        columns=stream.columns or (),
+        where=stream.where,
+        every=stream.every,
     )
 
 

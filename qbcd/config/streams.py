@@ -1,4 +1,4 @@
-"""Streams with every inherited value filled in, and the place of every key in the file."""
+"""Settings that streams inherit, and streams with every value filled in."""
 
 from __future__ import annotations
 
@@ -8,27 +8,18 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
+from qbcd.config.audits import Audit
 from qbcd.config.document import Document
-from qbcd.config.fields import Fraction, Section, Switch
+from qbcd.config.fields import Duration, Every, Fraction, Names, Section, Switch
+from qbcd.config.strategy_registry import AnyStrategy
 
 Baseline = Literal["events", "silent"]
 KeyChange = Literal["pair", "off"]
 NewColumns = Literal["ignore", "report", "add", "add_with_values", "refuse"]
 EngineName = Literal["auto", "local", "spark"]
 
-_INHERITED = (
-    "every",
-    "sinks",
-    "retain",
-    "strategy",
-    "baseline",
-    "guards",
-    "key_change",
-    "audit",
-    "source",
-    "engine",
-    "new_columns",
-)
+DEFAULT_EVERY = timedelta(seconds=30)
+DEFAULT_RETAIN = timedelta(days=7)
 
 
 class GuardsConfig(Section):
@@ -43,9 +34,44 @@ class GuardsConfig(Section):
     allow_empty: Switch = False
 
 
+class StreamDefaults(Section):
+    """Settings that tables inherit, unless they have their own.
+
+    Attributes:
+        every: Interval of polls, or a line of cron such as ``0 2 * * *``, in UTC; default: ``30s``.
+        sinks: Names under `sinks`, in order of delivery.
+        retain: Time for which qbcd keeps delivered batches; default: ``7d``.
+        strategy: A strategy's name, or a mapping with its `type` and options.
+        baseline: ``events`` delivers the rows that `prepare` finds, as op ``r``; ``silent`` does not. Default:
+            ``silent``, and ``events`` with a mirror or history.
+        guards: Limits for deletes of a poll; a poll that exceeds them is refused.
+        key_change: ``pair`` marks a delete and an insert with equal content as a changed key; default: ``off``.
+        audit: Interval of full comparisons with the source, as ``{every: 24h}``; default: ``off``.
+        engine: Place of the work: ``local`` is this process, ``spark`` is Spark; ``auto``, the default, takes Spark
+            for large work.
+        new_columns: Reaction to a column that the table gets; default: ``report``.
+    """
+
+    every: Every | None = None
+    sinks: Names | None = None
+    retain: Duration | None = None
+    strategy: AnyStrategy | None = None
+    baseline: Baseline | None = None
+    guards: GuardsConfig | None = None
+    key_change: KeyChange | None = None
+    audit: Audit | None = None
+    engine: EngineName | None = None
+    new_columns: NewColumns | None = None
+
+
+_INHERITED = (*StreamDefaults.model_fields, "source")
+# Inherited as they are written; the others have rules of their own.
+PLAIN_SETTINGS = tuple(name for name in StreamDefaults.model_fields if name not in ("strategy", "guards", "audit"))
+
+
 @dataclass(frozen=True)
 class StreamConfig:
-    """A stream with every inherited value filled in.
+    """A stream with every inherited value filled in; :class:`StreamDefaults` describes those.
 
     Attributes:
         table_schema: Empty if the file names none, and for a query.
@@ -57,10 +83,7 @@ class StreamConfig:
         query: The SELECT that is captured instead of a table, verbatim, or an empty string.
         strategy: The strategy's name; `options` are its options.
         chosen: The strategy was chosen for the needs of ``strategy: auto``.
-        key_change: Mark a delete and an insert of equal content as a pair.
         audit: Interval of full comparisons; None for never, and if polls compare everything.
-        engine: The engine that fetches, compares and delivers rows.
-        new_columns: What happens when the table gets a column.
     """
 
     name: str
@@ -74,16 +97,16 @@ class StreamConfig:
     where: str
     strategy: str
     options: dict[str, Any]
-    baseline: Baseline
-    every: timedelta
-    sinks: tuple[str, ...]
-    retain: timedelta
-    guards: GuardsConfig
-    key_change: bool = False
     query: str = ""
+    chosen: bool = False
+    sinks: tuple[str, ...] = ()
+    every: timedelta = DEFAULT_EVERY
+    retain: timedelta = DEFAULT_RETAIN
+    baseline: Baseline = "silent"
+    guards: GuardsConfig = field(default_factory=GuardsConfig)
+    key_change: KeyChange = "off"
     audit: timedelta | None = None
     engine: EngineName = "auto"
-    chosen: bool = False
     new_columns: NewColumns = "report"
     index: int = field(default=0, repr=False, compare=False)
     document: Document = field(default_factory=lambda: Document("", Path(), {}), repr=False, compare=False)

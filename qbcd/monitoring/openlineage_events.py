@@ -17,20 +17,20 @@ from sqlalchemy.engine import URL
 from qbcd.config import StreamConfig
 from qbcd.config.databases import OPENLINEAGE_NAMES, SCHEMA_IS_DATABASE
 from qbcd.config.openlineage import OpenLineageConfig
-from qbcd.config.sink_options import DatabaseSinkConfig
 from qbcd.errors import ConfigError, EnvironmentMissing
 from qbcd.job import Outcome
 from qbcd.monitoring import background
 from qbcd.monitoring.background import Background
 from qbcd.plugins import in_one_line
 from qbcd.project import Assembly
+from qbcd.sinks.folder import FileOptions
+from qbcd.sinks.table.options import DatabaseOptions
 from qbcd.state import Run
 from qbcd.stream import Stream
 from qbcd.version import __version__
 
 log = logging.getLogger("qbcd")
 PRODUCER = f"urn:qbcd:{__version__}"  # OpenLineage wants a URI
-_FOLDERS = ("jsonl", "parquet")
 
 
 @contextmanager
@@ -128,9 +128,9 @@ class Events:
         stream = self._stream
         for sink in stream.sinks:
             config = self._parts.config.sinks[sink]
-            if config.type in _FOLDERS:
-                yield "file", f"{config.options['path']}/{stream.name}"
-            elif isinstance(config, DatabaseSinkConfig):
+            if isinstance(config, FileOptions):
+                yield "file", f"{config.path}/{stream.name}"
+            elif isinstance(config, DatabaseOptions):
                 url = config.sqlalchemy_url()
                 names = {"schema": stream.table_schema, "table": stream.table_name}
                 table = config.table.format(stream=stream.name, source=stream.source, **names)

@@ -1,7 +1,7 @@
 """Sinks: destinations of batches.
 
-A new sink is a file here, a line in :data:`SINKS` and a page in docs. Other packages use the entry-point group
-``qbcd.sinks``.
+A new sink is a module here with its options, a line in `qbcd/config/sink_registry.py`, and a page in docs. Other
+packages use the entry-point group ``qbcd.sinks``.
 """
 
 from __future__ import annotations
@@ -15,27 +15,17 @@ from typing import Any
 from qbcd import plugins
 from qbcd.config.document import did_you_mean, quoted
 from qbcd.config.masking import credentials_masked
+from qbcd.config.sink_registry import BUILT_SINKS, built_sink
 from qbcd.config.storage import is_url
 from qbcd.errors import ConfigError, NotBuilt, QbcdError
 from qbcd.sinks.base import Sink, SinkBatch
-from qbcd.sinks.console import ConsoleSink
-from qbcd.sinks.jsonl import JsonlSink
-from qbcd.sinks.parquet import ParquetSink
-from qbcd.sinks.table.sink import DatabaseSink
 
-__all__ = ["SINKS", "Sink", "SinkBatch", "make_sink", "sink_class", "sink_types"]
-
-SINKS: dict[str, type[Sink]] = {
-    "console": ConsoleSink,
-    "database": DatabaseSink,
-    "jsonl": JsonlSink,
-    "parquet": ParquetSink,
-}
+__all__ = ["Sink", "SinkBatch", "make_sink", "sink_class", "sink_types"]
 
 
 def sink_types() -> list[str]:
     """Return the allowed values of a sink's `type` in a configuration."""
-    return sorted({*SINKS, *plugins.installed(plugins.SINKS)})
+    return sorted({*BUILT_SINKS, *plugins.installed(plugins.SINKS)})
 
 
 def sink_class(kind: str) -> type[Sink]:
@@ -44,8 +34,9 @@ def sink_class(kind: str) -> type[Sink]:
     Raises:
         ConfigError: The type is unknown, or the package that has it has no sink class there.
     """
-    if kind in SINKS:
-        return SINKS[kind]
+    if kind in BUILT_SINKS:
+        found: type[Sink] = built_sink(kind)
+        return found
     others = plugins.installed(plugins.SINKS)
     if kind in others:
         return _installed(others[kind])

@@ -12,8 +12,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
+from qbcd.config.sink_options import OtherOptions, SinkConfig
 from qbcd.errors import DeliveryError, SinkConflict
 from qbcd.model import BatchHeader, PlannedBatch, Travel
 from qbcd.model.value_limits import NARROWER, Unsupported, ValueLimits
@@ -181,6 +182,7 @@ class Sink(ABC):
     """A destination of batches.
 
     Attributes:
+        options_class: The options in the configuration. The sinks of packages have :class:`OtherOptions`.
         limits: The values that it cannot hold although their type can, and the user's policy for all that it cannot
             hold.
         has_policy: It has the option `unsupported`.
@@ -199,6 +201,7 @@ class Sink(ABC):
         maintained: It has work apart from batches: :meth:`maintain` is called at each poll.
     """
 
+    options_class: ClassVar[type[SinkConfig]] = OtherOptions
     limits: ValueLimits = ValueLimits()
     has_policy: bool = False
     typed: bool = False

@@ -7,20 +7,34 @@ from __future__ import annotations
 
 import json
 import threading
-from typing import Any
+from typing import Any, Literal
 
+from pydantic import Field
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from typing_extensions import override
 
 from qbcd import hooks
+from qbcd.config.fields import Whole
+from qbcd.config.sink_options import BuiltOptions
 from qbcd.model import BatchHeader
 from qbcd.sinks.base import Sink, SinkBatch
 
 STYLES = {"c": "green", "u": "yellow", "d": "red", "r": "blue"}
 _PRINTING = threading.Lock()  # polls of several sources write to one terminal
 WORDS = {"c": "insert", "u": "update", "d": "delete", "r": "baseline"}
+
+
+class ConsoleOptions(BuiltOptions):
+    """A table per batch on the terminal.
+
+    Attributes:
+        limit: Most events of a batch that are shown.
+    """
+
+    type: Literal["console"]
+    limit: Whole = Field(default=20, ge=1, le=100_000)
 
 
 class ConsoleSink(Sink):
@@ -32,6 +46,7 @@ class ConsoleSink(Sink):
         console: Where to print; default: standard output at the time of the print.
     """
 
+    options_class = ConsoleOptions
     takes_resends = True
     concurrent = True
 

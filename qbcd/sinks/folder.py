@@ -13,9 +13,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from pydantic import Field, model_validator
 from typing_extensions import override
 
 from qbcd import hooks
+from qbcd.config.fields import Interval, Wait
+from qbcd.config.sink_options import BuiltOptions
+from qbcd.config.storage import RollConfig, SinkPath, StorageConfig
 from qbcd.model import BatchHeader, PlannedBatch
 from qbcd.sinks.base import Sink, SinkBatch, SinkPlace
 from qbcd.sinks.files import (
@@ -34,6 +38,36 @@ from qbcd.sinks.stored.writer import Roll, StoredFiles
 
 if TYPE_CHECKING:
     from qbcd.sinks.stores.base import Store
+
+
+class FileOptions(BuiltOptions):
+    """Files under `path`: a local folder, or a URL of a store.
+
+    Attributes:
+        path: A local or mounted folder, or a URL such as ``s3://BUCKET/FOLDER``.
+        lock_timeout: Longest wait for another process that writes to the folder.
+        roll: Conditions for a file of several small batches; without it each batch has its own file.
+        keep: Age at which delivered files are removed; without it none are.
+        storage: Options of an object store or HDFS.
+    """
+
+    path: SinkPath
+    lock_timeout: Wait = LOCK_TIMEOUT
+    roll: RollConfig | None = None
+    keep: Interval | None = None
+    storage: StorageConfig = Field(default_factory=StorageConfig)
+
+    @model_validator(mode="after")
+    def _fits(self) -> FileOptions:
+        path = str(self.path)
+        self.storage.check_fits(path.partition("://")[0] if "://" in path else "")
+        return self
+
+    @property
+    @override
+    def options(self) -> dict[str, Any]:
+        """The options of the sink's class."""
+        return {**super().options, "storage": self.storage.options}
 
 
 class FolderSink(Sink):

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 from typing_extensions import override
 
@@ -19,16 +19,23 @@ from qbcd.durable import sync
 from qbcd.model import BatchHeader
 from qbcd.sinks.base import SinkBatch
 from qbcd.sinks.files import UNMARKED, locked, remove, write_json
-from qbcd.sinks.folder import FolderSink
+from qbcd.sinks.folder import FileOptions, FolderSink
 from qbcd.sinks.stored.json_files import LINES, JsonFiles
 from qbcd.spark.paths import to_write
 
 EVENTS_PER_PART = 100_000
 
 
+class JsonlOptions(FileOptions):
+    """A file of JSON lines per batch under `path`."""
+
+    type: Literal["jsonl"]
+
+
 class JsonlSink(FolderSink):
     """A sink that writes one file of JSON lines per batch."""
 
+    options_class = JsonlOptions
     attempts = ".*.tmp"
     format = JsonFiles()
 

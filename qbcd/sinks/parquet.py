@@ -12,22 +12,35 @@ import uuid
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pyarrow import parquet
 from typing_extensions import override
 
+from qbcd.config.sink_options import Policy
 from qbcd.durable import sync
 from qbcd.errors import DeliveryError
 from qbcd.model import BatchHeader
 from qbcd.model.value_limits import Unsupported, ValueLimits
 from qbcd.sinks.base import SinkBatch
 from qbcd.sinks.files import UNMARKED, locked, make_folder, remove, sync_tree, write_json
-from qbcd.sinks.folder import FolderSink
+from qbcd.sinks.folder import FileOptions, FolderSink
 from qbcd.sinks.stored.file_format import EVENTS_PER_FILE
 from qbcd.sinks.stored.parquet_files import MARKER, ParquetFiles, row_groups
 from qbcd.spark.parquet_options import ROW_CHECKS
 from qbcd.spark.paths import to_write
+
+
+class ParquetOptions(FileOptions):
+    """A folder of Parquet files per batch under `path`.
+
+    Attributes:
+        unsupported: Values that no type has: stop before they are committed, write NULL, or write all values of such
+            columns as texts.
+    """
+
+    type: Literal["parquet"]
+    unsupported: Policy = "refuse"
 
 
 class ParquetSink(FolderSink):
@@ -40,6 +53,7 @@ class ParquetSink(FolderSink):
         files: Other options of :class:`FolderSink`.
     """
 
+    options_class = ParquetOptions
     typed = has_policy = True
     attempts = "_tmp-*"
     format = ParquetFiles()

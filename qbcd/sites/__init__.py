@@ -12,12 +12,11 @@ from qbcd.sites.database.context import DatabaseContext
 from qbcd.sites.database.own_tables import select_only_choice
 from qbcd.sites.database.site import DatabaseSite
 from qbcd.sites.dumps.site import DumpSite
-from qbcd.sites.encodings import unknown_encoding
+from qbcd.sites.eligibility import with_variant
 from qbcd.sites.lake import digest_queue
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.replica.files import Files
 from qbcd.sites.lake.site import LakeSite
-from qbcd.sites.query_variant import with_variant
 from qbcd.sites.refusals import check_key, not_prepared
 from qbcd.sites.values import (
     Detection,
@@ -52,6 +51,5 @@ __all__ = [
     "prepared_elsewhere",
     "refuse_prepared_elsewhere",
     "select_only_choice",
-    "unknown_encoding",
     "with_variant",
 ]

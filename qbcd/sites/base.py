@@ -12,16 +12,16 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from qbcd.catalog.source import Session
-from qbcd.connectors.catalog import SupportsIndexes
 from qbcd.local.arrow import LocalRows
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.sites.context import StreamContext
+from qbcd.sites.eligibility import MissingRight, Remark, missing_schema_right, missing_write_rights, own_schema
 from qbcd.sites.encodings import unknown_encoding
 from qbcd.sites.refusals import check_key
 from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, ReplicaRows, Settings
 from qbcd.sql import restriction_remarks
 from qbcd.state import StreamRow
-from qbcd.strategies import Estimate, Strategy, TableStrategy
+from qbcd.strategies import Strategy, TableStrategy
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -81,7 +81,55 @@ class Site(ABC):
         """Return remarks on polls that work, but cost the source more than they need to."""
         return []
 
-    def examine(self, plan: StreamPlan, place: Callable[[str], str]) -> list[str]:
+    def table_strategy(self, plan: StreamPlan) -> TableStrategy:
+        """Return the strategy of a plan of a table or query."""
+        strategy = self.strategy(plan)
+        assert isinstance(strategy, TableStrategy), "streams of files have another site"
+        return strategy
+
+    def refuse_unwritable(self, session: Session, plan: StreamPlan) -> None:
+        """Refuse a server on which the stream's own tables cannot be.
+
+        Raises:
+            Refused: They cannot be there.
+        """
+        if self.writes_source(plan):
+            self.context.source.connector.catalog.check_accepts_writes(session.connection, stream=self.context.stream)
+
+    def missing_rights(self, session: Session, plan: StreamPlan) -> list[MissingRight]:
+        """Return all rights that the role lacks to write what the stream writes to the source."""
+        source, found = self.context.source, list[MissingRight]()
+        if self.writes_source(plan) and not self.has_tables(plan):
+            schema = own_schema(source, session, plan.table, [column.name for column in plan.captured])
+            found = missing_schema_right(source, schema, plan.strategy)
+        return found + missing_write_rights(source, session, self.table_strategy(plan))
+
+    def examine(
+        self, session: Session, plan: StreamPlan, place: Callable[[str], str], *, prepared: bool = False
+    ) -> Iterator[Remark]:
+        """Refuse a table or role that cannot carry the stream, and yield remarks; nothing has been created yet.
+
+        Args:
+            session: A session on the source.
+            plan: The stream's.
+            place: Returns the place in the configuration of an option of the strategy, or of ``where``.
+            prepared: The stream has a baseline: what has been read so far is a remark only.
+
+        Raises:
+            Refused: They cannot.
+        """
+        source = self.context.source
+        if unreadable := unknown_encoding(source, session, plan):
+            if not prepared:
+                raise unreadable
+            yield Remark("columns", unreadable.what)
+        self.refuse_unfit(session, plan, place)
+        for text in restriction_remarks(session.connection, source.connector, plan):
+            yield Remark("restriction", text)
+        for text in self.remarks(session, plan):
+            yield Remark("strategy", text)
+
+    def examine_before_prepare(self, plan: StreamPlan, place: Callable[[str], str]) -> list[str]:
         """Refuse a table, key or role that cannot carry the stream, before `prepare` creates anything.
 
         Return warnings and remarks.
@@ -89,15 +137,11 @@ class Site(ABC):
         Raises:
             Refused: They cannot.
         """
-        source, strategy = self.context.source, self.strategy(plan)
-        assert isinstance(strategy, TableStrategy), "others examine what they read"
-        with source.read(self.context.stream) as session:  # checked again under the baseline's lock
+        strategy = self.table_strategy(plan)
+        with self.context.source.read(self.context.stream) as session:  # checked again under the baseline's lock
             check_key(session, strategy)
-            if unreadable := unknown_encoding(source, session, plan):
-                raise unreadable
-            self.refuse_unfit(session, plan, place)
-            found = restriction_remarks(session.connection, source.connector, plan)
-            return found + self.remarks(session, plan) + strategy.warnings()
+            found = [one.text for one in self.examine(session, plan, place)]
+        return found + strategy.warnings()
 
     # -- prepare and poll --------------------------------------------------------------------------------------------
     @abstractmethod
@@ -168,16 +212,6 @@ class Site(ABC):
     @abstractmethod
     def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[ExplainedStatement]:
         """Return the statements of a poll, in order; run none."""
-
-    def estimate(self, plan: StreamPlan) -> Estimate:
-        """Return the cost of a poll of the unchanged table for the source, by its catalog."""
-        strategy = self.strategy(plan)
-        if not strategy.reads_by_index:
-            return strategy.estimate()
-        with self.context.source.read(self.context.stream) as session:
-            return strategy.estimate(
-                self.context.source.connector.require(SupportsIndexes).indexes(session.connection, plan.table)
-            )
 
     @abstractmethod
     def verify(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Differences:

@@ -24,11 +24,11 @@ def due(poll: Poll) -> float:
     The first one is due an interval after `prepare`.
     """
     context, leased = poll.context, poll.leased
-    if poll.settings.audit is None or context.stopping():
+    if poll.settings.config.audit is None or context.stopping():
         return 0.0
     with context.reading() as conn:
         now = context.store.now(conn)
-    return now if schedule.is_due(leased.checkpoint.audited(leased.row.epoch), poll.settings.audit, now) else 0.0
+    return now if schedule.is_due(leased.checkpoint.audited(leased.row.epoch), poll.settings.config.audit, now) else 0.0
 
 
 def next_search(poll: Poll) -> tuple[float, Literal["sweep", "audit"]] | None:
@@ -42,8 +42,8 @@ def next_search(poll: Poll) -> tuple[float, Literal["sweep", "audit"]] | None:
     upcoming: list[tuple[float, timedelta, Literal["sweep", "audit"]]] = []
     if isinstance(every, timedelta):
         upcoming.append((checkpoint.swept, every, "sweep"))
-    if poll.settings.audit is not None:
-        upcoming.append((checkpoint.audited(poll.leased.row.epoch), poll.settings.audit, "audit"))
+    if poll.settings.config.audit is not None:
+        upcoming.append((checkpoint.audited(poll.leased.row.epoch), poll.settings.config.audit, "audit"))
     if not upcoming:
         return None
     with context.reading() as conn:

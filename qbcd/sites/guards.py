@@ -69,10 +69,10 @@ def check_guards(poll: Poll, *, deletes: int, before: int, after: int, left: Cal
     """
     settings, leased, project = poll.settings, poll.leased, poll.context.project
     stream = leased.row.stream
-    emptied = before > 0 and after == 0 and not settings.allow_empty
-    if not emptied and deletes <= settings.max_delete_fraction * before:
+    emptied = before > 0 and after == 0 and not settings.config.guards.allow_empty
+    if not emptied and deletes <= settings.config.guards.max_delete_fraction * before:
         return
-    if settings.allow_empty and (after if left is None else left()) == 0:
+    if settings.config.guards.allow_empty and (after if left is None else left()) == 0:
         return
     refusal = project.get_refusal(stream)
     shown = refusal is not None and refusal.version in (leased.row.version, leased.first) and deletes <= refusal.amount
@@ -85,7 +85,7 @@ def check_guards(poll: Poll, *, deletes: int, before: int, after: int, left: Cal
         f"the source is empty now and held {before} rows before, which guards.allow_empty does not allow"
         if emptied
         else f"this poll would deliver {deletes} deletes of {before} rows, more than guards.max_delete_fraction "
-        f"{settings.max_delete_fraction:g} allows"
+        f"{settings.config.guards.max_delete_fraction:g} allows"
     )
     amount = before if emptied else deletes
     project.put_refusal(stream, Refusal(DELETES, leased.row.version, amount, what))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from qbcd.catalog.resolve import requested
+from qbcd.config import StreamConfig
 from qbcd.model import BatchHeader, Cost, Statement
 from qbcd.model.checkpoint import Checkpoint
 from qbcd.model.value_limits import ValueLimits
@@ -25,42 +27,50 @@ LISTED = 1000  # differences that a comparison of replica and source lists at mo
 
 @dataclass(frozen=True)
 class Settings:
-    """The configuration of a stream's polls.
+    """A stream's configuration, and what the project and the command add to it.
 
     Attributes:
+        config: The configuration.
         sinks: Names of the sinks that a new batch is meant for.
-        requested: The plan as the user wrote it; a change needs `reset`.
         typed_for: Sinks that need every value in its type's range, including removed ones that may come back.
         lenient_for: Sinks that need it of keys only, by their policy for other values.
         limits: By name, further values that sinks cannot hold.
-        every: Interval between polls; an open batch is sealed after it at the latest.
-        key_change: Mark deletes and inserts of equal content as a change of key.
-        rows_per_range: Rows of a range in the lake wing; None if the table's size decides.
-        audit: Interval between full comparisons of replica and source; None for never.
+        connections: Most connections that read from the source at once.
         engine: The choice of the engine that fetches, compares and delivers rows.
-        new_values: Values that rows already have in a newly captured column are events.
         accept_deletes: Lift the delete guard once.
         accept_source: Continue although the source is another server than the remembered one.
     """
 
-    sinks: tuple[str, ...]
-    requested: dict[str, Any]
+    config: StreamConfig
+    sinks: tuple[str, ...] = ()
     typed_for: tuple[str, ...] = ()
     lenient_for: tuple[str, ...] = ()
     limits: tuple[tuple[str, ValueLimits], ...] = ()
-    baseline_events: bool = False
-    max_delete_fraction: float = 0.5
-    allow_empty: bool = False
-    retain: timedelta = timedelta(days=7)
-    every: timedelta = timedelta(seconds=30)
-    key_change: bool = False
-    rows_per_range: int | None = None
     connections: int = 2
-    audit: timedelta | None = None
     engine: EngineChoice = field(default_factory=EngineChoice)
-    new_values: bool = False
     accept_deletes: bool = False
     accept_source: bool = False
+
+    @cached_property
+    def requested(self) -> dict[str, Any]:
+        """The plan as the user wrote it; a change needs `reset`."""
+        return requested(self.config)
+
+    @property
+    def baseline_events(self) -> bool:
+        """True if the rows that `prepare` finds are events."""
+        return self.config.baseline == "events"
+
+    @property
+    def new_values(self) -> bool:
+        """True if values that rows already have in a newly captured column are events."""
+        return self.config.new_columns == "add_with_values"
+
+    @property
+    def rows_per_range(self) -> int | None:
+        """The rows of a range in the lake wing; None if the table's size decides."""
+        rows: int | None = self.config.options.get("rows_per_range")
+        return rows
 
     @property
     def typed(self) -> bool:

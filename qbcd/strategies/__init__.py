@@ -12,7 +12,7 @@ from qbcd import plugins
 from qbcd.config.strategy_registry import options_class
 from qbcd.errors import ConfigError
 from qbcd.strategies.atdi import Atdi
-from qbcd.strategies.base import Estimate, Strategy, TableStrategy
+from qbcd.strategies.base import Strategy, TableStrategy
 from qbcd.strategies.by_ranges import ByRanges
 from qbcd.strategies.dump import AUTO, BY_JOIN, DumpStrategy
 from qbcd.strategies.id import Id
@@ -48,7 +48,6 @@ __all__ = [
     "Atdi",
     "ByRanges",
     "DumpStrategy",
-    "Estimate",
     "Id",
     "IdRcs",
     "InSource",

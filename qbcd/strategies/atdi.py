@@ -13,10 +13,7 @@ from typing_extensions import override
 
 from qbcd.config.strategy_base import StrategyClass
 from qbcd.connectors.base import Index
-from qbcd.strategies import costs
-from qbcd.strategies.base import Estimate
 from qbcd.strategies.tdi import FlagOptions, Tdi
-from qbcd.strategies.watermarked import HEIGHT
 
 
 class AtdiOptions(FlagOptions):
@@ -37,20 +34,6 @@ class Atdi(Tdi):
 
     name = "atdi"
     covering = True
-
-    @override
-    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """Estimate I*delta + delta*W + K = .014 N with the covering index, otherwise as TDI.
-
-        See the paper, figures 5 and 6, and docs/paper.md#c13.
-        """
-        if not self.has_index(indexes):
-            return super().estimate(indexes)
-        table = self.plan.table
-        read = sum(c.width for c in (*self.plan.captured, *self.timestamps)) + 8
-        index = round(table.pages * min(1.0, read / table.row_width)) if table.row_width and read else table.pages
-        pages = costs.atdi(index, self._copied_pages, costs.DELTA, HEIGHT)
-        return self._estimated("I*delta + delta*W + K", pages, costs.DELTA * table.rows)
 
     @override
     def has_index(self, indexes: Sequence[Index]) -> bool:

@@ -14,26 +14,11 @@ from typing import Any, ClassVar, Literal
 
 from qbcd.connectors.base import Connector, Index
 from qbcd.errors import ConfigError
-from qbcd.model import Consistency, KeyRange, Statement, StreamPlan
+from qbcd.model import Consistency, KeyRange, Statement, StreamPlan, Table
+from qbcd.strategies.amounts import NONE, Amount
+from qbcd.strategies.reads import Reads, TableFacts
 
 ReplicaContent = Literal["rows", "keys", "digests", "nothing"]  # the part of a row that a replica keeps
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Cost of polling an unchanged table, from the catalog's statistics (-1: unknown).
-
-    Attributes:
-        pages: Pages read, by `formula` in the paper's symbols (N pages of the table, M of the replica, R the share of
-            rows in the restriction).
-        rows: Rows read.
-        shipped: Data that leaves the source if nothing changed.
-    """
-
-    pages: int
-    rows: int
-    formula: str
-    shipped: str
 
 
 class Strategy(ABC):
@@ -47,12 +32,12 @@ class Strategy(ABC):
 
     name: ClassVar[str]
     site: ClassVar[Literal["database", "spark"]]
-    reads_by_index: ClassVar[bool] = False  # an index of the table decides the cost of a poll
     consistency: Consistency  # of a batch; set by the class, or by its instances if the connector decides
     needs: str  # set in the same way, as are the next two: options may decide
     sees: str
     misses: str
     keeps: ReplicaContent = "rows"
+    ships_unchanged: ClassVar[str] = "nothing"  # data that leaves the source if nothing changed
 
     def __init__(self, plan: StreamPlan) -> None:
         self.plan = plan
@@ -100,17 +85,26 @@ class Strategy(ABC):
         """Return why a poll cannot adopt other columns or another restriction; empty if it can."""
         return ""
 
-    @abstractmethod
-    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """Estimate the cost of a poll of the unchanged table.
-
-        Args:
-            indexes: The table's indexes; read only if `reads_by_index`.
-        """
-
     def warnings(self) -> list[str]:
         """Return warnings about avoidable costs of this strategy on this table."""
         return []
+
+
+@dataclass(frozen=True)
+class WriteRight:
+    """A right to write the captured table, which an option needs.
+
+    Attributes:
+        option: The option.
+        why: Its purpose, for a DBA.
+        delete: DELETE of rows.
+        update: Columns to UPDATE.
+    """
+
+    option: str
+    why: str
+    delete: bool = False
+    update: tuple[str, ...] = ()
 
 
 class TableStrategy(Strategy):
@@ -119,11 +113,42 @@ class TableStrategy(Strategy):
     Args:
         connector: The source's dialect and primitives.
         plan: The stream, resolved against the catalog.
+
+    Attributes:
+        covering: The strategy is for an index that has all columns that a poll reads.
+        statements: Round trips of a poll of a small table without changes, on a database with a FULL JOIN, and on one
+            without. `tests/integration/sites/test_round_trips.py` counts them.
     """
+
+    covering = False
+    statements: ClassVar[tuple[int, int]]
 
     def __init__(self, connector: Connector, plan: StreamPlan) -> None:
         super().__init__(plan)
         self.connector = connector
+
+    @abstractmethod
+    def reads(self, facts: TableFacts) -> Reads:
+        """Return the pages that a poll reads of a table, and those that the strategy keeps."""
+
+    def replica_pages(self, facts: TableFacts) -> Amount:
+        """Return M or W: the pages of the replica."""
+        if self.keeps == "nothing":
+            return NONE
+        columns = self.plan.captured if self.keeps == "rows" else self.plan.key
+        return facts.copied(columns, self.plan.table, 8 if self.keeps == "digests" else 0)
+
+    def write_rights(self) -> list[WriteRight]:
+        """Return the rights to write the captured table that the plan's options need."""
+        return []
+
+    def missing_indexes(self, look_up: Callable[[Table], Sequence[Index]]) -> list[str]:
+        """Return CREATE INDEX statements on captured tables, for windows that no index serves yet.
+
+        Args:
+            look_up: Lists a table's indexes.
+        """
+        return []
 
     @abstractmethod
     def null_keys(self) -> Statement:

@@ -16,7 +16,9 @@ from qbcd.errors import UnsupportedPrimitive
 from qbcd.model import Column, Consistency, KeyRange, Statement
 from qbcd.ranges.partition import ROWS_PER_RANGE
 from qbcd.sql import compile_sql, render
+from qbcd.strategies.amounts import Amount, lifted
 from qbcd.strategies.in_source import InSource, OutboxSlice, PollMode, sql_name
+from qbcd.strategies.reads import Reads, TableFacts, Term
 
 DEFAULT_PAGES = 200
 
@@ -61,11 +63,33 @@ class ByRanges(InSource):
 
     poll_mode: PollMode = "ranges"
     consistency: Consistency = "range"
+    statements = (70, 72)
     by_ranges = True
     reports_deletes = True
     sweeps = False
     blind_to_deletes = False
     paged: ClassVar[tuple[str, ...]] = ("table", "partitioned", "matview")
+
+    @override
+    def reads(self, facts: TableFacts) -> Reads:
+        """Return R*N + M + size(aux) (paper, 3.4) and the indexes of both keys, for a whole pass."""
+        found = super().reads(facts)
+        twice = 1 if self.connector.full_join else 2
+        longest = found.longest.at_most(2 * self._range_pages * twice)
+        return replace(found, formula=f"{found.formula} for a pass", longest=longest)
+
+    @property
+    def _range_pages(self) -> float:
+        return float(self.plan.option("pages_per_range") or DEFAULT_PAGES)
+
+    @override
+    def _terms(self, facts: TableFacts) -> list[Term]:
+        plan, size = self.plan, self._range_pages
+        # the index of the key finds the rows of a range, if the table has more than one
+        several = Amount(float(facts.scan.low > size), float(facts.scan.high > size))
+        keys = (facts.key_pages(plan.key) + facts.key_index(plan.key, plan.table)) * several
+        aux = lifted(lambda n: max(1.0, n / size / 80), facts.pages)
+        return [*super()._terms(facts), Term("keys", (("keys", keys),), keys), Term("aux", (("aux", aux),), aux)]
 
     def bounds(self, within: KeyRange | None = None) -> Statement:
         """Return the query for the first key of every range but the first, chosen by the source.

@@ -11,13 +11,6 @@ from __future__ import annotations
 
 import math
 
-DELTA = 0.01  # the share of a table that changes between two polls, as in the paper
-
-
-def pages(rows: float, row_bytes: int, page_bytes: int) -> float:
-    """Return the pages of `rows` rows if no row spans two pages."""
-    return rows / (page_bytes // row_bytes)
-
 
 def yao(rows: int, pages: float, picked: int) -> float:
     """Return the expected pages that hold `picked` of `rows` equally likely rows (Yao 1977).
@@ -78,27 +71,9 @@ def dirty_ranges(rows_per_range: float, delta: float, clustered: float) -> float
     return clustered * delta + (1 - clustered) * scattered
 
 
-def ts(s: float, copy: float, delta: float) -> float:
-    """Return S + delta*N: a scan, and the changed rows of the copy (3.2.1)."""
-    return s + delta * copy
-
-
-def tdi(s: float, copy: float, index: float, delta: float, height: float) -> float:
-    """Return (S + N + I)*delta + K: changed rows, by an index on the timestamp (3.2.2, figure 4)."""
-    return (s + copy + index) * delta + height
-
-
 def atdi(index: float, copy: float, delta: float, height: float) -> float:
     """Return I*delta + delta*W + K: from the covering index, not the table (figures 5 and 6).
 
     See docs/paper.md#c13.
     """
     return index * delta + copy * delta + height
-
-
-def tlcs(n: float, w: float, delta: float) -> float:
-    """Return N + delta*W: a scan for digests, and the changed rows of the copy (3.3; docs/paper.md#c15).
-
-    W is the copy, 0 without one. A table of digests next to the captured table is read in addition.
-    """
-    return n + delta * w

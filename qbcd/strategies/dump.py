@@ -14,12 +14,11 @@ from typing_extensions import override
 from qbcd.config.document import Problem
 from qbcd.config.fields import Size
 from qbcd.config.strategy_base import StrategyClass, StrategyConfig, StrategyUse
-from qbcd.connectors.base import Index
 from qbcd.model import Column, Consistency, StreamPlan
 from qbcd.snapshots.base import LEAST_MEMORY
 from qbcd.snapshots.feeds import JOIN, LastComparison, Sides, choose_for_rows
 from qbcd.snapshots.planner import MethodChoice
-from qbcd.strategies.base import Estimate, Strategy
+from qbcd.strategies.base import Strategy
 
 DEFAULT_MEMORY = 256 << 20  # bytes
 AUTO = "auto"
@@ -91,6 +90,7 @@ class DumpStrategy(Strategy):
     name = "dump"
     site = "spark"
     consistency: Consistency = "snapshot"
+    ships_unchanged = "nothing; a poll without a new file reads names and times"
     needs = "files with all rows of a table, one after another, and a key; no database"
     sees = "every insert, update and delete, with old and new values, as the net change between two dumps"
     misses = "states between two dumps (a row inserted and deleted again leaves no event)"
@@ -131,9 +131,3 @@ class DumpStrategy(Strategy):
     def change_problem(self, *, columns: bool, where: bool) -> str:
         """Return why a poll cannot adopt other columns."""
         return "the replica has only the columns that were captured before" if columns or where else ""
-
-    @override
-    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """Estimate |f1| + |F2| + |f2| (paper, figure 6: PHC1 and PH in memory), in blocks of the files."""
-        formula = "|f1| + |F2| + |f2|: the replica and the new file are read, and the new replica is written"
-        return Estimate(-1, self.plan.table.rows, formula, "nothing; a poll without a new file reads names and times")

@@ -6,15 +6,13 @@ and applied in its own transaction, so tables of any size need no long transacti
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from typing_extensions import override
 
 from qbcd.config.strategy_base import StrategyClass
-from qbcd.connectors.base import Index
 from qbcd.model import KeyRange, Statement
-from qbcd.strategies.base import Estimate
 from qbcd.strategies.by_ranges import ByRanges, RangeOptions
 from qbcd.strategies.event_choice import EventChoice, EventOptions
 from qbcd.strategies.in_source import OutboxSlice
@@ -44,11 +42,6 @@ class Id(EventChoice, ByRanges):
     )
     sees = "every insert, update and delete, with old and new values, as the net change between two polls of a range"
     misses = "states between two polls; a key that moves between ranges may be a delete now and an insert later"
-
-    @override
-    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """Estimate 2 N + size(aux) = 2.001 N (paper, 3.4) for a whole pass, here R*N + M + size(aux)."""
-        return self._scan_and_copy("R*N + M + size(aux), a whole pass")
 
     @override
     def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:

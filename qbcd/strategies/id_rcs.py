@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import model_validator
@@ -18,17 +19,22 @@ from typing_extensions import override
 from qbcd.config.document import Problem
 from qbcd.config.fields import Count, wrong
 from qbcd.config.strategy_base import StrategyClass, StrategyUse, VisitOptions
-from qbcd.connectors.base import Connector, Index
+from qbcd.connectors.base import Connector
 from qbcd.connectors.ranges import SupportsKeyLookup
 from qbcd.connectors.sessions import SupportsSnapshots
 from qbcd.model import Column, KeyRange, Statement, StreamPlan
+from qbcd.ranges.partition import size_for
 from qbcd.sql import compile_sql, render
-from qbcd.strategies.base import Estimate, ReplicaContent, TableStrategy
+from qbcd.strategies import costs
+from qbcd.strategies.amounts import NONE, Amount, lifted
+from qbcd.strategies.base import ReplicaContent, TableStrategy
 from qbcd.strategies.partitions.base import WHOLE, Partitioning, Share
 from qbcd.strategies.partitions.hash import HashPartitioning
 from qbcd.strategies.partitions.key import KeyPartitioning
 from qbcd.strategies.partitions.page import PagePartitioning
+from qbcd.strategies.reads import ASSUMED_SPEED, ChangeRate, Reads, TableFacts, scanned
 
+FURTHER_READS = 3.0  # of a dirty range: leaf checksums, keys with digests, rows
 CORRELATION_FLOOR = 0.5  # below it a key-range scan reads heap pages out of order, which costs several sequential scans
 BUCKETS = "buckets"  # the option
 FIXED = "buckets_fixed"  # in a plan, next to it: the user has set the kind
@@ -138,6 +144,8 @@ class IdRcs(TableStrategy):
 
     name = "id_rcs"
     site = "spark"
+    statements = (18, 24)
+    ships_unchanged = "count and checksum of each range"
     needs = "SELECT on the table; a key, or rows that all their values identify; nothing is written to the source"
     sees: str = "every insert, update and delete, with old and new values, as the net change between two polls"
     misses: str = "states between two polls (a row inserted and deleted again leaves no event)"
@@ -224,13 +232,34 @@ class IdRcs(TableStrategy):
         return self.plan.captured if self.keeps == "rows" else self.plan.key
 
     @override
-    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """Estimate one scan of digests, R*N: aux and replica are outside of the source.
+    def reads(self, facts: TableFacts) -> Reads:
+        """Return R*N, and dirty ranges again, of which the paper reads none: it ships all of their rows.
 
-        The paper has R*N + size(aux) + delta*M (table 3).
+        The paper has R*N + size(aux) + delta*M (table 3); here aux and replica are outside of the source.
         """
-        table = self.plan.table
-        return Estimate(table.pages, table.rows, "R*N", "count and checksum of each range")
+        plan, size = self.plan, self._rows_per_range(facts)
+        scan = scanned(facts, restricted=bool(plan.where))
+        keyed = not (self.partitioning.hashed or self.partitioning.paged)
+        once = scan.pages + (facts.key_pages(plan.key) if keyed and plan.key and not plan.where else NONE)
+
+        def pages(change: ChangeRate) -> Amount:
+            low = costs.dirty_ranges(size, min(change.delta.low, 1.0), change.clustered.high)
+            high = costs.dirty_ranges(size, min(change.delta.high, 1.0), change.clustered.low)
+            return once + once * Amount.between(low, high) * FURTHER_READS
+
+        target = plan.option("target")
+        longest = once if not target else once.at_most(target.total_seconds() * ASSUMED_SPEED)
+        found = Reads(f"{scan.text} + dirty ranges again", scan.symbols, pages, longest)
+        return self._with_checksums(found, facts)
+
+    def _with_checksums(self, found: Reads, facts: TableFacts) -> Reads:
+        """Return the reads of a strategy that ships checksums of ranges, and keeps its replica in the lake."""
+        size = self._rows_per_range(facts)
+        ranges = lifted(lambda rows: max(1.0, rows / size), facts.restricted_rows)
+        return replace(found, workdir_room=self.replica_pages(facts), checksums=ranges)
+
+    def _rows_per_range(self, facts: TableFacts) -> float:
+        return float(self.plan.option("rows_per_range") or size_for(round(min(facts.rows.middle, 1e12))))
 
     @override
     def freeze_options(self, remembered: Mapping[str, Any] | None) -> StreamPlan:

@@ -13,13 +13,14 @@ from typing import Any, Literal
 
 from typing_extensions import override
 
-from qbcd.connectors.base import Connector, Index
+from qbcd.connectors.base import Connector
 from qbcd.errors import Refused
-from qbcd.model import Column, KeyRange, Statement, StreamPlan, Table
+from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql, render
-from qbcd.strategies import costs
-from qbcd.strategies.base import Estimate, Image, ReplicaContent, TableStrategy, images, prefixed, table_name
+from qbcd.strategies.amounts import Amount
+from qbcd.strategies.base import Image, ReplicaContent, TableStrategy, images, prefixed, table_name
 from qbcd.strategies.outbox import outbox_name
+from qbcd.strategies.reads import OWN_PAGES, Reads, TableFacts, Term, added_up, scanned
 
 OUTBOX_KEY = ("epoch", "batch_seq", "ordinal")
 OWN_COLUMNS = (
@@ -81,23 +82,6 @@ class OwnTable:
         return tuple(name for name, _ in self.columns), self.key
 
 
-@dataclass(frozen=True)
-class WriteRight:
-    """A right to write the captured table, which an option needs.
-
-    Attributes:
-        option: The option.
-        why: Its purpose, for a DBA.
-        delete: DELETE of rows.
-        update: Columns to UPDATE.
-    """
-
-    option: str
-    why: str
-    delete: bool = False
-    update: Columns = ()
-
-
 class InSource(TableStrategy):
     """Statements of a strategy whose replica and outbox are tables in the source.
 
@@ -115,6 +99,7 @@ class InSource(TableStrategy):
     """
 
     site = "database"
+    statements = (36, 47)
     steady = False
     poll_mode: PollMode
     keeps: ReplicaContent = "rows"
@@ -125,6 +110,27 @@ class InSource(TableStrategy):
         self.replica = (schema, table_name("replica", plan.stream))
         self.outbox = (schema, outbox_name(plan.stream))
         self._images = images(plan, connector.identifier_limit)
+
+    # -- cost --------------------------------------------------------------------------------------------------------
+    @override
+    def reads(self, facts: TableFacts) -> Reads:
+        """Return R*N + M, or B + M of a query (paper, table 3); twice without a FULL JOIN."""
+        found = added_up(facts, self._terms(facts), times=1 if self.connector.full_join else 2)
+        return replace(found, source_room=self.kept_pages(facts))
+
+    def _terms(self, facts: TableFacts) -> list[Term]:
+        """Return the terms of the formula: the table, the replica, and qbcd's other tables."""
+        kept, plan = "D" if self.keeps in ("digests", "keys") else "M", self.plan
+        copy, own = self.replica_pages(facts), Amount.of(OWN_PAGES)
+        return [
+            scanned(facts, query=bool(plan.table.query), restricted=bool(plan.where)),
+            Term(kept, ((kept, copy),), copy),
+            Term("own", (("own", own),), own),
+        ]
+
+    def kept_pages(self, facts: TableFacts) -> Amount:
+        """Return the pages of all tables that grow with the captured one."""
+        return self.replica_pages(facts)
 
     # -- tables ------------------------------------------------------------------------------------------------------
     @override
@@ -155,20 +161,8 @@ class InSource(TableStrategy):
         """Return CREATE INDEX statements of the stream's own tables; repeatable."""
         return []
 
-    def missing_indexes(self, look_up: Callable[[Table], Sequence[Index]]) -> list[str]:
-        """Return CREATE INDEX statements on captured tables, for windows that no index serves yet.
-
-        Args:
-            look_up: Lists a table's indexes.
-        """
-        return []
-
     def views(self) -> list[str]:
         """Return CREATE VIEW statements for users of the captured table, for a DBA."""
-        return []
-
-    def write_rights(self) -> list[WriteRight]:
-        """Return the rights to write the captured table that the plan's options need."""
         return []
 
     @property
@@ -353,24 +347,6 @@ class InSource(TableStrategy):
         """The images that the replica has of a row."""
         kept = {"rows": len(self._images), "nothing": 0}
         return self._images[: kept.get(self.keeps, len(self.plan.key))]
-
-    @property
-    def _copied_pages(self) -> int:
-        """Estimated pages of the replica."""
-        kept = self.plan.captured if self.keeps == "rows" else self.plan.key
-        return self._pages_of(kept, 8 if self.keeps == "digests" else 0)
-
-    def _pages_of(self, columns: Sequence[Column], more: int = 0) -> int:
-        """Estimated pages of a table with the table's rows, of `columns` and `more` bytes."""
-        table, width = self.plan.table, sum(c.width for c in columns) + more
-        return round(table.pages * min(1.0, width / table.row_width)) if table.row_width and width else table.pages
-
-    def _scan_and_copy(self, formula: str) -> Estimate:
-        """Estimate R*N + M (paper, table 3); twice without a FULL JOIN."""
-        times, text = (1, formula) if self.connector.full_join else (2, f"2 ({formula})")
-        table = self.plan.table
-        pages = times * costs.mds(table.pages, self._copied_pages)
-        return Estimate(round(pages), times * 2 * table.rows if table.rows >= 0 else -1, text, "nothing")
 
 
 def sql_name(connector: Connector, table: tuple[str, str]) -> str:

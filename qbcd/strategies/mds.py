@@ -6,15 +6,13 @@ the snapshot of one statement. The paper's three branches are one pass here (doc
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from typing_extensions import override
 
 from qbcd.config.strategy_base import StrategyClass
-from qbcd.connectors.base import Index
 from qbcd.model import Consistency, KeyRange, Statement
-from qbcd.strategies.base import Estimate
 from qbcd.strategies.event_choice import EventChoice, EventOptions
 from qbcd.strategies.in_source import OutboxSlice, PollMode
 
@@ -40,11 +38,6 @@ class Mds(EventChoice):
     needs = "SELECT on the table; a schema of qbcd's own in the source, with room for a copy of the captured rows"
     sees = "every insert, update and delete, with old and new values, as the net change between two polls"
     misses = "states between two polls (a row inserted and deleted again leaves no event)"
-
-    @override
-    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """Estimate R*N + M (paper, table 3): table and copy are each read once."""
-        return self._scan_and_copy("R*N + M")
 
     @override
     def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:

@@ -17,14 +17,14 @@ from typing_extensions import override
 
 from qbcd.config.document import Problem
 from qbcd.config.fields import Filled, Interval, Switch, in_words, wrong
-from qbcd.config.models import DEFAULT_EVERY
 from qbcd.config.strategy_base import StrategyClass, StrategyUse
 from qbcd.config.strategy_values import Scalar
+from qbcd.config.streams import DEFAULT_EVERY
 from qbcd.connectors.base import Connector
 from qbcd.connectors.watermarks import SupportsDeleteFlags
 from qbcd.model import Statement, StreamPlan
-from qbcd.strategies.base import suffixed, table_name
-from qbcd.strategies.in_source import Columns, OwnTable, PollMode, WriteRight
+from qbcd.strategies.base import WriteRight, suffixed, table_name
+from qbcd.strategies.in_source import Columns, OwnTable, PollMode
 from qbcd.strategies.read_position import ReadPosition, unread_by
 from qbcd.strategies.watermarked import Watermarked, WatermarkOptions
 from qbcd.watermark import Window

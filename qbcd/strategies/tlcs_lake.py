@@ -13,13 +13,13 @@ from typing import Any
 
 from typing_extensions import override
 
-from qbcd.connectors.base import Connector, Index
+from qbcd.connectors.base import Connector
 from qbcd.model import Column, KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql, render
-from qbcd.strategies import costs
-from qbcd.strategies.base import Estimate, images, table_name
+from qbcd.strategies.base import WriteRight, images, table_name
 from qbcd.strategies.id_rcs import SEES_BY_DIGEST, IdRcs
 from qbcd.strategies.in_source import OutboxSlice, OwnTable
+from qbcd.strategies.reads import Reads, TableFacts
 from qbcd.strategies.tlcs_source import Tlcs
 
 POSITION = (("project", "varchar(64)"), ("applied", "varchar(64)"), ("queued", "varchar(64)"))
@@ -29,6 +29,7 @@ class LakeTlcs(IdRcs):
     """Statements of TLCS with ``checksums: remote``."""
 
     name = "tlcs"
+    statements = Tlcs.statements
     by_hash = False
     needs = "SELECT on the table, and a key that the database can order; nothing is written to the source"
 
@@ -52,6 +53,8 @@ class QueuedTlcs(IdRcs):
     """
 
     name = "tlcs"
+    statements = Tlcs.statements
+    ships_unchanged = "nothing"
     by_hash = False  # the queue finds a row's range by its key
 
     def __init__(self, connector: Connector, plan: StreamPlan, schema: str) -> None:
@@ -86,16 +89,18 @@ class QueuedTlcs(IdRcs):
         return self
 
     @override
-    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """Estimate N + D, D the pages of key and digest: W of the paper's N + delta*W is outside of the source."""
-        found, table = self.finder.estimate(indexes), self.plan.table
-        changed = round(costs.tlcs(0, max(table.rows, 0), costs.DELTA))
-        return Estimate(found.pages, found.rows, found.formula, f"changed rows alone, {changed:,} at 1 %")
+    def reads(self, facts: TableFacts) -> Reads:
+        """Return the reads of the search in the source: old values are in the lake replica."""
+        return replace(self.finder.reads(facts), workdir_room=self.replica_pages(facts))
 
     @override
     def warnings(self) -> list[str]:
         """Return none: polls read no range of the key."""
         return []
+
+    @override
+    def write_rights(self) -> list[WriteRight]:
+        return self.finder.write_rights()
 
     def tables(self) -> list[OwnTable]:
         """Return the tables in the source: digests, queue and position."""

@@ -13,18 +13,19 @@ digests, of which a poll reads only the rows whose digest differs. Without a cop
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from typing_extensions import override
 
-from qbcd.connectors.base import Connector, Index
+from qbcd.connectors.base import Connector
 from qbcd.errors import ConfigError
 from qbcd.model import KeyRange, Statement, StreamPlan
-from qbcd.strategies import costs
-from qbcd.strategies.base import Estimate, ReplicaContent, table_name
+from qbcd.strategies.amounts import NONE, Amount
+from qbcd.strategies.base import ReplicaContent, WriteRight, table_name
 from qbcd.strategies.by_ranges import ByRanges
-from qbcd.strategies.in_source import OutboxSlice, OwnTable, WriteRight
+from qbcd.strategies.in_source import OutboxSlice, OwnTable
+from qbcd.strategies.reads import TableFacts, Term
 
 TYPES = ("int8", "bigint")
 KEPT = "kept"  # in a plan and a checkpoint, for a column: what the replica keeps; only keys if an early version made it
@@ -114,24 +115,20 @@ class Tlcs(ByRanges):
         return self.copy is not None
 
     @override
-    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """Estimate N + delta*W (paper, 3.3; docs/paper.md#c15), plus D for the table of digests.
+    def _terms(self, facts: TableFacts) -> list[Term]:
+        """Return N + D + delta*W (paper, 3.3; docs/paper.md#c15), D the digests and W the copy, for ranges."""
+        found = super()._terms(facts)
+        if self.copy is None:
+            return found
+        whole, keys = self._copy_pages(facts), facts.key_index(self.plan.key, self.plan.table)
+        return [*found, Term("delta*W", (("W", whole),), changing=(whole, keys))]
 
-        W is the copy, of which changed rows are read; without one it is left out.
-        """
-        formula, times, table = "N", 1, self.plan.table
-        pages = costs.tlcs(table.pages, self._pages_of(self.plan.captured) if self.copy else 0, costs.DELTA)
-        if self.keeps != "nothing":
-            formula, pages = f"{formula} + D", pages + self._copied_pages
-            times = 1 if self.connector.full_join else 2
-        if self.copy:
-            formula += " + delta*W"
-        if times > 1:
-            formula, pages = f"{times} ({formula})", times * pages
-        what = ", D the pages of key and digest" if self.keeps != "nothing" else ""
-        what += ", W the pages of the copy" if self.copy else ""
-        rows = (2 * times if self.keeps != "nothing" else 1) * table.rows if table.rows >= 0 else -1
-        return Estimate(round(pages), rows, formula + what, "nothing")
+    @override
+    def kept_pages(self, facts: TableFacts) -> Amount:
+        return super().kept_pages(facts) + (self._copy_pages(facts) if self.copy else NONE)
+
+    def _copy_pages(self, facts: TableFacts) -> Amount:
+        return facts.copied(self.plan.captured, self.plan.table)
 
     @override
     def tables(self) -> list[OwnTable]:

@@ -8,6 +8,7 @@ read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from pydantic import model_validator
@@ -17,12 +18,14 @@ from qbcd.config.document import Problem
 from qbcd.config.fields import Count, wrong
 from qbcd.config.strategy_base import StrategyClass, StrategyUse
 from qbcd.config.strategy_values import ONLY, Deletes
-from qbcd.connectors.base import Connector, Index
+from qbcd.connectors.base import Connector
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql
-from qbcd.strategies.base import Estimate, ReplicaContent
+from qbcd.strategies.amounts import NONE
+from qbcd.strategies.base import ReplicaContent
 from qbcd.strategies.id_rcs import IdRcs
 from qbcd.strategies.partitions.base import WHOLE, Share
+from qbcd.strategies.reads import Reads, TableFacts
 from qbcd.strategies.watermarked import Watermarked, WatermarkOptions, in_literals
 from qbcd.watermark import Window
 
@@ -183,7 +186,8 @@ class LakeTs(IdRcs):
         "SELECT on the table with a column that grows over the whole table, best with an index on it; the right to see "
         "all sessions; nothing is written to the source"
     )
-    reads_by_index = True
+    statements = Ts.statements
+    ships_unchanged = "nothing"
     by_hash = False  # a window finds a row's range by its key
     summed = "key_digest"
     checksum_template = "key_digests"  # the digest of the key alone, of restricted rows: what sweeps compare
@@ -209,9 +213,9 @@ class LakeTs(IdRcs):
         self.watermarked.check_timestamps(place)
 
     @override
-    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """Estimate as TS does: the replica costs the source nothing."""
-        return self.watermarked.estimate(indexes)
+    def reads(self, facts: TableFacts) -> Reads:
+        """Return the reads of TS without a replica in the source."""
+        return replace(self.watermarked.window_reads(facts, NONE), workdir_room=self.replica_pages(facts))
 
     @override
     def warnings(self) -> list[str]:

@@ -7,17 +7,17 @@ compute the whole result in the source at each poll.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from typing_extensions import override
 
-from qbcd.connectors.base import Index
-from qbcd.strategies.base import Estimate, ReplicaContent
+from qbcd.strategies.base import ReplicaContent
 from qbcd.strategies.id_rcs import IdRcs
 from qbcd.strategies.in_source import Columns
 from qbcd.strategies.incremental.delta_query import ONE
 from qbcd.strategies.mds import Mds
+from qbcd.strategies.reads import Reads, TableFacts
 
 
 class VbdCompare(Mds):
@@ -43,15 +43,6 @@ class VbdCompare(Mds):
         only = [] if self.plan.key else [(ONE, "integer DEFAULT 1")]
         return [*super()._replica_columns(), *only]
 
-    @override
-    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """Estimate B + M: the pages of the query's tables, each read once, and the copy.
-
-        Costs of joins are unknown.
-        """
-        formula = "B + M, variant compare: B pages of the query's tables, each read once; M pages of the copy, unknown"
-        return Estimate(self.plan.table.pages, -1, formula, "nothing")
-
 
 class VbdDigest(VbdCompare):
     """Statements of variant compare with digests of the result's rows in place of a copy (the paper's third)."""
@@ -73,12 +64,6 @@ class VbdDigest(VbdCompare):
             raise self._wrong("replica", place, "a result of one row has no key for a digest", "write `replica: rows`")
 
     @override
-    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """Estimate B + D: the pages of the query's tables, each read once, and the digests."""
-        formula = "B + D, variant compare: B pages of the query's tables, each read once; D of key and digest, unknown"
-        return Estimate(self.plan.table.pages, -1, formula, "nothing")
-
-    @override
     def change_problem(self, *, columns: bool, where: bool) -> str:
         """Return the problem of other columns: their digests cannot be compared."""
         return "digests of other columns cannot be compared, and there are no values" if columns else ""
@@ -92,6 +77,7 @@ class VbdChecksum(IdRcs):
     """Statements of variant checksum: range checksums of the result, with a lake replica."""
 
     name = "vbd"
+    statements = VbdCompare.statements
     needs = "SELECT on what the query reads, and nothing else"
 
     @property
@@ -101,10 +87,10 @@ class VbdChecksum(IdRcs):
         return "vbd, variant checksum"
 
     @override
-    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """Estimate B: the pages of the query's tables, each read once; costs of joins are unknown."""
-        formula = "B, variant checksum: the pages of the query's tables, each read once"
-        return Estimate(self.plan.table.pages, -1, formula, "count and checksum of each range")
+    def reads(self, facts: TableFacts) -> Reads:
+        """Return B: the pages of the query's tables, each read once; costs of joins are unknown."""
+        found = Reads("B", (("B", facts.pages),), lambda change: facts.pages, facts.pages)
+        return self._with_checksums(found, facts)
 
     @override
     def warnings(self) -> list[str]:

@@ -8,8 +8,8 @@ table (an instant, a counter), the coalesce of several such columns, or the row 
 from __future__ import annotations
 
 import difflib
-import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -25,14 +25,14 @@ from qbcd.connectors.watermarks import SupportsWatermarks
 from qbcd.errors import ConfigError
 from qbcd.model import Column, Consistency, KeyRange, Statement, StreamPlan, Table
 from qbcd.strategies import costs
-from qbcd.strategies.base import Estimate, table_name
+from qbcd.strategies.amounts import NONE, Amount, lifted
+from qbcd.strategies.base import table_name
 from qbcd.strategies.by_ranges import ByRanges
 from qbcd.strategies.in_source import OutboxSlice, PollMode
+from qbcd.strategies.reads import OWN_PAGES, ChangeRate, Reads, Symbols, TableFacts
 from qbcd.watermark import Window, seen_as
 
 SYSTEM = "xmin"
-HEIGHT = 3  # of an index, as in the paper
-BY_INDEX = "(S + N + I)*delta + K"
 MarkKind = Literal["zoned", "zoneless", "counter", "system"]
 
 
@@ -70,15 +70,13 @@ class Watermarked(ByRanges):
 
     Attributes:
         timestamps: The timestamp columns, in the order of their coalesce; empty for the server's own versions.
-        covering: The index has all columns that a poll reads.
     """
 
     poll_mode: PollMode = "window"
     consistency: Consistency = "statement"
+    statements = (48, 63)
     by_timestamps = True
     sweeps = True
-    covering = False
-    reads_by_index = True
     flag = ""  # delete flag of strategies that have one
 
     def __init__(self, connector: Connector, plan: StreamPlan, schema: str) -> None:
@@ -208,19 +206,62 @@ class Watermarked(ByRanges):
         """Return True if `indexes` has this index, or another one that serves as well."""
         return serves(self, indexes)
 
+    # -- cost --------------------------------------------------------------------------------------------------------
     @override
-    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """Estimate (S + N + I) delta + K with an index on the timestamp, otherwise S + delta*N.
+    def reads(self, facts: TableFacts) -> Reads:
+        """Return the reads of a window, of the replica's rows with its keys, and of qbcd's other tables."""
+        found = self.window_reads(facts, self.replica_pages(facts), own=OWN_PAGES)
+        return replace(found, source_room=self.kept_pages(facts))
 
-        See the paper, 3.2.1 and 3.2.2.
+    def window_reads(self, facts: TableFacts, copy: Amount, own: int = 0) -> Reads:
+        """Return (S + M + I)*delta + K with an index on the timestamp, I*delta + delta*W + K with a covering one.
+
+        See the paper, 3.2.1 and 3.2.2, figures 5 and 6, and docs/paper.md#c13. With the covering one, pages of the
+        table are read too as long as VACUUM has not seen them: a range. Without an index it is S + delta*M.
+
+        Args:
+            facts: The table's.
+            copy: Pages of the replica in the source; NONE without one.
+            own: Pages of qbcd's other tables in the source.
         """
-        pages, rows = self.plan.table.pages, self.plan.table.rows
-        if self.poll_mode != "ranges" and serves(self, indexes):
-            return self._estimated(
-                BY_INDEX, costs.tdi(pages, pages, pages / 10, costs.DELTA, HEIGHT), costs.DELTA * rows
-            )
-        better = "" if self.system or self.poll_mode == "ranges" else f"; with an index on the timestamp {BY_INDEX}"
-        return self._estimated(f"S + delta*N{better}", costs.ts(pages, pages, costs.DELTA), rows)
+        covering = self.covering and self.has_index(facts.plain_indexes)
+        indexed = covering or (self.poll_mode != "ranges" and serves(self, facts.plain_indexes))
+        kept, held = "M" if self.keeps == "rows" else "W", bool(copy.high)
+        lead, rest = self.index_columns()
+        index = facts.index_pages(lead, rest if covering else ()) if indexed else NONE
+        height = lifted(costs.height, index) if index.high else NONE
+        keyed = facts.key_index(self.plan.key, self.plan.table) if held and indexed else NONE
+        sweep, table = self._sweep_pages(facts), facts.pages * (Amount(0.0, 1.0) if covering else 1.0)
+        symbols: Symbols = (("S", facts.pages),)
+        if indexed:
+            parts = [part for part in ("" if covering else "S", kept if held else "", "I") if part]
+            formula = f"({' + '.join(parts)})*delta + K{' + (0 to S)*delta' if covering else ''}"
+            symbols += (((kept, copy),) if held else ()) + (("I", index), ("K", height))
+        else:
+            formula = f"S + delta*{kept}" if held else "S"
+            symbols += ((kept, copy),) if held else ()
+        for text, pages in (("sweep", sweep), ("own", Amount.of(own))):
+            formula += f" + {text}" if pages.high else ""
+            symbols += ((text, pages),) if pages.high else ()
+
+        def read(change: ChangeRate) -> Amount:
+            changed = facts.changed(copy, change) + facts.changed(keyed, change) + sweep + own
+            if not indexed:
+                return facts.pages + changed
+            newest = replace(change, clustered=Amount.of(1.0))  # together in an index on the timestamp
+            return facts.changed(table, change) + facts.changed(index, newest) + height + changed
+
+        return Reads(formula, symbols, read, read(facts.change))
+
+    def _sweep_pages(self, facts: TableFacts) -> Amount:
+        """Return the pages of a sweep for deletes, as a share of one poll."""
+        every = self.plan.option("deletes")
+        if not isinstance(every, timedelta):
+            return NONE
+        keys = facts.index_pages([c.name for c in self.plan.key])
+        keys = keys if keys.high else facts.pages
+        whole = keys + facts.copied(self.plan.key, self.plan.table)
+        return whole * min(1.0, facts.every / every.total_seconds())
 
     # -- a poll ------------------------------------------------------------------------------------------------------
     def rows_read(self, changed: int) -> int:
@@ -349,10 +390,6 @@ class Watermarked(ByRanges):
             "restricted": restricted,
             "exits": restricted and self.keeps != "nothing",
         }
-
-    def _estimated(self, formula: str, pages: float, rows: float) -> Estimate:
-        known = -1 if self.plan.table.rows < 0 else round(rows)
-        return Estimate(math.ceil(pages), known, f"{formula}, delta = 1 %, changes clustered", "nothing")
 
 
 def serves(strategy: Watermarked, indexes: Sequence[Index]) -> bool:

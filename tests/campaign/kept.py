@@ -164,9 +164,9 @@ KEPT: dict[str, tuple[str, ...]] = {
     "tests/integration/sinks/test_parquet_equals_jsonl.py::test_a_consumer_in_python_that_begins_late": (),
     "tests/integration/sinks/test_parquet_equals_jsonl.py::test_old_values_that_no_type_can_hold_are_refused": (),
     "tests/conformance/test_leaves.py::test_single_leaves_are_read": (),  # in make test: lake/test_leaf_checksums.py
-    # the death of a session, without Spark: tests/unit/test_spark_provider.py
+    # the death of a session, without Spark: tests/unit/spark/test_provider.py
     "tests/faults/test_spark_dies.py::test_a_session_that_dies_within_a_poll_is_one_message": (),
-    # The same statements as on SQLite, where tests/unit/test_state_store.py runs them
+    # The same statements as on SQLite, where tests/unit/state/test_store.py runs them
     **{
         f"tests/integration/state/test_state_{database}.py::{case}": ()
         for database in ("mariadb", "postgres")

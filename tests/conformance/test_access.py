@@ -187,7 +187,7 @@ def test_changes_that_spoil_an_index_only_read_of_these_servers(place: Place) ->
         place.sql("DROP INDEX fit ON t")
 
 
-def test_an_estimate_goes_by_the_indexes_that_are_there(place: Place, workspace: Path) -> None:
+def test_a_prediction_goes_by_the_indexes_that_are_there(place: Place, workspace: Path) -> None:
     place.sql("""CREATE TABLE t (id integer PRIMARY KEY, v text, at timestamptz NOT NULL, gone boolean NOT NULL);
         INSERT INTO t SELECT g, repeat('x', 90), now(), FALSE FROM generate_series(1, 4000) g; ANALYZE t""")
     flag = {"ts": {}, "spark": {"replica": "spark"}, "tdi": {"delete_flag": "gone"}, "atdi": {"delete_flag": "gone"}}
@@ -198,17 +198,18 @@ def test_an_estimate_goes_by_the_indexes_that_are_there(place: Place, workspace:
     ]
     with opened(config(place.url, *tables), workspace) as project:
 
-        def estimated() -> list[tuple[str, bool]]:
-            """Return by strategy the formula, and True if it reads less than the table."""
-            found = [project.stream(name).estimate() for name in flag]
-            return [(e.formula.partition(",")[0], e.pages < 20 and e.rows == 40) for e in found]
+        def predicted() -> list[tuple[str, bool]]:
+            """Return by strategy the formula, and True if a poll without changes reads less than the table."""
+            found = [project.stream(name).predict() for name in flag]
+            return [(cost.formula, cost.quiet.high < facts.pages.low / 2) for cost, facts in filter(None, found)]
 
-        by_index = ("(S + N + I)*delta + K", True)
-        assert estimated() == [("S + delta*N; with an index on the timestamp (S + N + I)*delta + K", False)] * 4
+        scan, lake_scan = ("S + delta*M + own", False), ("S", False)
+        by_index, lake = ("(S + M + I)*delta + K + own", True), ("(S + I)*delta + K", True)
+        assert predicted() == [scan, lake_scan, scan, scan]
         place.sql("CREATE INDEX ON t (at)")
-        assert estimated() == [by_index] * 4
+        assert predicted() == [by_index, lake, by_index, by_index]
         place.sql("CREATE INDEX ON t (at) INCLUDE (gone, id, v)")
-        assert estimated() == [by_index, by_index, by_index, ("I*delta + delta*W + K", True)]
+        assert predicted() == [by_index, lake, by_index, ("(M + I)*delta + K + (0 to S)*delta + own", True)]
 
 
 # -- rights ------------------------------------------------------------------------------------------------------------

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from benchmarks import paper_costs
-from qbcd.advisor.amounts import UNKNOWN, Amount, lifted
 from qbcd.advisor.candidates import alike, candidates, needs_of, unmet
 from qbcd.advisor.choice import Scored, choose, much_cheaper
-from qbcd.advisor.facts import ChangeRate, Facts, by_writes, sizes_of
+from qbcd.advisor.facts import Facts, by_writes, sizes_of
 from qbcd.advisor.history import History
 from qbcd.advisor.possibility import Option
 from qbcd.advisor.prediction import predict
@@ -25,6 +24,8 @@ from qbcd.connectors.statistics import IndexSize, TableStatistics
 from qbcd.model import Column, StreamPlan, Table, Travel
 from qbcd.state import Run
 from qbcd.strategies import InSource, QueuedTlcs, costs, strategy_class
+from qbcd.strategies.amounts import UNKNOWN, Amount, lifted
+from qbcd.strategies.reads import ChangeRate
 
 N, ROWS = 1000.0, 10_000.0
 
@@ -91,7 +92,7 @@ def test_the_formulas_give_the_paper_s_figures() -> None:
     assert costs.id_rcs(N, 0.3 * N, 1, 0.01) == pytest.approx(1004)
     assert paper_costs.incremental(100_000, 100_000, 100) == 200_100
     assert paper_costs.tdi_worst(1100, 1000, 100, 0.01, 3) == pytest.approx(31)
-    assert costs.tdi(1100, 1000, 100, 0.01, 3) == pytest.approx(25)
+    assert paper_costs.tdi(1100, 1000, 100, 0.01, 3) == pytest.approx(25)
     assert paper_costs.small_relations(3, 3) == (10, 6)
 
 

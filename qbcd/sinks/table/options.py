@@ -1,22 +1,120 @@
-"""Options of table sinks: mode, deletes, envelope, names of tables and columns."""
+"""Options of table sinks, in the configuration and for the sink: mode, deletes, envelope, names."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from datetime import timedelta
+from typing import Any, Literal, get_args
 
-from qbcd.config.databases import DEFAULT_TARGET_TABLE
-from qbcd.config.fields import pattern_problem
+from pydantic import Field, PrivateAttr, ValidationInfo, model_validator
+from sqlalchemy.engine import URL
+from typing_extensions import override
+
+from qbcd.config.databases import DEFAULT_TARGET_TABLE, FILE_DATABASES, TARGET_DATABASES
+from qbcd.config.fields import Filled, Limit, Wait, base_dir_of, local_path, pattern_problem, wrong
+from qbcd.config.logins import Login
+from qbcd.config.sink_options import BuiltOptions, Policy, SinkNeeds
+from qbcd.config.urls import is_memory_database, parse_url
 from qbcd.errors import ConfigError
 from qbcd.model import BatchHeader
 from qbcd.model.value_limits import Unsupported
 
-Mode = Literal["log", "mirror", "scd2"]
+Mode = Literal["mirror", "scd2", "log"]
 Deletes = Literal["hard", "soft"]
 Envelope = Literal["qbcd", "debezium", "changes"]
 ColumnsLike = Literal["qbcd", "dbt", "spark"]
 
 SOFT_DELETED = "is_deleted"
+
+
+class DatabaseOptions(BuiltOptions, Login):
+    """A table per stream in a database: a mirror, a history, or a log.
+
+    Attributes:
+        target_schema: Schema of the target tables, which must exist.
+        mode: Content of the table: ``mirror`` has the rows of the source, ``scd2`` every version of them, ``log`` every
+            event.
+        deletes: Deleted rows of a mirror: ``hard`` removes them, ``soft`` keeps and marks them.
+        envelope: Columns of a log.
+        table: Name of the table, with ``{stream}``, ``{schema}``, ``{table}`` and ``{source}`` of the stream.
+        columns_like: Names of the columns that ``scd2`` adds.
+        unsupported: Values that the target cannot hold: stop before they are committed, write NULL, or write them into
+            columns for texts.
+        statement_timeout: Time limit of qbcd's statements in the target, whole seconds; 0 for none.
+        socket_timeout: Longest wait for the target's answer; by default a little longer than `statement_timeout`.
+    """
+
+    type: Literal["database"]
+    target_schema: Filled | None = Field(default=None, alias="schema")
+    mode: Mode = "mirror"
+    deletes: Deletes = "hard"
+    envelope: Envelope = "qbcd"
+    table: Filled = DEFAULT_TARGET_TABLE
+    columns_like: ColumnsLike = "qbcd"
+    unsupported: Policy = "refuse"
+    statement_timeout: Limit = timedelta(hours=1)
+    socket_timeout: Wait | None = None
+    _file: str = PrivateAttr(default="")
+
+    @model_validator(mode="after")
+    def _place(self, info: ValidationInfo) -> DatabaseOptions:
+        url = parse_url(self.url.get_secret_value())
+        if (name := url.get_backend_name()) not in TARGET_DATABASES:
+            remedy = f"use one of {', '.join(TARGET_DATABASES)}"
+            raise wrong("sinks cannot write to this database yet", remedy, at="url", not_built=True)
+        if name in FILE_DATABASES:
+            if is_memory_database(url):
+                raise wrong("a sink cannot be in memory", f"write {name}:///warehouse.db", at="url")
+            self._file = str(local_path(url.database, base_dir_of(info), at="url"))
+            for limit in ("statement_timeout", "socket_timeout"):
+                if limit in self.model_fields_set:
+                    raise wrong(f"`{limit}` is for a server, and this is a file", "remove it", at=limit)
+        if name == "sqlite" and self.target_schema is not None:
+            raise wrong("SQLite has no schemas", "remove it", at="schema")
+        if problem := pattern_problem(self.table):
+            raise wrong(*problem, at="table")
+        if self.deletes == "soft" and self.mode != "mirror":
+            raise wrong("`deletes` is for mode mirror", "remove it", at="deletes")
+        if self.envelope != "qbcd" and self.mode != "log":
+            raise wrong("`envelope` is for mode log", "remove it, or write mode: log", at="envelope")
+        if self.initial == "next" and self.mode != "log":
+            what = f"a sink of mode {self.mode} shows all rows, and would lack those of today"
+            raise wrong(what, "remove `initial`: the sink is then filled from the replica", at="initial")
+        if self.columns_like != "qbcd" and self.mode != "scd2":
+            raise wrong("`columns_like` is for mode scd2", "remove it", at="columns_like")
+        return self
+
+    @override
+    def sqlalchemy_url(self) -> URL:
+        """Return the URL with the login; the path of a file is absolute."""
+        url = super().sqlalchemy_url()
+        return url.set(database=self._file) if self._file else url
+
+    @property
+    @override
+    def options(self) -> dict[str, Any]:
+        """The options of the sink's class."""
+        own = ("mode", "deletes", "envelope", "table", "columns_like", "unsupported")
+        named = (*own, "statement_timeout", "socket_timeout")
+        found = {name: getattr(self, name) for name in named}
+        return {"url": self.sqlalchemy_url(), "schema": self.target_schema, **found}
+
+    @property
+    @override
+    def begins_with_all_rows(self) -> bool:
+        """A mirror and a history show all rows."""
+        return self.mode != "log"
+
+    @property
+    @override
+    def needs(self) -> SinkNeeds:
+        """A mirror and a history match rows by key; a change feed has the old rows."""
+        return SinkNeeds(
+            baseline=self.begins_with_all_rows,
+            key=self.mode != "log",
+            old_values=self.mode == "log" and self.envelope == "changes",
+            subject="envelope changes" if self.mode == "log" else f"mode {self.mode}",
+        )
 
 
 @dataclass(frozen=True)

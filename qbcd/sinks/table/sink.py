@@ -19,7 +19,7 @@ from qbcd.model.value_limits import FLOATS, NARROWER
 from qbcd.sinks.base import Sink, SinkBatch, SinkPlace
 from qbcd.sinks.table.layout import TEXT
 from qbcd.sinks.table.limits import limits_of
-from qbcd.sinks.table.options import TableOptions
+from qbcd.sinks.table.options import DatabaseOptions, TableOptions
 from qbcd.sinks.table.record import TableOwner
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class DatabaseSink(Sink):
         options: Options of :class:`TableOptions`.
     """
 
+    options_class = DatabaseOptions
     typed = has_policy = True
     takes_resends = True
 

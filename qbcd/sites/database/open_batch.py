@@ -63,7 +63,7 @@ def seal(poll: DatabasePoll) -> BatchHeader | None:
 
 def pair_keys(poll: DatabasePoll, session: Session, header: BatchHeader) -> None:
     """Mark a delete and an insert of equal content as a change of key, if the user wants that."""
-    if poll.settings.key_change and header.counts.get("d") and header.counts.get("c"):
+    if poll.settings.config.key_change == "pair" and header.counts.get("d") and header.counts.get("c"):
         for statement in staged_batch(poll.context, session, header).pair_keys(header.seq):
             session.run(statement)
 

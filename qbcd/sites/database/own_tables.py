@@ -13,7 +13,7 @@ from qbcd.connectors.base import Connector
 from qbcd.connectors.catalog import SupportsIndexes
 from qbcd.errors import MissingPrivilege, StateConflict
 from qbcd.model import StreamPlan, Table
-from qbcd.sites.database import eligibility
+from qbcd.sites import eligibility
 from qbcd.sites.database.context import DatabaseContext
 from qbcd.sites.values import LeasedStream
 from qbcd.state.bootstrap import holds_rows

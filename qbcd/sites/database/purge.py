@@ -19,7 +19,7 @@ from qbcd.catalog.source import Session
 from qbcd.errors import MissingPrivilege, QbcdError
 from qbcd.model import Statement, StreamPlan
 from qbcd.model.checkpoint import Entry
-from qbcd.sites.database import eligibility
+from qbcd.sites import eligibility
 from qbcd.sites.database.commit import enter
 from qbcd.sites.database.context import DatabaseContext
 from qbcd.sites.database.poll import DatabasePoll

@@ -71,7 +71,7 @@ class RangePoll:
         self.done.ranges, began = len(due), time.monotonic()
         for _ in self._steps(due):
             opened = open_batch.open_events(self.leased.checkpoint)
-            late = time.monotonic() - began >= self.poll.settings.every.total_seconds()
+            late = time.monotonic() - began >= self.poll.settings.config.every.total_seconds()
             if opened and (opened >= SEAL_AT or late):
                 began = time.monotonic()
                 yield from self._seal()
@@ -116,7 +116,7 @@ class RangePoll:
 
     def _due(self, known: Sequence[StoredRange], now: float) -> list[StoredRange]:
         plan = self.poll.plan
-        overdue = schedule.overdue(plan.option("max_staleness"), self.poll.settings.every)
+        overdue = schedule.overdue(plan.option("max_staleness"), self.poll.settings.config.every)
         per_poll = plan.option("per_poll")
         chosen = schedule.chosen(_visits(known, now), self.state, now=now, per_poll=per_poll, overdue=overdue)
         ids = set(chosen)

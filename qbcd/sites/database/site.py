@@ -97,6 +97,11 @@ class DatabaseSite(Site):
         return True
 
     @override
+    def refuse_unwritable(self, session: Session, plan: StreamPlan) -> None:
+        catalog, own = self.context.source.connector.catalog, self.context.own_names(plan)
+        catalog.check_in_source(session.connection, plan.table, stream=self.context.stream, own=own)
+
+    @override
     def has_tables(self, plan: StreamPlan) -> bool:
         return own_tables.exist(self.context, plan)
 
@@ -151,7 +156,7 @@ class DatabaseSite(Site):
     @override
     def collect(self, plan: StreamPlan, leased: LeasedStream, settings: Settings) -> None:
         context, source = self.context, self.context.source
-        retain = settings.retain.total_seconds()
+        retain = settings.config.retain.total_seconds()
         known = leased.row.last_batch_seq, tuple(sorted(context.project.acknowledged(context.stream).items()))
         collected = _COLLECTED.setdefault(source, {})
         at, then = collected.get(context.stream, (-math.inf, None))
@@ -197,7 +202,7 @@ class DatabaseSite(Site):
     def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[ExplainedStatement]:
         mode, prepared = self._mode(plan), row if row and row.prepared else None
         statements = mode.explain(prepared)
-        return [*statements, *mode.explain_audit(prepared)] if settings.audit else statements
+        return [*statements, *mode.explain_audit(prepared)] if settings.config.audit else statements
 
     @override
     def verify(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Differences:

@@ -40,7 +40,7 @@ class DumpSite(ParquetSite):
         return plan_of_dumps(self.context, config, settings, row)
 
     @override
-    def examine(self, plan: StreamPlan, place: Callable[[str], str]) -> list[str]:
+    def examine_before_prepare(self, plan: StreamPlan, place: Callable[[str], str]) -> list[str]:
         return self.strategy(plan).warnings()  # the plan has read the first dump's header; its rows are read once
 
     @override

@@ -168,7 +168,7 @@ def written_changes(poll: ParquetPoll, changes: Rows, rows: int) -> WrittenBatch
     engine, seq = poll.engine, row.last_batch_seq + 1
     counts = engine.event_counts({i: c.travel for i, c in enumerate(plan.captured)} if settings.judges_old else {})
     with engine.numbered(changes, seq, rows) as batch:
-        if settings.key_change:
+        if settings.config.key_change == "pair":
             batch = algebra.paired(batch, keys=len(plan.key), width=len(plan.captured), epoch=row.epoch, seq=seq)
         fields = batch_fields(travels_of(plan))
         part = files.write(engine, counts.observe(batch), fields, "batch", poll.leased, source=poll.context.source)

@@ -47,7 +47,7 @@ def remove_expired(poll: ParquetPoll, *, changed: bool) -> None:
         if folded:
             store.mark_folded(conn, stream, folded)
         through = context.delivered_through(conn, poll.settings)
-        for header in store.expired_batches(conn, stream, through, poll.settings.retain.total_seconds()):
+        for header in store.expired_batches(conn, stream, through, poll.settings.config.retain.total_seconds()):
             store.delete_batch(conn, stream, header.epoch, header.seq)
             changed = True
         context.swept = context.swept and not changed

@@ -29,6 +29,7 @@ from qbcd.model import KeyRange, StreamPlan
 from qbcd.model.checkpoint import Entry
 from qbcd.ranges import schedule
 from qbcd.sites.context import StreamContext
+from qbcd.sites.eligibility import grants
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import RowChecksum
@@ -38,7 +39,6 @@ from qbcd.sites.lake.stage import fetch_rows, frame, stage_fields, write_stage
 from qbcd.sites.refusals import check_key
 from qbcd.sites.values import ExplainedStatement, LeasedStream
 from qbcd.sites.widened_columns import widening
-from qbcd.sites.write_rights import grants
 from qbcd.state import StoredRange, StreamStore, nothing_to_take_over, takeover
 from qbcd.state.dialects import facts_of
 from qbcd.strategies import OutboxSlice, QueuedTlcs

@@ -78,7 +78,7 @@ def due_ranges(
     visits = schedule.seen_by({r.range_id: r.last_visited for r in known}, now)
     before = Pass.from_checkpoint(checkpoint.open_pass)
     state = schedule.begun(before, visits, now=now, rows=checkpoint.rows)
-    overdue = schedule.overdue(plan.option("max_staleness"), settings.every)
+    overdue = schedule.overdue(plan.option("max_staleness"), settings.config.every)
     ids = set(schedule.chosen(visits, state, now=now, per_poll=per_poll, overdue=overdue))
     due = [r for r in known if r.range_id in ids]
     rows_not_due = sum(r.rows for r in known if r.range_id not in ids)

@@ -78,10 +78,10 @@ def _by_checksums(
         title = "keys of rows written since the last poll, in dirty ranges (here: the first), if these are large"
         steps.append(ExplainedStatement(title, place, written))
     steps.append(_fetch(strategy, "rows", fetched, place))
-    if settings.audit and strategy.keeps == "rows":
+    if settings.config.audit and strategy.keeps == "rows":
         title = "rows of all ranges (here: the first), by Spark, for an audit by their values"
         steps.append(ExplainedStatement(title, place, fetched))
-    elif settings.audit:
+    elif settings.config.audit:
         title = "keys and digests of all ranges (here: the first), by Spark, for an audit by the digest of each row"
         steps.append(ExplainedStatement(title, place, strategy.row_digests(known[:1])))
     return steps
@@ -101,7 +101,7 @@ def _by_window(
     if strategy.plan.option("deletes"):
         steps += _checksums(strategy, known, settings, place)
         steps.append(_fetch(strategy, "keys", strategy.keys(known[:1]), place))
-    if settings.audit:
+    if settings.config.audit:
         images = strategy.settled_images(known[:1], Window(None, window.hi), typed=settings.typed)
         title = "rows of all ranges (here: the first), by Spark, for an audit by their values"
         steps.append(ExplainedStatement(title, place, images))

@@ -21,7 +21,7 @@ from qbcd.local.query import columns_of
 from qbcd.model import BatchHeader, Cost, StreamPlan, Travel
 from qbcd.model.checkpoint import Entry
 from qbcd.sites import checkpoint as checkpoints
-from qbcd.sites import eligibility, write_rights
+from qbcd.sites import eligibility
 from qbcd.sites.base import Site
 from qbcd.sites.event_schema import event_fields
 from qbcd.sites.lake import compaction, digest_queue, explain, verify
@@ -115,9 +115,9 @@ class LakeSite(ParquetSite):
         if isinstance(strategy, LakeTs):
             eligibility.refuse_unsafe_watermark(self.context.source, session, strategy.watermarked, place)
         elif isinstance(strategy, QueuedTlcs):
-            write_rights.refuse_missing_rights(self.context.source, session, strategy.finder, place)
+            eligibility.refuse_missing_rights(self.context.source, session, strategy.finder, place)
             if plan.table.kind in eligibility.STORED:
-                write_rights.refuse_unordered_key(self.context.source, session, strategy.finder, place)
+                eligibility.refuse_unordered_key(self.context.source, session, strategy.finder, place)
 
     @override
     def remarks(self, session: Session, plan: StreamPlan) -> list[str]:
@@ -188,4 +188,4 @@ class LakeSite(ParquetSite):
 
     @override
     def verify(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Differences:
-        return verify.verify(self._poll(plan, Settings(sinks=(), requested={}, audit=settings.audit), leased))
+        return verify.verify(self._poll(plan, Settings(settings.config), leased))

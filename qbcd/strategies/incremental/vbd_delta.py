@@ -24,13 +24,14 @@ from qbcd.errors import MissingPrivilege, Refused
 from qbcd.model import Consistency, Statement, StreamPlan, Table
 from qbcd.queries.syntax_tree import Name, NotIncremental
 from qbcd.sql import compile_sql, render
-from qbcd.strategies.base import Estimate
+from qbcd.strategies.amounts import Amount, lifted
 from qbcd.strategies.in_source import InSource, OutboxSlice, OwnTable, PollMode, sql_name
 from qbcd.strategies.incremental.affected_keys import Skeleton
 from qbcd.strategies.incremental.delta_query import ONE
 from qbcd.strategies.incremental.lineage import OWN_COLUMNS, Lineage, LineageTable, Past, Present, affected_table
 from qbcd.strategies.incremental.query_tables import hidden_table, skeleton_of, stored, unfit_table, view_over
 from qbcd.strategies.mds import Mds
+from qbcd.strategies.reads import ChangeRate, Reads, TableFacts
 from qbcd.strategies.vbd_whole import VbdCompare
 
 SHARED = ("zone", "margin", "lag")  # options of the stream that apply to each base table's timestamp
@@ -261,13 +262,16 @@ class VbdDelta(VbdCompare):
         return _Restricted(self.connector, replace(self.plan, table=table), self._schema)
 
     @override
-    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """Estimate windows of the base tables by indexes on timestamps, and affected rows."""
-        formula = (
-            "sum of delta*(S + N + I) of base tables with a timestamp, N of the others, and the affected keys' rows"
-        )
-        pages = sum(of.table.pages if of.watermarked is None else of.table.pages // 100 for of in self.lineages)
-        return Estimate(pages, -1, formula, "nothing")
+    def reads(self, facts: TableFacts) -> Reads:
+        """Return the changed rows of each table of a query, joined with the other tables (docs/paper.md#c23)."""
+        others = max(1, facts.tables - 1)
+
+        def pages(change: ChangeRate) -> Amount:
+            changed = facts.changed(facts.pages, change)
+            return lifted(lambda c: others * 1.1 * c + 3 * max(1, facts.tables), changed)
+
+        formula, symbols = "(Z - 1) * delta*B + K", (("B", facts.pages),)
+        return Reads(formula, symbols, pages, pages(facts.change), source_room=self.kept_pages(facts))
 
     @override
     def warnings(self) -> list[str]:

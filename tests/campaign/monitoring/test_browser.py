@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from typing_extensions import override
 
-from tests.unit.test_report import HOSTILE, facts, made
+from tests.unit.monitoring.test_report import HOSTILE, facts, made
 
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 HARMLESS = re.compile("vaapi|sandbox|dbus|gpu|gl|font", re.IGNORECASE)  # of the machine, not of the page

@@ -11,7 +11,7 @@ SQL, SITES, LAKE, STATE, SINKS = (
     "qbcd/state/",
     "qbcd/sinks/",
 )
-STORE, PROJECT = "tests/unit/test_state_store.py::", "tests/unit/test_state_project.py::"
+STORE, PROJECT = "tests/unit/state/test_store.py::", "tests/unit/state/test_project.py::"
 SINK_TESTS, ACKNOWLEDGED = (
     "tests/integration/sinks/test_sinks.py::",
     "tests/integration/sinks/test_acknowledgements.py::",
@@ -57,7 +57,7 @@ STEPS = (
         f"{STATE}lease.py",
         "if time.monotonic() - self._renewed > self.ttl:",
         "if self._renewed > time.monotonic():",
-        ("tests/unit/test_state_lease.py::test_a_process_that_was_paused_beyond_its_lease_stops",),
+        ("tests/unit/state/test_lease.py::test_a_process_that_was_paused_beyond_its_lease_stops",),
     ),
     Mutant(
         "batch-number-goes-back",
@@ -189,7 +189,7 @@ DELIVERIES = (
         f"{SINKS}jsonl.py",
         "        os.fsync(file.fileno())\n",
         "",
-        ("tests/unit/test_durable_sinks.py::test_jsonl_is_on_the_disk_before_it_has_its_name",),
+        ("tests/unit/sinks/test_durable.py::test_jsonl_is_on_the_disk_before_it_has_its_name",),
     ),
     Mutant(
         "acknowledged-before-fsync",
@@ -197,7 +197,7 @@ DELIVERIES = (
         f"{SINKS}jsonl.py",
         "            sync(target.parent)\n",
         "",
-        ("tests/unit/test_durable_sinks.py::test_jsonl_is_on_the_disk_before_it_has_its_name",),
+        ("tests/unit/sinks/test_durable.py::test_jsonl_is_on_the_disk_before_it_has_its_name",),
     ),
     Mutant(
         "parquet-not-flushed",
@@ -205,7 +205,7 @@ DELIVERIES = (
         f"{SINKS}parquet.py",
         "        sync_tree(attempt)\n",
         "",
-        ("tests/unit/test_durable_sinks.py::test_parquet_is_on_the_disk_before_it_has_its_name",),
+        ("tests/unit/sinks/test_durable.py::test_parquet_is_on_the_disk_before_it_has_its_name",),
     ),
     Mutant(
         "marker-of-another-batch",
@@ -213,7 +213,7 @@ DELIVERIES = (
         f"{SINKS}folder.py",
         'if note.get("fingerprint") != header.fingerprint:',
         'if note.get("fingerprint") is None:',
-        ("tests/unit/test_durable_sinks.py::test_a_batch_of_another_fingerprint_is_refused",),
+        ("tests/unit/sinks/test_durable.py::test_a_batch_of_another_fingerprint_is_refused",),
     ),
     Mutant(
         "incomplete-file-believed",
@@ -221,7 +221,7 @@ DELIVERIES = (
         f"{SINKS}folder.py",
         "return self.measure(target).items() <= note.items()",
         "return True",
-        ("tests/unit/test_durable_sinks.py::test_a_cut_file_is_written_again",),
+        ("tests/unit/sinks/test_durable.py::test_a_cut_file_is_written_again",),
     ),
     Mutant(
         "parquet-incomplete",
@@ -289,7 +289,7 @@ FILES = (
         f"{LAKE}replica/files.py",
         "if not file.is_intact_in(folder, whole=whole):",
         "if not folder:",
-        ("tests/unit/test_replica_files.py::test_a_missing_or_changed_file_is_refused",),
+        ("tests/unit/sites/test_replica_files.py::test_a_missing_or_changed_file_is_refused",),
     ),
     Mutant(
         "files-of-a-newer-owner-swept",
@@ -297,7 +297,7 @@ FILES = (
         f"{LAKE}replica/files.py",
         "if int(pieces[1]) <= leased.row.fencing_token:",
         "if int(pieces[1]):",
-        ("tests/unit/test_replica_files.py::test_a_sweep_leaves_named_and_newer_parts",),
+        ("tests/unit/sites/test_replica_files.py::test_a_sweep_leaves_named_and_newer_parts",),
     ),
     Mutant(
         "torn-read-believed",
@@ -305,7 +305,7 @@ FILES = (
         f"{LAKE}fetch_plan.py",
         "if (rows, checksum) != (wanted, sum(r.asked[1] for r in plan.dirty)):",
         "if rows != wanted:",
-        ("tests/unit/test_fetched_rows.py::test_rows_of_another_state_than_the_checksums",),
+        ("tests/unit/sites/test_fetched_rows.py::test_rows_of_another_state_than_the_checksums",),
     ),
     Mutant(
         "looked-up-rows-believed",
@@ -313,7 +313,7 @@ FILES = (
         f"{LAKE}fetch_plan.py",
         "if None in (came[1], old[1]) or (came[0] - old[0], (came[1] or 0) - (old[1] or 0)) != (rows, checksum):",
         "if None in (came[1], old[1]) or came[0] - old[0] != rows:",
-        ("tests/unit/test_fetched_rows.py::test_looked_up_rows_of_another_state",),
+        ("tests/unit/sites/test_fetched_rows.py::test_looked_up_rows_of_another_state",),
     ),
 )
 
@@ -322,7 +322,7 @@ GUARDS = (
         "mass-delete-delivered",
         "A poll with more deletes than the guard allows is refused (rule 17).",
         f"{SITES}guards.py",
-        "if not emptied and deletes <= settings.max_delete_fraction * before:",
+        "if not emptied and deletes <= settings.config.guards.max_delete_fraction * before:",
         "if not emptied and deletes <= before:",
         ("tests/conformance/test_refusals.py::test_guards",),
     ),

@@ -8,7 +8,7 @@ PG, MARIA = "qbcd/connectors/postgresql/", "qbcd/connectors/mysql_family/"
 SQL, SITES, LAKE = "qbcd/sql_templates/", "qbcd/sites/", "qbcd/sites/lake/"
 CONNECTORS = "tests/integration/connectors/"
 WIDER = "tests/integration/sites/test_wider_types.py::"
-WATERMARKS = "tests/unit/test_watermark_texts.py::"
+WATERMARKS = "tests/unit/strategies/test_watermark_texts.py::"
 
 SESSIONS = (
     Mutant(
@@ -41,7 +41,7 @@ SESSIONS = (
         "qbcd/connectors/facts.py",
         "if fetchsize < 1:",
         "if fetchsize < 0:",
-        ("tests/unit/test_connector_urls.py::test_a_fetchsize_of_nothing_is_refused",),
+        ("tests/unit/connectors/test_urls.py::test_a_fetchsize_of_nothing_is_refused",),
     ),
     Mutant(
         "fetchsize-0-of-pinned-reads",
@@ -89,7 +89,7 @@ SESSIONS = (
         "qbcd/job.py",
         "self._queue = [name for name in self.schedule.due(now) if name not in self._in_hand]",
         "self._queue = self.schedule.due(now)",
-        ("tests/unit/test_job_parallel.py::test_a_slow_stream_and_a_refused_one_delay_nobody",),
+        ("tests/unit/polling/test_job_parallel.py::test_a_slow_stream_and_a_refused_one_delay_nobody",),
     ),
     Mutant(
         "writable-jdbc-sessions",
@@ -97,7 +97,7 @@ SESSIONS = (
         f"{PG}session.py",
         "server_options(read_only=True,",
         "server_options(read_only=False,",
-        ("tests/unit/test_connector_urls.py::test_jdbc_sessions_are_read_only_whatever_the_user_sets",),
+        ("tests/unit/connectors/test_urls.py::test_jdbc_sessions_are_read_only_whatever_the_user_sets",),
     ),
     Mutant(
         "older-server",
@@ -188,7 +188,7 @@ DIGESTS = (
         f"{PG}expressions.py",
         "for part in parts[1:]:",
         "for part in parts[2:]:",
-        ("tests/unit/test_digest_text.py::test_every_column_is_in_the_digest_once",),
+        ("tests/unit/connectors/test_digest_text.py::test_every_column_is_in_the_digest_once",),
     ),
     Mutant(
         "last-column-without-digest",
@@ -204,7 +204,7 @@ DIGESTS = (
         f"{LAKE}checksums.py",
         "if row.n != row.digests:",
         "if row.n < row.digests:",
-        ("tests/unit/test_fetched_rows.py::test_rows_without_a_digest_are_refused",),
+        ("tests/unit/sites/test_fetched_rows.py::test_rows_without_a_digest_are_refused",),
     ),
     Mutant(
         "count-without-checksum",
@@ -212,7 +212,7 @@ DIGESTS = (
         "qbcd/ranges/partition.py",
         "if old[r.range_id] != (r.rows, r.checksum)]",
         "if old[r.range_id][0] != r.rows]",
-        ("tests/unit/test_ranges.py::test_dirty_ranges",),
+        ("tests/unit/ranges/test_distribution.py::test_dirty_ranges",),
     ),
     Mutant(
         "checksum-without-count",
@@ -220,7 +220,7 @@ DIGESTS = (
         "qbcd/ranges/partition.py",
         "if old[r.range_id] != (r.rows, r.checksum)]",
         "if old[r.range_id][1] != r.checksum]",
-        ("tests/unit/test_ranges.py::test_dirty_ranges",),
+        ("tests/unit/ranges/test_distribution.py::test_dirty_ranges",),
     ),
     Mutant(
         "merged-checksum-of-one-part",
@@ -228,7 +228,7 @@ DIGESTS = (
         "qbcd/state/rows.py",
         "sum(rows), sum(checksum),",
         "sum(rows), checksum[0],",
-        ("tests/unit/test_resizing.py::test_a_merged_range_has_the_older_visit_in_any_order",),
+        ("tests/unit/ranges/test_visits.py::test_a_merged_range_has_the_older_visit_in_any_order",),
     ),
 )
 
@@ -263,7 +263,7 @@ RANGES = (
         "qbcd/ranges/partition.py",
         "[lo, *bounds, hi]",
         "[lo, *sorted(bounds), hi]",
-        ("tests/unit/test_ranges.py::test_the_order_of_bounds_is_the_databases",),
+        ("tests/unit/ranges/test_distribution.py::test_the_order_of_bounds_is_the_databases",),
     ),
     Mutant(
         "rows-with-a-null-key",
@@ -287,7 +287,7 @@ RANGES = (
         "qbcd/state/rows.py",
         "if len(ordered) != len(ranges) or bound is not None:",
         "if len(ordered) != len(ranges):",
-        ("tests/unit/test_state_store.py::TestOutbox::test_ranges_that_do_not_cover_all_keys_once_are_refused",),
+        ("tests/unit/state/test_store.py::TestOutbox::test_ranges_that_do_not_cover_all_keys_once_are_refused",),
     ),
     Mutant(
         "range-id-used-again",
@@ -295,7 +295,7 @@ RANGES = (
         "qbcd/state/store.py",
         "max([row.next_range_id, *(item.range_id + 1 for item in ranges)])",
         "max(1, *(item.range_id + 1 for item in ranges), 1)",
-        ("tests/unit/test_state_store.py::TestOutbox::test_a_split_takes_new_ids",),
+        ("tests/unit/state/test_store.py::TestOutbox::test_a_split_takes_new_ids",),
     ),
     Mutant(
         "oldest-range-starves",
@@ -303,7 +303,7 @@ RANGES = (
         "qbcd/ranges/schedule.py",
         "key=lambda n: (visits[n], order[n]))",
         "key=lambda n: order[n])",
-        ("tests/unit/test_rotation.py::test_the_rotation_reaches_every_range",),
+        ("tests/unit/ranges/test_schedule.py::test_the_rotation_reaches_every_range",),
     ),
 )
 

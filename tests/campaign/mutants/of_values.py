@@ -23,7 +23,7 @@ TYPES = (
         f"{PG}types.py",
         'return Travel("decimal", precision, scale)',
         'return Travel("decimal", precision, max(0, scale - 1))',
-        ("tests/unit/test_decimal_types.py::test_numeric_of_postgresql",),
+        ("tests/unit/connectors/test_decimal_types.py::test_numeric_of_postgresql",),
     ),
     Mutant(
         "scale-in-the-digest",
@@ -149,7 +149,7 @@ SECRETS = (
         "qbcd/cli/output.py",
         "record.msg, record.args = self.foreign(record.getMessage()), None",
         "record.msg, record.args = record.getMessage(), None",
-        ("tests/unit/test_cli_commands.py::test_logs_go_to_stderr_masked",),
+        ("tests/unit/cli/test_commands.py::test_logs_go_to_stderr_masked",),
     ),
     Mutant(
         "secret-in-an-error",
@@ -176,7 +176,7 @@ SECRETS = (
         "qbcd/catalog/source.py",
         "hide_password=True",
         "hide_password=False",
-        ("tests/unit/test_masking.py::test_a_source_is_shown_without_its_password",),
+        ("tests/unit/config/test_masking.py::test_a_source_is_shown_without_its_password",),
     ),
     Mutant(
         "password-in-a-configuration-error",
@@ -184,7 +184,7 @@ SECRETS = (
         "qbcd/config/secrets.py",
         "        shown[path] = value\n        try:",
         "        shown[path] = str(expand_text(value, document.base_dir, in_url=False))\n        try:",
-        ("tests/unit/test_config_fuzz.py::test_values_of_placeholders_are_never_shown",),
+        ("tests/unit/config/test_fuzz.py::test_values_of_placeholders_are_never_shown",),
     ),
     Mutant(
         "tokens-unmasked",
@@ -192,7 +192,7 @@ SECRETS = (
         "qbcd/config/masking.py",
         '"(?i)secret|password|passwd|token|access',
         '"(?i)secret|password|passwd|access',
-        ("tests/unit/test_masking.py::test_secrets_of_databases_sinks_and_spark_are_known",),
+        ("tests/unit/config/test_masking.py::test_secrets_of_databases_sinks_and_spark_are_known",),
     ),
 )
 
@@ -203,7 +203,7 @@ WORDS = (
         "qbcd/errors.py",
         'state and sinks are unchanged (exit code 3)."""\n\n    exit_code = 3',
         'state and sinks are unchanged (exit code 3)."""\n\n    exit_code = 1',
-        ("tests/unit/test_job.py::test_the_exit_code_of_a_job_is_the_worst",),
+        ("tests/unit/polling/test_job.py::test_the_exit_code_of_a_job_is_the_worst",),
     ),
     Mutant(
         "failure-before-refusal",
@@ -211,7 +211,7 @@ WORDS = (
         "qbcd/job.py",
         "for code in (3, 1, 2)",
         "for code in (1, 3, 2)",
-        ("tests/unit/test_job.py::test_the_exit_code_of_a_job_is_the_worst",),
+        ("tests/unit/polling/test_job.py::test_the_exit_code_of_a_job_is_the_worst",),
     ),
     Mutant(
         "differences-exit-0",
@@ -227,7 +227,7 @@ WORDS = (
         "qbcd/status.py",
         "limit = LATE_INTERVALS * self.every if",
         "limit = LATE_INTERVALS * 60 * self.every if",
-        ("tests/unit/test_status_lines.py::test_the_state_is_part_of_json",),
+        ("tests/unit/cli/test_status_lines.py::test_the_state_is_part_of_json",),
     ),
     Mutant(
         "refused-shown-as-failed",
@@ -235,6 +235,6 @@ WORDS = (
         "qbcd/status.py",
         'return "refused" if self.last_poll.outcome == "refused" else "failed"',
         'return "failed"',
-        ("tests/unit/test_status_lines.py::test_the_state_is_part_of_json",),
+        ("tests/unit/cli/test_status_lines.py::test_the_state_is_part_of_json",),
     ),
 )

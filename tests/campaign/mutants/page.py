@@ -18,7 +18,7 @@ It fails where a mutant survives: the test is too weak. It fails too where the f
 fixture's error, a hang, code that Python cannot run.
 
 - The mutants are data, in `of_*.py`. The old text must occur exactly once in its file. If it does not,
-  `tests/unit/test_mutants.py` fails and names the mutant: give it the text that breaks the same rule now.
+  `tests/unit/repository/test_mutants.py` fails and names the mutant: give it the text that breaks the same rule now.
 - Killers are tests of `make test`, the cheapest that fails. A mutant that only a test of the campaign kills says why.
 - Tests of a missing server are skipped, and so are the mutants that only these kill.
 - `python -m tests.campaign.mutants` rewrites this page; `python -m tests.campaign.mutants NAME` tries some mutants.

@@ -52,7 +52,7 @@ def test_a_closed_project_refuses_all_work(place: Place, workspace: Path) -> Non
         stream.reset,
         stream.plan,
         stream.explain,
-        stream.estimate,
+        stream.predict,
         stream.ddl,
         stream.latest,
         lambda: stream.retire("python"),

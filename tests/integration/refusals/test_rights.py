@@ -220,3 +220,31 @@ def test_a_purge_that_lost_its_right(place: Place, role: str) -> None:
         place.sql(f"GRANT DELETE ON later TO {role}")
         assert polled(project, "purging") == []
         assert place.sql("SELECT id FROM later") == [(1,)]
+
+
+def test_all_rights_that_are_missing_are_named_at_once(place: Place, role: str) -> None:
+    place.sql(
+        "CREATE TABLE later (id int PRIMARY KEY, at timestamptz NOT NULL, gone bool NOT NULL);"
+        f"GRANT SELECT ON later TO {role}; GRANT pg_monitor TO {role}"
+    )
+    options = {"type": "tdi", "timestamp": "at", "delete_flag": "gone", "purge": True, "create_index": True}
+    table = {"name": "all", "table": "public.later", "strategy": options}
+    with qbcd.Project.from_dict(config(place.url_as(role), table), base_dir=place.folder) as project:
+
+        def refused() -> MissingPrivilege:
+            (error,) = [one.error for one in project.check("all") if one.error is not None]
+            assert isinstance(error, MissingPrivilege)
+            return error
+
+        lacking = (
+            "role ROLE may not DELETE from public.later, which option purge needs; "
+            "role ROLE does not own public.later, which option create_index needs"
+        )
+        first = refused()
+        assert first.what.replace(role, "ROLE") == (
+            f"role ROLE may not create schema qbcd, which strategy tdi needs; {lacking}"
+        )
+        assert first.remedy.startswith('CREATE SCHEMA "qbcd" AUTHORIZATION "')
+        place.sql(f"GRANT CREATE ON DATABASE {place.database} TO {role}")
+        assert refused().what.replace(role, "ROLE") == lacking
+        place.sql(f"REVOKE CREATE ON DATABASE {place.database} FROM {role}")

@@ -25,10 +25,11 @@ import pytest
 from rich.console import Console
 
 from qbcd import hooks
+from qbcd.config.sink_registry import BUILT_SINKS
 from qbcd.errors import ConfigError, DeliveryError, NotBuilt
 from qbcd.local.database import LocalDatabase
 from qbcd.model import BatchHeader, Travel
-from qbcd.sinks import SINKS, Sink, SinkBatch, make_sink, sink_types
+from qbcd.sinks import Sink, SinkBatch, make_sink, sink_types
 from qbcd.sinks.console import ConsoleSink
 from qbcd.sinks.files import locked, remove, write_json
 from qbcd.sinks.jsonl import JsonlSink
@@ -578,7 +579,7 @@ def test_console_does_not_obey_the_data(spark: SparkSession) -> None:
     assert "\x1b" not in out.getvalue()
 
 
-@pytest.mark.parametrize("kind", sorted(SINKS))
+@pytest.mark.parametrize("kind", sorted(BUILT_SINKS))
 def test_registry_makes_each_sink(kind: str, tmp_path: Path) -> None:
     path = str(tmp_path)
     options = {"console": {}, "database": {"url": f"sqlite:///{path}/target.db"}}.get(kind, {"path": path})

@@ -6,7 +6,8 @@ rows were deleted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from typing_extensions import override
@@ -14,10 +15,11 @@ from typing_extensions import override
 from qbcd.config.document import Problem
 from qbcd.config.fields import Switch
 from qbcd.config.strategy_base import StrategyClass, StrategyConfig, StrategyUse
-from qbcd.connectors.base import Connector, Index
+from qbcd.connectors.base import Connector
 from qbcd.model import Consistency, KeyRange, Statement, StreamPlan
-from qbcd.strategies.base import Estimate
+from qbcd.strategies.amounts import Amount
 from qbcd.strategies.in_source import InSource, OutboxSlice, PollMode
+from qbcd.strategies.reads import OWN_PAGES, Reads, TableFacts, Term, added_up, scanned
 
 
 class NewRowsOptions(StrategyConfig):
@@ -69,9 +71,12 @@ class NewRows(InSource):
         self.misses = "updates; states between two polls" + ("" if self.deletes else "; deletes")
 
     @override
-    def estimate(self, indexes: Sequence[Index] = ()) -> Estimate:
-        """N + M: the table and the keys are read once."""
-        return self._scan_and_copy("N + M, M the pages of the keys")
+    def reads(self, facts: TableFacts) -> Reads:
+        """Return N + keys: the table and the keys are read once, twice without a FULL JOIN."""
+        keys, own = self.replica_pages(facts), Amount.of(OWN_PAGES)
+        terms = [scanned(facts), Term("keys", (("keys", keys),), keys), Term("own", (("own", own),), own)]
+        found = added_up(facts, terms, times=1 if self.connector.full_join else 2)
+        return replace(found, source_room=keys)
 
     @override
     def differences(self, part: OutboxSlice, within: KeyRange | None = None) -> Statement:

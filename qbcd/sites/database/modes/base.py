@@ -18,12 +18,12 @@ from qbcd.model import Cost
 from qbcd.model.checkpoint import Checkpoint
 from qbcd.sites import source_changes
 from qbcd.sites.checkpoint import due
-from qbcd.sites.database import column_changes, eligibility, open_batch
+from qbcd.sites.database import column_changes, open_batch
 from qbcd.sites.database.commit import Find, StepRequest, StepResult, run_step
 from qbcd.sites.database.context import DatabaseContext
 from qbcd.sites.database.poll import DatabasePoll
 from qbcd.sites.database.poll_start import PollStart, server_changed, table_changed
-from qbcd.sites.eligibility import Place
+from qbcd.sites.eligibility import Place, refuse_missing_rights
 from qbcd.sites.guards import ACCEPTED_SOURCE
 from qbcd.sites.values import Detection, ExplainedStatement
 from qbcd.state import StreamRow
@@ -62,7 +62,7 @@ class DatabaseMode(ABC, Generic[S]):
             MissingPrivilege: The role lacks a right that the options need.
             Refused: The strategy cannot read the table.
         """
-        eligibility.refuse_missing_rights(self.context.source, session, self.strategy, place)
+        refuse_missing_rights(self.context.source, session, self.strategy, place)
 
     def remarks(self, session: Session) -> list[str]:
         """Return remarks on polls that work, but cost the source more than they need to."""

@@ -14,12 +14,11 @@ from qbcd.model.checkpoint import Checkpoint, Entry
 from qbcd.sites.checkpoint import AUDIT
 from qbcd.sites.database import query_poll
 from qbcd.sites.database.commit import StepResult
-from qbcd.sites.database.eligibility import refuse_other_columns
 from qbcd.sites.database.explain import apply_statements, next_slice
 from qbcd.sites.database.modes.base import AuditedMode, detection_of, shipped
 from qbcd.sites.database.poll import DatabasePoll
 from qbcd.sites.database.poll_start import PollStart
-from qbcd.sites.eligibility import Place, refuse_unsafe_watermark, watermark_remarks
+from qbcd.sites.eligibility import Place, refuse_other_columns, refuse_unsafe_watermark, watermark_remarks
 from qbcd.sites.values import Detection, ExplainedStatement
 from qbcd.sites.watermark import next_window
 from qbcd.state import StreamRow

@@ -14,13 +14,12 @@ from qbcd.model import Cost
 from qbcd.model.checkpoint import Entry
 from qbcd.sites.database import range_sizes
 from qbcd.sites.database.commit import Find, StepResult
-from qbcd.sites.database.eligibility import refuse_unordered_key
 from qbcd.sites.database.explain import range_statements
 from qbcd.sites.database.modes.base import DatabaseMode, detection_of, shipped
 from qbcd.sites.database.poll import DatabasePoll
 from qbcd.sites.database.poll_start import PollStart
 from qbcd.sites.database.range_poll import RangePoll
-from qbcd.sites.eligibility import STORED, Place
+from qbcd.sites.eligibility import STORED, Place, refuse_unordered_key
 from qbcd.sites.values import Detection, ExplainedStatement
 from qbcd.state import StreamRow
 from qbcd.strategies import ByRanges

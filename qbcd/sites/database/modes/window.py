@@ -27,13 +27,12 @@ from qbcd.ranges import schedule
 from qbcd.sites.checkpoint import AUDIT
 from qbcd.sites.database import range_sizes
 from qbcd.sites.database.commit import Counts, Find, StepRequest, StepResult, run_step
-from qbcd.sites.database.eligibility import refuse_unordered_key
 from qbcd.sites.database.explain import apply_statements, next_slice, range_statements
 from qbcd.sites.database.modes.base import AuditedMode, detection_of, shipped
 from qbcd.sites.database.poll import DatabasePoll
 from qbcd.sites.database.poll_start import PollStart
 from qbcd.sites.database.range_poll import RangePoll
-from qbcd.sites.eligibility import STORED, Place, refuse_unsafe_watermark, watermark_remarks
+from qbcd.sites.eligibility import STORED, Place, refuse_unordered_key, refuse_unsafe_watermark, watermark_remarks
 from qbcd.sites.guards import Deletes
 from qbcd.sites.values import Detection, ExplainedStatement
 from qbcd.sites.watermark import next_watermark, next_window, watermark_of_poll
