@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qbcd.api import assembly_of, open
-from qbcd.check.finding import Finding, failed, tried
+from qbcd.check.finding import Finding, failed, run_check
 from qbcd.errors import EnvironmentMissing, QbcdError
 from qbcd.spark.drivers import Wanted, find_driver, user_cache
 from qbcd.spark.java import Surroundings, require_java
@@ -133,7 +133,7 @@ def examine(config: Path, *, start: bool) -> list[Finding]:
         config: The configuration; without the file only the machine is checked.
         start: Start a local session, register the format and load a stream by it.
     """
-    found = [_spark(), tried("Java", require_java, ""), tried("workers", _prove_python, "")]
+    found = [_spark(), run_check("Java", require_java, ""), run_check("workers", _prove_python, "")]
     found = [replace(one, message=one.message or _DETAILS[one.subject]()) if not one.error else one for one in found]
     loaded: list[str] = []
     if config.is_file():
@@ -142,7 +142,7 @@ def examine(config: Path, *, start: bool) -> list[Finding]:
     else:
         found.append(Finding("configuration", "warning", f"there is no {config} here; -c FILE names another"))
     if start and not any(one.error for one in found):
-        found.append(tried('format("qbcd")', lambda: _load_by_spark(config, loaded), _registered(loaded)))
+        found.append(run_check('format("qbcd")', lambda: _load_by_spark(config, loaded), _registered(loaded)))
     return found
 
 

@@ -56,16 +56,16 @@ def change_rows(events: list[dict[str, Any]], columns: list[str]) -> Counter[tup
         if op == "d" or (op == "u" and old):
             assert old is not None
             kind = "delete" if op == "d" else "update_preimage"
-            found[(kind, version, *[comparable(old.get(c)) for c in columns])] += 1
+            found.update([(kind, version, *[comparable(old.get(c)) for c in columns])])
         if op != "d":
             kind = "update_postimage" if op == "u" else "insert"
-            found[(kind, version, *[comparable(event["after"][c]) for c in columns])] += 1
+            found.update([(kind, version, *[comparable(event["after"][c]) for c in columns])])
     return found
 
 
 def as_counter(rows: list[Row], columns: list[str]) -> Counter[tuple[Any, ...]]:
     """Return rows that Spark read in the form of :func:`change_rows`."""
-    return Counter((r["_change_type"], r["_commit_version"], *(comparable(r[c]) for c in columns)) for r in rows)
+    return Counter((r["_change_type"], r["_commit_version"], *[comparable(r[c]) for c in columns]) for r in rows)
 
 
 def comparable(value: Any) -> Any:
