@@ -42,7 +42,7 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
     from pyspark.sql import SparkSession
 
     table = Table(HEADING, place.version())
-    place.sql(TABLE.format(rows=options.rows // 2))
+    place.run(TABLE.format(rows=options.rows // 2))
     file = folder / "qbcd.yaml"
     data = {
         "version": 1,
@@ -53,7 +53,7 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
     file.write_text(json.dumps(data), encoding="utf-8")
     with Project.from_dict(data, base_dir=folder) as project:
         project.stream("items").prepare()
-        place.sql("UPDATE items SET amount = amount + 1, note = note || '!'")
+        place.run("UPDATE items SET amount = amount + 1, note = note || '!'")
         assert not [one.error for one in project.run(once=True).outcomes if one.error]
     spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     try:

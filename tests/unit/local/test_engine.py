@@ -79,7 +79,7 @@ def test_a_file_has_the_types_and_the_order_of_its_fields(hand: Hand, tmp_path: 
     engine.write(hand.rows(fields_of(plan), rows), fields_of(plan), folder, temporary=False)
     file = folder / parquet.FILE
     found = duckdb.execute(
-        f"DESCRIBE FROM read_parquet({parquet._text(str(file))}, hive_partitioning = false)"
+        f"DESCRIBE FROM read_parquet({parquet.text(str(file))}, hive_partitioning = false)"
     ).fetchall()
     types = ["BIGINT", "VARCHAR", "VARCHAR", "DOUBLE", "BLOB", "DECIMAL(20,0)", "BOOLEAN", "SMALLINT", "FLOAT"]
     assert [kind for _, kind, *_ in found] == ["BIGINT", "BLOB", "BIGINT", *types]
