@@ -263,11 +263,7 @@ def write_batch(stream: Stream, held: LeasedStream, sink: Sink, one: BatchOnItsW
         with one.open() as batch:
             explained(lambda: sink.write(batch), lambda error: stream.source.explain(error, stream.name))
 
-    with (
-        sink.rest.after_silence(),
-        _as_delivery_errors(stream, sink.name, one),
-        stream.site.context.spark.for_rows(header.size),
-    ):
+    with sink.rest.after_silence(), _as_delivery_errors(stream, sink.name, one), stream.site.context.spark.working():
         stream.narrowing(write)
     hooks.reach("after_publish")
     held.keeper.check()

@@ -45,7 +45,7 @@ from qbcd.spark.java import Surroundings
 from qbcd.spark.provider import SparkProvider
 from qbcd.spark.session import check_setting
 from qbcd.state import KnownTables, ProjectState
-from qbcd.strategies import strategy_class
+from qbcd.strategies import AUTO, BY_JOIN, strategy_class
 from qbcd.stream import Stream
 
 if TYPE_CHECKING:
@@ -308,9 +308,13 @@ class Assembly:
         return self._with_consumer(replace(stream, places=self._places), python)
 
     def _engine_choice(self, config: StreamConfig) -> EngineChoice:
-        """Return the engine of a stream; files are on this machine, and their comparison spills."""
+        """Return the engine of a stream; `auto` compares files in this process, where methods spill."""
         if config.source not in self.config.databases:
-            return EngineChoice("local", why_local="files are compared in this process")
+            method = config.options.get("method") or AUTO
+            if method not in BY_JOIN:
+                return EngineChoice("local", why_local=f"method {method} is of this process")
+            if config.engine == "auto":
+                return EngineChoice("local", why_local="files are compared in this process")
         return EngineChoice(config.engine, self.config.local_rows, self.config.local_bytes, self._spark.on_cluster)
 
     def reads_files(self, name: str) -> bool:

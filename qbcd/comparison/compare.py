@@ -25,7 +25,6 @@ from qbcd.durable import sync
 from qbcd.errors import ConfigError, LocalOutOfMemory, UnsafeKey
 from qbcd.local.arrow import LocalRows, lines_of
 from qbcd.local.database import LocalDatabase
-from qbcd.local.dumps import repeated_key
 from qbcd.local.errors import explained_errors
 from qbcd.local.query import Query
 from qbcd.local.source import ReadAmount
@@ -309,7 +308,7 @@ class DiffResult:
         self.rows, self.labels, self.key, self.kept = (count,), (new.label,), names.key, True
 
     def _check_keys(self, rows: Query, key: Sequence[Column], label: str) -> None:
-        found = repeated_key(self._database, rows, len(key))
+        found = algebra.repeated_key(LocalEngine(self._database), rows, len(key))
         if found is not None:
             named = ", ".join(f"{c.name} {text}" for c, text in zip(key, found[0], strict=True))
             remedy = "name more columns: --key a,b; or remove the repeated rows"

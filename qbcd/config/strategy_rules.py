@@ -72,12 +72,6 @@ def _files(config: ProjectConfig, table: TableConfig, strategy: StrategyConfig, 
         if table.new_columns is not None:
             what = "`new_columns` is for tables of a database; a dump with another column is refused"
             yield use.table_problem("new_columns", what, "remove it")
-        if config.setting(table, "engine") == "spark":
-            path = (*(config.place_of(table, "engine") or use.path), "engine")
-            what = f"strategy {strategy.type} compares files in this process, not with Spark"
-            if path[:-1] != use.path:
-                what += f", and stream {table.stream_name} inherits this"
-            yield Problem(path, what, "write `engine: local` at the table; `memory` of the strategy bounds its memory")
         if use.source in config.databases:
             what = f"strategy {strategy.type} reads files, and source {use.source} is a database"
             yield Problem(use.options_path, what, "use another strategy, or a source with `files`")

@@ -15,11 +15,11 @@ import duckdb
 import pyarrow as pa
 
 from qbcd.errors import UnsupportedType
+from qbcd.event_sql.base import MISFIT, source_of
 from qbcd.local.database import LocalDatabase
 from qbcd.local.errors import explain
-from qbcd.local.events import event_lines, part_of, source_of, typed_columns, unfit_flags
+from qbcd.local.events import event_lines, part_of, typed_columns, unfit_flags
 from qbcd.local.query import Query
-from qbcd.local.typed import MISFIT
 from qbcd.model import BatchHeader, Travel
 from qbcd.model.wire import EVENT_FIELDS
 

@@ -169,17 +169,3 @@ def _as_text(column: Column, wire: str) -> str:
 def _digest(texts: Sequence[str]) -> str:
     parts = [f"COALESCE(concat(strlen({text}), chr(58), {text}), chr(45))" for text in texts]
     return f"CAST(CAST(md5_number_upper(concat({', '.join(parts)})) AS HUGEINT) - 9223372036854775808 AS BIGINT)"
-
-
-def repeated_key(database: LocalDatabase, rows: Query, keys: int) -> tuple[tuple[str, ...], int] | None:
-    """Return the texts of a key that occurs more than once, and how often; None if all keys are unique."""
-    connection = database.connection
-    # the identities alone need least memory
-    found = connection.execute(
-        f"SELECT key_id, COUNT(*) FROM ({rows.sql}) GROUP BY key_id HAVING COUNT(*) > 1 LIMIT 1"
-    ).fetchone()
-    if found is None:
-        return None
-    texts = ", ".join(f"CAST(c{i} AS VARCHAR)" for i in range(keys))
-    named = connection.execute(f"SELECT {texts} FROM ({rows.sql}) WHERE key_id = ? LIMIT 1", [found[0]]).fetchone()
-    return tuple(map(str, named or ())), int(found[1])

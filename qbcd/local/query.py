@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from qbcd.connectors.dialects import loaded
+from qbcd.event_sql.duckdb import CONCAT
 from qbcd.model.wire import Fields
 from qbcd.sql.engine_sql import EngineSql
 from qbcd.sql.render import render
@@ -21,7 +22,6 @@ DUCKDB_TYPES = {
     "binary": "BLOB",
     "float": "FLOAT",
 }  # by the name of a wire type; DuckDB has the others by the same name
-CONCAT = "QBCD_CONCAT"  # many texts at once, and NULL adds nothing; `a || b || ..` would copy the text for each part
 
 
 def _content(*values: str) -> str:

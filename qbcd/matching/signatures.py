@@ -21,7 +21,7 @@ class SetError(QbcdError):
 
 @dataclass(frozen=True)
 class Coding:
-    """How elements become bits.
+    """The bits of elements in a signature.
 
     Attributes:
         bits: Width of a signature, at least 1.

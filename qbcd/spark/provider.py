@@ -10,7 +10,7 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,6 @@ from qbcd.spark import class_data_sharing
 from qbcd.spark.drivers import user_cache
 from qbcd.spark.jvm_start import is_out_of_memory
 from qbcd.spark.session import (
-    ONE_TASK,
     SparkSettings,
     adopt_session,
     create_session,
@@ -40,36 +39,18 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 log = logging.getLogger("qbcd")
-# Pages of Parquet without rows of the requested ranges are skipped for up to this number of ranges. Spark makes them a
-# tree of that depth and descends it: a thousand would overflow a task's stack.
-_PAGES = {"spark.sql.parquet.pushdown.inFilterThreshold": "100"}
-# For jobs of a few rows, where compiling code and planning exchanges costs more than running them.
-SMALL: Mapping[str, str] = {
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.shuffle.partitions": "1",
-    **_PAGES,
-    **ONE_TASK,
-}
-SMALL_ROWS = 5_000  # most rows of such a job
-# For jobs whose size is known before: replanning after every exchange costs more than it gains. Their exchanges have
-# one partition per core.
-MIDDLE: Mapping[str, str] = {"spark.sql.adaptive.enabled": "false", **_PAGES, **ONE_TASK}
-MIDDLE_ROWS = 5_000_000
 _CONTINUES = "the next poll starts a new one and continues; if it ran out of memory, raise spark.driver.memory"
 _ANOTHER = "pass another: qbcd.open(.., spark=..)"
 _STOPPED = "the Spark session passed to qbcd has stopped"
-_SIZES = ((SMALL_ROWS, SMALL), (MIDDLE_ROWS, MIDDLE))
 
 
 class _OfThread(threading.local):
-    """One thread's use of Spark: open blocks of `turn`, rows of `for_rows`, and the reason for its next use."""
+    """One thread's use of Spark: open blocks of `turn`, a block of `working`, and the reason for its next use."""
 
     blocks = 0
     has_turn = False
     uses = 0
-    rows: int | None = None
+    works = False
     reason = ""
 
 
@@ -113,7 +94,7 @@ class SparkProvider:
         self._masked = masked
         self._session: SparkSession | None = None
         self._ours = False
-        self._siblings: dict[int, SparkSession] = {}
+        self._sibling: SparkSession | None = None
         self._lock = threading.Lock()
         self._turn = threading.Lock()
         self._mine = _OfThread()
@@ -193,21 +174,21 @@ class SparkProvider:
             self._mine.has_turn = True
 
     @contextmanager
-    def for_rows(self, rows: int) -> Iterator[None]:
-        """In the block, let `get` return a session for about `rows` rows.
+    def working(self) -> Iterator[None]:
+        """In the block, let `get` return a session with qbcd's settings, also where users started the session.
 
         Frames of two different sessions must not be joined.
         """
-        before, self._mine.rows = self._mine.rows, rows
+        before, self._mine.works = self._mine.works, True
         try:
             yield
         finally:
-            self._mine.rows = before
+            self._mine.works = before
 
     def get(self) -> SparkSession:
         """Return the session; start or adopt it on first use. Inside :meth:`turn` it waits for its turn.
 
-        Inside :meth:`for_rows` it may be another session of the same context.
+        Inside :meth:`working` it may be another session of the same context.
 
         Raises:
             QbcdError: An error of :func:`create_session`, :func:`adopt_session` or `drivers`.
@@ -229,12 +210,11 @@ class SparkProvider:
                         )
                     self._ours = True
             self._mine.uses += 1
-            for most, settings in _SIZES:
-                if self._mine.rows is not None and self._mine.rows <= most:
-                    if most not in self._siblings:
-                        self._siblings[most] = sibling(self._session, settings)
-                    return self._siblings[most]
-            return self._session
+            if self._ours or not self._mine.works:
+                return self._session
+            if self._sibling is None:
+                self._sibling = sibling(self._session)
+            return self._sibling
 
     def look(self) -> None:
         """Check a session that qbcd did not start, if there is one; start nothing.
@@ -265,13 +245,13 @@ class SparkProvider:
         if session is self._passed:
             raise Refused(_STOPPED, remedy=_ANOTHER)
         log.warning("the Spark session has died; another one is started")
-        self._session, self._siblings = None, {}
+        self._session = self._sibling = None
         forget_session(session)
 
     def stop(self) -> None:
         """Release the session; stop it only if this provider started it."""
         with self._lock:
-            session, self._session, self._siblings = self._session, None, {}
+            session, self._session, self._sibling = self._session, None, None
             if session is None or not self._ours:
                 return
             if not is_alive(session):

@@ -39,9 +39,12 @@ FIXED: Mapping[str, str] = {
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
 }
+# Pages of Parquet without rows of the requested ranges are skipped for up to this number of ranges. Spark makes them a
+# tree of that depth and descends it: a thousand would overflow a task's stack.
+_PAGES: Mapping[str, str] = {"spark.sql.parquet.pushdown.inFilterThreshold": "100"}
 # A plan for one task keeps one task, whatever size Spark assumes. For an unknown size, such as that of a JDBC read, it
 # assumes 2^63 - 1, so that the sum of two would exceed every bound. A TiB is large enough to count as not small.
-ONE_TASK: Mapping[str, str] = {
+_ONE_TASK: Mapping[str, str] = {
     "spark.sql.maxSinglePartitionBytes": f"{2**63 - 1}b",
     "spark.sql.defaultSizeInBytes": str(2**40),
 }
@@ -101,20 +104,18 @@ def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores:
         "spark.master": settings.master,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.sql.adaptive.enabled": "true",
         # Generated code must be the same at every poll, and cached: compiling costs more than most polls' tasks.
         "spark.sql.codegen.cache.maxEntries": "2000",
         "spark.sql.codegen.useIdInClassName": "false",
         "spark.sql.optimizer.inSetConversionThreshold": "0",
         "spark.sql.optimizer.inSetSwitchThreshold": "0",
-        **ONE_TASK,
+        **engine_settings(settings.master, cores or os.cpu_count() or 2),
         "spark.redaction.regex": REDACTED,
         "spark.sql.redaction.options.regex": f"{REDACTED}|url|query|dbtable",
     }
     if settings.master.startswith("local"):
-        # A private session listens on this host only. The number of a cluster's cores is not known here.
+        # A private session listens on this host only.
         made |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-        made["spark.sql.shuffle.partitions"] = str(cores or os.cpu_count() or 2)
         made |= {"spark.driver.memory": memory} if (memory := driver_memory()) else {}
     made |= user | dict(FIXED)
     jars = [part for part in user.get("spark.jars", "").split(",") if part] + [str(path) for path in drivers]
@@ -126,6 +127,16 @@ def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores:
     for name, ours in zip(_OPTIONS, (driver, "-Duser.timezone=UTC"), strict=True):
         made[name] = f"{ours} {user.get(name, '')}".strip()
     return made
+
+
+def engine_settings(master: str, cores: int) -> dict[str, str]:
+    """Return the settings for the jobs of a poll; the number of a cluster's cores is not known here.
+
+    On one machine, planning again after every exchange costs more than it gains, and exchanges have one partition for
+    each core.
+    """
+    of_machine = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": str(cores)}
+    return {**_PAGES, **_ONE_TASK, **(of_machine if master.startswith("local") else {})}
 
 
 def driver_memory() -> str:
@@ -226,15 +237,12 @@ def _fix_sql_settings(session: SparkSession) -> None:
             session.conf.set(name, FIXED[name])
 
 
-def sibling(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
-    """Return another session of the same context, with the same SQL settings except `settings`."""
-    made = session.newSession()
-    for name, value in session.conf.getAll.items():
+def sibling(session: SparkSession) -> SparkSession:
+    """Return another session of the same context, with the same SQL settings except those that qbcd needs."""
+    made, context = session.newSession(), session.sparkContext
+    ours = {**engine_settings(context.master or "", context.defaultParallelism), **FIXED}
+    for name, value in {**session.conf.getAll, **ours}.items():
         if name.startswith("spark.sql.") and made.conf.isModifiable(name):
-            made.conf.set(name, value)
-    cores = {"spark.sql.shuffle.partitions": str(session.sparkContext.defaultParallelism)}
-    for name, value in {**cores, **FIXED, **settings}.items():
-        if made.conf.isModifiable(name):
             made.conf.set(name, value)
     return made
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from typing_extensions import override
 
 from qbcd.catalog.files import FileSource
-from qbcd.errors import Refused
 from qbcd.files.series import DumpFile, DumpSeries, TakenDumps
+from qbcd.local.errors import explained_errors
 from qbcd.model import ServerIdentity, StreamPlan
 from qbcd.model.checkpoint import Entry
 from qbcd.sites.checkpoint import checkpoint_of
@@ -70,15 +71,18 @@ class FilePoll(TimedPoll):
         return self.dump.ts_ms
 
     @property
-    def local(self) -> LocalEngine:
-        """The engine of this block, which is always this process's own (`Assembly` chooses it)."""
-        if not isinstance(self.engine, LocalEngine):
-            raise Refused(
-                "files are compared in this process, and the engine of this stream is Spark",
-                stream=self.context.stream,
-                remedy="write `engine: local` at the table",
-            )
-        return self.engine
+    def local(self) -> LocalEngine | None:
+        """The engine of this block if it is this process's own, whose comparison has methods that spill."""
+        return self.engine if isinstance(self.engine, LocalEngine) else None
+
+    @contextmanager
+    def reading(self) -> Iterator[LocalEngine]:
+        """The engine that reads dumps, which is always this process's own: its readers spell every format."""
+        if self.local is not None:
+            yield self.local
+            return
+        with explained_errors(self.context.stream, self.context.local.more), self.context.local.open() as database:
+            yield LocalEngine(database)
 
     @property
     def taken(self) -> TakenDumps | None:

@@ -14,7 +14,7 @@ from typing_extensions import override
 from qbcd import hooks
 from qbcd.errors import DumpRefused, GuardTripped, UnsafeKey
 from qbcd.files.formats import DumpReader
-from qbcd.local.dumps import DumpRows, repeated_key
+from qbcd.local.dumps import DumpRows
 from qbcd.local.query import Query
 from qbcd.model import BatchHeader, Cost
 from qbcd.sites.checkpoint import new_epoch
@@ -31,6 +31,7 @@ from qbcd.sites.lake.replica.schema import Fields, batch_fields, row_fields
 from qbcd.sites.values import Detection
 from qbcd.snapshots.base import ComparisonReport, Options
 from qbcd.snapshots.feeds import JOIN, LastComparison, Sides, parts_of_join
+from qbcd.sql.render import literal
 from qbcd.state import StoredRange
 from qbcd.wording import counted
 
@@ -60,8 +61,9 @@ class StagedDump:
                 self.fitted = fitted_plan(reader, poll.plan, taken, digests=poll.strategy.keeps == "digests")
             self.poll = poll = poll.with_plan(self.fitted.plan)
             rows = DumpRows(reader, poll.plan.captured, len(poll.plan.key))
-            with rows.read_into(poll.local.database, range_id, digest=poll.strategy.keeps == "digests") as query:
-                self.files = context.files.write(poll.engine, query, self._fields(), "fetch", poll.leased)
+            digest = poll.strategy.keeps == "digests"
+            with poll.reading() as local, rows.read_into(local.database, range_id, digest=digest) as query:
+                self.files = context.files.write(local, query, self._fields(), "fetch", poll.leased)
             try:
                 dump.check_unchanged()
             except DumpRefused:
@@ -83,7 +85,7 @@ class StagedDump:
         """
         poll = self.poll
         rows = poll.context.files.read(poll.engine, self._fields(), self.files)
-        if found := repeated_key(poll.local.database, rows, len(poll.plan.key)):
+        if found := algebra.repeated_key(poll.engine, rows, len(poll.plan.key)):
             named = ", ".join(f"{c.name} {text}" for c, text in zip(poll.plan.key, found[0], strict=True))
             raise UnsafeKey(
                 f"{poll.dump.name}: the key is not unique: {named} occurs {found[1]:,} times",
@@ -177,7 +179,7 @@ def changes_of(dump: StagedDump, stage: Rows, known: StoredRange) -> DumpChanges
     old, new = _both_sides(dump, known)
     sides = sides_of(old, new)
     method = strategy.chosen(sides, compared_by(poll.leased.row.checkpoint)).method
-    if method == JOIN:
+    if method == JOIN or poll.local is None:  # only joins with Spark: `Assembly` leaves other methods to this process
         return DumpChanges(_by_join(dump, stage, known, sides), sides)
     # the name of a part, which the next commit removes if this process is killed
     prefix = f"method-{poll.leased.row.fencing_token}-"
@@ -187,17 +189,20 @@ def changes_of(dump: StagedDump, stage: Rows, known: StoredRange) -> DumpChanges
     return DumpChanges(found.rows, sides, found.report)
 
 
-def _by_join(dump: StagedDump, stage: Query, known: StoredRange, sides: Sides) -> Query:
-    """Return the changes by a full join; if both sides do not fit into memory, by a join for each part of the keys."""
+def _by_join(dump: StagedDump, stage: Rows, known: StoredRange, sides: Sides) -> Rows:
+    """Return the changes by a full join.
+
+    If both sides do not fit into the memory of this process, it joins one part of the keys after the other.
+    """
     poll, padding = dump.poll, dump.fitted.padding
     with poll.context.reading() as conn:
-        old: Query = poll.context.replica.rows(conn, poll.engine, poll.plan, poll.strategy.stored_columns, [known])
+        old: Rows = poll.context.replica.rows(conn, poll.engine, poll.plan, poll.strategy.stored_columns, [known])
     if padding:
-        added = {f"c{place}": f"c{place} || '{text}' AS c{place}" for place, text in padding.items()}
-        old = Query(f"SELECT {', '.join(added.get(name, name) for name in old.columns)} FROM ({old.sql})", old.columns)
+        added = {f"c{place}": f"c{place} || {literal(text)}" for place, text in padding.items()}
+        old = algebra.selected(old, {name: added.get(name, name) for name in old.columns})
     by: algebra.By = "digest" if poll.strategy.keeps == "digests" else "values"
     parts = parts_of_join(sides, poll.strategy.memory)
-    if parts == 1:
+    if parts == 1 or poll.local is None:  # Spark spills
         return algebra.differences(old, stage, poll.plan, by=by)
     database = poll.local.database
     table = database.new_name()

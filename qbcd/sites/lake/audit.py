@@ -83,7 +83,7 @@ def audit(poll: LakePoll, began: float) -> Detection:
     if fetched is None:
         commit_step(poll, None, base)
         return Detection(None, Cost(before, 0, 0, len(known), 0, time.monotonic() - started))
-    with of_table.on_engine(before, 2 * before) as work:
+    with of_table.on_engine(before) as work:
         step = AuditStep(work, known, fetched)
         header = step.run(lambda found: {**base, **renewed_entries(of_table, found)})
     cost = Cost(before, before, fetched.size, len(known), 0, time.monotonic() - started)

@@ -113,7 +113,7 @@ def compact(poll: LakePoll) -> bool:
     groups = _groups(partitioning, known, chosen, settings.range_size(rows), small)
     after = merge_ranges(groups, row.next_range_id)
     ids = {r.range_id: one.range_id for one, group in zip(after, groups, strict=True) for r in group if r != one}
-    with poll.on_engine(0, sum(r.rows for r in rewritten) + grown) as work:  # nothing is fetched: only bytes decide
+    with poll.on_engine(0) as work:  # nothing is fetched: only bytes decide
         part = _write(work, rewritten, ids)
     hooks.reach("before_commit")
     with context.writing() as conn:
@@ -149,7 +149,7 @@ def _last_batches(poll: LakePoll, pending: Sequence[BatchHeader]) -> dict[int, i
     """Return by range the last batch with changes of the range."""
     if not pending:
         return {}
-    with poll.on_engine(0, sum(h.size for h in pending)) as work:
+    with poll.on_engine(0) as work:
         parts = [FileSet.of_location(h.location) for h in pending]
         return algebra.last_batches(work.engine, work.context.replica.batch_rows(work.engine, work.plan, *parts))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from sqlalchemy.engine import Connection
 from typing_extensions import override
@@ -79,9 +79,8 @@ class LakeContext(StreamContext):
         from qbcd.sites.lake.engines.spark.engine import SparkEngine  # its modules take time to import
 
         self.spark.give_reason(why_spark)
-        engine = SparkEngine(self.spark)
-        yield engine
-        engine.close()
+        with self.spark.working(), closing(SparkEngine(self.spark)) as engine:
+            yield engine
 
     def _stored_bytes(self) -> int:
         """Return the size of all files of the replica."""

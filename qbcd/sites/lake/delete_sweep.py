@@ -46,14 +46,14 @@ def sweep(poll: LakePoll, began: float) -> Detection:
         plan = split_outgrown(of_table, paths.detect(of_table))
         fetched = None
         if plan.asked:
-            with of_table.on_engine(plan.fetched, plan.rows) as work:
+            with of_table.on_engine(plan.fetched) as work:
                 fetched = fetch_keys(work, plan.asked)
     hooks.reach("after_fetch")
     before = {**leased.row.checkpoint, Entry.SWEPT: began}
     if fetched is None:
         commit_step(poll, None, before)
         return Detection(None, Cost(plan.scanned, 0, 0, len(known), 0, time.monotonic() - started))
-    with of_table.on_engine(plan.fetched, plan.rows) as work:
+    with of_table.on_engine(plan.fetched) as work:
         step = SweepStep(work, plan, fetched)
         header = step.run(lambda found: {**before, **renewed_entries(of_table, found)})
     rows, spent = sum(r.rows for r in plan.dirty), time.monotonic() - started

@@ -86,11 +86,6 @@ class FetchPlan:
         return are_some(self.asked)
 
     @property
-    def passed(self) -> int:
-        """Approximate number of rows that the comparison reads from source and replica."""
-        return self.fetched + sum(r.rows for r in self.old)
-
-    @property
     def rows_lost(self) -> int:
         """Number of rows by which ranges have shrunk."""
         now = {r.range_id: r.rows for r in (*self.asked, *self.parents)}

@@ -43,15 +43,13 @@ class ParquetPoll(Poll):
         return self.chosen
 
     @contextmanager
-    def on_engine(self: OnePoll, fetched: int, compared: int | None = None) -> Iterator[OnePoll]:
+    def on_engine(self: OnePoll, fetched: int) -> Iterator[OnePoll]:
         """The poll with the engine for a part of its work.
 
         Args:
-            fetched: Approximate number of rows that come from the source or are rewritten; it decides.
-            compared: Approximate number of rows that pass through a comparison; the same if not given.
+            fetched: Approximate number of rows that come from the source or are rewritten.
         """
-        rows = fetched if compared is None else compared
-        with self.context.engine_for(self.settings.engine, fetched) as engine, engine.for_rows(rows):
+        with self.context.engine_for(self.settings.engine, fetched) as engine:
             yield replace(self, chosen=engine)
 
     def known_ranges(self) -> list[StoredRange]:

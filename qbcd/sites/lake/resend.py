@@ -11,9 +11,9 @@ import duckdb
 
 from qbcd.connectors.facts import quoted
 from qbcd.errors import ConfigError
+from qbcd.event_sql.duckdb import DUCKDB
 from qbcd.local.errors import first_line
 from qbcd.local.query import DIALECT, Query, duckdb_sql
-from qbcd.local.typed import typed_value
 from qbcd.model import Column
 from qbcd.sites.engine_choice import EngineChoice
 from qbcd.sites.lake.engines import algebra
@@ -70,7 +70,7 @@ def _restricted(changes: Query, captured: Sequence[Column], restriction: str) ->
     """Return the rows for which a condition on the stream's own columns holds; the others have plain names."""
     own = {f"qbcd_{i}": name for i, name in enumerate(changes.columns)}
     typed = [
-        f"{duckdb_sql(typed_value(column.travel, f'a_{i}', column.name))} AS {quoted(column.name, DIALECT)}"
+        f"{duckdb_sql(DUCKDB.typed_value(column.travel, f'a_{i}', column.name))} AS {quoted(column.name, DIALECT)}"
         for i, column in enumerate(captured)
     ]
     inner = ", ".join([*(f"{name} AS {plain}" for plain, name in own.items()), *typed])

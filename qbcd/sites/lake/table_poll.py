@@ -54,7 +54,7 @@ def poll_table(poll: LakePoll, entries: Mapping[str, Any] | None = None, *, audi
                 spent = time.monotonic() - started
                 return Detection(None, Cost(plan.scanned, 0, 0, len(of_table.due.due), 0, spent))
             of_table, plan = _planned(of_table, paths.narrow(of_table, plan))
-            of_table = jobs.enter_context(of_table.on_engine(plan.fetched, plan.passed))
+            of_table = jobs.enter_context(of_table.on_engine(plan.fetched))
             step = paths.fetch(of_table, plan)
         header = step.run(lambda found: _checkpoint(of_table, plan, step, found) | dict(entries or {}))
     spent = time.monotonic() - started

@@ -64,7 +64,7 @@ def _compared(poll: LakePoll) -> Differences:
             )
         check_key(snapshot.session, poll.strategy)
         rows = sum(r.rows for r in known)
-        poll = stages.enter_context(poll.on_engine(rows, 2 * rows))
+        poll = stages.enter_context(poll.on_engine(rows))
         of_table = poll.at(snapshot, DueRanges.every(known))
         if isinstance(poll.strategy, LakeTs):
             return _before_the_watermark(of_table, known, stages)

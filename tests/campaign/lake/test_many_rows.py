@@ -10,7 +10,6 @@ import pytest
 from qbcd.sites.lake import compaction
 from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.spark.rows import SparkRows
-from qbcd.spark import provider
 from tests.conformance.test_histories import BOTH, FEW, HOSTILE, run
 from tests.support import batch_layers
 from tests.support.places import Place, over
@@ -26,15 +25,11 @@ UNDER_SPARK = [v for v in VARIANTS if v.name in ("id_rcs", "ts-spark")]
 def test_many_rows(
     seed: int, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All rows count as many: they are shuffled, broadcast, numbered by range.
-
-    Small sessions are not used.
-    """
+    """All rows count as many: they are shuffled, broadcast, numbered by range."""
     merged: list[bool] = []
     shared = algebra._shared
     monkeypatch.setattr(algebra, "FEW_ROWS", -1)
     monkeypatch.setattr(algebra, "ONE_TASK_ROWS", 40)
-    monkeypatch.setattr(provider, "_SIZES", provider._SIZES[1:])
     monkeypatch.setattr(compaction, "COMPACT_BATCHES", 2)
     batch_layers.at_times(monkeypatch)
 

@@ -242,9 +242,9 @@ DELIVERIES = (
     Mutant(
         "key-of-the-new-image",
         "The key of a deleted row is that of its old image.",
-        "qbcd/spark/events.py",
-        "when((\"op = 'd'\", old), otherwise=new)",
-        "when((\"op = 'd'\", new), otherwise=new)",
+        "qbcd/event_sql/base.py",
+        'return f"CASE WHEN {DELETED} THEN b_{place} ELSE a_{place} END"',
+        'return f"CASE WHEN {DELETED} THEN a_{place} ELSE b_{place} END"',
         ("tests/integration/sinks/test_events.py::test_every_op_has_its_shape",),
     ),
 )

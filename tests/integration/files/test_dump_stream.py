@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,6 +16,9 @@ from qbcd import hooks
 from qbcd.errors import GuardTripped, QbcdError, Refused, SchemaChanged
 from qbcd.snapshots import feeds
 from tests.support.dumps import FIRST, SECOND, STREAM, THIRD, DumpScene, text_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 HEAD = b"id;name;credit\n"
 
@@ -52,6 +55,30 @@ def test_each_dump_is_a_batch(workspace: Path, replica: str) -> None:
         [status] = project.status()
         assert (status.state, status.batches) == ("ok", 2)
         assert [f.level for f in project.check(STREAM) if f.stream] == ["ok"] * 6
+
+
+@pytest.mark.parametrize("replica", ["rows", "digest"])
+def test_spark_compares_dumps(workspace: Path, spark: SparkSession, replica: str) -> None:
+    """Changes, a key twice, and the engine of a method."""
+    scene = DumpScene(workspace, strategy={"replica": replica})
+    scene.data["defaults"] = {"engine": "spark"}
+    scene.put("01.csv", FIRST)
+    scene.prepare()
+    scene.put("02.csv", SECOND)
+    assert scene.poll().exit_code == 0
+    [found] = scene.batches()
+    assert [(e["op"], e["key"]["id"]) for e in found] == [("d", 2), ("u", 3), ("u", 4), ("c", 5)]
+    assert scene.replayed(FIRST) == dict(SECOND)
+    with scene.open() as project:
+        assert project.stream(STREAM).engine == "Spark (engine: spark)"
+        assert list(project.stream(STREAM).verify()) == []
+    scene.put("03.csv", HEAD + b"1;x;1\n1;y;1\n")
+    [outcome] = scene.poll().outcomes
+    assert "customers-03.csv: the key is not unique: id 1 occurs 2 times" in str(outcome.error)
+    if replica == "rows":
+        scene.data["tables"][0]["strategy"] |= {"method": "ph", "memory": "128MB"}
+        with scene.open() as project:
+            assert project.stream(STREAM).engine == "local (method ph is of this process)"
 
 
 def test_python_reads_the_baseline_and_the_batches(workspace: Path) -> None:

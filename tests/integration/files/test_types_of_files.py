@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -16,6 +16,9 @@ from pyarrow import parquet
 
 from qbcd import Project
 from qbcd.errors import QbcdError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 D = pa.decimal128
 
@@ -103,14 +106,17 @@ EQUAL: list[tuple[str, Any, pa.DataType, Any, pa.DataType, Any, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("method", ["join", pytest.param("window", marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("method", ["join", "window", "spark"])
 @pytest.mark.parametrize(("first", "one", "second", "other", "after", "kind"), [c[1:] for c in EQUAL],
                          ids=[c[0] for c in EQUAL])  # fmt: skip
 @pytest.mark.campaign
 def test_equal_values_of_another_type(
-    workspace: Path, method: str, first: Any, one: pa.DataType, second: Any, other: pa.DataType, after: Any, kind: str
-) -> None:
-    scene = ParquetScene(workspace, {"method": method})
+    workspace: Path, spark: SparkSession, method: str, first: Any, one: pa.DataType, second: Any, other: pa.DataType,
+    after: Any, kind: str,
+) -> None:  # fmt: skip
+    scene = ParquetScene(workspace, {"method": "join" if method == "spark" else method})
+    if method == "spark":
+        scene.data["defaults"] = {"engine": "spark"}
     scene.put(first, one)
     scene.prepare()
     scene.put(second, other)

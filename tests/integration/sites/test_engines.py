@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from qbcd import hooks
+from qbcd.api import assembly_of
 from qbcd.config.streams import EngineName
-from qbcd.errors import LocalOutOfMemory
+from qbcd.errors import LocalOutOfMemory, QbcdError
 from qbcd.sites.engine_choice import EngineChoice
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.engines.base import Engine
@@ -72,3 +74,31 @@ def test_spark_continues_if_duckdb_needs_more_memory(
         assert outcome.report.counts == {"c": rows}
         assert outcome.report.cost.why_spark == "DuckDB ran out of memory (local_memory)"
         assert project.stream("t").verify() == []
+
+
+@over("point", ["before_commit"], elsewhere=[])
+def test_a_failed_step_leaves_no_views_in_spark(point: str, place: Place, workspace: Path, spark: SparkSession) -> None:
+    def views() -> list[str]:
+        with provider.working():
+            return [row.viewName for row in provider.get().sql("SHOW VIEWS LIKE 'qbcd_*'").collect()]
+
+    def fail() -> None:
+        assert views(), "the step has views"
+        raise RuntimeError("a failed step")
+
+    place.sql("CREATE TABLE t (id integer PRIMARY KEY, v varchar(9)); INSERT INTO t VALUES (1, 'a')")
+    table = {"name": "s", "table": place.table("t"), "strategy": "id_rcs", "engine": "spark"}
+    with opened(config(place.url, table), workspace, spark) as project:
+        provider = assembly_of(project).spark
+        project.stream("s").prepare()
+        place.sql("UPDATE t SET v = 'b'")
+        hooks.register(point, fail)
+        try:
+            with pytest.raises(QbcdError, match="a failed step"):
+                poll(project, "s")
+        finally:
+            hooks.register(point, None)
+        assert views() == []
+        (outcome,) = poll(project, "s")
+        assert outcome.report is not None
+        assert outcome.report.counts == {"u": 1}

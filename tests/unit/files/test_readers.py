@@ -390,7 +390,6 @@ TABLE: dict[str, Any] = {"name": "d", "source": "partner", "key": ["id"], "strat
             {"strategy": {"type": "dump", "method": "ph", "memory": "64MB"}},
             "strategy.memory: method ph needs 128MB",
         ),
-        ({}, {"engine": "spark"}, "tables[0].engine: strategy dump compares files in this process, not with Spark"),
         ({}, {"new_columns": "add"}, "tables[0].new_columns: `new_columns` is for tables of a database"),
         ({}, {"strategy": "mds"}, "tables[0].strategy: strategy mds queries a database, and source partner has files"),
         ({}, {"strategy": {"type": "dump", "method": "magic"}}, "tables[0].strategy.method: this value is not known"),

@@ -85,7 +85,7 @@ def test_one_thread_at_a_time_uses_spark() -> None:
     thread = threading.Thread(target=other, daemon=True)
     with provider.turn():
         provider.get()
-        with provider.noting() as use, provider.turn(), provider.for_rows(1):
+        with provider.noting() as use, provider.turn():
             thread.start()
             assert entered.wait(60)
         assert not use.used, "uses of other threads do not count"

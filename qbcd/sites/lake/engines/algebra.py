@@ -156,6 +156,23 @@ def has_duplicates(engine: Engine, stage: AnyRows) -> bool:
     return bool(engine.run(selected(stage, {"n": "1"}, by=["key_id"], having="COUNT(*) > 1", most=1)))
 
 
+def repeated_key(engine: Engine, stage: AnyRows, keys: int) -> tuple[tuple[str, ...], int] | None:
+    """Return the texts of a key that occurs more than once, and how often; None if all keys are unique.
+
+    Args:
+        engine: The engine of the rows.
+        stage: The rows.
+        keys: Number of key columns among the captured columns.
+    """
+    if not has_duplicates(engine, stage):
+        return None
+    # a second query, as the identities alone need least memory
+    texts = {f"k{i}": f"MIN(c{i})" for i in range(keys)}
+    found = selected(stage, {**texts, "n": "COUNT(*)"}, by=["key_id"], having="COUNT(*) > 1", most=1)
+    [(*named, number)] = engine.texts(found)
+    return tuple(named), int(number)
+
+
 def untravelled(engine: Engine, stage: AnyRows) -> list[int]:
     """Return the positions of one row's columns with a value that no typed sink can hold; empty without one."""
     found = engine.run(selected(stage, _same(UNTRAVELLED), f"{UNTRAVELLED} <> ''", most=1))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
@@ -199,7 +199,3 @@ class Engine(ABC):
     @abstractmethod
     def explained(self, work: Callable[[], Any], explain: Callable[[BaseException], QbcdError]) -> Any:
         """Return the result of `work`; turn an error of the source in it into qbcd's own."""
-
-    def for_rows(self, rows: int) -> AbstractContextManager[None]:
-        """In the block, prepare for about that many rows."""
-        return nullcontext()

@@ -91,11 +91,10 @@ class ChangedRowsStep(FetchedStep):
     def write(self) -> WrittenBatch:
         hooks.reach("after_fetch")
         poll, about = self.poll, self.changed.about
-        with poll.engine.for_rows(about):
-            stage, old = load_pairs(poll, self.changed)
-            check_values(poll, stage)
-            changes = algebra.differences(old, stage, poll.plan, by="digest")
-            found, self.growth = write_with_growth(poll, changes, about)
+        stage, old = load_pairs(poll, self.changed)
+        check_values(poll, stage)
+        changes = algebra.differences(old, stage, poll.plan, by="digest")
+        found, self.growth = write_with_growth(poll, changes, about)
         return found
 
     @override

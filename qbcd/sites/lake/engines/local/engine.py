@@ -12,10 +12,10 @@ import pyarrow as pa
 from typing_extensions import override
 
 from qbcd.errors import QbcdError
+from qbcd.event_sql.duckdb import DUCKDB
 from qbcd.local.database import LocalDatabase
 from qbcd.local.query import Query
 from qbcd.local.source import SourceReads, fetch_rows
-from qbcd.local.typed import misfit
 from qbcd.model import KeyRange, Travel
 from qbcd.model.wire import Fields
 from qbcd.ranges import leaves
@@ -78,7 +78,7 @@ class LocalEngine(Engine):
 
     @override
     def event_counts(self, old_values: Mapping[int, Travel]) -> LocalEventCounts:
-        conditions = {i: misfit(travel, f"b_{i}") for i, travel in old_values.items()}
+        conditions = {i: DUCKDB.misfit(travel, f"b_{i}") for i, travel in old_values.items()}
         return LocalEventCounts(self.database, {i: condition for i, condition in conditions.items() if condition})
 
     @override

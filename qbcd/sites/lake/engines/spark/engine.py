@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from qbcd.connectors.sessions import SupportsSnapshots
 from qbcd.errors import QbcdError
+from qbcd.event_sql.spark import SPARK
 from qbcd.local.source import SourceReads
 from qbcd.model import KeyRange, Travel
 from qbcd.model.wire import Fields
@@ -25,9 +26,9 @@ from qbcd.sites.lake.engines.spark.rows import SparkRows
 from qbcd.sites.lake.replica.schema import IDENTITY
 from qbcd.spark import jdbc
 from qbcd.spark.provider import SparkProvider
+from qbcd.spark.session import is_alive
 from qbcd.spark.source import source_rows
-from qbcd.spark.sql_literals import text
-from qbcd.spark.typed import misfit
+from qbcd.sql.spark_literals import text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -62,10 +63,14 @@ class SparkEngine(Engine):
         return next(iter(rows.frames.values())).sparkSession.sql(rows.sql)
 
     def close(self) -> None:
-        """Drop the views of frames; frames that were made of them stay usable."""
+        """Drop the views of frames, unless Java has ended; frames that were made of them stay usable.
+
+        Spark then also drops kept rows of the same plan, so blocks of `kept` must have ended.
+        """
         views, self._views = self._views, {}
         for name, frame in views.items():
-            frame.sparkSession.catalog.dropTempView(name)
+            if is_alive(frame.sparkSession):
+                frame.sparkSession.catalog.dropTempView(name)
 
     # -- rows in and out ---------------------------------------------------------------------------------------------
     @override
@@ -108,16 +113,12 @@ class SparkEngine(Engine):
 
     @override
     def event_counts(self, old_values: Mapping[int, Travel]) -> observed.SparkEventCounts:
-        conditions = {i: misfit(travel, f"b_{i}") for i, travel in old_values.items()}
+        conditions = {i: SPARK.misfit(travel, f"b_{i}") for i, travel in old_values.items()}
         return observed.SparkEventCounts(self.frame, {i: c for i, c in conditions.items() if c})
 
     @override
     def explained(self, work: Callable[[], Any], explain: Callable[[BaseException], QbcdError]) -> Any:
         return jdbc.explained(work, explain)
-
-    @override
-    def for_rows(self, rows: int) -> AbstractContextManager[None]:
-        return self.provider.for_rows(rows)
 
     # -- rows in memory, ranges --------------------------------------------------------------------------------------
     @override

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from qbcd.connectors.dialects import loaded
 from qbcd.sites.lake.engines.base import Hint
-from qbcd.spark.sql_literals import number
 from qbcd.sql.engine_sql import EngineSql
 from qbcd.sql.render import render
+from qbcd.sql.spark_literals import number
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -1,33 +1,83 @@
-"""JSON text of values in DuckDB, byte for byte as Spark writes it (`qbcd.spark.jsontext`).
+"""DuckDB's spelling of events; values are canonical SQL. JSON text is byte for byte as Spark writes it.
 
-All functions return canonical SQL that is never NULL.
+Functions of JSON are never NULL.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qbcd.local.query import CONCAT
-from qbcd.model import Travel
-from qbcd.model.wire import json_text
+from qbcd.event_sql.base import EventForm, EventSql, Field, event_fields
+from qbcd.model import BatchHeader, Travel
+from qbcd.model.wire import YEAR, json_text, typed_name
 from qbcd.sql.render import literal
 
-Field = tuple[str, Travel, str]  # name, form of its values, value as canonical SQL
-
-# Legal inside a JSON text, but line ends for consumers that split by Unicode's rules.
-_LINE_ENDS = ("\u0085", "\u2028", "\u2029")
+CONCAT = "QBCD_CONCAT"  # many texts at once, and NULL adds nothing; `a || b || ..` would copy the text for each part
+EVENT_ID = "event_prefix || CAST(ordinal AS VARCHAR)"
+_TYPES = {"date": "DATE", "timestamp": "TIMESTAMP", "timestamptz": "TIMESTAMPTZ", "string": "VARCHAR"}
+_DATE = f"{YEAR}-[0-9]{{2}}-[0-9]{{2}}"
+_TIME = "[ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?"
+_WHOLE = "[+-]?[0-9]+"
+# DuckDB's casts also accept infinities, eras and rounded numbers, which Spark's types cannot hold.
+_FORMS = {
+    "date": _DATE,
+    "timestamp": _DATE + _TIME,
+    "timestamptz": _DATE + _TIME + "Z",
+    **dict.fromkeys(("int16", "int32", "int64", "uint64"), _WHOLE),
+}
 # Java's texts of floats have an exponent outside these limits.
 _PLAIN_FROM, _PLAIN_BELOW = "1e-3", "1e7"
 # 32-bit floats below have less than the usual precision: six digits, which always suffice to read a shorter text.
 _SUBNORMAL, _FLOAT_DIGITS = "1.1754944e-38", 6
 
 
-def json_object(fields: Sequence[Field]) -> str:
+def canonical_type(travel: Travel) -> str:
+    """Return the type of values of a column, except arrays, in canonical SQL."""
+    return _TYPES.get(travel.kind) or _TYPES.get(typed_name(travel)) or typed_name(travel).upper()
+
+
+def _fitting(travel: Travel, text: str, years: bool) -> str:
+    if travel.kind == "binary":
+        return f"FROM_BASE64({text})"
+    cast = f"TRY_CAST({text} AS {canonical_type(travel)})"
+    form = _FORMS.get(travel.kind)
+    return f"CASE WHEN REGEXP_FULL_MATCH({text}, {literal(form)}) THEN {cast} END" if form else cast
+
+
+DUCKDB = EventSql(
+    literal=literal,
+    fitting=_fitting,
+    plain="{value}",
+    texts="CASE WHEN CASE WHEN JSON_VALID({value}) THEN JSON_TYPE({value}) = 'ARRAY' ELSE FALSE END "
+    "THEN FROM_JSON({value}, '[\"VARCHAR\"]') END",
+    each="LIST_TRANSFORM({values}, item -> {item})",
+    some="LEN(LIST_FILTER({values}, item -> {condition})) > 0",
+    error="ERROR({message} || SUBSTRING({value}, 1, 100))",
+    byte_length="STRLEN({text})",
+)
+
+
+def line_of(header: BatchHeader) -> str:
+    """Return an event as JSON, over rows that have `event_prefix`, `event_source` and `event_ms` too."""
+    form = EventForm(
+        image=_image,
+        text=_quoted,
+        changed=_names_of([name for name, _ in header.columns], "changed"),
+        source="event_source",
+        event_id=EVENT_ID,
+        ts_ms="CAST(event_ms AS VARCHAR)",
+        absent="'null'",
+        no_key="'null'",
+    )
+    return _joined([(json_text(name), value) for name, value in event_fields(header, form)])
+
+
+def _image(fields: Sequence[Field]) -> str:
     """Return a JSON object of wire values, in the order given."""
-    return joined([(json_text(name), json_value(travel, value)) for name, travel, value in fields])
+    return _joined([(json_text(name), _json(travel, value)) for name, travel, value in fields])
 
 
-def joined(members: Sequence[tuple[str, str]]) -> str:
+def _joined(members: Sequence[tuple[str, str]]) -> str:
     """Return a JSON object of names that are JSON already, and values that are SQL of JSON."""
     parts: list[str] = []
     for i, (name, value) in enumerate(members):
@@ -35,7 +85,7 @@ def joined(members: Sequence[tuple[str, str]]) -> str:
     return f"{CONCAT}({', '.join(parts)}, '}}')" if parts else "'{}'"
 
 
-def names_of(names: Sequence[str], places: str) -> str:
+def _names_of(names: Sequence[str], places: str) -> str:
     """Return a JSON array of some of the names, by a text of places from 0: ``0,3``; NULL is ``null``."""
     named = listed([json_text(name) for name in names], places)
     return (
@@ -50,25 +100,16 @@ def listed(texts: Sequence[str], places: str) -> str:
     return f"LIST_TRANSFORM(STRING_SPLIT({places}, ','), place -> LIST_EXTRACT({known}, CAST(place AS INT) + 1))"
 
 
-def json_value(travel: Travel, value: str) -> str:
+def _json(travel: Travel, value: str) -> str:
     """Return the JSON of a wire value; a 32-bit float as made by :func:`shortest`."""
     if travel.kind in ("float32", "float64"):
         return _float(value)
     return f"COALESCE({_known(travel, value)}, 'null')"
 
 
-def quoted(value: str) -> str:
+def _quoted(value: str) -> str:
     """Return the JSON of a text; NULL is ``null``."""
     return f"COALESCE(CAST(JSON_QUOTE({value}) AS VARCHAR), 'null')"
-
-
-def one_line(column: str) -> str:
-    """Return a column's JSON text without characters that a consumer could read as a line end."""
-    escaped = column
-    for character in _LINE_ENDS:
-        escaped = f"REPLACE({escaped}, {literal(character)}, {literal(_escaped(character))})"
-    # A text of one-byte characters has none of them.
-    return f"CASE WHEN LENGTH({column}) = STRLEN({column}) THEN {column} ELSE {escaped} END"
 
 
 def shortest(value: str) -> str:
@@ -137,7 +178,3 @@ def _with_exponent(text: str) -> str:
 def _shifted(digits: str, exponent: str) -> str:
     rest = f"CASE WHEN LENGTH({digits}) > 1 THEN SUBSTRING({digits}, 2) ELSE '0' END"
     return f"SUBSTRING({digits}, 1, 1) || '.' || {rest} || 'E' || CAST({exponent} AS VARCHAR)"
-
-
-def _escaped(character: str) -> str:
-    return f"\\u{ord(character):04x}"

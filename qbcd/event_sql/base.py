@@ -1,0 +1,184 @@
+"""Events of staged rows in SQL: typed values (docs/design/interface.md#types, last column), and the fields of an event.
+
+A staged row is flat (`op, reason, pair_id, ordinal, changed, b_0.., a_0..`) and in wire form; both wings stage in the
+same form. The public form of an event depends only on the columns in the header.
+
+A value that does not fit its type raises an error, unless a sink's policy makes it NULL. Detection has refused such
+values before, so this is a second check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from qbcd.model import BatchHeader, Travel
+from qbcd.model.wire import EVENT_FIELDS, PLAIN_TYPES, typed_name
+
+Field = tuple[str, Travel, str]  # name, form of its values, SQL of its value
+
+MISFIT = "not a value of type"  # in the message of the error
+DELETED, OLD, NEW = "op = 'd'", "op IN ('u', 'd')", "op <> 'd'"
+# Legal inside a JSON text, but line ends for consumers that split by Unicode's rules.
+_LINE_ENDS = ("\u0085", "\u2028", "\u2029")
+
+
+@dataclass(frozen=True)
+class EventForm:
+    """The form of an event's fields: typed values, or their JSON.
+
+    Attributes:
+        image: Makes an object of columns.
+        text: Returns the value of a text.
+        changed: The names of changed columns.
+        source: The field `source`.
+        event_id: The text of the field `event_id`.
+        ts_ms: The field `ts_ms`.
+        absent: The value of an image that an event does not have.
+        no_key: The value of a key without columns.
+    """
+
+    image: Callable[[Sequence[Field]], str]
+    text: Callable[[str], str]
+    changed: str
+    source: str
+    event_id: str
+    ts_ms: str
+    absent: str
+    no_key: str
+
+
+@dataclass(frozen=True)
+class EventSql:
+    """The spelling of an engine: SQL of values, in which ``{}`` are SQL of other values; elements are named ``item``.
+
+    Attributes:
+        literal: Returns a text.
+        fitting: Returns a text in its type; NULL if it does not fit, also because of its year if the last is True.
+        plain: ``{value}``, whose type ``{kind}`` is that of typed sinks too.
+        texts: The elements of the array ``{value}`` as texts; NULL if it is not an array.
+        each: The values of ``{item}`` over each element of ``{values}``.
+        some: Some element of ``{values}`` fulfills ``{condition}``.
+        error: Raises an error: the text ``{message}`` and the start of ``{value}``.
+        byte_length: The number of bytes of the text ``{text}``.
+    """
+
+    literal: Callable[[str], str]
+    fitting: Callable[[Travel, str, bool], str]
+    plain: str
+    texts: str
+    each: str
+    some: str
+    error: str
+    byte_length: str
+
+    # -- typed values ------------------------------------------------------------------------------------------------
+    def typed_value(self, travel: Travel, value: str, name: str, *, lenient: bool = False) -> str:
+        """Return the wire value of column `name` in its type; NULL remains NULL.
+
+        With `lenient` a value that does not fit is NULL, in an array its element.
+        """
+        kind, insist = typed_name(travel), self._leave if lenient else self._insist
+        if travel.kind in PLAIN_TYPES:
+            return self.plain.format(value=value, kind=kind)
+        if travel.element is None:
+            return insist(value, self.fitting(travel, value, lenient), name, kind)
+        texts, element = insist(value, self.texts.format(value=value), name, kind), travel.element
+        if element.kind in ("text", "time"):
+            return texts
+        item = insist("item", self.fitting(element, "item", False), name, typed_name(element))
+        return self.each.format(values=texts, item=item)
+
+    def misfit(self, travel: Travel, value: str) -> str | None:
+        """Return SQL that is true if `typed_value` would fail; None if it never fails."""
+        if travel.kind in PLAIN_TYPES:
+            return None
+        if travel.element is None:
+            return _unfit(value, self.fitting(travel, value, False))
+        whole, element = _unfit(value, self.texts.format(value=value)), travel.element
+        if element.kind in ("text", "time", "binary"):
+            return whole
+        failing = self.some.format(
+            values=self.texts.format(value=value), condition=_unfit("item", self.fitting(element, "item", False))
+        )
+        return f"({whole} OR COALESCE({failing}, FALSE))"
+
+    def misfits(self, header: BatchHeader) -> dict[str, str]:
+        """Return by column the condition that an event has a value that does not fit; columns that always fit lack."""
+        found: dict[str, str] = {}
+        for i, (name, travel) in enumerate(header.columns):
+            conditions = [condition for side in "ba" if (condition := self.misfit(travel, f"{side}_{i}")) is not None]
+            if conditions:
+                found[name] = " OR ".join(conditions)
+        return found
+
+    def _insist(self, wire: str, result: str, name: str, kind: str) -> str:
+        """Return `result`; raise an error if it is NULL although `wire` is not."""
+        error = self.error.format(message=self.literal(f"column {name}: {MISFIT} {kind}: "), value=wire)
+        return f"CASE WHEN {wire} IS NULL THEN NULL ELSE COALESCE({result}, {error}) END"
+
+    def _leave(self, wire: str, result: str, name: str, kind: str) -> str:
+        return result
+
+    # -- events ------------------------------------------------------------------------------------------------------
+    def one_line(self, column: str) -> str:
+        """Return a column's JSON text without characters that a consumer could read as a line end."""
+        escaped = column
+        for character in _LINE_ENDS:
+            escaped = f"REPLACE({escaped}, {self.literal(character)}, {self.literal(_escaped(character))})"
+        # A text of one-byte characters has none of them; this check is faster than three searches.
+        return f"CASE WHEN LENGTH({column}) = {self.byte_length.format(text=column)} THEN {column} ELSE {escaped} END"
+
+
+def event_fields(header: BatchHeader, form: EventForm) -> list[tuple[str, str]]:
+    """Return the SQL of an event's fields, in order."""
+    key = [(*header.columns[place], of_key(place)) for place in key_places(header)]
+    old = f"{OLD} AND {str(header.before).upper()}"
+    values = {
+        "op": form.text("op"),
+        "key": form.image(key) if key or header.one_row else form.no_key,
+        "before": f"CASE WHEN {old} THEN {form.image(_image(header, 'b'))} ELSE {form.absent} END",
+        "after": f"CASE WHEN {NEW} THEN {form.image(_image(header, 'a'))} ELSE {form.absent} END",
+        "changed": form.changed,
+        "reason": form.text("reason"),
+        "pair_id": form.text("pair_id"),
+        "source": form.source,
+        "event_id": form.text(form.event_id),
+        "ts_ms": form.ts_ms,
+    }
+    return [(name, values[name]) for name in EVENT_FIELDS]
+
+
+def _image(header: BatchHeader, side: str) -> list[Field]:
+    return [(name, travel, f"{side}_{i}") for i, (name, travel) in enumerate(header.columns)]
+
+
+def key_places(header: BatchHeader) -> list[int]:
+    """Return the places of the key columns among all columns."""
+    names = [name for name, _ in header.columns]
+    return [names.index(name) for name in header.key]
+
+
+def of_key(place: int) -> str:
+    """Return a value of the key: the old one of a deleted row, the new one of others."""
+    return f"CASE WHEN {DELETED} THEN b_{place} ELSE a_{place} END"
+
+
+def source_of(header: BatchHeader) -> dict[str, str | int]:
+    """Return the field `source` of a batch's events."""
+    return {
+        "name": header.source,
+        "table": header.table,
+        "strategy": header.strategy,
+        "consistency": header.consistency,
+        "epoch": header.epoch,
+        "batch_seq": header.seq,
+    }
+
+
+def _unfit(wire: str, result: str) -> str:
+    return f"({wire} IS NOT NULL AND {result} IS NULL)"
+
+
+def _escaped(character: str) -> str:
+    return f"\\u{ord(character):04x}"
