@@ -13,9 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from qbcd.event_sql.duckdb import DUCKDB
 from qbcd.local.arrow import event_schema
 from qbcd.local.query import duckdb_sql, duckdb_type
-from qbcd.local.typed import typed_value
 from qbcd.model import BatchHeader, Travel
 from qbcd.model.wire import Fields
 from qbcd.sites.event_schema import event_fields
@@ -110,6 +110,6 @@ def _values(header: BatchHeader, columns: Columns, known: Mapping[str, int], sid
     for i, (name, _) in enumerate(columns):
         value = "NULL"
         if name in known:
-            value = duckdb_sql(typed_value(travels[name], f"{side}_{known[name]}", name))
+            value = duckdb_sql(DUCKDB.typed_value(travels[name], f"{side}_{known[name]}", name))
         found.append(f"{value} AS v_{i}")
     return found

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from qbcd.errors import NotBuilt, Refused, SchemaChanged
+from qbcd.event_sql.duckdb import DUCKDB
 from qbcd.local.part_files import PartFile
 from qbcd.local.query import duckdb_sql, duckdb_type
-from qbcd.local.typed import typed_value
 from qbcd.model import BatchHeader, Column, StreamPlan
 from qbcd.planning import recorded_plan
 from qbcd.sites.lake.context import LakeContext
@@ -132,7 +132,7 @@ class _Reads:
         found = []
         for i, name in enumerate(self._columns):
             place, column = known[name]
-            found.append(f"{duckdb_sql(typed_value(column.travel, f'{prefix}{place}', name))} AS v_{i}")
+            found.append(f"{duckdb_sql(DUCKDB.typed_value(column.travel, f'{prefix}{place}', name))} AS v_{i}")
         return ", ".join(found)
 
 
