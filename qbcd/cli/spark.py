@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
 from rich.markup import escape
 
+from qbcd.cli.app import switch
 from qbcd.cli.output import Output, worst
 from qbcd.cli.project import MARKS, finding_data
 
-Check = Annotated[bool, typer.Option("--check", help="Start a session, and load a stream by it.")]
+Check = Annotated[bool, switch("--check", help="Start a session, and load a stream by it.")]
 
 
 def spark(output: Output, check: Check = False) -> int:

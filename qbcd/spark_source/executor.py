@@ -44,7 +44,7 @@ Fields = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
-class Piece:
+class FilePiece:
     """Rows of one batch, or of the replica.
 
     Attributes:
@@ -82,7 +82,7 @@ class Rows:
 
     stream: str
     schema: pa.Schema
-    pieces: tuple[Piece, ...]
+    pieces: tuple[FilePiece, ...]
 
 
 def read_rows(rows: Rows) -> Iterator[pa.RecordBatch]:
@@ -105,7 +105,7 @@ def read_rows(rows: Rows) -> Iterator[pa.RecordBatch]:
                 database.close()
 
 
-def _prove(stream: str, piece: Piece) -> None:
+def _prove(stream: str, piece: FilePiece) -> None:
     for named in (*piece.files, *piece.layers):
         folder = Path(named.folder)
         if named.file.is_intact_in(folder, whole=piece.verified):
@@ -126,7 +126,7 @@ def _prove(stream: str, piece: Piece) -> None:
         )
 
 
-def _read(database: LocalDatabase, piece: Piece, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _read(database: LocalDatabase, piece: FilePiece, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     connection = database.connection
     rows = _rows_of(connection, piece.files, piece.fields)
     if piece.layers:

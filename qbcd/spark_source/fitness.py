@@ -210,12 +210,13 @@ def _registered(loaded: Sequence[str]) -> str:
 def _load_by_spark(config: Path, loaded: Sequence[str]) -> None:
     from pyspark.sql import SparkSession
 
-    from qbcd.spark_source import register
+    from qbcd.spark_source.source import QbcdDataSource
 
     builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
     session = builder.config("spark.log.level", "ERROR").getOrCreate()
     try:
-        register(session)
+        with workers_python(session):
+            session.dataSource.register(QbcdDataSource)
         for name in loaded[:1]:
             session.read.format("qbcd").option("config", str(config.absolute())).load(name)
     finally:

@@ -20,7 +20,7 @@ _GIVEN_BY_SPARK = ("path",)  # the argument of `load`
 
 
 @dataclass(frozen=True)
-class Options:
+class ReadOptions:
     """The options of one read.
 
     Attributes:
@@ -86,7 +86,7 @@ class Options:
                 )
 
 
-def options_of(given: Mapping[str, str]) -> Options:
+def options_of(given: Mapping[str, str]) -> ReadOptions:
     """Return the options of a read; Spark does not distinguish small and capital letters in their names.
 
     Raises:
@@ -117,7 +117,7 @@ def options_of(given: Mapping[str, str]) -> Options:
             stream=stream,
             remedy="remove startingVersion and endingVersion",
         )
-    return Options(
+    return ReadOptions(
         config=values.get("config", DEFAULT_CONFIG),
         stream=stream,
         consumer=consumer,

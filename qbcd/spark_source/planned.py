@@ -23,9 +23,9 @@ from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.site import ParquetSite
 from qbcd.spark_source import outbox_files, replica_rows
 from qbcd.spark_source.change_rows import ADDED, VERSION, Condition, arrow_schema, change_queries, staged_fields
-from qbcd.spark_source.executor import NamedFile, Piece, Rows
+from qbcd.spark_source.executor import FilePiece, NamedFile, Rows
 from qbcd.spark_source.filters import conditions_of, versions_of
-from qbcd.spark_source.options import EARLIEST, LATEST, Options
+from qbcd.spark_source.options import EARLIEST, LATEST, ReadOptions
 from qbcd.status import PIN_SECONDS
 from qbcd.wording import batch_numbers
 
@@ -94,7 +94,7 @@ def _spark_type(travel: Travel) -> DataType:
 
 # -- the stream --------------------------------------------------------------------------------------------------------
 @contextmanager
-def opened(options: Options) -> Iterator[tuple[Assembly, Stream]]:
+def opened(options: ReadOptions) -> Iterator[tuple[Assembly, Stream]]:
     """The project and the stream of a read, for the block.
 
     Raises:
@@ -107,7 +107,7 @@ def opened(options: Options) -> Iterator[tuple[Assembly, Stream]]:
             yield parts, stream_of(parts, options)
 
 
-def stream_of(parts: Assembly, options: Options) -> Stream:
+def stream_of(parts: Assembly, options: ReadOptions) -> Stream:
     """Return the stream of a read; its sinks and source are not opened.
 
     Raises:
@@ -149,7 +149,7 @@ def prepared_row(stream: Stream) -> StreamRow:
     return row
 
 
-def load(options: Options) -> Loaded:
+def load(options: ReadOptions) -> Loaded:
     """Return the stream of a read as it is now.
 
     Raises:
@@ -208,7 +208,7 @@ def refuse_gap(stream: Stream, headers: Sequence[BatchHeader], wanted: range, ep
         )
 
 
-def plan_batch(options: Options, loaded: Loaded, filters: Sequence[Any]) -> list[Rows]:
+def plan_batch(options: ReadOptions, loaded: Loaded, filters: Sequence[Any]) -> list[Rows]:
     """Return the partitions of a batch read.
 
     Raises:
@@ -302,7 +302,7 @@ def partitions(
     schema = arrow_schema(loaded.columns, changes=True)
     names = {header.fingerprint for header in stream.site.context.batches()}
     files = outbox_files.OutboxFiles(parts.config.workdir, parts.state.project_id, stream, names)
-    found: list[tuple[int, Piece]] = []
+    found: list[tuple[int, FilePiece]] = []
     for header in headers:
         queries = tuple(change_queries(header, loaded.columns, conditions))
         if not queries:
@@ -310,7 +310,7 @@ def partitions(
         at = datetime.fromtimestamp(0, timezone.utc) + timedelta(milliseconds=header.ts_ms)
         fields, fixed = tuple(staged_fields(header)), (header.seq, at)
         for named, part, verified in _parts(stream, files, header):
-            piece = Piece((named,), fields, queries, part, fixed, verified)
+            piece = FilePiece((named,), fields, queries, part, fixed, verified)
             found.append((_share(named.file.size, part, header), piece))
     return list(_grouped(stream.name, schema, found))
 
@@ -361,9 +361,9 @@ def _ordinals(path: Path) -> list[range]:
     return parts
 
 
-def _grouped(stream: str, schema: Any, found: Iterable[tuple[int, Piece]]) -> Iterator[Rows]:
+def _grouped(stream: str, schema: Any, found: Iterable[tuple[int, FilePiece]]) -> Iterator[Rows]:
     """Yield partitions: pieces in order, several small ones together."""
-    group: list[Piece] = []
+    group: list[FilePiece] = []
     size = 0
     for more, piece in found:
         if group and (size + more > PART_BYTES or piece.part is not None or group[-1].part is not None):

@@ -20,7 +20,7 @@ from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.schema import Fields, batch_fields, row_fields
 from qbcd.sites.lake.site import LakeSite
 from qbcd.spark_source.change_rows import Columns, arrow_schema
-from qbcd.spark_source.executor import LAYERS, RANGES, STAGED, NamedFile, Piece, Rows
+from qbcd.spark_source.executor import LAYERS, RANGES, STAGED, FilePiece, NamedFile, Rows
 from qbcd.state import Segment, StoredRange, StreamRow
 from qbcd.stream import Stream
 
@@ -84,7 +84,7 @@ def partitions(stream: Stream, row: StreamRow, columns: Columns) -> list[Rows]:
         oldest = min(((one.epoch, one.folded_through) for one in segments), default=None)
         later = [] if oldest is None else context.store.batches(conn, stream.name, oldest)
     reads = _Reads(context, plan, columns, now.last_batch_seq if now else row.last_batch_seq)
-    pieces: list[Piece] = []
+    pieces: list[FilePiece] = []
     for level in sorted({one.folded_through for one in segments}):
         some = [one for one in segments if one.folded_through == level]
         on_top = [header for header in later if header.seq > level]
@@ -102,7 +102,7 @@ class _Reads:
 
     def of_level(
         self, segments: Sequence[Segment], on_top: Sequence[BatchHeader], ranges: Sequence[StoredRange]
-    ) -> list[Piece]:
+    ) -> list[FilePiece]:
         """Return the pieces of segments that have the same batches on top."""
         travels = [column.travel for column in self._plan.captured]
         layers = tuple(one for header in on_top for one in self._named(FileSet.of_location(header.location)))
@@ -113,12 +113,12 @@ class _Reads:
         for segment in segments:
             own = tuple(one.range_id for one in ranges if one.segment == segment.segment_id)
             for one in self._named(FileSet.of_segment(segment)):
-                read = Piece((one,), _typed(row_fields(travels)), (query,), ranges=own, fixed=(self._version,))
+                read = FilePiece((one,), _typed(row_fields(travels)), (query,), ranges=own, fixed=(self._version,))
                 pieces.append(replace(read, layers=layers, layer_fields=_IDENTITY))
         if layers:
             mine = tuple(one.range_id for one in ranges if one.segment in here)
             query = f"SELECT {self._values('a_')} FROM {_NEWEST} AS r WHERE op <> 'd'"
-            read = Piece(layers, _typed(batch_fields(travels)), (query,), ranges=mine, fixed=(self._version,))
+            read = FilePiece(layers, _typed(batch_fields(travels)), (query,), ranges=mine, fixed=(self._version,))
             pieces.append(read)
         return pieces
 

@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from typing_extensions import override
 
 from qbcd.errors import ConfigError
-from qbcd.spark_source.options import Options, options_of
+from qbcd.spark_source.options import ReadOptions, options_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,10 +44,10 @@ class RowsPartition(InputPartition):
 
 
 class QbcdDataSource(DataSource):
-    """Changes of a stream, or the rows of its replica; the options are those of `Options`."""
+    """Changes of a stream, or the rows of its replica; the options are those of `ReadOptions`."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
-        self._options: Options = options_of(options)
+        self._options: ReadOptions = options_of(options)
         self._loaded: Loaded | None = None
 
     @classmethod
@@ -114,7 +114,7 @@ class BatchReader(DataSourceReader):
         loaded: The stream when it was loaded.
     """
 
-    def __init__(self, options: Options, loaded: Loaded) -> None:
+    def __init__(self, options: ReadOptions, loaded: Loaded) -> None:
         self._options, self._loaded = options, loaded
         self._filters: list[Any] = []
 
@@ -146,7 +146,7 @@ class StreamReader(DataSourceStreamReader):
         loaded: The stream when it was loaded.
     """
 
-    def __init__(self, options: Options, loaded: Loaded) -> None:
+    def __init__(self, options: ReadOptions, loaded: Loaded) -> None:
         self._options, self._loaded = options, loaded
         self._made: Follower | None = None
 

@@ -13,7 +13,7 @@ from qbcd.errors import StateConflict
 from qbcd.model import BatchHeader
 from qbcd.spark_source.change_rows import change_count
 from qbcd.spark_source.executor import Rows
-from qbcd.spark_source.options import LATEST, Options
+from qbcd.spark_source.options import LATEST, ReadOptions
 from qbcd.spark_source.planned import (
     Loaded,
     has_other_columns,
@@ -40,7 +40,7 @@ class Follower:
         loaded: The stream when the query was loaded.
     """
 
-    def __init__(self, options: Options, loaded: Loaded) -> None:
+    def __init__(self, options: ReadOptions, loaded: Loaded) -> None:
         self._options, self._loaded = options, loaded
         self._open = ExitStack()
         with plain_errors():
