@@ -17,7 +17,8 @@ COMPARISONS = {
     "id_rcs_poll": "ID/RCS polls against the server's own digest scan and a Spark full outer join",
     "blocks": "Blocks that a poll reads, by strategy, next to the paper's formulas",
     "figures": "Figures 9 and 10: blocks that a poll reads, by the share of columns and of rows in the replica",
-    "requests": "Page requests of polls on MariaDB, next to the advisor's predictions",
+    "requests": "Page requests of polls on MariaDB or MySQL, next to the advisor's predictions",
+    "atdi_plans": "The plan of an ATDI poll in all forms of MySQL's EXPLAIN",
     "hot_ranges": "Recently changed ranges first: changes that a poll of half the ranges finds",
     "leaves": "Sizes of ranges and levels of a checksum tree: bytes shipped and rows scanned",
     "peers": "ID/RCS polls against other tools on the same changes",
@@ -34,6 +35,7 @@ COMPARISONS = {
     "table_diff": "qbcd diff of two tables by range checksums, next to a complete read and reladiff",
     "many_tables": "One schema of many small tables: check, prepare, rounds without and with changes",
     "mirrors": "Mirrors and histories: inserts, updates, mixed batches next to a bare load",
+    "matcher": "Subscriptions against events, and joins of sets, in this process",
     "id_locks": "An ID pass while writers work: length of transactions, latency of writers",
 }
 

@@ -127,12 +127,10 @@ def _poll(project: Project, stream: str) -> None:
 def _change(place: Place, table: str, kind: str, number: int) -> None:
     if kind == "none":
         return
-    maria = isinstance(place, MariaPlace)
     if kind == "newest":
         place.run(f"UPDATE {table} SET quantity = quantity + 1 WHERE {_is_newest(place, table)}")
         return
-    drawn = f"crc32(concat(id, 'x{number}'))" if maria else f"abs(hashtext(id::text || 'x{number}')::bigint)"
-    part = DRAWN[kind]
+    drawn, part = place.drawn(number), DRAWN[kind]
     if kind == "moved":
         place.run(f"UPDATE {table} SET quantity = quantity WHERE {drawn} % {part} = 0")
         return

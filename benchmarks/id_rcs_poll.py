@@ -1,13 +1,15 @@
-"""ID/RCS on a table of about 200 bytes a row: polls without changes, and after 1 % changed.
+"""ID/RCS on a table of about 200 bytes a row: polls without changes, and after 1 % of the rows changed.
 
-The newest rows change. The references are the same server's own scan of the same row digests (one connection, no
-parallel workers), and a full read: a Spark full outer join of the table, read over JDBC on four partitions, with a
-Parquet copy.
+The newest rows change, then rows anywhere. The references are the same server's own scan of the same row digests (one
+connection, no parallel workers), and a full read: a Spark full outer join of the table, read over JDBC on four
+partitions, with a Parquet copy.
 """
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from benchmarks.measure import Options, Table, in_turns
@@ -36,7 +38,8 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
         project.stream("orders").prepare()
         unchanged = in_turns(_unchanged(project, place, options.rows), options.repeats)
         changed = _changed(project, place, folder, options.rows, options.repeats)
-    return _table(options.rows, unchanged, changed, f"{place.version()}, PySpark {_spark_version()}")
+        drawn = _drawn(project, place, options.repeats)
+    return _table(options.rows, unchanged, changed, drawn, f"{place.version()}, PySpark {_spark_version()}")
 
 
 def _unchanged(project: Project, place: Place, rows: int) -> dict[str, Callable[[], object]]:
@@ -84,7 +87,24 @@ def _changed(project: Project, place: Place, folder: Path, rows: int, repeats: i
         )
         for name, value in found.items():
             measured[name].append(value)
-    return {name: sorted(values)[len(values) // 2] for name, values in measured.items()}
+    return {name: statistics.median(values) for name, values in measured.items()}
+
+
+def _drawn(project: Project, place: Place, repeats: int) -> dict[str, float]:
+    """Measure polls after updates of random rows; the first one, after which the poll requests leaves, is left out."""
+    measured: dict[str, list[float]] = {"digests": [], "poll": []}
+    for number in range(repeats + 1):
+        where = f"{place.drawn(number)} % 100 = 0"
+        updated = int(place.one(f"SELECT count(*) FROM {place.table} WHERE {where}"))
+        place.run(f"UPDATE {place.table} SET quantity = quantity + 1 WHERE {where}")
+        actions: dict[str, Callable[[], object]] = {
+            "digests": lambda: place.one(_digest_scan(project)),
+            "poll": partial(_poll, project, expected=updated),
+        }
+        for name, value in in_turns(actions, 1).items():
+            if number:
+                measured[name].append(value)
+    return {name: statistics.median(values) for name, values in measured.items()}
 
 
 def _digest_scan(project: Project) -> str:
@@ -110,7 +130,9 @@ def _spark_version() -> str:
     return pyspark.__version__
 
 
-def _table(rows: int, unchanged: dict[str, float], changed: dict[str, float], versions: str) -> Table:
+def _table(
+    rows: int, unchanged: dict[str, float], changed: dict[str, float], drawn: dict[str, float], versions: str
+) -> Table:
     table = Table(("", "seconds (median)", "ratio"), versions)
     scan = unchanged["digests"]
     table.rows += [
@@ -123,7 +145,17 @@ def _table(rows: int, unchanged: dict[str, float], changed: dict[str, float], ve
         ),
         ("poll, unchanged", f"{unchanged['poll']:.3f}", f"{unchanged['poll'] / scan:.2f} x digest scan"),
         ("digest scan, before the changed polls", f"{changed['digests']:.3f}", ""),
-        ("poll, 1 % changed", f"{changed['poll']:.3f}", f"{changed['poll'] / changed['digests']:.2f} x digest scan"),
+        (
+            "poll, 1 % changed in the newest rows",
+            f"{changed['poll']:.3f}",
+            f"{changed['poll'] / changed['digests']:.2f} x digest scan",
+        ),
+        ("digest scan, before polls of random rows", f"{drawn['digests']:.3f}", ""),
+        (
+            "poll, 1 % updated at random",
+            f"{drawn['poll']:.3f}",
+            f"{drawn['poll'] / drawn['digests']:.2f} x digest scan",
+        ),
         ("Spark full outer join", f"{changed['join']:.3f}", f"{changed['join'] / changed['poll']:.2f} x the poll"),
     ]
     return table

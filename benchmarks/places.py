@@ -46,6 +46,10 @@ class Place(ABC):
     def process(self) -> int:
         """Return the process id of the server on this machine."""
 
+    @abstractmethod
+    def drawn(self, number: int) -> str:
+        """Return SQL of a whole number from 0 on, drawn by `id`; another `number` draws others."""
+
     def create(self, rows: int) -> None:
         """Create the table with `rows` rows."""
         self.run(self.create_sql.format(rows=rows))
@@ -117,6 +121,10 @@ INSERT INTO public.orders SELECT max(id) OVER () + row_number() OVER (), custome
         return conn
 
     @override
+    def drawn(self, number: int) -> str:
+        return f"abs(hashtext(id::text || 'x{number}')::bigint)"
+
+    @override
     def version(self) -> str:
         return f"PostgreSQL {self.one('SHOW server_version')}"
 
@@ -186,6 +194,10 @@ INSERT INTO bench.orders SELECT @last + row_number() OVER (ORDER BY id), custome
             charset="utf8mb4",
             init_command="SET time_zone = '+00:00', collation_connection = utf8mb4_bin",
         )
+
+    @override
+    def drawn(self, number: int) -> str:
+        return f"crc32(concat(id, 'x{number}'))"
 
     @override
     def version(self) -> str:

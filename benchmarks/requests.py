@@ -1,4 +1,4 @@
-"""Page requests of a poll on MariaDB, next to the advisor's prediction.
+"""Page requests of a poll on MariaDB or MySQL, next to the advisor's prediction.
 
 `Innodb_buffer_pool_read_requests` counts a page each time that it is asked for, by the whole server: reads, and writes
 of outbox and replica. So the first poll finds nothing, and the second one 1 % of the rows.
@@ -19,20 +19,26 @@ from qbcd.strategies import TableStrategy
 from qbcd.strategies.amounts import Amount
 from qbcd.strategies.reads import ChangeRate
 
-DATABASES = ("mariadb",)
+DATABASES = ("mariadb", "mysql")
 SHARE = 0.01
 COUNTER = "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_read_requests'"
 MORE = """
 ALTER TABLE bench.orders ADD updated_at timestamp(6) NOT NULL DEFAULT '2024-01-01' ON UPDATE current_timestamp(6),
-  ADD KEY by_updated (updated_at);
+  ADD gone tinyint NOT NULL DEFAULT 0, ADD KEY by_updated (updated_at),
+  ADD KEY covering (updated_at, gone, id, quantity);
 ANALYZE TABLE bench.orders;
 """
+STAMPED = {"timestamp": "updated_at", "margin": "1ms", "lag": "2ms"}
+FLAG = {"delete_flag": "gone", "deleted_value": 1}
+COLUMNS = {"atdi": ["quantity"]}  # those of the index
 STREAMS: dict[str, Any] = {
     "mds": "mds",
     "id": "id",
     "tlcs": "tlcs",
     "id_rcs": {"type": "id_rcs"},
-    "ts": {"type": "ts", "timestamp": "updated_at", "margin": "1ms", "lag": "2ms"},
+    "ts": {"type": "ts", **STAMPED},
+    "tdi": {"type": "tdi", **STAMPED, **FLAG},
+    "atdi": {"type": "atdi", **STAMPED, **FLAG},
 }
 
 
@@ -57,7 +63,10 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
 
 def _config(url: str) -> dict[str, Any]:
     common = {"source": "shop", "table": "bench.orders", "baseline": "silent"}
-    tables = [{**common, "name": name, "strategy": strategy} for name, strategy in STREAMS.items()]
+    tables = [
+        {**common, "name": name, "strategy": strategy} | ({"columns": COLUMNS[name]} if name in COLUMNS else {})
+        for name, strategy in STREAMS.items()
+    ]
     return {"version": 1, "sources": {"shop": {"url": url}}, "tables": tables}
 
 
@@ -70,7 +79,6 @@ def _requests(place: Place, project: Project, name: str) -> int:
 
 
 def _counter(place: Place) -> int:
-
     with closing(place.connect()) as conn, conn.cursor() as cursor:
         cursor.execute(COUNTER)
         return int(cursor.fetchone()[1])

@@ -12,12 +12,17 @@ from qbcd.version import __version__
 
 if TYPE_CHECKING:
     from qbcd.api import Batch, Project, StreamHandle, diff, open
+    from qbcd.subscriptions import Matcher, Subscription
 
-__all__ = ["Batch", "Project", "QbcdError", "StreamHandle", "__version__", "diff", "open"]
+__all__ = ["Batch", "Matcher", "Project", "QbcdError", "StreamHandle", "Subscription", "__version__", "diff", "open"]
 
 
 def __getattr__(name: str) -> Any:
-    """Load the names of `qbcd.api` on first use; the command line's help does not need them."""
+    """Load names on first use; the command line's help does not need them."""
+    if name in ("Matcher", "Subscription"):
+        from qbcd import subscriptions
+
+        return getattr(subscriptions, name)
     if name in __all__:
         from qbcd import api
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from qbcd.advisor.candidates import ORDER, Candidate, alike, candidates, needs_of
+from qbcd.advisor.candidates import Candidate, alike, candidates, needs_of
 from qbcd.advisor.choice import Choice, Scored, choose, much_cheaper
 from qbcd.advisor.facts import Facts, by_writes, gather
 from qbcd.advisor.history import POLLS, History
@@ -13,7 +13,6 @@ from qbcd.advisor.possibility import OpenCandidate, Option, try_candidate
 from qbcd.advisor.prediction import Prediction, predict
 from qbcd.catalog.resolve import resolve
 from qbcd.config import ProjectConfig, StrategyConfig
-from qbcd.config.auto_strategy import AutoOptions
 from qbcd.connectors.statistics import SupportsStatistics
 from qbcd.model import StreamPlan
 from qbcd.state import StreamRow
@@ -132,11 +131,13 @@ def _options(config: ProjectConfig, stream: Stream, opened: OpenCandidate) -> li
 
 def _with_written(able: Sequence[Candidate], written: StrategyConfig) -> list[Candidate]:
     """Return the candidates; the variant that the user wrote has the options as written, or is added."""
-    if isinstance(written, AutoOptions) or written.type not in ORDER:
+    if written.chooses:
         return list(able)
     same = alike(able, written.type, written.options)
     if same is not None:
         return [replace(one, options=written) if one is same else one for one in able]
+    if all(one.name != written.type for one in able):  # the strategy of a package
+        return [*able, Candidate(written.type, written, for_auto=False)]
     kept = [one for one in able if one.name != written.type or one.options is not None]
     last = max((number for number, one in enumerate(kept) if one.name == written.type), default=len(kept) - 1)
     return [*kept[: last + 1], Candidate(written.type, written, variant="as written"), *kept[last + 1 :]]

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from qbcd.config import StrategyConfig
 from qbcd.config.auto_strategy import AutoOptions
 from qbcd.config.strategy_registry import BUILT_STRATEGIES, options_class
-from qbcd.strategies import QueuedTlcs, strategy_class
-
-_KEYS = {"events": ["insert", "delete"]}
-SWEEP = "1h"  # interval of sweeps for deletes, which a timestamp does not show
-ORDER = ("atdi", "tdi", "ts", "mds", "id", "tlcs", "id_rcs", "vbd")  # at equal cost, the first one is chosen
-
-
-VARYING = ("replica", "checksums", "events")  # options that make a variant
+from qbcd.strategies import strategy_class
 
 
 @dataclass(frozen=True)
@@ -26,22 +19,21 @@ class Candidate:
     Attributes:
         name: The strategy.
         variant: What its options keep or find, other than the strategy does by default: ``replica digest``.
+        keeps_twice: Digests and a copy are kept, with two places or tables that a poll changes.
+        for_auto: `auto` may choose it.
     """
 
     name: str
     options: StrategyConfig | None
     missing: str = ""
     variant: str = ""
+    keeps_twice: bool = False
+    for_auto: bool = True
 
     @property
     def label(self) -> str:
         """The strategy with its variant."""
         return labeled(self.name, self.variant)
-
-    @property
-    def keeps_twice(self) -> bool:
-        """True if digests and a copy are kept, with two places or tables that a poll changes."""
-        return self.name == "tlcs" and self.variant.startswith("replica")
 
 
 def labeled(name: str, variant: str) -> str:
@@ -76,52 +68,49 @@ def candidates(needs: AutoOptions, *, query: bool) -> list[Candidate]:
         needs: The stream's.
         query: The stream captures the result of a query.
     """
+    kinds = {name: options_class(name) for name in BUILT_STRATEGIES}
     if query:
         what = "reads a table; this stream captures a query"
-        others = [Candidate(name, None, what) for name in BUILT_STRATEGIES if name != "vbd"]
-        digest = _made("vbd", {"variant": "compare", "replica": "digest"}, "replica digest")
-        return [_made("vbd", {}), digest, *others]
-    found = {
-        **{name: [_made(name, {}), _made(name, _KEYS, "inserts and deletes")] for name in ("mds", "id")},
-        "tlcs": [_made("tlcs", {}), *(_made("tlcs", {"replica": at}, f"replica {at}") for at in ("source", "lake"))],
-        "id_rcs": [_made("id_rcs", {}), _made("id_rcs", {"replica": "digest"}, "replica digest")],
-        "vbd": [Candidate("vbd", None, "captures a query; this stream captures a table")],
-        **{name: [one] for name, one in _by_timestamp(needs).items()},
-    }
-    return [one for name in ORDER for one in found[name]]
+        others = [Candidate(name, None, what) for name, kind in kinds.items() if not kind.reads_query]
+        return [one for kind in kinds.values() if kind.reads_query for one in _variants(kind, needs)] + others
+    found = []
+    for kind in sorted((one for one in kinds.values() if one.preference), key=lambda one: one.preference):
+        what = "captures a query; this stream captures a table"
+        found += [Candidate(_name(kind), None, what)] if kind.reads_query else _variants(kind, needs)
+    return found
+
+
+def _variants(kind: type[StrategyConfig], needs: AutoOptions) -> list[Candidate]:
+    """Return a strategy with the options of each of its variants."""
+    return [
+        Candidate(_name(kind), None, one.missing)
+        if one.missing
+        else Candidate(
+            _name(kind),
+            kind.model_validate({"type": _name(kind), **one.options}),
+            variant=one.label,
+            keeps_twice=one.keeps_twice,
+        )
+        for one in kind.variants(needs)
+    ]
+
+
+def _name(kind: type[StrategyConfig]) -> str:
+    return str(kind.model_fields["type"].default)
 
 
 def alike(some: Iterable[Candidate], strategy: str, options: Mapping[str, Any]) -> Candidate | None:
     """Return the candidate of a strategy whose variant is that of `options`; None if there is none."""
-    wanted = _variant(options)
+    varying = options_class(strategy).varying
+    wanted = _values(varying, options)
     able = (one for one in some if one.name == strategy and one.options is not None)
-    return next((one for one in able if one.options and _variant(one.options.options) == wanted), None)
+    return next((one for one in able if one.options and _values(varying, one.options.options) == wanted), None)
 
 
-def _variant(options: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the options that make a variant; a list of a file is as good as a tuple."""
-    values = (options.get(name) for name in VARYING)
+def _values(names: Sequence[str], options: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the values of some options; a list of a file is as good as a tuple."""
+    values = (options.get(name) for name in names)
     return tuple(tuple(value) if isinstance(value, list) else value for value in values)
-
-
-def _by_timestamp(needs: AutoOptions) -> dict[str, Candidate]:
-    if needs.timestamp is None:
-        what = "no timestamp is named: no probe can prove that every writer moves it"
-        return {name: Candidate(name, None, what) for name in ("ts", "tdi", "atdi")}
-    marked: dict[str, Any] = {"timestamp": list(needs.timestamp)}
-    marked |= {name: value for name in ("zone", "lag") if (value := getattr(needs, name)) is not None}
-    sweep = {"deletes": {"every": SWEEP}} if needs.need.deletes else {}
-    place = {} if needs.write_source else {"replica": "spark"}
-    found = {"ts": _made("ts", {**marked, **sweep, **place})}
-    if needs.delete_flag is None:
-        what = "no delete flag is named"
-        return found | {name: Candidate(name, None, what) for name in ("tdi", "atdi")}
-    flagged = {**marked, "delete_flag": needs.delete_flag, "deleted_value": needs.deleted_value}
-    return found | {name: _made(name, flagged) for name in ("tdi", "atdi")}
-
-
-def _made(name: str, options: Mapping[str, Any], variant: str = "") -> Candidate:
-    return Candidate(name, options_class(name).model_validate({"type": name, **options}), variant=variant)
 
 
 def finds_deletes(options: StrategyConfig) -> bool:
@@ -134,12 +123,6 @@ def finds_updates(options: StrategyConfig) -> bool:
     return not options.options.get("events")
 
 
-def writes_source(options: StrategyConfig) -> bool:
-    """Return True if the strategy keeps tables in the source; its replica may be elsewhere."""
-    kind = strategy_class(options.type, options.options)
-    return kind.site == "database" or issubclass(kind, QueuedTlcs)
-
-
 def unmet(needs: AutoOptions, options: StrategyConfig) -> str:
     """Return the need or permission that a strategy does not fit, by its options alone; empty if it fits."""
     if needs.need.deletes and not finds_deletes(options):
@@ -148,6 +131,6 @@ def unmet(needs: AutoOptions, options: StrategyConfig) -> str:
         return "finds no updates"
     if needs.need.old_values and options.without_old_values:
         return "has no old values"
-    if not needs.write_source and writes_source(options):
+    if not needs.write_source and strategy_class(options.type, options.options).writes_source:
         return "writes to the source, which `write_source: false` forbids"
     return ""

@@ -56,7 +56,7 @@ def choose(scored: Sequence[Scored], needs: AutoOptions) -> Choice:
 
     A strategy whose longest transaction may exceed the limit is chosen only if no other is possible.
     """
-    possible = [one for one in scored if one.option.possible and one.cost is not None]
+    possible = [one for one in scored if one.option.possible and one.option.candidate.for_auto and one.cost is not None]
     if not possible:
         return Choice(None, "no strategy is possible for the needs of this stream")
     given = needs.longest_statement

@@ -69,6 +69,19 @@ class AutoOptions(StrategyConfig):
             raise wrong("the delete flag is a timestamp as well", "name another column", at="delete_flag")
         return self
 
+    @property
+    def finds_deletes(self) -> bool:
+        """True if deleted rows are reported."""
+        return self.need.deletes
+
+    @property
+    def timestamp_options(self) -> dict[str, Any]:
+        """The options that name a timestamp; empty without one."""
+        if self.timestamp is None:
+            return {}
+        found: dict[str, Any] = {"timestamp": list(self.timestamp)}
+        return found | {name: value for name in ("zone", "lag") if (value := getattr(self, name)) is not None}
+
     @classmethod
     @override
     def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:

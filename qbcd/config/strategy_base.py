@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from pydantic import Field, model_validator
 from typing_extensions import override
@@ -61,6 +61,39 @@ class StrategyUse:
         return Problem((*self.options_path, option), what, remedy)
 
 
+class Needs(Protocol):
+    """The needs of a stream, as far as they decide which variants of a strategy there are (`AutoOptions`)."""
+
+    write_source: bool
+    delete_flag: str | None
+    deleted_value: Any
+
+    @property
+    def finds_deletes(self) -> bool:
+        """True if deleted rows are reported."""
+
+    @property
+    def timestamp_options(self) -> Mapping[str, Any]:
+        """The options that name a timestamp; empty without one."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Options of a strategy that `auto` may choose.
+
+    Attributes:
+        options: As a user would write them, without the strategy's name.
+        label: What they keep or find other than the strategy does by default; empty for the default.
+        missing: Why the strategy cannot be tried for these needs; then there are no options.
+        keeps_twice: Digests and a copy are kept, with two places or tables that a poll changes.
+    """
+
+    options: Mapping[str, Any] = field(default_factory=dict)
+    label: str = ""
+    missing: str = ""
+    keeps_twice: bool = False
+
+
 class StrategyConfig(Section):
     """A strategy and its options; ``type`` is its name.
 
@@ -72,12 +105,16 @@ class StrategyConfig(Section):
         reads_query: The strategy captures the result of a query; others capture a table.
         chooses: These are needs, by which a strategy is chosen at `prepare`, for a table or a query.
         reads_files: The strategy reads files; others query a database.
+        preference: Rank among the strategies that `auto` may choose, at equal cost; 0 if it never chooses this one.
+        varying: The options that make a variant.
     """
 
     meaning: ClassVar[tuple[str, ...]] = ()
     reads_query: ClassVar[bool] = False
     chooses: ClassVar[bool] = False
     reads_files: ClassVar[bool] = False
+    preference: ClassVar[int] = 0
+    varying: ClassVar[tuple[str, ...]] = ()
 
     type: str
 
@@ -99,6 +136,15 @@ class StrategyConfig(Section):
     def frozen_value(cls, name: str, value: Any) -> Any:
         """Return the part of an option's value that is fixed at `prepare`, JSON-ready."""
         return list(value) if isinstance(value, tuple) else value
+
+    @classmethod
+    def variants(cls, needs: Needs) -> list[Variant]:
+        """Return the variants that `auto` may choose, in the order of preference at equal cost; the default is first.
+
+        Args:
+            needs: The stream's.
+        """
+        return [Variant()]
 
     # -- rules -------------------------------------------------------------------------------------------------------
     def problems(self, use: StrategyUse) -> Iterator[Problem]:

@@ -14,6 +14,7 @@ from qbcd.connectors.mysql_family import (
     functions,
     partitions,
     planner_rewrites,
+    plans,
     session,
     types,
     views,
@@ -46,6 +47,7 @@ class MariaDB(MySQLFamily):
     log_format = "@@binlog_format"
     identity = "@@server_id"
     stored_parts = staticmethod(partitions.parts_by_conversion)
+    plan_steps = staticmethod(plans.steps_by_table)
     position = "Innodb_lsn_current"
     running = (
         "SELECT max(time_ms * 1000) AS age FROM information_schema.processlist "

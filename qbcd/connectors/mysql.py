@@ -6,7 +6,7 @@ from sqlalchemy.engine import Connection
 from typing_extensions import override
 
 from qbcd.connectors.base import JdbcDriver
-from qbcd.connectors.mysql_family import MySQLFamily, partitions
+from qbcd.connectors.mysql_family import MySQLFamily, partitions, plans
 from qbcd.connectors.mysql_family.facts import MYSQL_DRIVER_CLASS, Spelling
 from qbcd.connectors.mysql_family.rows import UNBOUND
 
@@ -52,6 +52,7 @@ class MySQL(MySQLFamily):
     )
     identity = "@@server_uuid"
     stored_parts = staticmethod(partitions.parts_by_pattern)
+    plan_steps = staticmethod(plans.steps_by_json)
     position = "Innodb_redo_log_current_lsn"
     # Deprecated, but complete: the table of performance_schema is empty if that is switched off.
     running = (

@@ -59,7 +59,7 @@ class Site(ABC):
 
     def writes_source(self, plan: StreamPlan) -> bool:
         """Return True if the stream needs tables of qbcd's own in the source."""
-        return False
+        return self.strategy(plan).writes_source
 
     def refuse_unfit(  # noqa: B027 -- by default every table that `resolve` accepts is fit
         self, session: Session, plan: StreamPlan, place: Callable[[str], str]

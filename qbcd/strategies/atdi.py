@@ -20,6 +20,7 @@ class AtdiOptions(FlagOptions):
     """Options of the strategy that reads timestamp and delete flag from a covering index."""
 
     example = "write {type: atdi, timestamp: updated_at, delete_flag: is_deleted}"
+    preference = 10
     type: Literal["atdi"] = "atdi"
 
     @classmethod

@@ -12,7 +12,7 @@ from pydantic import model_validator
 from typing_extensions import override
 
 from qbcd.config.fields import wrong
-from qbcd.config.strategy_base import StrategyConfig
+from qbcd.config.strategy_base import Needs, StrategyConfig, Variant
 from qbcd.config.strategy_values import EventNames
 from qbcd.connectors.base import Connector
 from qbcd.model import StreamPlan
@@ -29,6 +29,7 @@ class EventOptions(StrategyConfig):
     """
 
     meaning = ("events",)
+    varying = ("events",)
 
     events: EventNames | None = None
 
@@ -39,6 +40,11 @@ class EventOptions(StrategyConfig):
             what = f"a replica of keys finds inserts and deletes together, and {missing} is missing"
             raise wrong(what, "write [insert, delete], or remove `events` for all changes", at="events")
         return self
+
+    @classmethod
+    @override
+    def variants(cls, needs: Needs) -> list[Variant]:
+        return [Variant(), Variant({"events": [*WITHOUT_UPDATES]}, "inserts and deletes")]
 
     @property
     @override

@@ -22,6 +22,7 @@ class IdOptions(RangeOptions, EventOptions):
     """Options of the strategy that compares table and source replica range by range."""
 
     meaning = ("events",)
+    preference = 50
 
     type: Literal["id"] = "id"
 

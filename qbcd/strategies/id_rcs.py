@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from qbcd.config.document import Problem
 from qbcd.config.fields import Count, wrong
-from qbcd.config.strategy_base import StrategyClass, StrategyUse, VisitOptions
+from qbcd.config.strategy_base import Needs, StrategyClass, StrategyUse, Variant, VisitOptions
 from qbcd.connectors.base import Connector
 from qbcd.connectors.ranges import SupportsKeyLookup
 from qbcd.connectors.sessions import SupportsSnapshots
@@ -64,6 +64,8 @@ class IdRcsOptions(VisitOptions):
     """
 
     meaning = ("buckets", "replica")
+    preference = 70
+    varying = ("replica",)
 
     type: Literal["id_rcs"] = "id_rcs"
     rows_per_range: Count | None = None
@@ -84,6 +86,11 @@ class IdRcsOptions(VisitOptions):
         if self.buckets == "page" and self.consistency == "range":
             raise wrong(f"`consistency: range` {MOVING}", "remove it, or write `buckets: key`", at="consistency")
         return self
+
+    @classmethod
+    @override
+    def variants(cls, needs: Needs) -> list[Variant]:
+        return [Variant(), Variant({"replica": "digest"}, "replica digest")]
 
     @classmethod
     @override

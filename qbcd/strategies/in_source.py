@@ -99,6 +99,7 @@ class InSource(TableStrategy):
     """
 
     site = "database"
+    writes_source = True
     statements = (36, 47)
     steady = False
     poll_mode: PollMode

@@ -20,6 +20,7 @@ from qbcd.strategies.in_source import OutboxSlice, PollMode
 class MdsOptions(EventOptions):
     """Options of the strategy that compares with a replica inside the source database."""
 
+    preference = 40
     type: Literal["mds"] = "mds"
 
     @classmethod

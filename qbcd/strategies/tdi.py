@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from qbcd.config.document import Problem
 from qbcd.config.fields import Filled, Interval, Switch, in_words, wrong
-from qbcd.config.strategy_base import StrategyClass, StrategyUse
+from qbcd.config.strategy_base import Needs, StrategyClass, StrategyUse, Variant
 from qbcd.config.strategy_values import Scalar
 from qbcd.config.streams import DEFAULT_EVERY
 from qbcd.connectors.base import Connector
@@ -26,7 +26,7 @@ from qbcd.model import Statement, StreamPlan
 from qbcd.strategies.base import WriteRight, suffixed, table_name
 from qbcd.strategies.in_source import Columns, OwnTable, PollMode
 from qbcd.strategies.read_position import ReadPosition, unread_by
-from qbcd.strategies.watermarked import Watermarked, WatermarkOptions
+from qbcd.strategies.watermarked import UNNAMED, Watermarked, WatermarkOptions
 from qbcd.watermark import Window
 
 MARK = "qbcd_mark"
@@ -60,6 +60,16 @@ class FlagOptions(WatermarkOptions):
             raise wrong("the delete flag is a timestamp as well", "name another column", at="delete_flag")
         return self
 
+    @classmethod
+    @override
+    def variants(cls, needs: Needs) -> list[Variant]:
+        if not needs.timestamp_options:
+            return [Variant(missing=UNNAMED)]
+        if needs.delete_flag is None:
+            return [Variant(missing="no delete flag is named")]
+        flag = {"delete_flag": needs.delete_flag, "deleted_value": needs.deleted_value}
+        return [Variant({**needs.timestamp_options, **flag})]
+
     @override
     def problems(self, use: StrategyUse) -> Iterator[Problem]:
         """Yield a problem if flagged rows may be removed before a poll has read them."""
@@ -82,6 +92,7 @@ class TdiOptions(FlagOptions):
     """Options of the strategy with timestamp and delete flag."""
 
     example = "write {type: tdi, timestamp: updated_at, delete_flag: is_deleted}"
+    preference = 20
     type: Literal["tdi"] = "tdi"
 
     @classmethod

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from qbcd.config.document import Problem, dotted
 from qbcd.config.fields import Filled, Switch, split_table, wrong
-from qbcd.config.strategy_base import StrategyClass, StrategyUse
+from qbcd.config.strategy_base import Needs, StrategyClass, StrategyUse, Variant
 from qbcd.strategies.by_ranges import RangeOptions
 from qbcd.strategies.tlcs_lake import LakeTlcs, QueuedTlcs
 from qbcd.strategies.tlcs_source import Tlcs
@@ -27,6 +27,8 @@ class TlcsOptions(RangeOptions):
     """
 
     meaning = ("checksums", "checksum_column", "deletes", "replica")
+    preference = 60
+    varying = ("replica", "checksums")
 
     type: Literal["tlcs"] = "tlcs"
     checksums: Literal["table", "column", "remote"] = "table"
@@ -63,6 +65,12 @@ class TlcsOptions(RangeOptions):
             what = f"`replica: {self.replica}` has the keys of all rows, so deleted rows are found anyway"
             raise wrong(what, "remove `deletes: false`, or the replica", at="deletes")
         return self
+
+    @classmethod
+    @override
+    def variants(cls, needs: Needs) -> list[Variant]:
+        copies = (Variant({"replica": at}, f"replica {at}", keeps_twice=True) for at in ("source", "lake"))
+        return [Variant(), *copies]
 
     @classmethod
     @override

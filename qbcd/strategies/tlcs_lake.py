@@ -54,6 +54,7 @@ class QueuedTlcs(IdRcs):
 
     name = "tlcs"
     statements = Tlcs.statements
+    writes_source = True
     ships_unchanged = "nothing"
     by_hash = False  # the queue finds a row's range by its key
 

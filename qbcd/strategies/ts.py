@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from qbcd.config.document import Problem
 from qbcd.config.fields import Count, wrong
-from qbcd.config.strategy_base import StrategyClass, StrategyUse
+from qbcd.config.strategy_base import Needs, StrategyClass, StrategyUse, Variant
 from qbcd.config.strategy_values import ONLY, Deletes
 from qbcd.connectors.base import Connector
 from qbcd.model import KeyRange, Statement, StreamPlan
@@ -26,9 +26,10 @@ from qbcd.strategies.base import ReplicaContent
 from qbcd.strategies.id_rcs import IdRcs
 from qbcd.strategies.partitions.base import WHOLE, Share
 from qbcd.strategies.reads import Reads, TableFacts
-from qbcd.strategies.watermarked import Watermarked, WatermarkOptions, in_literals
+from qbcd.strategies.watermarked import UNNAMED, Watermarked, WatermarkOptions, in_literals
 from qbcd.watermark import Window
 
+SWEEP = "1h"  # interval of sweeps for deletes, which a timestamp does not show, if `auto` chooses
 KEPT: dict[str, ReplicaContent] = {"source": "rows", "spark": "rows", "keys": "keys", "none": "nothing"}
 _ROOM: dict[ReplicaContent, str] = {
     "rows": ", with room for a copy of the captured rows",
@@ -54,6 +55,8 @@ class TsOptions(WatermarkOptions):
 
     meaning = ("timestamp", "zone", "replica", "counter", "deletes")
     example = "write {type: ts, timestamp: updated_at}"
+    preference = 30
+    varying = ("replica",)
 
     type: Literal["ts"] = "ts"
     replica: Literal["source", "lake", "spark", "keys", "none"] = "source"
@@ -70,6 +73,15 @@ class TsOptions(WatermarkOptions):
             what = "`deletes: only` goes with a replica in the source"
             raise wrong(what, "write how often: {every: 1h}, or remove `replica`", at="deletes")
         return self
+
+    @classmethod
+    @override
+    def variants(cls, needs: Needs) -> list[Variant]:
+        if not needs.timestamp_options:
+            return [Variant(missing=UNNAMED)]
+        sweep = {"deletes": {"every": SWEEP}} if needs.finds_deletes else {}
+        place = {} if needs.write_source else {"replica": "lake"}
+        return [Variant({**needs.timestamp_options, **sweep, **place})]
 
     @classmethod
     @override

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from qbcd.config.document import Problem
 from qbcd.config.fields import Count, Interval, TableName, split_table, wrong
-from qbcd.config.strategy_base import StrategyClass, StrategyConfig, StrategyUse
+from qbcd.config.strategy_base import Needs, StrategyClass, StrategyConfig, StrategyUse, Variant
 from qbcd.config.strategy_values import Columns, Deletes, FixedZone
 from qbcd.strategies.incremental.vbd_delta import VbdDelta
 from qbcd.strategies.vbd_whole import VbdChecksum, VbdCompare, VbdDigest
@@ -33,6 +33,8 @@ class VbdOptions(StrategyConfig):
     """
 
     reads_query = True
+    preference = 80
+    varying = ("replica",)
     meaning = ("variant", "replica", "buckets", "timestamps", "zone")
 
     type: Literal["vbd"] = "vbd"
@@ -64,6 +66,11 @@ class VbdOptions(StrategyConfig):
         if self.deletes is not None and self.deletes.every is None:
             raise wrong("`deletes: only` is for a table", "write how often: {every: 1h}", at="deletes")
         return self
+
+    @classmethod
+    @override
+    def variants(cls, needs: Needs) -> list[Variant]:
+        return [Variant(), Variant({"variant": "compare", "replica": "digest"}, "replica digest")]
 
     @classmethod
     @override

@@ -33,6 +33,7 @@ from qbcd.strategies.reads import OWN_PAGES, ChangeRate, Reads, Symbols, TableFa
 from qbcd.watermark import Window, seen_as
 
 SYSTEM = "xmin"
+UNNAMED = "no timestamp is named: no probe can prove that every writer moves it"
 MarkKind = Literal["zoned", "zoneless", "counter", "system"]
 
 

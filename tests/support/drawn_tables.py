@@ -206,9 +206,11 @@ class DrawnTable:
 def pool_of(place: Place) -> Pool:
     """Return the pool for the database of a place."""
     from tests.support.maria_pool import MARIA_POOL, MYSQL_POOL
-    from tests.support.pg_pool import PG_POOL
+    from tests.support.pg_pool import pool_of_release
 
-    return {"postgresql": PG_POOL, "mariadb": MARIA_POOL, "mysql": MYSQL_POOL}[place.kind]
+    if place.kind == "postgresql":
+        return pool_of_release(int(place.sql("SHOW server_version_num")[0][0]) // 10_000)
+    return {"mariadb": MARIA_POOL, "mysql": MYSQL_POOL}[place.kind]
 
 
 def draw_tables(rng: Random, place: Place, count: int) -> list[DrawnTable]:

@@ -5,6 +5,7 @@ The types are those of `pg_values`.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 from tests.support.drawn_tables import ODD_NAMES, Chance, Pool
@@ -172,3 +173,14 @@ PG_POOL = Pool(
     unique="DEFERRABLE INITIALLY DEFERRED",
     loose_key="NULLS NOT DISTINCT",
 )
+
+
+def pool_of_release(release: int) -> Pool:
+    """Return the pool of what a release has."""
+    lacking = {'text COLLATE "pg_c_utf8"'} if release < 17 else set()
+    return replace(
+        PG_POOL,
+        values={name: values for name, values in VALUES_OF.items() if name not in lacking},
+        wide_keys=[name for name in WIDE_KEYS if name not in lacking],
+        loose_key=PG_POOL.loose_key if release >= 15 else "",
+    )

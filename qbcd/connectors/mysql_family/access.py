@@ -14,7 +14,6 @@ from qbcd.connectors.facts import Counter, Index
 from qbcd.connectors.mysql_family import types
 from qbcd.connectors.mysql_family.facts import FamilyFacts
 from qbcd.connectors.mysql_family.grants import granted
-from qbcd.connectors.mysql_family.plans import plan_of
 from qbcd.connectors.mysql_family.rows import COLUMNS, place_of, role_of, rows_of
 from qbcd.errors import UnsupportedPrimitive
 from qbcd.model import Column, Table
@@ -103,7 +102,7 @@ class FamilyAccess(SupportsTableWrites, SupportsIndexes):
                 rf"{re.escape(self.facts.quoted_table(table))}(?:\s+AS\s+(?:`((?:[^`]|``)+)`|(\w+)))?", sql
             )
         }
-        for step in plan_of(conn, sql):
+        for step in self.facts.plan_steps(conn, sql):
             if step.table not in called or step.covered:
                 continue
             by = f" by {step.index}, which lacks a column" if step.index else ""

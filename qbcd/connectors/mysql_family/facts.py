@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from qbcd.connectors.facts import DatabaseFacts, JdbcDriver
 from qbcd.connectors.mysql_family.expressions import DIALECT
+from qbcd.connectors.mysql_family.plans import PlanStep
 
 DRIVER_CLASS = "org.mariadb.jdbc.Driver"
 MYSQL_DRIVER_CLASS = "com.mysql.cj.jdbc.Driver"
@@ -129,6 +130,10 @@ class FamilyFacts(DatabaseFacts, ABC):
             conn: A session whose role has PROCESS.
             where: `schema` and `name` of the table.
         """
+
+    @abstractmethod
+    def plan_steps(self, conn: Connection, sql: str) -> list[PlanStep]:
+        """Return the steps of a statement that read tables; none if the server knows the result without reading."""
 
     @override
     def quote(self, name: str) -> str:

@@ -12,7 +12,6 @@ from typing_extensions import override
 from qbcd.connectors.facts import Collaborator
 from qbcd.connectors.mysql_family.access import FamilyAccess
 from qbcd.connectors.mysql_family.facts import FamilyFacts
-from qbcd.connectors.mysql_family.plans import plan_of
 from qbcd.connectors.mysql_family.rows import place_of, rows_of
 from qbcd.connectors.statistics import (
     IndexSize,
@@ -89,7 +88,7 @@ class FamilyStatistics(Collaborator, SupportsStatistics):
 
     @override
     def planned_scan(self, conn: Connection, table: Table, statement: Statement) -> PlannedScan:
-        steps = plan_of(conn, statement.sql)
+        steps = self.facts.plan_steps(conn, statement.sql)
         rows = sum(step.rows for step in steps)
         indexes = tuple(dict.fromkeys(step.index for step in steps if step.index))
         if not steps:  # the condition is never true, or the key is a constant

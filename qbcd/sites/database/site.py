@@ -93,10 +93,6 @@ class DatabaseSite(Site):
         return self._mode(plan).remarks(session)
 
     @override
-    def writes_source(self, plan: StreamPlan) -> bool:
-        return True
-
-    @override
     def refuse_unwritable(self, session: Session, plan: StreamPlan) -> None:
         catalog, own = self.context.source.connector.catalog, self.context.own_names(plan)
         catalog.check_in_source(session.connection, plan.table, stream=self.context.stream, own=own)

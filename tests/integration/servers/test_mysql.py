@@ -17,7 +17,7 @@ import pytest
 from qbcd.connectors.catalog import SupportsIndexes
 from qbcd.connectors.mysql import MySQL
 from qbcd.connectors.mysql_family.partitions import encoded
-from qbcd.connectors.mysql_family.plans import plan_of
+from qbcd.connectors.mysql_family.plans import steps_by_json
 from qbcd.connectors.statistics import SupportsStatistics
 from qbcd.errors import EnvironmentMissing, QbcdError, Refused
 from qbcd.model import Statement
@@ -100,7 +100,7 @@ def test_every_form_of_a_plan_says_the_same(place: Place) -> None:
             conn, table = session.connection, probe(session, place, "t")
             conn.exec_driver_sql(f"SET {form}")
             one = [
-                plan_of(conn, sql)
+                steps_by_json(conn, sql)
                 for sql in (
                     f"SELECT q.id FROM {place.table('t')} AS q WHERE q.a > 890",
                     f"SELECT b FROM {place.table('t')} WHERE a > 890",

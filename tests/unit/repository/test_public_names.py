@@ -12,7 +12,7 @@ from qbcd.sinks import SinkBatch
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-PACKAGE = ["Batch", "Project", "QbcdError", "StreamHandle", "__version__", "diff", "open"]
+PACKAGE = ["Batch", "Matcher", "Project", "QbcdError", "StreamHandle", "Subscription", "__version__", "diff", "open"]
 PROJECT = [
     "advise",
     "check",
