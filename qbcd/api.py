@@ -334,11 +334,11 @@ class StreamHandle:
     def predict(self) -> tuple[Prediction, Facts] | None:
         """Predict the cost of a poll by the source's statistics and the stream's history, with the facts behind it.
 
-        None for a stream of files, which has no statistics.
+        None for a stream of files or of a JDBC driver alone, which has no statistics.
         """
         with self._assembly.read_only():
             stream = self._assembly.open_stream(self.name)
-            if self._assembly.reads_files(self.name):
+            if self._assembly.has_one_strategy(self.name):
                 return None
             row = stream.site.context.row()
             plan, _ = plan_of(stream, row)
@@ -541,12 +541,12 @@ class Project:
             wait: Waits for a number of seconds.
 
         Raises:
-            ConfigError: A named stream reads files, for which there is one strategy.
+            ConfigError: There is one strategy for the source of a named stream.
         """
         parts = self._assembly
         parts.refuse_closed()
         with parts.read_only():
-            names = [name for name in parts.select_streams(streams) if streams or not parts.reads_files(name)]
+            names = [name for name in parts.select_streams(streams) if streams or not parts.has_one_strategy(name)]
             before = {name: parts.written_rows(name) for name in names} if watch else {}
             if watch:
                 wait(watch)

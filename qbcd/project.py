@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from qbcd.advisor import Advice, Amount, advise, settle, written_rows
 from qbcd.catalog.files import FileSource
+from qbcd.catalog.jdbc import JdbcSource
 from qbcd.catalog.source import SessionOptions, Source
 from qbcd.config import ProjectConfig, StreamConfig
 from qbcd.config.files import FilesConfig
+from qbcd.config.jdbc_source import JdbcSourceConfig
 from qbcd.config.masking import masking_of
 from qbcd.connectors import Connector, JdbcDriver, connector_for
 from qbcd.delivery import PYTHON_SINK
 from qbcd.errors import ConfigError, Refused, StateMissing
+from qbcd.jdbc_sources import driver_of, jdbc_source, profile_of_source
 from qbcd.local.database import LocalProvider
 from qbcd.roster import Roster, SourceTables, list_tables, roster_of
 from qbcd.rounds import SourceWork, in_rounds
@@ -32,6 +35,7 @@ from qbcd.sites import (
     DatabaseSite,
     DumpSite,
     Files,
+    JdbcSite,
     LakeContext,
     LakeSite,
     Settings,
@@ -46,6 +50,7 @@ from qbcd.spark.provider import SparkProvider
 from qbcd.spark.session import check_setting
 from qbcd.state import KnownTables, ProjectState
 from qbcd.strategies import AUTO, BY_JOIN, strategy_class
+from qbcd.strategies.whole_rows import LESS
 from qbcd.stream import Stream
 
 if TYPE_CHECKING:
@@ -235,6 +240,9 @@ class Assembly:
         config = self.config.sources[name]
         if isinstance(config, FilesConfig):
             return FileSource(name, config, self.masking, self.config.where("sources", name))
+        if isinstance(config, JdbcSourceConfig):
+            with self._placed("sources", name):
+                return jdbc_source(name, config, self.masking, self.config.where("sources", name))
         url = config.sqlalchemy_url()
         source = Source(
             name,
@@ -289,7 +297,9 @@ class Assembly:
         """
         self.refuse_closed()
         own = settle(self.config, self.stream_config(name), self.state, self.candidate, ask=ask)
-        config, guessed = with_variant(own.config, self.source(own.config.source), self.state, ask=ask)
+        config, guessed = own.config, False
+        if own.config.source not in self.config.drivers:
+            config, guessed = with_variant(own.config, self.source(own.config.source), self.state, ask=ask)
         sinks = {s: self.sink(s) for s in config.sinks}
         settings = Settings(
             config,
@@ -309,6 +319,8 @@ class Assembly:
 
     def _engine_choice(self, config: StreamConfig) -> EngineChoice:
         """Return the engine of a stream; `auto` compares files in this process, where methods spill."""
+        if config.source in self.config.drivers:
+            return EngineChoice("local", why_local="rows that Spark has read are compared in this process")
         if config.source not in self.config.databases:
             method = config.options.get("method") or AUTO
             if method not in BY_JOIN:
@@ -317,9 +329,13 @@ class Assembly:
                 return EngineChoice("local", why_local="files are compared in this process")
         return EngineChoice(config.engine, self.config.local_rows, self.config.local_bytes, self._spark.on_cluster)
 
+    def has_one_strategy(self, name: str) -> bool:
+        """Return True if a stream reads files, or a database that only a JDBC driver reaches."""
+        return self.stream_config(name).source not in self.config.databases
+
     def reads_files(self, name: str) -> bool:
         """Return True if a stream reads files, and no database."""
-        return self.stream_config(name).source not in self.config.databases
+        return self.stream_config(name).source in self.config.dumps
 
     def candidate(self, config: StreamConfig) -> Stream:
         """Return a stream with a strategy to be judged, without sinks; it must not be prepared or polled."""
@@ -338,6 +354,10 @@ class Assembly:
             place = self.stream_config(name).place("strategy")
             remedy = f"qbcd explain {name} shows what its polls do; name streams of databases, or none"
             raise ConfigError("there is one strategy for files, dump", stream=name, where=place, remedy=remedy)
+        if self.has_one_strategy(name):
+            what = "a source with a JDBC driver alone has one strategy: the whole table travels at each poll"
+            remedy = f"qbcd check {name} says how many bytes; {LESS}"
+            raise ConfigError(what, stream=name, where=self.stream_config(name).place("strategy"), remedy=remedy)
         return advise(self.config, self._guessed(name), self.candidate, per_hour)
 
     def written_rows(self, name: str) -> tuple[float, float] | None:
@@ -465,6 +485,8 @@ class Assembly:
 
     def _site(self, config: StreamConfig) -> Site:
         source = self.source(config.source)
+        if isinstance(source, JdbcSource):
+            return JdbcSite(self._lake_context(config.name, source))
         if isinstance(source, FileSource):
             return DumpSite(self._lake_context(config.name, source, _memory_of_dumps(config.options)))
         if strategy_class(config.strategy, config.options).site == "database":
@@ -505,6 +527,13 @@ class Assembly:
             if driver not in found or found[driver].jar is None:
                 place = self.config.where("sources", name, "jdbc", "driver_jar")
                 found[driver] = Wanted(driver, config.jdbc.driver_jar, place)
+        for name, source in self.config.drivers.items():
+            place = self.config.where("sources", name, "jdbc", "driver_jar")
+            with self._placed("sources", name):
+                profile = profile_of_source(source)
+            if not profile.bundled or source.jdbc.driver_jar is not None:
+                driver = driver_of(profile, source)
+                found[driver] = Wanted(driver, source.jdbc.driver_jar, place)
         shared, place = self.config.spark.driver_jar, self.config.where("spark", "driver_jar")
         alone = len(found) == 1
         return [

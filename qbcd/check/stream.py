@@ -20,6 +20,7 @@ from qbcd.sinks.places import SinkPlaces
 from qbcd.sites import (
     DatabaseContext,
     DumpSite,
+    JdbcSite,
     Site,
     own_row,
     prepared_elsewhere,
@@ -90,7 +91,15 @@ def _stream_findings(stream: Stream, sites: Iterable[Site], planned: list[Planne
     row = stream.site.context.row()
     if isinstance(stream.site, DumpSite):
         yield from _dump_findings(stream, stream.site, row, planned)
-        return
+    elif isinstance(stream.site, JdbcSite):
+        yield from _jdbc_findings(stream, stream.site, row, planned)
+    else:
+        yield from _table_findings(stream, sites, row, planned)
+
+
+def _table_findings(
+    stream: Stream, sites: Iterable[Site], row: StreamRow | None, planned: list[PlannedBatch]
+) -> _Found:
     with stream.source.read(stream.name) as session:
         catalog = stream.source.connector.catalog
         server = catalog.server_identity(session.connection)
@@ -150,12 +159,38 @@ def _dump_findings(stream: Stream, site: DumpSite, row: StreamRow | None, planne
     refuse_sinks(stream, plan)
     strategy = site.strategy(plan)
     yield "strategy", "ok", f"{strategy.label}: a batch is the difference between two dumps"
-    if row is not None and row.prepared:
-        site.context.prove_whole()
-        found = "1 batch" if row.last_batch_seq == 1 else f"{row.last_batch_seq} batches"
-        yield "state", "ok", f"prepared, epoch {row.epoch}, {found}"
-    else:
-        yield "state", "ok", f"not prepared yet: qbcd prepare {stream.name}"
+    yield _state(stream, row)
+
+
+def _state(stream: Stream, row: StreamRow | None) -> tuple[str, Literal["ok"], str]:
+    """Return the finding on a stream whose replica is in files, after a proof that these exist."""
+    if row is None or not row.prepared:
+        return "state", "ok", f"not prepared yet: qbcd prepare {stream.name}"
+    stream.site.context.prove_whole()
+    found = "1 batch" if row.last_batch_seq == 1 else f"{row.last_batch_seq} batches"
+    return "state", "ok", f"prepared, epoch {row.epoch}, {found}"
+
+
+def _jdbc_findings(stream: Stream, site: JdbcSite, row: StreamRow | None, planned: list[PlannedBatch]) -> _Found:
+    plan, _ = plan_of(stream, row)
+    planned.append(planned_batch(stream, plan, row))
+    product, executed = site.describe(plan)
+    yield "source", "ok", f"{stream.source.label}: {product}; {executed}"
+    yield stream.config.subject, "ok", f"{len(plan.captured)} columns captured"
+    for column in plan.captured:
+        if column.fact("as_text"):
+            yield "columns", "ok", f"{column.name} ({column.base_type}) travels as a text of the database"
+    site.try_restriction(plan)
+    if plan.where:
+        yield "restriction", "ok", "is accepted by the source"
+    key = ", ".join(c.name for c in plan.key)
+    yield "key", "ok", f"({key}), which every poll counts" if key else "none: equal rows are counted"
+    refuse_sinks(stream, plan)
+    strategy = site.strategy(plan)
+    yield "strategy", "ok", f"{strategy.label}: {_SEEN[strategy.consistency]}"
+    for warning in strategy.warnings():
+        yield "strategy", "warning", f"{strategy.label}: {warning}"
+    yield _state(stream, row)
 
 
 def _refuse_edited_plan(stream: Stream, row: StreamRow | None, sites: Iterable[Site]) -> None:

@@ -77,7 +77,7 @@ def advise(
     if source and streams:
         raise ConfigError("name streams, or --source and --table, and not both")
     with output.project() as project:
-        files = [] if streams or source else _streams_of_files(project)
+        files, driven = ([], []) if streams or source else _streams_without_choice(project)
         if source:
             from qbcd.api import Project as ProjectOf
 
@@ -95,19 +95,22 @@ def advise(
     for one in found:
         for line in [*advice_lines(one), ""]:
             output.text(line)
-    for line in [*_of_files(files), *(_wrapped(LEGEND) if found else ())]:
+    for line in [*_of_files(files), *_of_drivers(driven), *(_wrapped(LEGEND) if found else ())]:
         output.text(line)
     if plot is not None:
         output.say(f"drawn into {escape(str(plot))}")
     return 0
 
 
-def _streams_of_files(project: Project) -> list[str]:
+def _streams_without_choice(project: Project) -> tuple[list[str], list[str]]:
+    """Return the streams of files, and those of databases that a JDBC driver alone reaches."""
     from qbcd.api import assembly_of
 
     parts = assembly_of(project)
     with parts.read_only():
-        return [name for name in parts.select_streams(()) if parts.reads_files(name)]
+        named = [name for name in parts.select_streams(()) if parts.has_one_strategy(name)]
+        files = [name for name in named if parts.reads_files(name)]
+        return files, [name for name in named if name not in files]
 
 
 def _advice(output: Output, project: Project, streams: list[str], seconds: float) -> list[Advice]:
@@ -159,6 +162,17 @@ def _of_files(names: list[str]) -> Iterator[str]:
         yield from _wrapped(
             f"{some}: {what} no choice of strategy. dump compares each new file with the rows of the one before, in "
             f"this process, and no database is read. qbcd explain {names[0]} shows how."
+        )
+        yield ""
+
+
+def _of_drivers(names: list[str]) -> Iterator[str]:
+    """Yield that the rows of these streams all travel."""
+    if names:
+        some = ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else "")
+        yield from _wrapped(
+            f"{some}: no choice of strategy, since the source has a JDBC driver alone. The whole table travels at each "
+            f"poll; qbcd check {names[0]} says how many bytes, and what would make it less."
         )
         yield ""
 

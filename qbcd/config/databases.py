@@ -41,6 +41,11 @@ def connector_names() -> list[str]:
     return list(dict.fromkeys((*BUILT_CONNECTORS, *plugins.installed(plugins.CONNECTORS))))
 
 
+def is_native(name: str) -> bool:
+    """Return True if a JDBC URL with this name is one of a database that has a connector of qbcd's own."""
+    return database_name(name) in BUILT_CONNECTORS
+
+
 def has_connector(name: str) -> bool:
     """Return True if a database has a connector.
 

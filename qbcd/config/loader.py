@@ -29,6 +29,7 @@ from qbcd.config.document import (
 from qbcd.config.fields import Section
 from qbcd.config.files import FileFormat, FilesConfig, FixedField
 from qbcd.config.hints import merged, missing_key, shape, unknown_key
+from qbcd.config.jdbc_source import JdbcDriverConfig, JdbcSourceConfig, ProfileConfig
 from qbcd.config.models import (
     DefaultsConfig,
     JdbcConfig,
@@ -233,7 +234,11 @@ def _model_at(values: Any, loc: tuple[str | int, ...]) -> type[Section]:
 
 
 def _source_model(values: Any, loc: tuple[str | int, ...]) -> type[Section]:
-    if source_class(values["sources"][loc[1]]) is SourceConfig:
+    written = source_class(values["sources"][loc[1]])
+    if written is JdbcSourceConfig:
+        parts: dict[str | int, type[Section]] = {"jdbc": JdbcDriverConfig, "profile": ProfileConfig}
+        return JdbcSourceConfig if len(loc) == 2 else parts[loc[2]]
+    if written is SourceConfig:
         inner: dict[str | int, type[Section]] = {"jdbc": JdbcConfig, "defaults": StreamDefaults}
         return SourceConfig if len(loc) == 2 else inner[loc[2]]
     if len(loc) == 2:

@@ -110,6 +110,9 @@ def secrets_of(config: ProjectConfig) -> Iterator[str]:
     """
     for url in _urls(config):
         yield url_password(url)
+    for source in config.drivers.values():
+        yield source.password.get_secret_value() if source.password is not None else ""
+        yield from named_secrets(source.jdbc.properties)
     for hook in config.notify:
         yield from hook.secrets()
     for settings in (config.spark.conf, *(sink.options for sink in config.sinks.values())):
@@ -154,6 +157,7 @@ def _names_of(config: ProjectConfig) -> Iterator[str]:
     for url in _urls(config):
         yield from url_names(url)
     yield from (*config.sources, *config.sinks, *(source.qbcd_schema for source in config.databases.values()))
+    yield from (source.user or "" for source in config.drivers.values())
     for stream in config.streams:
         yield from _names_in(stream)
 

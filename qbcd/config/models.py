@@ -52,6 +52,7 @@ from qbcd.config.fields import (
     wrong,
 )
 from qbcd.config.files import FilesConfig
+from qbcd.config.jdbc_source import JdbcSourceConfig
 from qbcd.config.logins import Login, checked_url
 from qbcd.config.notify import NotifyConfig
 from qbcd.config.openlineage import OpenLineageConfig
@@ -158,20 +159,28 @@ class SourceConfig(Login):
     defaults: StreamDefaults = Field(default_factory=StreamDefaults)
 
 
-def source_class(written: Any) -> type[SourceConfig] | type[FilesConfig]:
-    """Return the model of a source as written: a database, or files."""
-    return FilesConfig if isinstance(written, dict) and written.get("files") is not None else SourceConfig
+def source_class(written: Any) -> type[SourceConfig] | type[FilesConfig] | type[JdbcSourceConfig]:
+    """Return the model of a source as written: a database with a connector, any other database, or files."""
+    if not isinstance(written, dict):
+        return SourceConfig
+    if written.get("files") is not None:
+        return FilesConfig
+    url = written.get("url")
+    text = url.get_secret_value() if isinstance(url, SecretStr) else url
+    return JdbcSourceConfig if isinstance(text, str) and text.startswith("jdbc:") else SourceConfig
 
 
-def _source(value: Any, info: ValidationInfo) -> SourceConfig | FilesConfig:
-    if isinstance(value, (SourceConfig, FilesConfig)):
+def _source(value: Any, info: ValidationInfo) -> SourceConfig | FilesConfig | JdbcSourceConfig:
+    if isinstance(value, (SourceConfig, FilesConfig, JdbcSourceConfig)):
         return value
     return source_class(value).model_validate(value, context=info.context)
 
 
-# a placeholder in the JSON Schema: `qbcd.config.schema` inserts both models
+# a placeholder in the JSON Schema: `qbcd.config.schema` inserts the models
 AnySource = Annotated[
-    SerializeAsAny[SourceConfig | FilesConfig], PlainValidator(_source), WithJsonSchema({"type": "object"})
+    SerializeAsAny[SourceConfig | FilesConfig | JdbcSourceConfig],
+    PlainValidator(_source),
+    WithJsonSchema({"type": "object"}),
 ]
 
 
@@ -297,13 +306,18 @@ class ProjectConfig(Section):
 
     @property
     def databases(self) -> dict[str, SourceConfig]:
-        """The sources that are databases."""
+        """The sources that are databases with a connector."""
         return {name: one for name, one in self.sources.items() if isinstance(one, SourceConfig)}
 
     @property
     def dumps(self) -> dict[str, FilesConfig]:
         """The sources that are files."""
         return {name: one for name, one in self.sources.items() if isinstance(one, FilesConfig)}
+
+    @property
+    def drivers(self) -> dict[str, JdbcSourceConfig]:
+        """The sources that are read through JDBC alone."""
+        return {name: one for name, one in self.sources.items() if isinstance(one, JdbcSourceConfig)}
 
     def state_url(self) -> URL:
         """Return the state database's URL, with an absolute path of an SQLite file."""

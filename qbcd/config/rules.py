@@ -81,6 +81,10 @@ def _secrets(config: ProjectConfig, document: Document) -> Iterator[Problem]:
         path = (section, name, "password")
         if written.get("password") is not None and path not in document.interpolated:
             yield Problem(path, "the password is written in the file", remedy)
+    for name, source in config.drivers.items():
+        path = ("sources", name, "password")
+        if source.password is not None and path not in document.interpolated:
+            yield Problem(path, "the password is written in the file", "use ${env:NAME} or ${file:/path}")
     for index, hook in enumerate(config.notify):
         place = ("notify", index, "url")
         if place not in document.interpolated and not is_local_host(hook.parts.hostname or ""):

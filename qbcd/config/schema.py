@@ -17,6 +17,7 @@ from typing_extensions import override
 from qbcd.config.descriptions import descriptions
 from qbcd.config.fields import in_words
 from qbcd.config.files import FilesConfig
+from qbcd.config.jdbc_source import JdbcSourceConfig
 from qbcd.config.models import ProjectConfig, SourceConfig
 from qbcd.config.sink_registry import BUILT_SINKS, sink_options
 from qbcd.config.strategy_registry import options_class, strategy_names
@@ -59,14 +60,15 @@ def json_schema() -> dict[str, Any]:
     strategies = {name: options_class(name) for name in strategy_names()}
     sinks = [sink_options(name) for name in BUILT_SINKS]
     # one document for all, so that classes with equal names get different names in it
-    everything: Any = GenericAlias(tuple, (ProjectConfig, SourceConfig, FilesConfig, *sinks, *strategies.values()))
+    models = (ProjectConfig, SourceConfig, FilesConfig, JdbcSourceConfig, *sinks, *strategies.values())
+    everything: Any = GenericAlias(tuple, models)
     made = _users(TypeAdapter(everything).json_schema(by_alias=True, schema_generator=_Generator))
-    sections, (project, database, files, *refs) = made["$defs"], made["prefixItems"]
+    sections, (project, database, files, driver, *refs) = made["$defs"], made["prefixItems"]
     _add_strategies(sections, dict(zip(strategies, refs[len(sinks) :], strict=True)))
     schema = sections.pop(_section(project))
     sections["FilesConfig"].setdefault("required", ["files"])
     of_files = [name for name in strategies if options_class(name).reads_files]
-    schema["properties"]["sources"]["additionalProperties"] = {"oneOf": [database, files]}
+    schema["properties"]["sources"]["additionalProperties"] = {"anyOf": [database, files, driver]}
     schema["properties"]["sinks"]["additionalProperties"] = {
         "oneOf": [*refs[: len(sinks)], {"$ref": "#/$defs/OtherOptions"}]
     }

@@ -105,6 +105,7 @@ class StrategyConfig(Section):
         reads_query: The strategy captures the result of a query; others capture a table.
         chooses: These are needs, by which a strategy is chosen at `prepare`, for a table or a query.
         reads_files: The strategy reads files; others query a database.
+        reads_rows: The strategy can be used with a JDBC driver alone: by option, the values that are possible then.
         preference: Rank among the strategies that `auto` may choose, at equal cost; 0 if it never chooses this one.
         varying: The options that make a variant.
     """
@@ -113,6 +114,7 @@ class StrategyConfig(Section):
     reads_query: ClassVar[bool] = False
     chooses: ClassVar[bool] = False
     reads_files: ClassVar[bool] = False
+    reads_rows: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
     preference: ClassVar[int] = 0
     varying: ClassVar[tuple[str, ...]] = ()
 

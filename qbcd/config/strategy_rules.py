@@ -80,6 +80,22 @@ def _files(config: ProjectConfig, table: TableConfig, strategy: StrategyConfig, 
         yield Problem(use.options_path, what, "write `strategy: dump`")
     elif table.table is None and table.tables is None and table.query is None:
         yield Problem(use.path, *NO_TABLE)
+    elif use.source in config.drivers:
+        yield from _of_drivers(table, strategy, use)
+
+
+def _of_drivers(table: TableConfig, strategy: StrategyConfig, use: StrategyUse) -> Iterator[Problem]:
+    """Report what a source with a JDBC driver alone cannot do."""
+    if not strategy.reads_rows:
+        what = f"strategy {strategy.type} needs a connector, and source {use.source} has a JDBC driver alone"
+        yield Problem(use.options_path, what, "write `strategy: id_rcs`; of a query `strategy: vbd`")
+    for name, values in strategy.reads_rows.items():
+        if getattr(strategy, name) not in values:
+            what = f"with a JDBC driver alone there is no such `{name}`"
+            yield use.option_problem(name, what, f"remove `{name}`")
+    if table.tables is not None:
+        what = "patterns of tables need a connector, and this source has a JDBC driver alone"
+        yield use.table_problem("tables", what, "name each table")
 
 
 def _query(table: TableConfig, strategy: StrategyConfig, use: StrategyUse) -> Iterator[Problem]:

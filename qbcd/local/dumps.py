@@ -113,8 +113,8 @@ class DumpRows:
 
     def _select(self, name: str, range_id: int, *, digest: bool) -> str:
         wire = [wire_value(field.type, c, field.name) for field, c in zip(self._schema(), self._captured, strict=True)]
-        texts = [_as_text(c, value) for c, value in zip(self._captured, wire, strict=True)]
-        judged = _digest(texts) if digest else "CAST(NULL AS BIGINT)"
+        texts = [text_of(c, value) for c, value in zip(self._captured, wire, strict=True)]
+        judged = row_digest(texts) if digest else "CAST(NULL AS BIGINT)"
         values = [f"{value} AS {quoted(f'c{i}', DIALECT)}" for i, value in enumerate(wire)]
         listed = [f"CAST({range_id:d} AS BIGINT) AS range_id", f"{identity(texts[: self._keys])} AS key_id"]
         return f"SELECT {', '.join([*listed, f'{judged} AS digest', *values])} FROM {name}"
@@ -152,10 +152,11 @@ def identity(texts: Sequence[str]) -> str:
 def identity_of(key: Sequence[Column], values: Sequence[str] = ()) -> str:
     """Return SQL of the identity of a key, from SQL of its wire values; default: ``c0..cn``."""
     wire = values or [f"c{i}" for i in range(len(key))]
-    return identity([_as_text(column, value) for column, value in zip(key, wire, strict=True)])
+    return identity([text_of(column, value) for column, value in zip(key, wire, strict=True)])
 
 
-def _as_text(column: Column, wire: str) -> str:
+def text_of(column: Column, wire: str) -> str:
+    """Return SQL of the text of a wire value: equal values of a column have one text."""
     kind = column.travel.kind
     if kind == "binary":
         return f"hex({wire})"
@@ -166,6 +167,11 @@ def _as_text(column: Column, wire: str) -> str:
     )
 
 
-def _digest(texts: Sequence[str]) -> str:
-    parts = [f"COALESCE(concat(strlen({text}), chr(58), {text}), chr(45))" for text in texts]
-    return f"CAST(CAST(md5_number_upper(concat({', '.join(parts)})) AS HUGEINT) - 9223372036854775808 AS BIGINT)"
+def content(texts: Sequence[str]) -> str:
+    """Return SQL of all texts with their lengths, in which NULL differs from each text."""
+    return f"concat({', '.join(f'COALESCE(concat(strlen({text}), chr(58), {text}), chr(45))' for text in texts)})"
+
+
+def row_digest(texts: Sequence[str]) -> str:
+    """Return SQL of the digest of texts: the first half of the MD5 of their content, as a signed integer."""
+    return f"CAST(CAST(md5_number_upper({content(texts)}) AS HUGEINT) - 9223372036854775808 AS BIGINT)"

@@ -185,7 +185,7 @@ class Table:
     @property
     def label(self) -> str:
         """Its name in messages."""
-        return f"query {self.name}" if self.query else f"{self.schema}.{self.name}"
+        return f"query {self.name}" if self.query else f"{self.schema}.{self.name}" if self.schema else self.name
 
     def column(self, name: str) -> Column | None:
         """Return the column called `name`, or None."""

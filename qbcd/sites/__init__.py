@@ -13,6 +13,7 @@ from qbcd.sites.database.own_tables import select_only_choice
 from qbcd.sites.database.site import DatabaseSite
 from qbcd.sites.dumps.site import DumpSite
 from qbcd.sites.eligibility import with_variant
+from qbcd.sites.jdbc.site import JdbcSite
 from qbcd.sites.lake import digest_queue
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.replica.files import Files
@@ -36,6 +37,7 @@ __all__ = [
     "DumpSite",
     "ExplainedStatement",
     "Files",
+    "JdbcSite",
     "LakeContext",
     "LakeSite",
     "LeasedStream",

@@ -6,6 +6,7 @@ jar from Maven is kept in the cache, so that the next run needs no network.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shutil
@@ -101,7 +102,9 @@ def find_driver(
     lines = "".join(f"\n  - {line}" for line in ["configured path: none is set", *search.tried])
     raise EnvironmentMissing(
         f"no usable jar of the JDBC driver {driver.driver_class} was found; tried:{lines}\n",
-        remedy=f"one of these is enough; by hand: put {driver.maven} from Maven into {cache / 'jars'}",
+        remedy=f"one of these is enough; by hand: put {driver.maven or 'the jar'} from Maven into {cache / 'jars'}"
+        if driver.maven
+        else f"write `driver_jar` under `jdbc` of the source, or put the jar into {cache / 'jars'}",
     )
 
 
@@ -158,7 +161,8 @@ class _Search:
     def in_system(self) -> Path | None:
         """Search the system's folders for a jar of an installed package."""
         for folder in self.around.system_folders:
-            jar = self._in_folder(folder, f"install the package {self.driver.debian}")
+            install = f"install the package {self.driver.debian}" if self.driver.debian else "copy the jar into it"
+            jar = self._in_folder(folder, install)
             if jar is not None:
                 return jar
         return None
@@ -166,8 +170,16 @@ class _Search:
     def at_maven(self) -> Path | None:
         """Download the jar at the driver's Maven coordinates into the cache."""
         remedy = "allow access to a Maven repository"
+        if not self.driver.maven:
+            self.tried.append(
+                "Maven: no coordinates are known; write `maven` and `sha256`, or `driver_jar`, under `jdbc`"
+            )
+            return None
         try:
             jars = resolve_maven(self.driver.maven, self.cache / "ivy", around=self.around)
+            if wrong := [jar for jar in jars if self.driver.sha256 not in ("", _sha256(jar))]:
+                self.tried.append(f"Maven {self.driver.maven}: SHA-256 of {wrong[0]} is not {self.driver.sha256}")
+                return None
             kept = [_keep(jar, self.cache / "jars", self.driver.maven) for jar in jars]
         except (EnvironmentMissing, OSError, subprocess.TimeoutExpired) as error:
             self.tried.append(f"Maven {self.driver.maven}: {one_line(error)}; {remedy}")
@@ -183,6 +195,8 @@ class _Search:
 
     def by_package(self) -> Path | None:
         """Install the system's package if this process may, and return its jar."""
+        if not self.driver.debian:
+            return None
         command = ["apt-get", "install", "-y", "--no-install-recommends", self.driver.debian]
         path = self.around.environ.get("PATH", "")
         if not self.around.may_install() or shutil.which(command[0], path=path) is None:
@@ -216,6 +230,10 @@ class _Search:
         found = "; ".join(dict.fromkeys(passed)) or f"no {' or '.join(self.driver.jar_names)}"
         self.tried.append(f"{folder}: {found}; {remedy}")
         return None
+
+
+def _sha256(jar: Path) -> str:
+    return hashlib.sha256(jar.read_bytes()).hexdigest()
 
 
 def _keep(jar: Path, folder: Path, coordinates: str) -> Path:

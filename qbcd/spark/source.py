@@ -44,11 +44,20 @@ def source_rows(
 
     def rows() -> DataFrame:  # Spark reads the columns' types immediately, and this statement may fail
         if source not in _proven:
-            check_canary([tuple(row) for row in read([canary(source)]).collect()], source, stream, jdbc_url)
+            if not quotes_alike(spark, jdbc_url, source):
+                check_canary([tuple(row) for row in read([canary(source)]).collect()], source, stream, jdbc_url)
             _proven.add(source)
         return read(queries)
 
     return explained(rows, lambda error: source.explain(error, stream))
+
+
+def quotes_alike(spark: SparkSession, jdbc_url: str, source: Source) -> bool:
+    """Return True if Spark's dialect for a URL quotes names as the source does, which proves `canary` without a job."""
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    dialect = jvm.org.apache.spark.sql.jdbc.JdbcDialects.get(jdbc_url)
+    return bool(dialect.quoteIdentifier(CANARY) == source.connector.quote(CANARY))
 
 
 def canary(source: Source) -> str:

@@ -27,6 +27,7 @@ from qbcd.strategies.tlcs_source import Tlcs
 from qbcd.strategies.ts import LakeTs, Ts
 from qbcd.strategies.vbd_whole import VbdChecksum, VbdCompare, VbdDigest
 from qbcd.strategies.watermarked import Watermarked
+from qbcd.strategies.whole_rows import WholeRows
 
 
 def strategy_class(name: str, options: Mapping[str, Any]) -> type[Strategy]:
@@ -67,6 +68,7 @@ __all__ = [
     "VbdDelta",
     "VbdDigest",
     "Watermarked",
+    "WholeRows",
     "strategy_class",
     "why_not_delta",
 ]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
 from typing_extensions import override
@@ -64,6 +64,11 @@ class IdRcsOptions(VisitOptions):
     """
 
     meaning = ("buckets", "replica")
+    reads_rows: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        "buckets": (None, "hash"),
+        "per_poll": (None,),
+        "consistency": (None, "range"),
+    }
     preference = 70
     varying = ("replica",)
 
@@ -151,7 +156,7 @@ class IdRcs(TableStrategy):
 
     name = "id_rcs"
     site = "spark"
-    statements = (18, 24)
+    statements = (13, 24)
     ships_unchanged = "count and checksum of each range"
     needs = "SELECT on the table; a key, or rows that all their values identify; nothing is written to the source"
     sees: str = "every insert, update and delete, with old and new values, as the net change between two polls"

@@ -100,7 +100,7 @@ class InSource(TableStrategy):
 
     site = "database"
     writes_source = True
-    statements = (36, 47)
+    statements = (24, 45)
     steady = False
     poll_mode: PollMode
     keeps: ReplicaContent = "rows"

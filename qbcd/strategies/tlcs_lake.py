@@ -29,7 +29,6 @@ class LakeTlcs(IdRcs):
     """Statements of TLCS with ``checksums: remote``."""
 
     name = "tlcs"
-    statements = Tlcs.statements
     by_hash = False
     needs = "SELECT on the table, and a key that the database can order; nothing is written to the source"
 
@@ -53,7 +52,7 @@ class QueuedTlcs(IdRcs):
     """
 
     name = "tlcs"
-    statements = Tlcs.statements
+    statements = (22, 40)
     writes_source = True
     ships_unchanged = "nothing"
     by_hash = False  # the queue finds a row's range by its key

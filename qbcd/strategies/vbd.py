@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 from typing_extensions import override
@@ -36,6 +36,7 @@ class VbdOptions(StrategyConfig):
     preference = 80
     varying = ("replica",)
     meaning = ("variant", "replica", "buckets", "timestamps", "zone")
+    reads_rows: ClassVar[Mapping[str, tuple[Any, ...]]] = {"variant": ("auto", "compare"), "timestamps": ({},)}
 
     type: Literal["vbd"] = "vbd"
     variant: Literal["auto", "compare", "checksum", "delta"] = "auto"

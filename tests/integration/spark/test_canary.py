@@ -64,19 +64,27 @@ def test_column_names_for_values_are_refused(
         assert len(list((workspace / "out").rglob("*.jsonl"))) == 1
 
 
+@pytest.mark.parametrize("alike", [True, False])
 def test_one_check_per_source(
-    database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    alike: bool, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reads_checked, check = [], reads.check_canary
+    """If Spark quotes names as the source, no job is needed; otherwise a value is read, once."""
+    reads_checked, found, check, quotes = [], [], reads.check_canary, reads.quotes_alike
 
     def counted(read: Any, *where: Any) -> None:
         reads_checked.append(read)
         check(read, *where)
 
+    def asked(*about: Any) -> bool:
+        found.append(quotes(*about))
+        return alike
+
     monkeypatch.setattr(reads, "check_canary", counted)
+    monkeypatch.setattr(reads, "quotes_alike", asked)
     with Scene(database, workspace, "id_rcs", spark, engine="spark") as scene:
         scene.begin()
         scene.change()
         scene.poll()
         scene.check()
-    assert reads_checked == [[("value",)]]
+    assert found == [True]
+    assert reads_checked == ([] if alike else [[("value",)]])

@@ -1,0 +1,114 @@
+"""The site of a stream whose source a JDBC driver alone reaches.
+
+A poll reads all captured rows once, by Spark, into files of the workdir. DuckDB computes key identity, bucket and
+digest of each row, and one count and sum for each bucket. If all are as they were, nothing is written. Otherwise the
+rows of the buckets that differ are compared with the replica and committed with the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from typing_extensions import override
+
+from qbcd.config import StreamConfig
+from qbcd.errors import Refused
+from qbcd.model import Statement, StreamPlan
+from qbcd.sites.jdbc.plan import plan_of_rows, select_of, source_of
+from qbcd.sites.jdbc.poll import RowsPoll
+from qbcd.sites.jdbc.take import poll_rows, take_baseline, verify
+from qbcd.sites.lake.compaction import remove_expired
+from qbcd.sites.lake.site import ParquetSite
+from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, Settings
+from qbcd.spark.jdbc_tables import asked
+from qbcd.state import StreamRow
+from qbcd.strategies import WholeRows
+from qbcd.strategies.whole_rows import LESS
+
+_EXECUTED = {
+    "CI": "qbcd's tests run on it",
+    "campaign": "qbcd's tests run on it on demand",
+    "never": "no test of qbcd has run on it: compare with `qbcd verify`",
+}
+
+
+class JdbcSite(ParquetSite):
+    """A stream whose rows all travel."""
+
+    @override
+    def strategy(self, plan: StreamPlan) -> WholeRows:
+        return WholeRows(plan)
+
+    def plan(self, config: StreamConfig, settings: Settings, row: StreamRow | None) -> StreamPlan:
+        """Return the stream's plan, by the driver's metadata."""
+        return plan_of_rows(self.context, self.context.spark.get(), config, settings, row)
+
+    @override
+    def examine_before_prepare(self, plan: StreamPlan, place: Callable[[str], str]) -> list[str]:
+        return self.strategy(plan).warnings()  # the key is counted when the rows are read
+
+    @override
+    def create(self, plan: StreamPlan, settings: Settings) -> None:
+        with self.context.writing() as conn:
+            self.context.store.create(conn)
+        self.context.files.create()
+
+    @override
+    def ddl(self, plan: StreamPlan) -> list[str]:
+        return []
+
+    @override
+    def _poll(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> RowsPoll:
+        now = self.context.source.clock_ms(plan.stream)
+        return RowsPoll(self.context, plan, self.strategy(plan), settings, leased, now)
+
+    @override
+    def prepare(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Detection:
+        return take_baseline(self._poll(plan, settings, leased))
+
+    @override
+    def detect(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Iterator[Detection]:
+        yield poll_rows(self._poll(plan, settings, leased))
+
+    @override
+    def collect(self, plan: StreamPlan, leased: LeasedStream, settings: Settings) -> None:
+        remove_expired(self._poll(plan, settings, leased), changed=True)
+
+    @override
+    def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[ExplainedStatement]:
+        source = source_of(self.context)
+        key = ", ".join(c.name for c in plan.key) or "all columns"
+        return [
+            ExplainedStatement(
+                f"all rows travel{self.strategy(plan).size}: {LESS}",
+                f"{source.label}, by Spark's JDBC reader, {source.fetchsize:,} rows at a time",
+                Statement(select_of(source, plan)),
+            ),
+            ExplainedStatement(
+                "count and checksum of each bucket; only rows of buckets that differ are compared",
+                "this process",
+                Statement(f"SELECT * FROM replica FULL JOIN rows USING ({key})"),
+            ),
+        ]
+
+    def describe(self, plan: StreamPlan) -> tuple[str, str]:
+        """Return the database as its driver names it, and which tests have run on it."""
+        source = source_of(self.context)
+        spark = self.context.spark.get()
+        product = asked(spark, source, plan.stream, lambda session: session.product())
+        return product, f"profile {source.profile.name}: {_EXECUTED[source.profile.executed]}"
+
+    def try_restriction(self, plan: StreamPlan) -> None:
+        """Run the statement of a poll for no row, so that a wrong restriction is refused early.
+
+        Raises:
+            Refused: The source does not accept it.
+        """
+        source = source_of(self.context)
+        select = f"SELECT * FROM (\n{select_of(source, plan)}\n) q WHERE 1 = 0"
+        if asked(self.context.spark.get(), source, plan.stream, lambda session: session.texts(select)):
+            raise Refused("a query of no row returned rows", stream=plan.stream, remedy="check `where`")
+
+    @override
+    def verify(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Differences:
+        return verify(self._poll(plan, settings, leased))

@@ -1,0 +1,81 @@
+"""Rows of a database that a JDBC driver alone reaches, as a DataFrame with the types of its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from qbcd.catalog.jdbc import JdbcSource
+from qbcd.errors import Refused
+from qbcd.spark.jdbc import explained, read_query
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+CANARY = "value"
+_UTC = ("UTC", "GMT", "Etc/UTC", "Z")
+
+
+def travelling_rows(
+    spark: SparkSession, source: JdbcSource, stream: str, select: str, fields: Sequence[tuple[str, str]]
+) -> DataFrame:
+    """Return the rows of a SELECT as a DataFrame to be evaluated once.
+
+    Args:
+        spark: The session.
+        source: The source.
+        stream: Name of the stream, for errors.
+        select: The SELECT; its columns are c0..cn.
+        fields: Name and Spark's type of each column.
+
+    Raises:
+        Refused: Spark reads column names instead of values, or Java has another time zone than UTC.
+        QbcdError: An error of the driver, as qbcd's message.
+    """
+    _check_zone(spark)
+
+    def rows() -> DataFrame:
+        if not source.proven:
+            quoted = source.profile.quote("c0")
+            canary = f"SELECT '{CANARY}' AS {quoted}{source.profile.from_nothing}"
+            found = [tuple(row) for row in _read(spark, source, canary, [("c0", "string")]).collect()]
+            if [str(value).rstrip() for (value,) in found] != [CANARY]:
+                raise Refused(
+                    f"Spark reads {found!r} from source {source.label} instead of {CANARY!r}: it does not quote "
+                    f"names as {source.profile.product} does",
+                    stream=stream,
+                    remedy="register no JDBC dialect of your own for this URL in the Spark session",
+                )
+            source.proven = True
+        return _read(spark, source, select, fields)
+
+    return explained(rows, lambda error: source.explain(error, stream))
+
+
+def _read(spark: SparkSession, source: JdbcSource, select: str, fields: Sequence[tuple[str, str]]) -> DataFrame:
+    options = {
+        **source.login.properties,
+        "driver": source.profile.driver.driver_class,
+        "fetchsize": str(source.fetchsize),
+        "customSchema": ", ".join(f"{name} {kind}" for name, kind in fields),
+        "preferTimestampNTZ": "true",
+        "pushDownPredicate": "false",
+    }
+    return read_query(spark, source.login.url, options, select, init=source.profile.session)
+
+
+def _check_zone(spark: SparkSession) -> None:
+    """Refuse a Java whose time zone is not UTC: drivers make timestamps in it, and some hours do not exist there.
+
+    Raises:
+        Refused: It is another one.
+    """
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    zone = str(jvm.java.util.TimeZone.getDefault().getID())
+    if zone not in _UTC:
+        raise Refused(
+            f"the Java of the Spark session passed to qbcd has the time zone {zone}, not UTC: timestamps would shift",
+            remedy="start it with spark.driver.extraJavaOptions and spark.executor.extraJavaOptions "
+            "-Duser.timezone=UTC",
+        )

@@ -1,0 +1,173 @@
+"""Values at the ends of their types come back as they are, or their stream is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from qbcd.errors import QbcdError
+from tests.support.jdbc_histories import History
+from tests.support.jdbc_places import file_place
+from tests.support.oracle import events
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+REFUSED = "refused"
+LONG = "x" * 10_000
+# by database: (type, literal, the value in an event)
+COMMON: tuple[tuple[str, str, Any], ...] = (
+    ("BIGINT", "9223372036854775807", 2**63 - 1),
+    ("BIGINT", "-9223372036854775808", -(2**63)),
+    ("INTEGER", "-2147483648", -(2**31)),
+    ("SMALLINT", "-32768", -32768),
+    ("VARCHAR(20)", "''", ""),
+    ("VARCHAR(20)", "NULL", None),
+    ("VARCHAR(20)", "' a '", " a "),
+    ("VARCHAR(20)", "'日本ß😀'", "日本ß😀"),
+    ("DOUBLE PRECISION", "1.7976931348623157E308", 1.7976931348623157e308),
+    ("DOUBLE PRECISION", "0.1", 0.1),
+    ("DATE", "DATE '0001-01-01'", "0001-01-01"),
+    ("DATE", "DATE '1500-02-28'", "1500-02-28"),
+    ("DATE", "DATE '9999-12-31'", "9999-12-31"),
+    ("TIMESTAMP(6)", "TIMESTAMP '2024-03-31 02:30:00.123456'", "2024-03-31T02:30:00.123456"),
+    ("TIMESTAMP(6)", "TIMESTAMP '1500-02-28 23:59:59.999999'", "1500-02-28T23:59:59.999999"),
+    ("BOOLEAN", "TRUE", True),
+)
+DERBY = tuple(
+    (
+        kind.replace("TIMESTAMP(6)", "TIMESTAMP"),
+        text.replace("TIMESTAMP '", "TIMESTAMP('").replace("DATE '", "DATE('"),
+        v,
+    )
+    for kind, text, v in COMMON
+)
+VALUES: dict[str, tuple[tuple[str, str, Any], ...]] = {
+    "h2": (
+        *COMMON,
+        ("DECIMAL(38,10)", "9999999999999999999999999999.9999999999", "9999999999999999999999999999.9999999999"),
+        (
+            "DECIMAL(60,10)",
+            "12345678901234567890123456789012345678901234567890.0123456789",
+            "12345678901234567890123456789012345678901234567890.0123456789",
+        ),
+        ("REAL", "0.1", 0.1),
+        ("VARBINARY(10)", "X'00ff'", "AP8="),
+        ("BLOB", "X'00ff'", "AP8="),
+        ("CLOB", f"'{LONG}'", LONG),
+        ("TIME(6)", "TIME '23:59:59.999999'", "23:59:59.999999"),
+        ("TIMESTAMP(9)", "TIMESTAMP '2024-01-01 00:00:00.123456789'", "2024-01-01 00:00:00.123456789"),
+        (
+            "TIMESTAMP(6) WITH TIME ZONE",
+            "TIMESTAMP WITH TIME ZONE '2024-01-01 00:00:00.5+05:30'",
+            "2024-01-01 00:00:00.5+05:30",
+        ),
+        ("UUID", "'8f14e45f-ceea-467f-a8f5-3d1b1b1b1b1b'", "8f14e45f-ceea-467f-a8f5-3d1b1b1b1b1b"),
+        ("TINYINT", "-128", -128),
+        ("CHAR(3)", "'a'", "a  "),
+    ),
+    "hsqldb": (
+        *COMMON,
+        ("DECIMAL(38,10)", "9999999999999999999999999999.9999999999", "9999999999999999999999999999.9999999999"),
+        ("VARBINARY(10)", "X'00ff'", "AP8="),
+        ("BLOB", "X'00ff'", "AP8="),
+        ("CLOB", f"'{LONG}'", LONG),
+        ("TIME", "TIME '23:59:59'", "23:59:59"),
+        ("TIMESTAMP(9)", "TIMESTAMP '2024-01-01 00:00:00.123456789'", "2024-01-01 00:00:00.123456789"),
+        (
+            "TIMESTAMP(6) WITH TIME ZONE",
+            "TIMESTAMP '2024-01-01 00:00:00.500000+5:30'",
+            "2024-01-01 00:00:00.500000+5:30",
+        ),
+        ("TINYINT", "-128", -128),
+    ),
+    "derby": (
+        *((k, f"{t})" if "('" in t else t, v) for k, t, v in DERBY if "TIMESTAMP" not in k),
+        ("DECIMAL(31,10)", "999999999999999999999.9999999999", "999999999999999999999.9999999999"),
+        ("REAL", "0.1", 0.1),
+        ("VARCHAR(10) FOR BIT DATA", "X'00ff'", "AP8="),
+        ("BLOB", "CAST(X'00ff' AS BLOB)", "AP8="),
+        ("CLOB", f"'{LONG}'", LONG),
+        ("TIME", "TIME('23:59:59')", "23:59:59"),
+        ("TIMESTAMP", "TIMESTAMP('2024-01-01 00:00:00.123456789')", "2024-01-01 00:00:00.123456789"),
+        ("XML", "NULL", REFUSED),
+    ),
+    "sqlite": (
+        ("INTEGER", "9223372036854775807", 2**63 - 1),
+        ("INTEGER", "-9223372036854775808", -(2**63)),
+        ("INTEGER", "'x'", REFUSED),
+        ("INTEGER", "1.5", REFUSED),
+        ("TEXT", "''", ""),
+        ("TEXT", "NULL", None),
+        ("TEXT", "'日本ß😀'", "日本ß😀"),
+        ("TEXT", "X'00ff'", REFUSED),
+        ("REAL", "1.7976931348623157E308", 1.7976931348623157e308),
+        ("REAL", "0.1", 0.1),
+        ("REAL", "9e999", "Infinity"),
+        ("BLOB", "X'00ff'", "AP8="),
+        ("BLOB", "'text'", REFUSED),
+        ("NUMERIC", "0.1", "0.10000000000000001"),
+        ("NUMERIC", "9223372036854775807", "9223372036854775807"),
+        ("DATE", "'2024-02-30'", "2024-02-30"),
+        ("TIMESTAMP", "1711850000", "1711850000"),
+        ("BOOLEAN", "1", "1"),
+    ),
+    "duckdb": (
+        *(
+            (k.replace("TIMESTAMP(6)", "TIMESTAMP"), t, v.replace("T", " ") if "TIMESTAMP" in k else v)
+            for k, t, v in COMMON
+        ),
+        ("HUGEINT", "170141183460469231731687303715884105727", "170141183460469231731687303715884105727"),
+        ("UBIGINT", "18446744073709551615", "18446744073709551615"),
+        ("UINTEGER", "4294967295", 4294967295),
+        ("DECIMAL(38,10)", "9999999999999999999999999999.9999999999", "9999999999999999999999999999.9999999999"),
+        ("FLOAT", "0.1", 0.1),
+        ("DOUBLE", "'nan'", "NaN"),
+        ("DOUBLE", "'-inf'", "-Infinity"),
+        ("BLOB", "'\\x00\\xff'::BLOB", "00FF"),
+        ("DATE", "'infinity'", "infinity"),
+        ("TIME", "'23:59:59.999999'", "23:59:59.999999"),
+        ("TIMESTAMP_NS", "'2024-01-01 00:00:00.123456789'", "2024-01-01 00:00:00.123456789"),
+        ("TIMESTAMPTZ", "'2024-01-01 00:00:00.5+00'", "2024-01-01 00:00:00.5+00"),
+        ("UUID", "'8f14e45f-ceea-467f-a8f5-3d1b1b1b1b1b'", "8f14e45f-ceea-467f-a8f5-3d1b1b1b1b1b"),
+        ("INTEGER[]", "[1, NULL]", "[1, NULL]"),
+        ("INTERVAL", "INTERVAL 3 MONTH", "3 months"),
+    ),
+}
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("name", sorted(VALUES))
+def test_values_come_back_or_are_refused(jdbc_spark: SparkSession, tmp_path: Path, name: str) -> None:
+    """All columns of one database in one stream; those that are expected to be refused alone."""
+    place = file_place(jdbc_spark, name, tmp_path)
+    columns = list(enumerate(VALUES[name]))
+    fine = [(i, one) for i, one in columns if one[2] != REFUSED]
+    places = [fine, *([pair] for pair in columns if pair[1][2] == REFUSED)]
+    wrong = []
+    for number, chosen in enumerate(places):
+        table = place.quoted(f"T{number}")
+        key = "INTEGER" if name == "sqlite" else "BIGINT"
+        made = ", ".join(f"{place.quoted(f'v{i}')} {kind}" for i, (kind, _, _) in chosen)
+        place.execute(
+            f"CREATE TABLE {table} ({place.quoted('id')} {key} NOT NULL PRIMARY KEY, {made})",
+            f"INSERT INTO {table} VALUES (1, {', '.join(text for _, (_, text, _) in chosen)})",
+        )
+        stream = f"t{number}"
+        history = History.settings_of(place, tmp_path, f"T{number}", stream)
+        try:
+            with History.opened(place, tmp_path / stream, history) as project:
+                project.prepare()
+                project.run(once=True)
+        except QbcdError as error:
+            if chosen is fine:
+                raise
+            assert error.remedy or "integer overflow" in str(error)
+            continue
+        [event] = events(tmp_path / stream / "out", stream)
+        for i, (kind, text, expected) in chosen:
+            if event["after"][f"v{i}"] != expected:
+                wrong.append(f"{kind} {text[:40]}: {event['after'][f'v{i}']!r:.80} and not {expected!r:.80}")
+    assert not wrong, "\n".join(wrong)

@@ -1,0 +1,1 @@
+"""Tests of databases that a JDBC driver alone reaches."""

@@ -1,0 +1,44 @@
+"""A history on each database in files: replayed events are the table, and an unchanged poll writes nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.jdbc_histories import History
+from tests.support.jdbc_places import IN_FILES, file_place
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def files_of(folder: Path) -> set[str]:
+    """Return the names of all files of a project's workdir."""
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("name", IN_FILES)
+def test_events_of_a_history_give_the_table(jdbc_spark: SparkSession, tmp_path: Path, name: str) -> None:
+    history = History(file_place(jdbc_spark, name, tmp_path), tmp_path, seed=11, baseline="events")
+    history.change(60)
+    with history.open() as project:
+        project.prepare()
+        project.run(once=True)
+        history.replay()
+        for _ in range(2):
+            history.change(30)
+            [outcome] = project.run(once=True).outcomes
+            assert outcome.error is None
+            history.replay()
+        before = files_of(tmp_path / "work")
+        [outcome] = project.run(once=True).outcomes
+        assert outcome.run is not None
+        assert outcome.run.outcome == "empty"
+        assert files_of(tmp_path / "work") == before
+        assert outcome.report is not None
+        assert outcome.report.cost.rows_shipped == len(history.rows)
+        [checked] = project.verify()
+        assert checked.differences is not None
+        assert not list(checked.differences)

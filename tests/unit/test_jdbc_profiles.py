@@ -1,0 +1,106 @@
+"""Profiles of databases with a JDBC driver: their spelling, their SQL, and the page that lists them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import sqlglot
+
+from qbcd.connectors.jdbc.profile import Profile
+from qbcd.connectors.jdbc.profiles import PROFILES, profile_of
+from qbcd.connectors.jdbc.reading import TypedColumn, reading_of
+from qbcd.errors import ConfigError
+from qbcd.model import Travel
+
+PAGE = Path(__file__).parents[2] / "docs/reference/databases/jdbc.md"
+
+
+def row_of(profile: Profile) -> str:
+    """Return the line of the page for a profile."""
+    driver = f"`{profile.driver.maven}`" if profile.driver.maven else "`driver_jar`, or `maven` with `sha256`"
+    cells = [
+        f"`{profile.name}`",
+        profile.product,
+        profile.executed,
+        f"`{profile.url.prefix}`",
+        ", ".join(f"`{name}`" for name in sorted(profile.url.parameters)) or "none",
+        ", ".join(f"`{name}`" for name in sorted(profile.properties)) or "none",
+        "Spark's own folder" if profile.bundled else driver,
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def statements(profile: Profile) -> dict[str, str]:
+    """Return a statement for each part of a profile."""
+    column = profile.quote('a"`]b')
+    select = f"SELECT {column} FROM {profile.quoted_table('s', 't')}"
+    null_safe = profile.null_safe.format(a="x", b="y")
+    found = {
+        "names": select,
+        "nothing": f"SELECT 'value' AS {profile.quote('c0')}{profile.from_nothing}",
+        "text": f"SELECT {profile.text.replace('{c}', column)} FROM {profile.quote('t')}",
+        "null_safe": f"SELECT 1 FROM t WHERE {null_safe}",
+        "limit": profile.limit.format(select=select, n=5),
+    }
+    if profile.digest:
+        digest = profile.digest.replace("{text}", "x")
+        found["digest"] = f"SELECT COUNT(*), {profile.total.replace('{digest}', digest)} FROM t"
+    if profile.position:
+        found["position"] = profile.position
+        found["snapshot"] = f"SELECT 1 FROM t{profile.snapshot.format(position=7)}"
+    for name, rule in profile.types.items():
+        if ": " in rule and not rule.startswith("refused"):
+            found[f"type {name}"] = f"SELECT {rule.partition(': ')[2].replace('{c}', column)} FROM t"
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(name for name, one in PROFILES.items() if one.sqlglot))
+def test_sql_of_a_profile_parses_in_its_dialect(name: str) -> None:
+    profile = PROFILES[name]
+    for part, sql in statements(profile).items():
+        [tree] = sqlglot.parse(sql, dialect=profile.sqlglot)
+        assert tree is not None, part
+        assert not list(tree.find_all(sqlglot.exp.Command)), part
+    names = sqlglot.parse_one(statements(profile)["names"], dialect=profile.sqlglot)
+    assert [column.name for column in names.find_all(sqlglot.exp.Column)] == ['a"`]b']
+
+
+def test_the_page_has_each_profile_as_it_is() -> None:
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    missing = [row for row in map(row_of, PROFILES.values()) if row not in lines]
+    assert not missing, "\n".join(missing)
+
+
+@pytest.mark.parametrize("name", sorted(PROFILES))
+def test_a_profile_is_whole(name: str) -> None:
+    profile = PROFILES[name]
+    assert profile.reference.startswith("https://")
+    assert bool(profile.digest) == bool(profile.total)
+    assert bool(profile.driver.maven) == bool(profile.driver.sha256) or profile.bundled
+    assert profile_of(f"{profile.url.prefix}//x", None) is profile
+
+
+def test_an_unknown_url_names_the_profiles() -> None:
+    with pytest.raises(ConfigError, match="no profile knows"):
+        profile_of("jdbc:monetdb://db/x", None)
+    with pytest.raises(ConfigError, match='did you mean "oracle"'):
+        profile_of("jdbc:oracle:thin:@//db/x", "orcale")
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "expected"),
+    [
+        ("h2", TypedColumn(-5, "BIGINT", 64, 0, signed=True), Travel("int64")),
+        ("h2", TypedColumn(3, "DECIMAL", 38, 10, signed=True), Travel("decimal", 38, 10)),
+        ("h2", TypedColumn(3, "DECIMAL", 100, 10, signed=True), Travel("text")),
+        ("h2", TypedColumn(93, "TIMESTAMP", 29, 9, signed=False), Travel("text")),
+        ("h2", TypedColumn(93, "TIMESTAMP", 26, 6, signed=False), Travel("timestamp")),
+        ("sqlite", TypedColumn(4, "INTEGER", 0, 0, signed=True), Travel("int64")),
+        ("oracle", TypedColumn(93, "DATE", 0, 0, signed=False), Travel("timestamp")),
+        ("oracle", TypedColumn(2, "NUMBER", 0, -127, signed=True), Travel("text")),
+        ("derby", TypedColumn(93, "TIMESTAMP", 29, 9, signed=False), Travel("text")),
+    ],
+)
+def test_values_that_spark_would_change_travel_as_text(name: str, column: TypedColumn, expected: Travel) -> None:
+    assert reading_of(PROFILES[name], column).travel == expected
