@@ -42,12 +42,14 @@ from qbcd.delivery import (
 )
 from qbcd.error_messages import one_message
 from qbcd.errors import ConfigError, EnvironmentMissing, QbcdError, UnsupportedType
-from qbcd.job import JobEvents, JobReport, Outcome, poll, run_always, run_once, short_waits_after
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.monitoring.notifying import notifying
 from qbcd.monitoring.openlineage_events import openlineage
 from qbcd.orphans import ForeignStream, LeftStream, foreign_stream, left_streams
 from qbcd.planning import plan_of
+from qbcd.polling.job import JobEvents, run_always, run_once, short_waits_after
+from qbcd.polling.outcome import JobReport, Outcome, poll
+from qbcd.polling.table_watch import TableEvents, TableWatch
 from qbcd.project import Assembly
 from qbcd.resend import resend
 from qbcd.run import Preparation, Verification, prepare_stream, reset_stream, verify_stream
@@ -59,7 +61,6 @@ from qbcd.spark.jdbc import explained
 from qbcd.status import StreamStatus, latest_events, stream_status
 from qbcd.strategies.amounts import UNKNOWN
 from qbcd.stream import Report, Stream
-from qbcd.table_watch import TableEvents, TableWatch
 
 if TYPE_CHECKING:
     import pandas

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from qbcd.advisor import Advice, Amount, advise, settle, written_rows
 from qbcd.catalog.files import FileSource
 from qbcd.catalog.jdbc import JdbcSource
+from qbcd.catalog.rounds import SourceWork, in_rounds
 from qbcd.catalog.source import SessionOptions, Source
 from qbcd.config import ProjectConfig, StreamConfig
 from qbcd.config.files import FilesConfig
@@ -25,8 +26,8 @@ from qbcd.delivery import PYTHON_SINK
 from qbcd.errors import ConfigError, Refused, StateMissing
 from qbcd.jdbc_sources import driver_of, jdbc_source, profile_of_source
 from qbcd.local.database import LocalProvider
-from qbcd.roster import Roster, SourceTables, list_tables, roster_of
-from qbcd.rounds import SourceWork, in_rounds
+from qbcd.roster.known_tables import KnownTables
+from qbcd.roster.roster import Roster, SourceTables, list_tables, roster_of
 from qbcd.side_by_side import side_by_side
 from qbcd.sinks import Sink, make_sink
 from qbcd.sinks.places import SinkPlaces
@@ -48,7 +49,7 @@ from qbcd.spark.drivers import Wanted, driver_in, find_driver, user_cache
 from qbcd.spark.java import Surroundings
 from qbcd.spark.provider import SparkProvider
 from qbcd.spark.session import check_setting
-from qbcd.state import KnownTables, ProjectState
+from qbcd.state import ProjectState
 from qbcd.strategies import AUTO, BY_JOIN, strategy_class
 from qbcd.strategies.whole_rows import LESS
 from qbcd.stream import Stream
@@ -381,7 +382,7 @@ class Assembly:
         return groups
 
     def in_rounds(self, names: Sequence[str], work: Callable[[Stream], T]) -> list[T]:
-        """Return the result of `work` for each stream; see :func:`qbcd.rounds.in_rounds`."""
+        """Return the result of `work` for each stream; see :func:`qbcd.catalog.rounds.in_rounds`."""
         found: dict[str, T] = {}
 
         def one(name: str) -> None:

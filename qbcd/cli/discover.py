@@ -19,7 +19,7 @@ from qbcd.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from qbcd.discovery import FoundTable
+    from qbcd.roster.discovery import FoundTable
 
 SourceName = Annotated[str, typer.Argument(metavar="SOURCE", help="The source's name in the configuration.")]
 Patterns = Annotated[
@@ -32,13 +32,14 @@ _NAME = "source"  # of the source that `init` writes
 def discover(output: Output, source: SourceName, tables: Patterns = None, write: Write = False) -> int:
     """List the tables of a source: rows, sizes, keys, strategies; draft entries for those without a stream."""
     from qbcd.api import assembly_of
-    from qbcd.discovery import discover as found_in
-    from qbcd.discovery import drafted
+    from qbcd.roster.discovery import discover as found_in
+    from qbcd.roster.discovery import drafted, refuse_no_database
 
     with output.project() as project, output.working("reading the catalog"):
         parts = assembly_of(project)
         with parts.read_only():
-            found = found_in(parts, source, tables or ())
+            refuse_no_database(parts.config, source)
+            found = found_in(parts.config, parts.source(source), parts.roster(), tables or ())
     missing, lines = [one for one in found if not one.stream], drafted(source, found)
     if write and missing:
         _append(output.config, lines)
@@ -123,8 +124,8 @@ def write_discovered(directory: Path, name: str, url: str) -> tuple[Path, int]:
     from qbcd.config import config_from_dict
     from qbcd.config.template import write_text
     from qbcd.config.urls import literal_password
-    from qbcd.discovery import discover as found_in
-    from qbcd.discovery import new_file
+    from qbcd.roster.discovery import discover as found_in
+    from qbcd.roster.discovery import new_file
 
     if literal_password(url):
         remedy = "write ${env:NAME} or ${file:/path} in its place, in single quotes for the shell"
@@ -134,7 +135,7 @@ def write_discovered(directory: Path, name: str, url: str) -> tuple[Path, int]:
     with Project(config) as project:
         parts = assembly_of(project)
         with parts.read_only():
-            found = found_in(parts, _NAME)
+            found = found_in(parts.config, parts.source(_NAME), parts.roster())
     if not found:
         raise ConfigError("the role sees no table in this database", remedy="grant it SELECT, or name another database")
     text = new_file(_NAME, url, [_uncaptured(one) for one in found])

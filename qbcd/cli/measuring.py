@@ -13,9 +13,9 @@ from qbcd.cli.output import Output
 from qbcd.errors import ConfigError
 
 if TYPE_CHECKING:
-    from qbcd.job import Outcome
     from qbcd.monitoring.measured import Measured
     from qbcd.monitoring.metrics import Metrics
+    from qbcd.polling.outcome import Outcome
     from qbcd.project import Assembly
     from qbcd.stream import Stream
 

@@ -29,10 +29,10 @@ from qbcd.wording import counted
 
 if TYPE_CHECKING:
     from qbcd.api import Project
-    from qbcd.job import JobReport, Outcome
+    from qbcd.polling.outcome import JobReport, Outcome
+    from qbcd.polling.table_watch import TableChange, TableEvents
     from qbcd.run import Preparation
     from qbcd.stream import Report
-    from qbcd.table_watch import TableChange, TableEvents
 
 T = TypeVar("T")
 
@@ -122,7 +122,7 @@ class Job:
     def _poll(self, names: Sequence[str], named: Sequence[str]) -> JobReport:
         """Poll `names`; without `named`, also streams of tables that appear later."""
         from qbcd.api import JobOptions, assembly_of, run_job
-        from qbcd.job import JobEvents
+        from qbcd.polling.job import JobEvents
 
         options, remaining = self.options, set(names)
         polls_too = options.log_format is not None or not self.output.as_json
@@ -150,7 +150,7 @@ class Job:
         return run_job(assembly_of(self.project), named, how, JobEvents(add, then=self._prepare_later), self.stop)
 
     def _table_events(self) -> TableEvents:
-        from qbcd.table_watch import TableEvents
+        from qbcd.polling.table_watch import TableEvents
 
         def change(one: TableChange) -> None:
             if one.change == "capturing":

@@ -15,7 +15,7 @@ from qbcd.errors import LeaseHeld, QbcdError, together
 from qbcd.wording import batch_number, clock_time
 
 if TYPE_CHECKING:
-    from qbcd.job import Outcome
+    from qbcd.polling.outcome import Outcome
     from qbcd.stream import Report
 
 HEARTBEAT_SECONDS = 600.0  # without a line, after which a summary shows that the process still polls

@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import Literal
 
 from qbcd.errors import QbcdError
-from qbcd.job import Outcome
+from qbcd.polling.outcome import Outcome
 from qbcd.state import Run
 from qbcd.stream import Stream
 

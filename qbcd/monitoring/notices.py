@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from qbcd.config.masking import Masking
 from qbcd.errors import QbcdError, SchemaChanged, streams_named
-from qbcd.job import Outcome
+from qbcd.polling.outcome import Outcome
 from qbcd.state import UNCAPTURED
 from qbcd.stream import Stream
 

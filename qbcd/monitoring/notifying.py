@@ -20,10 +20,10 @@ from typing_extensions import override
 from qbcd.config.masking import Masking
 from qbcd.config.notify import NotifyConfig
 from qbcd.errors import streams_named
-from qbcd.job import Outcome
 from qbcd.monitoring import background
 from qbcd.monitoring.background import Background
 from qbcd.monitoring.notices import Notice, States
+from qbcd.polling.outcome import Outcome
 from qbcd.project import Assembly
 from qbcd.stream import Stream
 from qbcd.version import __version__

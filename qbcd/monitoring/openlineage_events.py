@@ -18,10 +18,10 @@ from qbcd.config import StreamConfig
 from qbcd.config.databases import OPENLINEAGE_NAMES, SCHEMA_IS_DATABASE
 from qbcd.config.openlineage import OpenLineageConfig
 from qbcd.errors import ConfigError, EnvironmentMissing
-from qbcd.job import Outcome
 from qbcd.monitoring import background
 from qbcd.monitoring.background import Background
 from qbcd.plugins import in_one_line
+from qbcd.polling.outcome import Outcome
 from qbcd.project import Assembly
 from qbcd.sinks.folder import FileOptions
 from qbcd.sinks.table.options import DatabaseOptions

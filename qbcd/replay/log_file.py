@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from qbcd.errors import Refused
 from qbcd.model import PART, WHOLE, BatchHeader, Travel
-from qbcd.sinks.files import read_json
+from qbcd.stores.folders import read_json
 
 OPS = frozenset("curd")
 SOURCE = ("name", "table", "strategy", "consistency", "epoch", "batch_seq")

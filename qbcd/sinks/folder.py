@@ -1,12 +1,7 @@
-"""The base of sinks with one file or folder per batch, renamed when it is complete.
-
-Batches for a store (an object store, HDFS), and those of a sink that rolls, are written in this process, whatever the
-engine (`qbcd.sinks.stored`).
-"""
+"""The base of sinks with one file or folder per batch, in a store (`qbcd.sinks.stored`)."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from datetime import timedelta
 from functools import cached_property
@@ -16,28 +11,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import Field, model_validator
 from typing_extensions import override
 
-from qbcd import hooks
 from qbcd.config.fields import Interval, Wait
 from qbcd.config.sink_options import BuiltOptions
 from qbcd.config.storage import RollConfig, SinkPath, StorageConfig
-from qbcd.model import BatchHeader, PlannedBatch
+from qbcd.model import PlannedBatch
 from qbcd.sinks.base import Sink, SinkBatch, SinkPlace
-from qbcd.sinks.files import (
-    LOCK_TIMEOUT,
-    compares_without_case,
-    delivery,
-    locked,
-    make_folder,
-    read_json,
-    remove,
-    sweep,
-)
 from qbcd.sinks.stored.file_format import Number, SinkFileFormat
 from qbcd.sinks.stored.held import FOLDER as HELD
 from qbcd.sinks.stored.writer import Roll, StoredFiles
+from qbcd.stores.folders import LOCK_TIMEOUT, compares_without_case
 
 if TYPE_CHECKING:
-    from qbcd.sinks.stores.base import Store
+    from qbcd.stores.base import Store
 
 
 class FileOptions(BuiltOptions):
@@ -73,9 +58,6 @@ class FileOptions(BuiltOptions):
 class FolderSink(Sink):
     """A sink that writes batches under `path`, one folder for driver and all executors, or a URL of a store.
 
-    A batch is complete if it has its name (:meth:`target_of`), a note with its fingerprint (:meth:`note_of`), and the
-    content that the note describes (:meth:`measure`).
-
     Args:
         name: The sink's name.
         path: A local folder, or a URL such as ``s3://bucket/prefix``.
@@ -85,11 +67,9 @@ class FolderSink(Sink):
         storage: Options of the store, with credentials.
 
     Attributes:
-        attempts: Pattern of the names of attempts in a stream's folder.
-        format: The same files in a store.
+        format: The names and the content of the files.
     """
 
-    attempts: ClassVar[str]
     takes_resends = True
     format: ClassVar[SinkFileFormat]
     concurrent = True  # each stream has a folder of its own, under a lock
@@ -115,10 +95,10 @@ class FolderSink(Sink):
     def store(self) -> Store:
         """The place of the files; nothing is connected before its first use."""
         if not self.url:
-            from qbcd.sinks.stores.local import LocalStore
+            from qbcd.stores.local import LocalStore
 
             return LocalStore(self.path, self.lock_timeout)
-        from qbcd.sinks.stores.remote import RemoteStore
+        from qbcd.stores.remote import RemoteStore
 
         return RemoteStore(self.url, self._storage)
 
@@ -158,70 +138,7 @@ class FolderSink(Sink):
         """Return True if a local folder has batches that were held before `roll` was removed."""
         return (self.path / stream / HELD).is_dir()
 
-    @abstractmethod
-    def target_of(self, header: BatchHeader) -> Path:
-        """Return the name of the complete batch."""
-
-    @abstractmethod
-    def note_of(self, target: Path) -> Path:
-        """Return the path of the file with the fingerprint of the batch at `target`."""
-
-    @abstractmethod
-    def new_attempt(self, target: Path) -> Path:
-        """Return a unique name for an attempt, in the stream's folder."""
-
-    @abstractmethod
-    def measure(self, target: Path) -> Mapping[str, Any]:
-        """Return the note's description of the content at `target`."""
-
-    @abstractmethod
-    def fill(self, batch: SinkBatch, attempt: Path) -> Mapping[str, Any]:
-        """Write the batch to `attempt` and return its measure.
-
-        Raises:
-            DeliveryError: It has more or fewer events than the batch.
-        """
-
-    @abstractmethod
-    def publish(self, header: BatchHeader, attempt: Path, note: Mapping[str, Any]) -> None:
-        """Rename the attempt to its target, unless another publisher has completed the batch."""
-
     @override
     def write(self, batch: SinkBatch) -> None:
         """See :meth:`Sink.write`."""
-        header = batch.header
-        if self.url or self.roll:
-            self.stored.write(batch)
-            return
-        if self._holds(header.stream):
-            self.stored.maintain(header.stream, Number.of(header))
-        target, root = self.target_of(header), self.path / header.folder
-        with delivery(self.name, header.stream, root):
-            make_folder(root)
-            with locked(root, self.lock_timeout):
-                # Of two live attempts the later one continues, and the other one's delivery fails. A killed one may
-                # have published its batch.
-                sweep(root.glob(self.attempts))
-                if self.is_complete(header, target):
-                    return
-            attempt = self.new_attempt(target)
-            try:
-                measured = self.fill(batch, attempt)
-                hooks.reach("mid_publish")
-                note = {"fingerprint": header.fingerprint, "events": header.size, **measured}
-                self.publish(header, attempt, note)
-            finally:
-                remove(attempt)
-
-    def is_complete(self, header: BatchHeader, target: Path) -> bool:
-        """Return True if `target` is this batch, complete.
-
-        Raises:
-            SinkConflict: It is another batch.
-        """
-        note = read_json(self.note_of(target))
-        if note is None or not target.exists():
-            return False
-        if note.get("fingerprint") != header.fingerprint:
-            raise self.conflict(header, str(target), str(note.get("fingerprint")))
-        return self.measure(target).items() <= note.items()
+        self.stored.write(batch)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from qbcd.state.known_tables import KnownTable, KnownTables, TableState
 from qbcd.state.lease import LeaseKeeper, LeaseLost, Owner, acquire, holder, release, renew
 from qbcd.state.project import UNCAPTURED, Acknowledged, DeliveryFailure, ProjectState, Refusal, Resend, Run, Skipped
 from qbcd.state.rows import Pin, RangePages, Segment, StoredRange, StreamRow, Visits, batch_from_json, batch_to_json
@@ -16,8 +15,6 @@ __all__ = [
     "UNCAPTURED",
     "Acknowledged",
     "DeliveryFailure",
-    "KnownTable",
-    "KnownTables",
     "LeaseKeeper",
     "LeaseLost",
     "Owner",
@@ -34,7 +31,6 @@ __all__ = [
     "StoredRange",
     "StreamRow",
     "StreamStore",
-    "TableState",
     "Visits",
     "acquire",
     "batch_from_json",

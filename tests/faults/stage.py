@@ -11,6 +11,7 @@ import pytest
 from qbcd.sites import Files, LakeSite, Site
 from qbcd.sites.lake.notes import LeafNote
 from qbcd.state import Owner
+from qbcd.stores.base import ATTEMPTS
 from tests.support.places import new_place, server_of
 from tests.support.scene import STREAM, Scene
 from tests.support.stamped_scene import scene_of
@@ -64,7 +65,7 @@ def rubbish(scene: Scene) -> list[str]:
 
 def left_behind(site: Site, folder: Path) -> list[str]:
     """Return folders of the workdir that no commit names, and attempts in sinks."""
-    left = [str(p) for p in (folder / "out").rglob("*") if p.name.startswith("_tmp") or p.name.endswith(".tmp")]
+    left = [str(path) for path in (folder / "out").rglob(f"{ATTEMPTS}/*")]
     if isinstance(site, LakeSite):
         with site.context.reading() as conn:
             named = {s.segment_id for s in site.context.store.segments(conn, site.context.stream)}

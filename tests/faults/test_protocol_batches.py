@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qbcd import job, status
+from qbcd import status
 from qbcd.errors import DeliveryError, GuardTripped, StateConflict
+from qbcd.polling.outcome import poll
 from qbcd.sites import DatabaseSite, Files, LakeSite
 from qbcd.sites.context import StreamContext
 from qbcd.sites.lake import compaction
@@ -318,8 +319,7 @@ def test_a_batch_is_removed_while_it_is_read(
 
 def polled(stream: Stream) -> None:
     """Poll a stream that is kept from poll to poll, as in a job."""
-    outcome = job.poll(stream)
-    assert outcome.error is None
+    assert poll(stream).error is None
 
 
 # Rule 23: files released while a pin existed are removed by a later poll of the same process that releases nothing.

@@ -14,7 +14,7 @@ import pytest
 from qbcd import hooks
 from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import SourceError
-from qbcd.job import Outcome
+from qbcd.polling.outcome import Outcome
 from tests.support import connect, sql, wait_until
 from tests.support.oracle import events
 from tests.support.project import config, opened, poll

@@ -17,9 +17,10 @@ import pytest
 from sqlalchemy.engine import make_url
 
 import qbcd
-from qbcd import hooks, job
+from qbcd import hooks
 from qbcd.errors import SinkSilent, SourceError, SourceSilent
-from qbcd.job import Outcome
+from qbcd.polling import job
+from qbcd.polling.outcome import Outcome
 from qbcd.sinks.table.databases import target_at, watch
 from qbcd.sinks.table.databases.servers import ServerTarget
 from qbcd.sites import context as site_context

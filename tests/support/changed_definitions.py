@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qbcd.job import Outcome
+from qbcd.polling.outcome import Outcome
 from tests.support.oracle import events
 from tests.support.places import Place
 from tests.support.project import config, opened, poll

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from qbcd import Project
-from qbcd.job import JobReport
+from qbcd.polling.outcome import JobReport
 
 STREAM = "customers"
 Rows = Mapping[int, tuple[str | None, str | None]]

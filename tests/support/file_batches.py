@@ -15,7 +15,10 @@ from pyarrow import fs
 from typing_extensions import override
 
 from qbcd.model import BatchHeader
-from qbcd.sinks.stores import LocalStore, RemoteStore
+from qbcd.sinks.folder import FolderSink
+from qbcd.sinks.stored.file_format import Number
+from qbcd.stores.local import LocalStore
+from qbcd.stores.remote import RemoteStore
 from tests.support.table_batches import EPOCH, DrawnTable, MadeBatch, Row, batch_of
 
 STREAM = "orders"
@@ -46,6 +49,11 @@ def batches(count: int, seed: int = 1, first: int = 1, **facts: Any) -> list[Fil
             made.append(FileBatch(whole.header, whole.made))
         events = table.change()
     return made
+
+
+def target_of(sink: FolderSink, header: BatchHeader) -> Path:
+    """Return the path of a batch in a local folder."""
+    return sink.path / sink.format.name_of(header.folder, Number.of(header))
 
 
 def expected(made: list[FileBatch]) -> Seen:

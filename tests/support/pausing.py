@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import qbcd
 from qbcd import hooks, run
 from qbcd.errors import QbcdError
-from qbcd.job import Outcome
+from qbcd.polling.outcome import Outcome
 from tests.support.project import poll
 from tests.support.scene import STREAM, Scene
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import qbcd
-from qbcd.job import Outcome
+from qbcd.polling.outcome import Outcome
 from tests.support.places import place_of
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import qbcd
 from qbcd.api import assembly_of
-from qbcd.job import Outcome
 from qbcd.model import BatchHeader
+from qbcd.polling.outcome import Outcome
 from qbcd.sites import Site
 from qbcd.stream import Stream
 from tests.support.oracle import batches as jsonl_batches

@@ -20,7 +20,7 @@ from qbcd import hooks
 from qbcd.api import assembly_of
 from qbcd.connectors.facts import HighWater
 from qbcd.connectors.mysql_family.watermarks import FamilyWatermarks
-from qbcd.job import Outcome
+from qbcd.polling.outcome import Outcome
 from qbcd.strategies.outbox import outbox_name
 from tests.support import wait_until
 from tests.support.places import Place

@@ -9,11 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from qbcd.model import BatchHeader
 from qbcd.sinks.base import SinkBatch
-from qbcd.sinks.stores import Store, StoredFile
+from qbcd.stores.base import Store, StoredFile
 
 EVENTS_PER_FILE = 250_000
 
@@ -47,6 +48,14 @@ class Target:
         return max(file.modified for file in self.files)
 
 
+@dataclass(frozen=True)
+class Written:
+    """The content of an attempt as it was written: the number of events, and the note's description."""
+
+    events: int
+    measure: Mapping[str, Any]
+
+
 class SinkFileFormat(ABC):
     """The files of one format; names are relative to the sink's path."""
 
@@ -61,12 +70,22 @@ class SinkFileFormat(ABC):
         """Return the name of a target's note."""
 
     @abstractmethod
-    def fill(self, batch: SinkBatch, store: Store, attempt: str) -> int:
-        """Write a batch into the folder `attempt`, in this process, and return the number of its events."""
+    def fill(self, batch: SinkBatch, store: Store, attempt: str) -> Written:
+        """Write a batch into the folder `attempt`, in this process."""
 
     @abstractmethod
-    def merge(self, store: Store, held: Sequence[str], attempt: str) -> int:
-        """Write the events of files into the folder `attempt`, in order, and return their number."""
+    def fill_by_spark(self, batch: SinkBatch, folder: Path, sink: str) -> Written:
+        """Let Spark write a batch into a new folder, and make it durable.
+
+        Args:
+            batch: The batch.
+            folder: A path that the driver and all executors see.
+            sink: The sink's name, for messages.
+        """
+
+    @abstractmethod
+    def merge(self, store: Store, held: Sequence[str], attempt: str) -> Written:
+        """Write the events of files into the folder `attempt`, in order."""
 
     @abstractmethod
     def measure(self, files: Sequence[StoredFile]) -> Mapping[str, Any]:

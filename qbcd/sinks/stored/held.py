@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from qbcd.model import BatchHeader
 from qbcd.sinks.stored.file_format import Number
-from qbcd.sinks.stores import Store, StoredFile
+from qbcd.stores.base import Store, StoredFile
 
 FOLDER = ".pending"
 PLAN = "roll"

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from typing_extensions import override
 
 from qbcd.sinks.base import SinkBatch
-from qbcd.sinks.stored.file_format import Number, SinkFileFormat, Target
-from qbcd.sinks.stores import Store, StoredFile
+from qbcd.sinks.stored.file_format import Number, SinkFileFormat, Target, Written
+from qbcd.spark.paths import to_write
+from qbcd.stores.base import Store, StoredFile
+from qbcd.stores.folders import UNMARKED, remove_checksums
+from qbcd.stores.local import LocalStore
 
 LINES = "lines"  # in an attempt, the whole file
 _NAME = re.compile(r"([0-9]+)-([0-9]{12,})\.jsonl")
+EVENTS_PER_PART = 100_000
 _PIECE = 1 << 20  # bytes
 
 
@@ -30,24 +36,41 @@ class JsonFiles(SinkFileFormat):
         return f"{folder}/.{name}.fingerprint"
 
     @override
-    def fill(self, batch: SinkBatch, store: Store, attempt: str) -> int:
-        count = 0
+    def fill(self, batch: SinkBatch, store: Store, attempt: str) -> Written:
+        count = size = 0
         with store.new_file(f"{attempt}/{LINES}") as file:
             for lines in batch.json_lines():
-                file.write("\n".join([*lines, ""]).encode())
-                count += len(lines)
-        return count
+                data = "\n".join([*lines, ""]).encode()
+                file.write(data)
+                count, size = count + len(lines), size + len(data)
+        return Written(count, {"bytes": size})
 
     @override
-    def merge(self, store: Store, held: Sequence[str], attempt: str) -> int:
-        count = 0
+    def fill_by_spark(self, batch: SinkBatch, folder: Path, sink: str) -> Written:
+        ordered = batch.ordered(EVENTS_PER_PART).lines.select("line")
+        ordered.write.options(**UNMARKED).text(to_write(folder), lineSep="\n")
+        os.chmod(folder, 0o700)
+        count = size = 0
+        with LocalStore(folder).new_file(LINES) as file:
+            for part in sorted(folder.glob("part-*")):
+                with part.open("rb") as lines:
+                    while data := lines.read(_PIECE):
+                        count, size = count + data.count(b"\n"), size + len(data)
+                        file.write(data)
+                part.unlink()
+        remove_checksums(folder)
+        return Written(count, {"bytes": size})
+
+    @override
+    def merge(self, store: Store, held: Sequence[str], attempt: str) -> Written:
+        count = size = 0
         with store.new_file(f"{attempt}/{LINES}") as file:
             for name in held:
                 with store.open_file(name) as lines:
                     while data := lines.read(_PIECE):
-                        count += data.count(b"\n")
+                        count, size = count + data.count(b"\n"), size + len(data)
                         file.write(data)
-        return count
+        return Written(count, {"bytes": size})
 
     @override
     def measure(self, files: Sequence[StoredFile]) -> Mapping[str, Any]:

@@ -5,19 +5,24 @@ A folder without ``_SUCCESS`` is not a batch.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import parquet
 from typing_extensions import override
 
+from qbcd.errors import DeliveryError
 from qbcd.sinks.base import SinkBatch
-from qbcd.sinks.stored.file_format import EVENTS_PER_FILE, Number, SinkFileFormat, Target
-from qbcd.sinks.stores import Store, StoredFile
-from qbcd.sinks.stores.base import as_json
+from qbcd.sinks.stored.file_format import EVENTS_PER_FILE, Number, SinkFileFormat, Target, Written
+from qbcd.spark.parquet_options import ROW_CHECKS
+from qbcd.spark.paths import to_write
+from qbcd.stores.base import Store, StoredFile, as_json
+from qbcd.stores.folders import UNMARKED, remove_checksums, sync_tree
 
 MARKER = "_SUCCESS"
 ROW_GROUP = 32 << 20  # bytes
@@ -36,14 +41,26 @@ class ParquetFiles(SinkFileFormat):
         return f"{target}/{MARKER}"
 
     @override
-    def fill(self, batch: SinkBatch, store: Store, attempt: str) -> int:
+    def fill(self, batch: SinkBatch, store: Store, attempt: str) -> Written:
         with batch.arrow() as reader, _Parts(store, attempt) as parts:
             for rows in row_groups(reader):
                 parts.write(rows)
-        return parts.count
+        return parts.written
 
     @override
-    def merge(self, store: Store, held: Sequence[str], attempt: str) -> int:
+    def fill_by_spark(self, batch: SinkBatch, folder: Path, sink: str) -> Written:
+        _refuse_equal_names(batch, sink)
+        # qbcd's own marker is written when everything is on the disk.
+        batch.ordered(EVENTS_PER_FILE).events.write.options(**UNMARKED, **ROW_CHECKS).parquet(to_write(folder))
+        sizes = {file.name: file.stat().st_size for file in folder.glob("*.parquet")}
+        count = sum(parquet.read_metadata(folder / name).num_rows for name in sizes)  # of exactly these files
+        remove_checksums(folder)
+        os.chmod(folder, 0o700)
+        sync_tree(folder)
+        return Written(count, {"files": sizes})
+
+    @override
+    def merge(self, store: Store, held: Sequence[str], attempt: str) -> Written:
         with _Parts(store, attempt) as parts:
             waiting: list[pa.Table] = []
             for name in held:
@@ -59,7 +76,7 @@ class ParquetFiles(SinkFileFormat):
                             waiting = []
             if waiting:
                 parts.write(pa.concat_tables(waiting))
-        return parts.count
+        return parts.written
 
     @override
     def measure(self, files: Sequence[StoredFile]) -> Mapping[str, Any]:
@@ -94,11 +111,17 @@ class _Parts(ExitStack):
         self._store, self._attempt = store, attempt
         self._schema: pa.Schema | None = None
         self._writer: Any = None
-        self._number = self._room = self.count = 0
+        self._number = self._room = self._count = 0
+        self._sizes: dict[str, int] = {}
+
+    @property
+    def written(self) -> Written:
+        """The content, after the block."""
+        return Written(self._count, {"files": self._sizes})
 
     def write(self, rows: pa.Table) -> None:
         """Append rows."""
-        self.count += rows.num_rows
+        self._count += rows.num_rows
         while rows.num_rows:
             if not self._room or rows.schema != self._schema:
                 self._begin(rows.schema)
@@ -108,8 +131,9 @@ class _Parts(ExitStack):
 
     def _begin(self, schema: pa.Schema) -> None:
         self.close()
-        name = f"{self._attempt}/part-{self._number:05d}.snappy.parquet"
-        file = self.enter_context(self._store.new_file(name))
+        name = f"part-{self._number:05d}.snappy.parquet"
+        file = self.enter_context(self._store.new_file(f"{self._attempt}/{name}"))
+        self.callback(lambda: self._sizes.update({name: file.tell()}))  # between the end of the writer and of the file
         self._writer = self.enter_context(
             parquet.ParquetWriter(file, schema, compression="snappy", write_page_checksum=True)
         )
@@ -126,3 +150,15 @@ def row_groups(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
             waiting = []
     if waiting:
         yield pa.Table.from_batches(waiting)
+
+
+def _refuse_equal_names(batch: SinkBatch, sink: str) -> None:
+    """Refuse names of columns that differ only in case, if a user's session ignores case."""
+    names = [name for name, _ in batch.header.columns]
+    sensitive = batch.staged.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
+    if not sensitive and len({name.lower() for name in names}) < len(names):
+        raise DeliveryError(
+            f"sink {sink}: column names differ only in case, and the Spark session ignores case",
+            remedy='spark.conf.set("spark.sql.caseSensitive", "true")',
+            stream=batch.header.stream,
+        )

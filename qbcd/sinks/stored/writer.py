@@ -18,10 +18,9 @@ from qbcd.errors import DeliveryError
 from qbcd.model import BatchHeader
 from qbcd.sinks.base import Sink, SinkBatch
 from qbcd.sinks.stored import held as holding
-from qbcd.sinks.stored.file_format import EVENTS_PER_FILE, Number, SinkFileFormat, Target
+from qbcd.sinks.stored.file_format import EVENTS_PER_FILE, Number, SinkFileFormat, Target, Written
 from qbcd.sinks.stored.held import HeldBatch
-from qbcd.sinks.stores import Store
-from qbcd.sinks.stores.base import ATTEMPTS, new_attempt
+from qbcd.stores.base import Store, new_attempt
 from qbcd.wording import batch_number
 
 EXPIRY_EVERY = 3600.0  # seconds between two searches for files to expire
@@ -46,7 +45,11 @@ class _StreamFiles:
 
 
 class StoredFiles:
-    """The files of a sink, written in this process.
+    """The files of a sink.
+
+    Each batch is written to an attempt, which gets its name when it is complete. The lock of the folder, if the store
+    has locks, is held over a check and the step that depends on it, but not while rows are written: a publisher that
+    pauses there does not stop another one.
 
     Args:
         sink: The sink, for names and errors.
@@ -75,25 +78,35 @@ class StoredFiles:
     def write(self, batch: SinkBatch) -> None:
         """Write a batch; see :meth:`qbcd.sinks.base.Sink.write`."""
         header = batch.header
-        with self._working(header.folder) as known:
+        apart = self.roll is None or header.folder != header.stream or header.size > EVENTS_PER_FILE
+        with self._working(header.folder, sweep=True) as known:
             if self._has(header, known):
                 return
-            apart = self.roll is None or header.folder != header.stream or header.size > EVENTS_PER_FILE
             if known.held and (apart or known.held[0].number.epoch != header.epoch):
                 self._roll(header.folder, known)
-            with self._attempt(header.folder) as attempt:
-                events = self.format.fill(batch, self.store, attempt)
-                if events != header.size:
-                    raise self.sink.incomplete(header, self.store.shown(attempt), events)
-                hooks.reach("mid_publish")
+        with self.store.explained(self.sink.name, header.stream), self._attempt(header.folder) as attempt:
+            written = self._fill(batch, attempt)
+            if written.events != header.size:
+                raise self.sink.incomplete(header, self.store.shown(attempt), written.events)
+            hooks.reach("mid_publish")
+            with self._working(header.folder) as known:
+                if self.store.has_locks and self._has(header, known):  # another publisher has completed it
+                    return
                 if apart:
                     note = {"fingerprint": header.fingerprint, "events": header.size}
-                    self._publish(header.folder, Number.of(header), attempt, note)
+                    self._publish(header.folder, Number.of(header), attempt, (written, note))
                     known.newest = Number.of(header)
                 else:
                     self._hold(header, attempt, known)
-            if self._is_due(known):
-                self._roll(header.folder, known)
+                if self._is_due(known):
+                    self._roll(header.folder, known)
+
+    def _fill(self, batch: SinkBatch, attempt: str) -> Written:
+        """Write a batch, by Spark if its engine is Spark and it gets a target of its own in a local folder."""
+        folder = None if batch.is_local or self.roll else self.store.shared_folder(attempt)
+        if folder is None:
+            return self.format.fill(batch, self.store, attempt)
+        return self.format.fill_by_spark(batch, folder, self.sink.name)
 
     def maintain(self, stream: str, delivered: Number) -> bool:
         """Roll and expire what is due; return True if something was.
@@ -116,11 +129,13 @@ class StoredFiles:
 
     # -- steps -------------------------------------------------------------------------------------------------------
     @contextmanager
-    def _working(self, stream: str) -> Iterator[_StreamFiles]:
+    def _working(self, stream: str, *, sweep: bool = False) -> Iterator[_StreamFiles]:
         """Work on the files of a stream; after an error they are listed again."""
         with self.store.explained(self.sink.name, stream), self.store.locked(stream):
-            if stream not in self._streams:
-                self.store.delete_folder(f"{stream}/{ATTEMPTS}")  # of two live attempts the later one continues
+            first = stream not in self._streams
+            if sweep or first:  # of two live attempts the later one continues
+                self.store.sweep(stream, first=first)
+            if first:
                 held = holding.held_batches(self.store, stream)
                 targets = self.format.targets(self.store, stream) if self.roll or held else []
                 self._streams[stream] = _StreamFiles(held, targets[-1].number if targets else None)
@@ -136,6 +151,7 @@ class StoredFiles:
         try:
             yield attempt
         except BaseException:
+            self._streams.pop(stream, None)
             with suppress(OSError):  # the first error is the one to report
                 self.store.delete_folder(attempt)
             raise
@@ -183,9 +199,24 @@ class StoredFiles:
         kept = type(file)(name, file.size, self.clock())
         known.held.append(HeldBatch(Number.of(header), header.size, header.fingerprint, kept))
 
-    def _publish(self, stream: str, number: Number, attempt: str, note: dict[str, Any]) -> None:
-        measured = self.format.measure(self.store.files_in(attempt))
-        self.format.publish(self.store, attempt, self.format.name_of(stream, number), {**note, **measured})
+    def _publish(self, stream: str, number: Number, attempt: str, content: tuple[Written, dict[str, Any]]) -> None:
+        """Give an attempt its name.
+
+        Args:
+            stream: The folder of the stream.
+            number: The last batch in it.
+            attempt: Its folder.
+            content: What was written, and the note without its description.
+
+        Raises:
+            DeliveryError: Files are missing since.
+        """
+        written, note = content
+        if self.format.measure(self.store.files_in(attempt)) != written.measure:
+            place, batch = self.store.shown(attempt), batch_number(*number)
+            what = f"sink {self.sink.name}: another publisher has taken over batch {batch} and removed files of {place}"
+            raise DeliveryError(what, remedy="the batch stays pending", stream=stream)
+        self.format.publish(self.store, attempt, self.format.name_of(stream, number), {**note, **written.measure})
 
     # -- rolling -----------------------------------------------------------------------------------------------------
     def _is_due(self, known: _StreamFiles) -> bool:
@@ -224,7 +255,8 @@ class StoredFiles:
     def _roll_group(self, stream: str, group: Sequence[HeldBatch]) -> None:
         last = group[-1]
         with self._attempt(stream) as attempt:
-            events = self.format.merge(self.store, [one.file.name for one in group], attempt)
+            written = self.format.merge(self.store, [one.file.name for one in group], attempt)
+            events = written.events
             if events != sum(one.events for one in group):
                 raise self._damaged(stream, group, events)
             hooks.reach("mid_roll")
@@ -235,7 +267,7 @@ class StoredFiles:
                 raise DeliveryError(what, remedy=OTHER_POLLER, stream=stream)
             batches = [[one.number.seq, one.fingerprint, one.events] for one in group]
             note = {"fingerprint": last.fingerprint, "events": events, "batches": batches}
-            self._publish(stream, last.number, attempt, note)
+            self._publish(stream, last.number, attempt, (written, note))
         hooks.reach("after_roll")
         for one in group:
             self.store.delete(one.file.name)

@@ -86,7 +86,7 @@ SESSIONS = (
     Mutant(
         "stream-polled-twice",
         "No two polls of a process work on one stream.",
-        "qbcd/job.py",
+        "qbcd/polling/job.py",
         "self._queue = [name for name in self.schedule.due(now) if name not in self._in_hand]",
         "self._queue = self.schedule.due(now)",
         ("tests/unit/polling/test_job_parallel.py::test_a_slow_stream_and_a_refused_one_delay_nobody",),

@@ -208,7 +208,7 @@ WORDS = (
     Mutant(
         "failure-before-refusal",
         "A job exits with 3 if a stream was refused, whatever else failed.",
-        "qbcd/job.py",
+        "qbcd/polling/outcome.py",
         "for code in (3, 1, 2)",
         "for code in (1, 3, 2)",
         ("tests/unit/polling/test_job.py::test_the_exit_code_of_a_job_is_the_worst",),

@@ -15,7 +15,7 @@ from typing_extensions import override
 import qbcd
 from qbcd.api import assembly_of
 from qbcd.errors import GuardTripped, SourceError, UnsupportedType
-from qbcd.job import Outcome
+from qbcd.polling.outcome import Outcome
 from qbcd.sinks import Sink, SinkBatch
 from tests.support import sql
 from tests.support.places import Place

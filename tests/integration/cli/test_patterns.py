@@ -10,11 +10,12 @@ import pytest
 import yaml
 
 from qbcd import open as opened
-from qbcd import table_watch
 from qbcd.api import JobOptions, assembly_of, run_job
-from qbcd.job import JobEvents, Outcome
 from qbcd.monitoring.notifying import Notifications
-from qbcd.table_watch import TableEvents
+from qbcd.polling import table_watch
+from qbcd.polling.job import JobEvents
+from qbcd.polling.outcome import Outcome
+from qbcd.polling.table_watch import TableEvents
 from tests.support.cli import Cli
 from tests.support.oracle import events
 from tests.support.places import Place, over

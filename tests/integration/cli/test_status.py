@@ -27,7 +27,7 @@ def test_the_lag_grows_though_the_stream_was_prepared_in_the_future(
     data = config(place.url, {"name": "s", "table": place.table("t"), "strategy": "mds", "guards": guards})
     with opened(data, workspace) as project:
         project.stream("s").prepare()
-        monkeypatch.setattr("qbcd.job.time.time", lambda: clock() - AHEAD)
+        monkeypatch.setattr("qbcd.polling.outcome.time.time", lambda: clock() - AHEAD)
         poll(project)
         place.sql("DELETE FROM t")
         with pytest.raises(GuardTripped):

@@ -13,7 +13,7 @@ import pytest
 
 import qbcd
 from qbcd.api import assembly_of
-from qbcd.job import Outcome
+from qbcd.polling.outcome import Outcome
 from qbcd.ranges import key_recovery
 from qbcd.sites.lake.commit import WrittenBatch
 from qbcd.sites.lake.fetch import streamed

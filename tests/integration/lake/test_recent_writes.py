@@ -15,8 +15,8 @@ import pytest
 import qbcd
 from qbcd.api import assembly_of
 from qbcd.catalog.source import Session
-from qbcd.job import Outcome
 from qbcd.model import Statement
+from qbcd.polling.outcome import Outcome
 from qbcd.ranges.row_selection import is_by_key
 from qbcd.sites.lake import checksums
 from qbcd.sites.lake.commit import WrittenBatch

@@ -19,7 +19,7 @@ from typing_extensions import override
 import qbcd
 from qbcd.api import assembly_of
 from qbcd.errors import ConfigError, DeliveryError, GuardTripped, Refused, SourceError, StateConflict, UnsupportedType
-from qbcd.job import Outcome
+from qbcd.polling.outcome import Outcome
 from qbcd.sinks import Sink, SinkBatch
 from qbcd.state import ProjectState
 from tests.support import sql

@@ -31,10 +31,12 @@ from qbcd.local.database import LocalDatabase
 from qbcd.model import BatchHeader, Travel
 from qbcd.sinks import Sink, SinkBatch, make_sink, sink_types
 from qbcd.sinks.console import ConsoleSink
-from qbcd.sinks.files import locked, remove, write_json
 from qbcd.sinks.jsonl import JsonlSink
 from qbcd.sinks.parquet import ParquetSink
 from qbcd.spark.paths import to_read
+from qbcd.stores.base import ATTEMPTS
+from qbcd.stores.folders import locked, remove
+from tests.support.file_batches import target_of
 from tests.support.local_batches import local_rows
 from tests.support.staged_rows import header_of, staged_rows
 
@@ -162,9 +164,9 @@ def test_jsonl_writes_lines_in_order(spark: SparkSession, jsonl: JsonlSink) -> N
 def test_jsonl_leaves_a_complete_batch(spark: SparkSession, jsonl: JsonlSink) -> None:
     batch = batch_of(spark, seq=7)
     jsonl.write(batch)
-    target = jsonl.target_of(batch.header)
+    target = target_of(jsonl, batch.header)
     before = target.stat()
-    attempt = jsonl.new_attempt(target)  # of a process that was killed after it had published the batch
+    attempt = target.parent / ATTEMPTS / "0123"  # of a process that was killed after it had published the batch
     attempt.mkdir()
     jsonl.write(again(batch))
     after = target.stat()
@@ -175,12 +177,12 @@ def test_jsonl_leaves_a_complete_batch(spark: SparkSession, jsonl: JsonlSink) ->
 def test_jsonl_refuses_another_batch_of_the_same_number(spark: SparkSession, jsonl: JsonlSink) -> None:
     batch = batch_of(spark, seq=7)
     jsonl.write(batch)
-    content = jsonl.target_of(batch.header).read_bytes()
+    content = target_of(jsonl, batch.header).read_bytes()
     with pytest.raises(
         DeliveryError, match=r"stream orders: sink changes: .*another batch 5/7 \(fingerprint f1, not f2\)"
     ):
         jsonl.write(again(batch, fingerprint="f2"))
-    assert jsonl.target_of(batch.header).read_bytes() == content
+    assert target_of(jsonl, batch.header).read_bytes() == content
 
 
 @pytest.mark.parametrize("left", ["torn", "torn with sidecar", "sidecar only", "torn sidecar", "temporary"])
@@ -202,7 +204,10 @@ def test_jsonl_writes_an_incomplete_attempt_again(spark: SparkSession, jsonl: Js
         sidecar.unlink()
         (folder / f".{NAME}.0123.tmp").mkdir()
         (folder / f".{NAME}.0123.tmp" / "part-00000").write_bytes(b"half")
-        (folder / f".{SIDECAR[1:]}.0123.tmp").write_bytes(b"half")
+        (folder / f".{SIDECAR[1:]}.0123.tmp").write_bytes(b"half")  # as before version 0.2
+        (folder / ATTEMPTS / "0123").mkdir()
+        (folder / ATTEMPTS / "0123" / "part-00000").write_bytes(b"half")
+        jsonl = JsonlSink("changes", jsonl.path)
     jsonl.write(batch)
     assert target.read_bytes() == whole
     assert everything(folder) == [SIDECAR, ".lock", NAME]
@@ -216,7 +221,7 @@ def test_jsonl_attempt_that_stops_half_way_shows_nothing(spark: SparkSession, js
         jsonl.write(batch)
     assert everything(jsonl.path / "orders") == [".lock"]
     jsonl.write(batch)
-    assert len(read_lines(jsonl.target_of(batch.header))) == 5
+    assert len(read_lines(target_of(jsonl, batch.header))) == 5
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
@@ -224,7 +229,7 @@ def test_files_of_a_dying_attempt_are_removed_later(kind: str, spark: SparkSessi
     """The Java process of a killed Python process goes on for a moment."""
     sink = make_sink("s", kind, {"path": tmp_path})
     root = tmp_path / "orders"
-    left = root / (f".{NAME}.0123.tmp" if kind == "jsonl" else "_tmp-0123")
+    left = root / ATTEMPTS / "0123"
     left.mkdir(parents=True)
     alive = threading.Event()
 
@@ -255,7 +260,7 @@ def test_jsonl_stale_publisher_takes_nothing_away(spark: SparkSession, jsonl: Js
     The first goes on.
     """
     batch = batch_of(spark, seq=7)
-    target = jsonl.target_of(batch.header)
+    target = target_of(jsonl, batch.header)
     seen: list[tuple[int, bytes]] = []
 
     def other() -> None:
@@ -292,7 +297,7 @@ def test_jsonl_file_has_its_name_only_when_it_is_whole(spark: SparkSession, json
 
 def test_the_lock_excludes_other_processes_and_dies_with_them(tmp_path: Path) -> None:
     program = (
-        "import sys, time; from pathlib import Path; from qbcd.sinks.files import locked\n"
+        "import sys, time; from pathlib import Path; from qbcd.stores.folders import locked\n"
         "with locked(Path(sys.argv[1])):\n    print('held', flush=True); time.sleep(60)"
     )
     holder = subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True)
@@ -355,15 +360,15 @@ def test_fewer_rows_than_the_batch_has_are_an_error(spark: SparkSession, tmp_pat
 def test_batches_of_several_parts_keep_their_order(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("qbcd.sinks.jsonl.EVENTS_PER_PART", 100)
-    monkeypatch.setattr("qbcd.sinks.parquet.EVENTS_PER_FILE", 100)
+    monkeypatch.setattr("qbcd.sinks.stored.json_files.EVENTS_PER_PART", 100)
+    monkeypatch.setattr("qbcd.sinks.stored.parquet_files.EVENTS_PER_FILE", 100)
     batch = batch_of(spark, rows=650, seq=7)
     lines, files = JsonlSink("a", tmp_path / "a"), ParquetSink("b", tmp_path / "b")
     lines.write(batch)
     files.write(batch)
     ids = [f"orders:5:7:{i}" for i in range(650)]
-    assert [event["event_id"] for event in read_lines(lines.target_of(batch.header))] == ids
-    parts = sorted(files.target_of(batch.header).glob("*.parquet"))
+    assert [event["event_id"] for event in read_lines(target_of(lines, batch.header))] == ids
+    parts = sorted(target_of(files, batch.header).glob("*.parquet"))
     assert len(parts) == 7
     found = [row[0] for part in parts for row in spark.read.parquet(to_read(part)).select("event_id").collect()]
     assert found == ids
@@ -389,7 +394,7 @@ def parquet(tmp_path: Path) -> ParquetSink:
 
 
 def read_batch(spark: SparkSession, sink: ParquetSink, header: BatchHeader) -> list[dict[str, Any]]:
-    frame = spark.read.parquet(to_read(sink.target_of(header)))
+    frame = spark.read.parquet(to_read(target_of(sink, header)))
     return [row.asDict(recursive=True) for row in frame.collect()]
 
 
@@ -397,7 +402,7 @@ def test_parquet_writes_typed_events_in_order(spark: SparkSession, parquet: Parq
     batch = batch_of(spark, rows=50, seq=7)
     parquet.write(batch)
     folder = parquet.path / "orders" / "epoch=5" / "batch_seq=7"
-    assert parquet.target_of(batch.header) == folder
+    assert target_of(parquet, batch.header) == folder
     names = everything(parquet.path / "orders")
     assert [name for name in names if not name.endswith(".parquet")] == [".lock", "epoch=5/batch_seq=7/_SUCCESS"]
     assert json.loads((folder / "_SUCCESS").read_text())["fingerprint"] == "f1"
@@ -422,7 +427,7 @@ def test_parquet_types_and_odd_names_survive(spark: SparkSession, parquet: Parqu
     wire = [1, day, time, f"{time}Z", "24:00:00", bytearray(b"\xff"), 0.5, '["1.5"]']
     rows = [["c", None, None, 0, None, *[None] * 8, *wire]]
     parquet.write(sink_batch(spark, header, rows))
-    frame = spark.read.parquet(to_read(parquet.target_of(header)))
+    frame = spark.read.parquet(to_read(target_of(parquet, header)))
     after = frame.select("after.*")
     assert after.dtypes == [
         ("id", "bigint"),
@@ -437,9 +442,9 @@ def test_parquet_leaves_a_complete_batch(spark: SparkSession, parquet: ParquetSi
     batch = batch_of(spark, seq=7)
     parquet.write(batch)
     names = everything(parquet.path)
-    inode = parquet.target_of(batch.header).stat().st_ino
+    inode = target_of(parquet, batch.header).stat().st_ino
     parquet.write(again(batch))
-    assert (everything(parquet.path), parquet.target_of(batch.header).stat().st_ino) == (names, inode)
+    assert (everything(parquet.path), target_of(parquet, batch.header).stat().st_ino) == (names, inode)
 
 
 def test_parquet_refuses_another_batch_of_the_same_number(spark: SparkSession, parquet: ParquetSink) -> None:
@@ -455,7 +460,7 @@ def test_parquet_refuses_another_batch_of_the_same_number(spark: SparkSession, p
 def test_parquet_writes_an_incomplete_attempt_again(spark: SparkSession, parquet: ParquetSink, left: str) -> None:
     batch = batch_of(spark, seq=7)
     parquet.write(batch)
-    folder = parquet.target_of(batch.header)
+    folder = target_of(parquet, batch.header)
     (file,) = folder.glob("*.parquet")
     if left == "no marker":
         (folder / "_SUCCESS").unlink()
@@ -466,7 +471,8 @@ def test_parquet_writes_an_incomplete_attempt_again(spark: SparkSession, parquet
     elif left == "file torn":
         file.write_bytes(file.read_bytes()[:100])
     else:
-        os.rename(folder, parquet.path / "orders" / "_tmp-0123")
+        os.rename(folder, parquet.path / "orders" / "_tmp-0123")  # as before version 0.2
+        parquet = ParquetSink("lake", parquet.path)
     parquet.write(batch)
     assert [event["event_id"] for event in read_batch(spark, parquet, batch.header)] == [
         f"orders:5:7:{i}" for i in range(5)
@@ -498,34 +504,25 @@ def test_parquet_stale_publisher_takes_nothing_away(spark: SparkSession, parquet
     assert len(read_batch(spark, parquet, batch.header)) == 5
 
 
-@pytest.mark.parametrize("when", ["after the count", "after the last check"])
 def test_parquet_half_swept_attempt_never_becomes_a_batch(
-    spark: SparkSession, parquet: ParquetSink, monkeypatch: pytest.MonkeyPatch, when: str
+    spark: SparkSession, parquet: ParquetSink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A publisher pauses; another one dies during its sweep, or finds a file missing.
 
     The first goes on.
     """
-    monkeypatch.setattr("qbcd.sinks.parquet.EVENTS_PER_FILE", 100)
+    monkeypatch.setattr("qbcd.sinks.stored.parquet_files.EVENTS_PER_FILE", 100)
     batch = batch_of(spark, rows=650, seq=7)
 
     def sweep_half() -> None:
-        (attempt,) = (parquet.path / "orders").glob("_tmp-*")
+        (attempt,) = (parquet.path / "orders" / ATTEMPTS).iterdir()
         for file in sorted(attempt.glob("*.parquet"))[:3]:
             file.unlink()
 
-    def write(path: Path, note: dict[str, Any]) -> None:
-        write_json(path, note)
-        if when == "after the last check":
-            sweep_half()
-
-    if when == "after the count":
-        hooks.register("mid_publish", sweep_half)
-    monkeypatch.setattr("qbcd.sinks.parquet.write_json", write)
+    hooks.register("mid_publish", sweep_half)
     with pytest.raises(DeliveryError, match=r"stream orders: sink lake: another publisher has taken over batch 5/7"):
         parquet.write(batch)
     assert everything(parquet.path) == ["orders/.lock"]
-    monkeypatch.undo()
     hooks.register("mid_publish", None)
     parquet.write(batch)
     assert len(read_batch(spark, parquet, batch.header)) == 650

@@ -12,8 +12,8 @@ import pytest
 from qbcd.cli.output import Output
 from qbcd.cli.run_lines import RunLines
 from qbcd.errors import DeliveryError, LeaseHeld, QbcdError, SourceError
-from qbcd.job import Outcome
 from qbcd.model import BatchHeader, Cost
+from qbcd.polling.outcome import Outcome
 from qbcd.stream import Report
 
 EPOCH = 1795706452

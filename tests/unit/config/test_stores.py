@@ -11,7 +11,7 @@ import pytest
 from qbcd.config import config_from_dict, load_config
 from qbcd.config.masking import secrets_of
 from qbcd.errors import ConfigError
-from qbcd.sinks.stores.problems import explain
+from qbcd.stores.problems import explain
 
 CONFIG = """\
 version: 1

@@ -15,9 +15,9 @@ import pytest
 import yaml
 
 from qbcd.errors import ConfigError, EnvironmentMissing, QbcdError
-from qbcd.job import Outcome
 from qbcd.monitoring.measured import METRICS, Measured
 from qbcd.monitoring.metrics import Address, Metrics, address_of
+from qbcd.polling.outcome import Outcome
 from qbcd.state import DeliveryFailure, Run
 from qbcd.stream import Report
 from tests.support.cli import Cli

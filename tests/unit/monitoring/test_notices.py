@@ -11,8 +11,8 @@ import pytest
 
 from qbcd.config.masking import Masking
 from qbcd.errors import DeliveryError, GuardTripped, LeaseHeld, QbcdError, SchemaChanged, SourceError
-from qbcd.job import Outcome
 from qbcd.monitoring.notices import Notice, States
+from qbcd.polling.outcome import Outcome
 from qbcd.state import Run
 from qbcd.stream import Report
 

@@ -16,11 +16,11 @@ from qbcd.config.masking import masking_of, secrets_of
 from qbcd.config.notify import NotifyConfig
 from qbcd.config.schema import json_schema
 from qbcd.errors import ConfigError
-from qbcd.job import Outcome
 from qbcd.monitoring import background
 from qbcd.monitoring import notifying as module
 from qbcd.monitoring.notices import Notice
 from qbcd.monitoring.notifying import Hook, notifying
+from qbcd.polling.outcome import Outcome
 from qbcd.state import Run
 from tests.support import wait_until
 from tests.support.config_files import CANARY

@@ -13,8 +13,8 @@ import pytest
 from qbcd.config import config_from_dict
 from qbcd.config.masking import masking_of
 from qbcd.errors import ConfigError, EnvironmentMissing
-from qbcd.job import Outcome
 from qbcd.monitoring.openlineage_events import openlineage
+from qbcd.polling.outcome import Outcome
 from qbcd.state import Run
 
 SECRET = "c4n4ry-Zz9%pw"

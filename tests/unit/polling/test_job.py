@@ -13,11 +13,12 @@ import pytest
 from sqlalchemy.engine import make_url
 from typing_extensions import override
 
-from qbcd import job
 from qbcd.catalog.source import Source
 from qbcd.connectors import connector_for
 from qbcd.errors import ConfigError, DeliveryError, GuardTripped, LeaseHeld, QbcdError, SourceError
-from qbcd.job import JobEvents, JobReport, Outcome
+from qbcd.polling import job, outcome, schedule
+from qbcd.polling.job import JobEvents
+from qbcd.polling.outcome import JobReport, Outcome
 from qbcd.sites import Settings
 from qbcd.state import Run
 from qbcd.stream import Report, Stream
@@ -69,7 +70,7 @@ def polled(
     monkeypatch: pytest.MonkeyPatch, poll: Callable[[Stream, Report], None], polls: int, *streams: Stream
 ) -> PollLimit:
     """Run the loop over `streams` until the given number of polls; return the wait times."""
-    monkeypatch.setattr(job, "run_stream", poll)
+    monkeypatch.setattr(outcome, "run_stream", poll)
     limit = PollLimit(polls)
     job.run_always(streams, JobEvents(limit.count), limit)
     return limit
@@ -100,7 +101,7 @@ def test_a_stream_that_fails_waits_longer_each_time(monkeypatch: pytest.MonkeyPa
     def poll(one: Stream, report: Report) -> None:
         raise SourceError("down")
 
-    monkeypatch.setattr("qbcd.job.random.uniform", lambda least, most: most)
+    monkeypatch.setattr("qbcd.polling.schedule.random.uniform", lambda least, most: most)
     waited = polled(monkeypatch, poll, 8, stream("a", History())).waited
     assert waited[3] <= EVERY < waited[4] < waited[6]
 
@@ -110,7 +111,7 @@ def test_a_stream_that_fails_for_weeks_is_still_tried(monkeypatch: pytest.Monkey
         raise SourceError("down")
 
     waited = polled(monkeypatch, poll, 1100, stream("a", History())).waited
-    assert job.LEAST_JITTER * job.MAX_BACKOFF_S - 1 <= waited[-1] <= job.MAX_BACKOFF_S
+    assert schedule.LEAST_JITTER * schedule.MAX_BACKOFF_S - 1 <= waited[-1] <= schedule.MAX_BACKOFF_S
 
 
 def test_a_stream_is_rebuilt_before_each_poll(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +128,7 @@ def test_a_stream_is_rebuilt_before_each_poll(monkeypatch: pytest.MonkeyPatch) -
         made.append(one.settings.accept_deletes)
         return replace(one, guessed=True)
 
-    monkeypatch.setattr(job, "run_stream", lambda one, report: None)
+    monkeypatch.setattr(outcome, "run_stream", lambda one, report: None)
     job.run_always([stream("a", history, accept_deletes=True)], JobEvents(limit.count, renewed), limit)
     assert made == [True, False, False, False]
     assert len(history.runs) == 4

@@ -9,10 +9,12 @@ from datetime import timedelta
 
 import pytest
 
-from qbcd import job
 from qbcd.config.cron import CronLine
 from qbcd.errors import GuardTripped
-from qbcd.job import JobEvents, Outcome, Schedule
+from qbcd.polling import job, outcome, schedule
+from qbcd.polling.job import JobEvents
+from qbcd.polling.outcome import Outcome
+from qbcd.polling.schedule import Schedule
 from qbcd.stream import Report, Stream
 from tests.unit.polling.test_job_sources import PATIENCE, URL, connect, listener, streams
 
@@ -41,7 +43,7 @@ class Counting:
 @pytest.mark.parametrize("once", [True, False])
 def test_polls_run_side_by_side_and_no_stream_twice(once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     poll, stop = Counting(3), threading.Event()
-    monkeypatch.setattr(job, "run_stream", poll)
+    monkeypatch.setattr(outcome, "run_stream", poll)
     work = streams("abcdefg", "shop")
     for one in work:
         one.config.every = timedelta(milliseconds=1)  # type: ignore[misc]
@@ -73,7 +75,7 @@ def test_a_slow_stream_and_a_refused_one_delay_nobody(monkeypatch: pytest.Monkey
             stop.set()
             release.set()  # the step in hand is finished before the job ends
 
-    monkeypatch.setattr(job, "run_stream", poll)
+    monkeypatch.setattr(outcome, "run_stream", poll)
     work = streams("abcd", "shop")
     for one in work:
         one.config.every = timedelta(milliseconds=1)  # type: ignore[misc]
@@ -92,8 +94,8 @@ def test_the_stream_that_waits_longest_is_polled_first(monkeypatch: pytest.Monke
 
 
 def test_a_source_that_is_down_has_one_error_for_all_polls_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job, "run_stream", connect)
-    monkeypatch.setattr(job, "back_off", lambda failures: 0.0)
+    monkeypatch.setattr(outcome, "run_stream", connect)
+    monkeypatch.setattr(schedule, "back_off", lambda failures: 0.0)
     stop, seen = threading.Event(), list[Outcome]()
 
     def note(outcome: Outcome) -> None:
@@ -118,7 +120,7 @@ def test_streams_can_be_added_and_removed(monkeypatch: pytest.MonkeyPatch) -> No
         if polls["c"] >= 2:
             stop.set()
 
-    monkeypatch.setattr(job, "run_stream", poll)
+    monkeypatch.setattr(outcome, "run_stream", poll)
     monkeypatch.setattr(job, "RENEW_S", 0.01)
     work = {one.name: one for one in streams("abc", "shop")}
     for one in work.values():
@@ -131,9 +133,9 @@ def test_streams_can_be_added_and_removed(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_a_cron_line_is_polled_at_its_moments_and_again_soon_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qbcd.job.time.time", lambda: 1_700_000_000.0)  # 22:13:20
-    monkeypatch.setattr("qbcd.job.time.monotonic", lambda: 1000.0)
-    monkeypatch.setattr("qbcd.job.random.uniform", lambda least, most: most)
+    monkeypatch.setattr("qbcd.polling.schedule.time.time", lambda: 1_700_000_000.0)  # 22:13:20
+    monkeypatch.setattr("qbcd.polling.schedule.time.monotonic", lambda: 1000.0)
+    monkeypatch.setattr("qbcd.polling.schedule.random.uniform", lambda least, most: most)
     work = streams("a", "shop")
     work[0].config.every = CronLine.parse("20 22 * * *")  # type: ignore[misc]
     schedule = Schedule(work)

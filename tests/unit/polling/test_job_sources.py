@@ -13,11 +13,13 @@ from typing import Any
 import pytest
 from sqlalchemy.engine import make_url
 
-from qbcd import job
 from qbcd.catalog.source import Round, Source
 from qbcd.connectors import connector_for
 from qbcd.errors import LeaseHeld, QbcdError, SourceError
-from qbcd.job import JobEvents, Outcome, Schedule
+from qbcd.polling import job, outcome, schedule
+from qbcd.polling.job import JobEvents
+from qbcd.polling.outcome import Outcome
+from qbcd.polling.schedule import Schedule
 from qbcd.sites import Settings
 from qbcd.stream import Report, Stream
 
@@ -81,7 +83,7 @@ def test_a_source_that_hangs_delays_no_other(monkeypatch: pytest.MonkeyPatch) ->
         else:
             others.release()
 
-    monkeypatch.setattr(job, "run_stream", poll)
+    monkeypatch.setattr(outcome, "run_stream", poll)
     work = [*streams("ab", "silent"), *streams("c", "healthy")]
     work[2].config.every = timedelta(0)  # type: ignore[misc]
     report = job.run_always(work, JobEvents(), stop)
@@ -93,7 +95,7 @@ def test_a_source_that_hangs_delays_no_other(monkeypatch: pytest.MonkeyPatch) ->
 def test_one_failed_connection_answers_for_all_streams_of_its_source(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job, "run_stream", connect)
+    monkeypatch.setattr(outcome, "run_stream", connect)
     with listener() as server:
         work = streams("abcde", "down", f"{kind}://reader@127.0.0.1:{server.port}/shop")
         seen: list[Outcome] = []
@@ -109,8 +111,8 @@ def test_one_failed_connection_answers_for_all_streams_of_its_source(
 
 
 def test_a_source_that_is_down_is_tried_once_a_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job, "run_stream", connect)
-    monkeypatch.setattr(job, "back_off", lambda failures: 0.0)
+    monkeypatch.setattr(outcome, "run_stream", connect)
+    monkeypatch.setattr(schedule, "back_off", lambda failures: 0.0)
     stop, polls = threading.Event(), list[str]()
 
     def seen(outcome: Outcome) -> None:
@@ -152,8 +154,8 @@ def failed(stream: str, error: QbcdError) -> Outcome:
 
 def test_streams_are_due_again_at_once_when_their_source_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
-    monkeypatch.setattr("qbcd.job.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("qbcd.job.random.uniform", lambda least, most: most)
+    monkeypatch.setattr("qbcd.polling.schedule.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("qbcd.polling.schedule.random.uniform", lambda least, most: most)
     schedule = Schedule(streams("abc", "shop"))
     waits = []
     schedule.polled(failed("c", SourceError("locked")), now[0])  # its own error: it waits for its interval
@@ -175,7 +177,7 @@ def test_streams_are_due_again_at_once_when_their_source_answers(monkeypatch: py
 
 def test_a_stream_that_failed_alone_is_due_when_its_source_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
-    monkeypatch.setattr("qbcd.job.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("qbcd.polling.schedule.time.monotonic", lambda: now[0])
     schedule = Schedule(streams("ab", "shop"))
     for _ in range(9):
         schedule.polled(failed("a", SourceError("the session ended")), now[0])
@@ -186,7 +188,7 @@ def test_a_stream_that_failed_alone_is_due_when_its_source_answers(monkeypatch: 
 
 
 def test_a_stream_that_another_process_holds_does_not_back_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("qbcd.job.time.monotonic", lambda: 1000.0)
+    monkeypatch.setattr("qbcd.polling.schedule.time.monotonic", lambda: 1000.0)
     schedule = Schedule(streams("a", "shop"))
     for _ in range(9):
         schedule.polled(failed("a", LeaseHeld("a verify works on it")), 1000.0)
@@ -194,14 +196,14 @@ def test_a_stream_that_another_process_holds_does_not_back_off(monkeypatch: pyte
 
 
 def test_waits_are_bounded_and_differ() -> None:
-    assert job.back_off(0) == 0.0
+    assert schedule.back_off(0) == 0.0
     for failures, most in ((1, 2.0), (3, 8.0), (8, 256.0), (9, 300.0), (10_000, 300.0)):
-        waits = [job.back_off(failures) for _ in range(50)]
+        waits = [schedule.back_off(failures) for _ in range(50)]
         assert most / 2 <= min(waits) < max(waits) <= most
 
 
 def test_an_exception_of_a_callback_ends_the_polls_of_all_sources(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job, "run_stream", lambda stream, report: None)
+    monkeypatch.setattr(outcome, "run_stream", lambda stream, report: None)
     stop = threading.Event()
 
     def broken(outcome: Outcome) -> None:

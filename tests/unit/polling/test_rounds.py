@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy.engine import make_url
 from typing_extensions import override
 
+from qbcd.catalog.rounds import SourceWork, in_rounds
 from qbcd.catalog.source import Source
 from qbcd.connectors import connector_for
 from qbcd.errors import QbcdError
-from qbcd.rounds import SourceWork, in_rounds
 from tests.unit.polling.test_job_sources import PATIENCE, URL, listener
 
 

@@ -100,15 +100,15 @@ def test_each_replaced_name_exists() -> None:
     ("text", "named"),
     [
         ("from qbcd.strategies import IdRcs\npatch.setattr(IdRcs, '_scattered', 1)", "_scattered"),
-        ("import qbcd.job\npatch.setattr(qbcd.job, 'RENEWED', 1)", "RENEWED"),
-        ("from qbcd import job as polls\nsetattr(polls, 'RENEWED', 1)", "RENEWED"),
-        ("patch.setattr('qbcd.job.RENEWED', 1)", "RENEWED"),
+        ("import qbcd.polling.job\npatch.setattr(qbcd.polling.job, 'RENEWED', 1)", "RENEWED"),
+        ("from qbcd.polling import job as polls\nsetattr(polls, 'RENEWED', 1)", "RENEWED"),
+        ("patch.setattr('qbcd.polling.job.RENEWED', 1)", "RENEWED"),
         (
-            "from qbcd import job\nfor one in ((job, 'RENEWED'), (job, 'RENEW_S')):\n    patch.setattr(*one, 1)",
+            "from qbcd.polling import job\nfor one in ((job, 'RENEWED'), (job, 'RENEW_S')):\n    setattr(*one, 1)",
             "RENEWED",
         ),
-        ("from qbcd import job\npatch.delattr(job.Schedule, 'none')", "none"),
-        ("from qbcd import job\npatch.setattr(job, 'RENEW_S', 1)\npatch.setattr(own, 'RENEWED', 1)", ""),
+        ("from qbcd.polling import job\npatch.delattr(job.JobEvents, 'none')", "none"),
+        ("from qbcd.polling import job\npatch.setattr(job, 'RENEW_S', 1)\npatch.setattr(own, 'RENEWED', 1)", ""),
     ],
 )
 def test_a_name_that_does_not_exist_is_found(text: str, named: str) -> None:

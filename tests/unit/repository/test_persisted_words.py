@@ -24,11 +24,11 @@ from qbcd.local.part_files import PartFile
 from qbcd.model import BatchHeader, Column, ResentRows, ServerIdentity, StreamPlan, Table, Travel
 from qbcd.model.checkpoint import ENTRIES
 from qbcd.ranges.schedule import Pass
+from qbcd.roster import known_tables
 from qbcd.sinks.jsonl import JsonlSink
 from qbcd.sinks.parquet import ParquetSink
 from qbcd.sinks.stored import held as held_files
 from qbcd.sinks.stored.parquet_files import MARKER
-from qbcd.sinks.stores.base import ATTEMPTS
 from qbcd.sinks.table.layout import FACTS
 from qbcd.sinks.table.options import HISTORY_COLUMNS, SOFT_DELETED
 from qbcd.sinks.table.write import RECORD_COLUMNS, RECORD_TABLE
@@ -40,13 +40,15 @@ from qbcd.sites.lake.replica import files, schema
 from qbcd.snapshots.base import Batches, Options
 from qbcd.snapshots.chunks import HIGH, LOW, ROW
 from qbcd.snapshots.compare import baseline
-from qbcd.state import Resend, batch_to_json, known_tables, rows, upgrades
+from qbcd.state import Resend, batch_to_json, rows, upgrades
 from qbcd.state.project_tables import METADATA
 from qbcd.state.tables import SiteTables
+from qbcd.stores.base import ATTEMPTS
 from qbcd.strategies import in_source, outbox, tdi, tlcs_lake
 from qbcd.strategies.base import images, prefixed, suffixed, table_name
 from qbcd.strategies.incremental import lineage
 from qbcd.strategies.incremental.delta_query import ONE
+from tests.support.file_batches import target_of
 
 PACKAGE = Path(qbcd.__file__).parent
 
@@ -261,8 +263,8 @@ def test_files_of_the_workdir() -> None:
 
 
 def test_files_of_sinks() -> None:
-    assert str(JsonlSink("x", Path("out")).target_of(HEADER)) == "out/s/1700000000-000000000012.jsonl"
-    assert str(ParquetSink("x", Path("out")).target_of(HEADER)) == "out/s/epoch=1700000000/batch_seq=12"
+    assert str(target_of(JsonlSink("x", Path("out")), HEADER)) == "out/s/1700000000-000000000012.jsonl"
+    assert str(target_of(ParquetSink("x", Path("out")), HEADER)) == "out/s/epoch=1700000000/batch_seq=12"
     assert (MARKER, PYTHON_SINK) == ("_SUCCESS", "python")
     assert (held_files.FOLDER, held_files.PLAN, ATTEMPTS) == (".pending", "roll", ".attempts")
     assert held_files.name_of(HEADER) == "s/.pending/1700000000-000000000012-1-f"

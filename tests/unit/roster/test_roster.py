@@ -10,8 +10,8 @@ from qbcd.config import config_from_dict
 from qbcd.config.patterns import TablePattern
 from qbcd.connectors.facts import ListedTable
 from qbcd.errors import SourceError
-from qbcd.roster import Roster, SourceTables, roster_of
-from qbcd.state import KnownTable
+from qbcd.roster.known_tables import KnownTable
+from qbcd.roster.roster import Roster, SourceTables, roster_of
 
 APP = tuple(ListedTable("app", name) for name in ("a", "b", "tmp_x"))
 

@@ -12,8 +12,8 @@ import pytest
 from qbcd.config.masking import Masking
 from qbcd.error_messages import explain
 from qbcd.errors import DeliveryError, SourceError
-from qbcd.sinks.files import delivery
 from qbcd.state import ProjectState, Run, database
+from qbcd.stores.folders import delivery
 
 FULL = OSError(errno.ENOSPC, "No space left on device")  # of a write, which does not name its file
 

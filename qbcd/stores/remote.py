@@ -19,8 +19,8 @@ from pyarrow import fs
 from typing_extensions import override
 
 from qbcd.errors import ConfigError, DeliveryError, SinkSilent
-from qbcd.sinks.stores.base import Store, StoredFile, new_attempt
-from qbcd.sinks.stores.problems import explain, is_silence
+from qbcd.stores.base import Store, StoredFile, new_attempt
+from qbcd.stores.problems import explain, is_silence
 
 LARGEST_COPY = 5 * 10**9  # bytes; S3 copies no larger object at once
 CONNECT_TIMEOUT, REQUEST_TIMEOUT, ATTEMPTS = 10, 20, 3  # seconds, seconds without an answer, number of requests

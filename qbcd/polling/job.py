@@ -1,229 +1,35 @@
-"""The polling job: due streams, back-off after failures, an orderly end on request.
+"""The polling job: threads for each source, and an orderly end on request.
 
-Each source has threads of its own and a :class:`Schedule`, so that no source waits for another. A round is the due
-polls of one source, which its threads take one by one, the longest due first. If the source opens no session, the first
-attempt answers for all polls of the round; then the source waits, and one attempt shows if it answers again.
+Each source has threads of its own and a :class:`Schedule`, so that no source waits for another. Its threads take the
+due polls of a round (:class:`qbcd.catalog.source.Round`) one by one, the longest due first. If the source opens no
+session, it waits after the round, and one attempt shows if it answers again.
 """
 
 from __future__ import annotations
 
-import logging
 import math
-import random
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
 
 from qbcd import waits
+from qbcd.catalog.rounds import turn
 from qbcd.catalog.source import Round
-from qbcd.config.cron import CronLine
-from qbcd.error_messages import one_message
-from qbcd.errors import LeaseHeld, QbcdError, Refused
-from qbcd.run import run_stream
+from qbcd.errors import QbcdError
+from qbcd.polling.outcome import JobReport, Outcome, has_result, poll
+from qbcd.polling.schedule import Schedule
 from qbcd.side_by_side import side_by_side
 from qbcd.sinks import Sink
-from qbcd.state import UNCAPTURED, Run
-from qbcd.stream import Report, Stream
+from qbcd.stream import Stream
 
-log = logging.getLogger("qbcd")
-MAX_BACKOFF_S = 300.0
-MOST_DOUBLINGS = 9  # 2 ** 9 s exceeds MAX_BACKOFF_S
 IDLE_S = 0.5  # seconds after which a thread looks again if another one has made streams due
 RENEW_S = 15.0  # seconds after which a thread asks for other streams
 REST_S = 5.0  # seconds without a poll for which a source's sessions are not kept
 GRACE_S = 5.0  # seconds of each wait on a target once the job is to stop
 NAP_S = 0.2  # seconds between two checks of `stop`
-LEAST_JITTER = 0.5  # of a wait: sources that were down together do not all get their pollers back at the same moment
-
-
-@dataclass
-class Outcome:
-    """The outcome of one poll: a report, the error that ended it, or both.
-
-    Report and error are both there if the poll found or delivered a batch before the error.
-
-    Attributes:
-        source: The stream's source.
-        reached: True if the source opened a session, False if it opened none, None if none was needed.
-        answered: An earlier connection of the same round failed, and no other was tried.
-        waiting: All streams that wait for the source if it was not reached.
-        run: The poll as in the history; None if another process worked on the stream.
-        pending: By sink, the batches that wait for it after the poll; empty if the poll ended before its deliveries.
-        attempts: By sink, the failed deliveries in a row of its next batch; empty as `pending`.
-        epoch: UTC second of the stream's `prepare`; 0 if the poll did not read it.
-    """
-
-    stream: str
-    report: Report | None = None
-    error: QbcdError | None = None
-    source: str = ""
-    reached: bool | None = None
-    answered: bool = False
-    waiting: tuple[str, ...] = ()
-    run: Run | None = None
-    pending: Mapping[str, int] = field(default_factory=dict)
-    attempts: Mapping[str, int] = field(default_factory=dict)
-    epoch: int = 0
-
-    @property
-    def exit_code(self) -> int:
-        """The exit code: 0 done, 1 failed (also a delivery), 3 refused, 2 configuration."""
-        if self.error is not None:
-            return self.error.exit_code
-        return self.report.exit_code if self.report is not None else 0
-
-
-@dataclass
-class JobReport:
-    """The outcomes of a job: of all polls with `once`, otherwise of each stream's last poll."""
-
-    outcomes: list[Outcome] = field(default_factory=list)
-
-    @property
-    def exit_code(self) -> int:
-        """The first of 3, 1, 2, 0 that occurred."""
-        codes = {outcome.exit_code for outcome in self.outcomes}
-        return next((code for code in (3, 1, 2) if code in codes), 0)
-
-
-def poll(stream: Stream) -> Outcome:
-    """Poll once and record it in the history; an error of qbcd is part of the outcome."""
-    started, report = time.time(), Report(stream.name)
-    outcome = Outcome(stream.name, report)
-    try:
-        with one_message(stream):
-            run_stream(stream, report)
-    except QbcdError as error:
-        error.stream = error.stream or stream.name
-        did = bool(report.headers or report.delivered or report.failures)
-        outcome = Outcome(stream.name, report if did else None, error)
-    outcome.run = _record(stream, outcome, report, started)
-    outcome.pending, outcome.attempts, outcome.epoch = report.pending, report.attempts, report.epoch
-    return outcome
-
-
-def _record(stream: Stream, outcome: Outcome, report: Report, started: float) -> Run | None:
-    """Add the poll to the history and return it. A failure is only logged: polls do not need the history.
-
-    An attempt while another process works on the stream is not recorded: it shows nothing about the stream.
-    """
-    header, error = report.header, outcome.error
-    if isinstance(error, LeaseHeld) and outcome.report is None:
-        return None
-    result: Literal["ok", "empty", "failed", "refused"] = "ok" if header else "empty"
-    if error or report.failures:
-        result = "refused" if isinstance(error, Refused) else "failed"
-    messages = [*([str(error)] if error else map(str, report.failures.values())), *report.lifted]
-    run = Run(
-        stream.name,
-        started,
-        time.time(),
-        result,
-        epoch=header.epoch if header else 0,
-        batch_seq=header.seq if header else 0,
-        counts=report.counts,
-        cost={**asdict(report.cost), **({UNCAPTURED: list(report.uncaptured)} if report.uncaptured else {})},
-        message="; ".join(messages),
-    )
-    try:
-        stream.project.record_run(run)
-    except QbcdError as error:
-        log.warning("stream %s: this poll is missing in the history: %s", stream.name, error)
-    return run
-
-
-def _reached_result(outcome: Outcome) -> bool:
-    """Return True if the poll ended with a result.
-
-    It has none if the source was unreachable or another process held the lease.
-    """
-    error = outcome.error
-    return error is None or (isinstance(error, Refused) and not isinstance(error, LeaseHeld))
-
-
-def back_off(failures: int) -> float:
-    """Return the seconds to wait after so many failures in a row: 2, 4, 8 .. 300, of which up to half are left out."""
-    if not failures:
-        return 0.0
-    return min(MAX_BACKOFF_S, 2.0 ** min(failures, MOST_DOUBLINGS)) * random.uniform(LEAST_JITTER, 1.0)
-
-
-class Schedule:
-    """The streams of one source: due times, and back-off of each stream and of the source.
-
-    It does no work, so it does not matter which thread polls. Times are those of the monotonic clock.
-    """
-
-    def __init__(self, streams: Sequence[Stream]) -> None:
-        self.streams: dict[str, Stream] = {}
-        self._due: dict[str, float] = {}
-        self._failures: dict[str, int] = {}
-        self._source_due, self._source_failures = 0.0, 0
-        self.keep({stream.name: stream for stream in streams})
-
-    def keep(self, streams: Mapping[str, Stream]) -> None:
-        """Poll these streams from now on: new ones are due at once, or at the next moment of their cron line."""
-        self.streams = dict(streams)
-        self._due = {name: self._due.get(name, _first_due(stream)) for name, stream in streams.items()}
-        self._failures = {name: self._failures.get(name, 0) for name in streams}
-
-    @property
-    def is_source_down(self) -> bool:
-        """True if the last attempt to reach the source failed."""
-        return self._source_failures > 0
-
-    def next_due(self, in_hand: Collection[str] = ()) -> float:
-        """Return the time of the next round; streams `in_hand` are being polled."""
-        waiting = (at for name, at in self._due.items() if name not in in_hand)
-        return max(self._source_due, min(waiting, default=time.monotonic() + MAX_BACKOFF_S))
-
-    def due(self, now: float) -> list[str]:
-        """Return the streams that are due, the longest due first."""
-        return sorted((name for name, at in self._due.items() if at <= now), key=self._due.__getitem__)
-
-    def polled(self, outcome: Outcome, began: float) -> None:
-        """Set the stream's next poll.
-
-        After each failure a stream waits twice as long as before, and at least its interval. A stream whose source was
-        not reached stays due. A source that answers again makes streams due that failed meanwhile.
-        """
-        name, now = outcome.stream, time.monotonic()
-        if outcome.reached is False or name not in self.streams:
-            return
-        if outcome.reached and self._source_failures:
-            self._source_failures = 0
-            for failed in (one for one, failures in self._failures.items() if failures):
-                self._due[failed] = min(self._due[failed], now)
-        busy = isinstance(outcome.error, LeaseHeld)
-        self._failures[name] = self._failures[name] + 1 if outcome.error and not busy else 0
-        every, wait = self.streams[name].config.every, back_off(self._failures[name])
-        if isinstance(every, CronLine):  # a failed poll is tried again before the line's next moment
-            following = _next_moment(every, now)
-            self._due[name] = min(following, now + wait) if wait else following
-            return
-        # Intervals count from the start of a poll; polls do not accumulate behind a slow one.
-        self._due[name] = max(began + max(every.total_seconds(), wait), now)
-
-    def ended(self, polls: Round) -> None:
-        """End a round: if a connection failed, the whole source waits."""
-        if polls.failed is not None:
-            self._source_failures += 1
-            self._source_due = time.monotonic() + back_off(self._source_failures)
-
-
-def _first_due(stream: Stream) -> float:
-    every = stream.config.every
-    return _next_moment(every, time.monotonic()) if isinstance(every, CronLine) else 0.0
-
-
-def _next_moment(line: CronLine, now: float) -> float:
-    """Return the next moment of a cron line by the monotonic clock, which is at `now`."""
-    wall = time.time()
-    return now + line.next_after(wall) - wall
 
 
 @dataclass
@@ -356,7 +162,7 @@ class _Polls:
             began = time.monotonic()
             stream, outcome = self._poll(polls.schedule.streams[name], of, tuple(polls.schedule.streams))
             last[name] = outcome
-            if _reached_result(outcome):  # a confirmation lifts a refusal for one poll only
+            if has_result(outcome):  # a confirmation lifts a refusal for one poll only
                 once = replace(stream.settings, accept_deletes=False, accept_source=False)
                 stream = replace(stream, settings=once)
             polls.done(stream, outcome, began)
@@ -364,14 +170,13 @@ class _Polls:
 
     def _poll(self, stream: Stream, of: Round, siblings: tuple[str, ...]) -> tuple[Stream, Outcome]:
         """Return the stream as it was polled, and the outcome."""
-        mine = Round(failed=of.failed)  # polls of one round run at the same time, and each counts its own sessions
-        with stream.source.within(mine):
+        with turn(stream.source, of) as mine:
             with suppress(QbcdError):  # errors of the stores: the poll gets and reports the same error
                 stream = self._events.refresh(stream)
             outcome = poll(stream)
+            outcome.answered = of.failed is not None
         with self._lock:
-            outcome.source, outcome.answered = stream.source.name, of.failed is not None
-            of.failed = of.failed or mine.failed
+            outcome.source = stream.source.name
             if outcome.error is not None and outcome.error.source == outcome.source:
                 outcome.reached, outcome.waiting = False, siblings
             elif mine.opened:

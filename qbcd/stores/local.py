@@ -12,14 +12,18 @@ from typing import BinaryIO
 from typing_extensions import override
 
 from qbcd.durable import sync
-from qbcd.sinks.files import check_folder, delivery, locked, make_folder, remove, sync_tree
-from qbcd.sinks.stores.base import Store, StoredFile, new_attempt
+from qbcd.stores.base import ATTEMPTS, Store, StoredFile, new_attempt
+from qbcd.stores.folders import LOCK_TIMEOUT, check_folder, delivery, locked, make_folder, remove, sweep
+
+OLDER_ATTEMPTS = ("_tmp-*", ".*.tmp")  # in the folder of a stream, of versions before 0.2
 
 
 class LocalStore(Store):
     """Files under the folder `path`, durable by fsync, with a lock per folder."""
 
-    def __init__(self, path: Path, lock_timeout: timedelta) -> None:
+    has_locks = True
+
+    def __init__(self, path: Path, lock_timeout: timedelta = LOCK_TIMEOUT) -> None:
         self.path, self._lock_timeout = path, lock_timeout
 
     @override
@@ -104,10 +108,23 @@ class LocalStore(Store):
         remove(self.path / folder)
 
     @override
+    def sweep(self, stream: str, *, first: bool) -> None:
+        folder = self.path / stream
+        sweep((folder / ATTEMPTS).glob("*"))
+        if first:
+            for pattern in OLDER_ATTEMPTS:
+                sweep(folder.glob(pattern))
+
+    @override
+    def shared_folder(self, name: str) -> Path:
+        path = self.path / name
+        make_folder(path.parent)
+        return path
+
+    @override
     def publish_folder(self, attempt: str, target: str, marker: tuple[str, bytes]) -> None:
-        self.put(f"{attempt}/{marker[0]}", marker[1])
+        self.put(f"{attempt}/{marker[0]}", marker[1])  # which flushes the folder too
         made, path = self.path / attempt, self.path / target
-        sync_tree(made)
         make_folder(path.parent)
         remove(path)
         os.rename(made, path)

@@ -16,7 +16,7 @@ from typing import Literal, TypeVar
 from qbcd.error_messages import one_message
 from qbcd.errors import QbcdError
 from qbcd.project import Assembly
-from qbcd.roster import Roster
+from qbcd.roster.roster import Roster
 from qbcd.run import prepare_stream
 from qbcd.stream import Report, Stream
 

@@ -7,13 +7,15 @@ import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from qbcd.catalog.source import Source
+from qbcd.config import ProjectConfig
 from qbcd.config.fields import NAME_PATTERN
 from qbcd.config.patterns import TablePattern
 from qbcd.config.template import SCHEMA_LINE
 from qbcd.connectors.catalog import SupportsTableLists
 from qbcd.errors import ConfigError
 from qbcd.model import Table
-from qbcd.project import Assembly
+from qbcd.roster.roster import Roster
 from qbcd.wording import counted
 
 KEYED = ("id_rcs", "mds", "id", "tlcs")  # strategies for each table with a key
@@ -67,27 +69,34 @@ def _spelled(part: str) -> str:
     return part if plain else '"' + part.replace('"', '""') + '"'
 
 
-def discover(project: Assembly, source: str, patterns: Sequence[str] = ()) -> list[FoundTable]:
+def refuse_no_database(config: ProjectConfig, source: str) -> None:
+    """Refuse a name that is not that of a database.
+
+    Raises:
+        ConfigError: There is no such source, or it has files.
+    """
+    if source in config.dumps:
+        where = config.where("sources", source)
+        raise ConfigError(f"source {source} has files, not tables", remedy="name a database", where=where)
+    if source not in config.databases:
+        known = ", ".join(config.databases)
+        raise ConfigError(f"there is no source {source!r}", remedy=f"the configuration has {known}")
+
+
+def discover(config: ProjectConfig, of: Source, roster: Roster, patterns: Sequence[str] = ()) -> list[FoundTable]:
     """Return the tables of a source that match one of `patterns`, by default all; without partitions and qbcd's own.
 
     Raises:
-        ConfigError: There is no such source, or a pattern is none.
+        ConfigError: A pattern is none.
         QbcdError: The source cannot be reached.
     """
-    if source in project.config.dumps:
-        where = project.config.where("sources", source)
-        raise ConfigError(f"source {source} has files, not tables", remedy="name a database", where=where)
-    if source not in project.config.databases:
-        known = ", ".join(project.config.databases)
-        raise ConfigError(f"there is no source {source!r}", remedy=f"the configuration has {known}")
     wanted = [_parsed(pattern) for pattern in patterns or ("*.*",)]
-    own = {one.qbcd_schema for one in project.config.databases.values()}
+    own = {one.qbcd_schema for one in config.databases.values()}
     captured = {
         (one.table_schema, one.table_name): name
-        for name, one in project.roster().streams.items()
-        if one.source == source and not one.query
+        for name, one in roster.streams.items()
+        if one.source == of.name and not one.query
     }
-    of = project.source(source)
     connector = of.connector
     with of.read(_READER) as session:
         listed = connector.require(SupportsTableLists).list_tables(session.connection)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from qbcd.catalog.files import FileSource
@@ -27,6 +27,18 @@ class SourceWork:
     jobs: int
 
 
+@contextmanager
+def turn(source: Source | FileSource, of: Round) -> Iterator[Round]:
+    """Take a turn in a round: sessions of this thread in the block are counted in what is yielded.
+
+    Turns of one round run at the same time. A connection that fails in one answers for all that begin later.
+    """
+    mine = Round(failed=of.failed)
+    with source.within(mine):
+        yield mine
+    of.failed = of.failed or mine.failed
+
+
 def in_rounds(works: Sequence[SourceWork], work: Callable[[str], object]) -> None:
     """Call `work` for each stream, in order; those of one source share sessions.
 
@@ -39,7 +51,7 @@ def in_rounds(works: Sequence[SourceWork], work: Callable[[str], object]) -> Non
     Raises:
         BaseException: The first exception of `work`; what the other threads wait for ends, and they begin no stream.
     """
-    rounds = [_SourceRound(one, work) for one in works]
+    rounds = [_SourceStreams(one, work) for one in works]
 
     def end() -> None:
         for one in rounds:
@@ -54,8 +66,8 @@ def in_rounds(works: Sequence[SourceWork], work: Callable[[str], object]) -> Non
         side_by_side(threads, end)
 
 
-class _SourceRound:
-    """One round of a source, which its threads share."""
+class _SourceStreams:
+    """The streams of one round of a source, which its threads take."""
 
     def __init__(self, of: SourceWork, work: Callable[[str], object]) -> None:
         self.of, self._work = of, work
@@ -67,12 +79,10 @@ class _SourceRound:
     def run(self) -> None:
         """Work on one stream after the other, as far as no other thread has taken them."""
         while (name := self._take()) is not None:
-            mine = Round(failed=self._round.failed)  # each thread counts its own sessions
-            with self.of.source.within(mine):
+            with turn(self.of.source, self._round):
                 self._work(name)
             with self._lock:
                 self._in_hand.discard(name)
-                self._round.failed = self._round.failed or mine.failed
 
     def end(self) -> None:
         """Begin no other stream, and end all waits for the source."""

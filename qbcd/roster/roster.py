@@ -18,7 +18,7 @@ from qbcd.config.patterns import PatternEntry
 from qbcd.connectors.catalog import SupportsTableLists
 from qbcd.connectors.facts import ListedTable
 from qbcd.errors import ConfigError, QbcdError
-from qbcd.state import KnownTable, TableState
+from qbcd.roster.known_tables import KnownTable, TableState
 
 _SESSION = ""  # the session that lists tables is no stream's
 

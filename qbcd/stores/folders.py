@@ -1,4 +1,4 @@
-"""Durable files for sinks of folders: unique temporary names, fsync, a lock per stream.
+"""Durable files in local folders: unique temporary names, fsync, a lock per folder.
 
 A publisher may be paused at any point while another one takes over. So each attempt writes to its own name. The check
 for a complete batch and the rename happen together under the folder's lock: no other publisher can complete a batch
@@ -116,6 +116,12 @@ def sweep(leftovers: Iterable[Path]) -> None:
         except OSError as error:
             if error.errno != errno.ENOTEMPTY:
                 raise
+
+
+def remove_checksums(folder: Path) -> None:
+    """Remove the files with checksums that Spark writes next to its files."""
+    for checksum in folder.glob(".*.crc"):
+        checksum.unlink(missing_ok=True)
 
 
 REMEDY = "check the path, its owner and the free space"

@@ -1,6 +1,6 @@
 """The operations of a store.
 
-Names are relative to the path of the sink, with ``/`` between their parts. A file gets its final name by :meth:`move`
+Names are relative to the path of the store, with ``/`` between their parts. A file gets its final name by :meth:`move`
 or :meth:`put` and is then complete and durable: no reader sees a part of it under that name.
 """
 
@@ -11,7 +11,8 @@ import uuid
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar
 
 ATTEMPTS = ".attempts"  # in a stream's folder, the files that have no name of their own yet
 
@@ -26,7 +27,13 @@ class StoredFile:
 
 
 class Store(ABC):
-    """Files under the path of a sink; errors are `OSError` or Arrow's until :meth:`explained` translates them."""
+    """Files under a path; errors are `OSError` or Arrow's until :meth:`explained` translates them.
+
+    Attributes:
+        has_locks: :meth:`locked` keeps other processes away.
+    """
+
+    has_locks: ClassVar[bool] = False
 
     @abstractmethod
     def shown(self, name: str) -> str:
@@ -78,7 +85,7 @@ class Store(ABC):
 
     @abstractmethod
     def publish_folder(self, attempt: str, target: str, marker: tuple[str, bytes]) -> None:
-        """Give the files of the folder `attempt` their place in the folder `target`; the marker is written last.
+        """Give the durable files of the folder `attempt` their place in `target`; the marker is written last.
 
         What is left in `target` from an incomplete attempt is removed first.
         """
@@ -94,6 +101,20 @@ class Store(ABC):
         Raises:
             DeliveryError: They cannot.
         """
+
+    def sweep(self, stream: str, *, first: bool) -> None:
+        """Remove the attempts of a stream, which are those of dead processes or of slower ones.
+
+        Args:
+            stream: The folder of the stream.
+            first: This process has not done so yet.
+        """
+        if first:
+            self.delete_folder(f"{stream}/{ATTEMPTS}")
+
+    def shared_folder(self, name: str) -> Path | None:
+        """Return the path of a new folder that Spark's executors may create and fill; None without such paths."""
+        return None
 
     def read_json(self, name: str) -> dict[str, Any] | None:
         """Return the JSON object in a file, or None if it is missing or incomplete."""
