@@ -50,7 +50,9 @@ def refuse_unreadable(stream: Stream, row: StreamRow) -> StreamPlan:
         )
     if not isinstance(site, LakeSite):
         raise NotBuilt(
-            "the replica of files cannot be read by Spark", stream=stream.name, remedy="read the newest file itself"
+            "the replica of this kind of source cannot be read by Spark yet",
+            stream=stream.name,
+            remedy="read the newest file itself",
         )
     plan = recorded_plan(stream, row)
     if plan is None:
