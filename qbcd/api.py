@@ -7,27 +7,13 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qbcd.advisor import Advice, Amount, Prediction, predict_stream
-from qbcd.advisor.facts import Facts
-from qbcd.check import (
-    Finding,
-    check_choices,
-    check_left,
-    check_machine,
-    check_patterns,
-    check_places,
-    check_state_folder,
-    check_stream,
-    one_per_folder,
-)
-from qbcd.comparison.compare import DEFAULT_MEMORY, DiffResult, compare
-from qbcd.comparison.options import diff_options
 from qbcd.config import ProjectConfig, StreamConfig, config_from_dict, load_config
 from qbcd.config.databases import DEFAULT_TARGET_TABLE
 from qbcd.delivery import (
@@ -43,29 +29,29 @@ from qbcd.delivery import (
 from qbcd.error_messages import one_message
 from qbcd.errors import ConfigError, EnvironmentMissing, QbcdError, UnsupportedType
 from qbcd.model import BatchHeader, StreamPlan
-from qbcd.monitoring.notifying import notifying
-from qbcd.monitoring.openlineage_events import openlineage
-from qbcd.orphans import ForeignStream, LeftStream, foreign_stream, left_streams
 from qbcd.planning import plan_of
 from qbcd.polling.job import JobEvents, run_always, run_once, short_waits_after
 from qbcd.polling.outcome import JobReport, Outcome, poll
 from qbcd.polling.table_watch import TableEvents, TableWatch
 from qbcd.project import Assembly
-from qbcd.resend import resend
 from qbcd.run import Preparation, Verification, prepare_stream, reset_stream, verify_stream
 from qbcd.sinks import SinkBatch
-from qbcd.sinks.places import SinkPlaces
-from qbcd.sinks.table.sink import DatabaseSink
-from qbcd.sites import Differences, ExplainedStatement
 from qbcd.spark.jdbc import explained
-from qbcd.status import StreamStatus, latest_events, stream_status
-from qbcd.strategies.amounts import UNKNOWN
 from qbcd.stream import Report, Stream
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+
+    from qbcd.advisor import Advice, Amount, Prediction
+    from qbcd.advisor.facts import Facts
+    from qbcd.check import Finding
+    from qbcd.comparison.compare import DiffResult
+    from qbcd.monitoring.notifying import Notifications
+    from qbcd.orphans import ForeignStream, LeftStream
+    from qbcd.sites import Differences, ExplainedStatement
+    from qbcd.status import StreamStatus
 
 log = logging.getLogger("qbcd")
 
@@ -152,6 +138,8 @@ class Batch:
         self._check()
         if PYTHON_SINK not in self.header.sinks:
             self._refuse_unfit(self._batch.unfit_column())
+        from qbcd.sinks.table.sink import DatabaseSink
+
         sink = DatabaseSink(PYTHON_SINK, url, table=table, **options)
         sink.project_id = self._project_id()
         sink.write(self._batch)
@@ -173,7 +161,7 @@ def diff(
     *,
     key: str | Sequence[str] = (),
     method: str = "auto",
-    memory: str | int = DEFAULT_MEMORY,
+    memory: str | int = "256MB",
     **more: Any,
 ) -> DiffResult:
     """Compare two files or tables once; without `b`, compare `a` with the rows that the first call kept.
@@ -194,6 +182,9 @@ def diff(
         ConfigError: An operand or option is wrong.
         Refused: An operand cannot be compared: a truncated file, a key that is not unique ..
     """
+    from qbcd.comparison.compare import compare
+    from qbcd.comparison.options import diff_options
+
     form = more.pop("format", None)
     unknown = sorted(more.keys() - {"columns", "exclude", "workdir", "renew"})
     if unknown:
@@ -267,6 +258,8 @@ class StreamHandle:
             Refused: Batches wait for a sink, and `discard` is not set; or the other project polls.
         """
         if take_over:
+            from qbcd.orphans import foreign_stream
+
             foreign_stream(self._assembly, self.name).reset(discard=discard)
             return
         reset_stream(self._assembly.open_stream(self.name).site, discard=discard)
@@ -313,6 +306,8 @@ class StreamHandle:
             Refused: The replica has no rows.
             DeliveryError: The sink failed; the next poll tries again.
         """
+        from qbcd.resend import resend
+
         stream = self._assembly.open_stream(self.name)
         with one_message(stream):
             report = resend(stream, sink, where)
@@ -337,6 +332,8 @@ class StreamHandle:
 
         None for a stream of files or of a JDBC driver alone, which has no statistics.
         """
+        from qbcd.advisor import predict_stream
+
         with self._assembly.read_only():
             stream = self._assembly.open_stream(self.name)
             if self._assembly.has_one_strategy(self.name):
@@ -380,6 +377,8 @@ class StreamHandle:
         Raises:
             Refused: The stream is not prepared.
         """
+        from qbcd.status import latest_events
+
         stream = self._assembly.open_stream(self.name)
         read = partial(explained, partial(latest_events, stream, n), lambda e: stream.source.explain(e, stream.name))
         with one_message(stream):
@@ -448,6 +447,8 @@ class Project:
         Raises:
             QbcdError: A source cannot be reached.
         """
+        from qbcd.orphans import left_streams
+
         with self._assembly.read_only():
             return left_streams(self._assembly)
 
@@ -462,6 +463,8 @@ class Project:
             ConfigError: There is no such stream.
             StateConflict: No source keeps it for another project.
         """
+        from qbcd.orphans import foreign_stream, left_streams
+
         if take_over:
             with self._assembly.read_only():
                 return foreign_stream(self._assembly, name)
@@ -481,21 +484,26 @@ class Project:
         Args:
             streams: Names, or one name; none means all.
         """
+        from qbcd import check
+        from qbcd.sinks.places import SinkPlaces
+
         parts, config = self._assembly, self.config
         parts.refuse_closed()
-        found = check_machine(
+        found = check.check_machine(
             parts.drivers(), config.workdir, config.spark, parts.spark, parts.check_settings, config.engines
         )
         with parts.read_only():
-            found += check_state_folder(config.state_url()) if parts.state_is_new else []
-            found += check_patterns(parts) if not streams else []
+            found += check.check_state_folder(config.state_url()) if parts.state_is_new else []
+            found += check.check_patterns(parts) if not streams else []
             names = parts.select_streams(streams, new=True)
             places = SinkPlaces()
-            for of_stream in parts.in_rounds(names, lambda one: check_stream(one, parts.all_sites(one.name), places)):
+            for of_stream in parts.in_rounds(
+                names, lambda one: check.check_stream(one, parts.all_sites(one.name), places)
+            ):
                 found += of_stream
-            found += check_places(places)
-            found += check_choices(parts, names)
-            return one_per_folder([*found, *check_left(parts, state_is_new=parts.state_is_new)])
+            found += check.check_places(places)
+            found += check.check_choices(parts, names)
+            return check.one_per_folder([*found, *check.check_left(parts, state_is_new=parts.state_is_new)])
 
     def prepare(
         self,
@@ -573,6 +581,8 @@ class Project:
 
     def status(self, streams: str | Iterable[str] = ()) -> list[StreamStatus]:
         """Return the state of the named streams, or of all; create nothing and start no Spark."""
+        from qbcd.status import stream_status
+
         parts = self._assembly
         with parts.read_only():
             return parts.in_rounds(parts.select_streams(streams), stream_status)
@@ -636,18 +646,21 @@ def run_job(
         names = watch.streams() if watch else parts.select_streams(named)
         work = [parts.open_stream(name, **lifted, ask=False) for name in names]
         with (
-            notifying(parts, work) as notify,
-            openlineage(parts, work) as report,
+            _notifying(parts, work) as notify,
+            _openlineage(parts, work) as report,
             short_waits_after(stop, parts.open_sinks),
         ):
 
             def on_outcome(outcome: Outcome) -> None:
-                notify.add(outcome)
-                report(outcome)
+                if notify is not None:
+                    notify.add(outcome)
+                if report is not None:
+                    report(outcome)
                 events.on_outcome(outcome)
 
             def on_stream(stream: Stream) -> None:
-                notify.follow(stream)
+                if notify is not None:
+                    notify.follow(stream)
                 options.tables.on_stream(stream)
 
             made = replace(events, on_outcome=on_outcome, refresh=parts.refresh, jobs=parts.jobs_of)
@@ -658,6 +671,24 @@ def run_job(
             return run_always(work, made, stop, patterns)
     finally:
         parts.stopping, parts.jobs = lambda: False, 1  # a later poll is another job
+
+
+def _notifying(parts: Assembly, work: Sequence[Stream]) -> AbstractContextManager[Notifications | None]:
+    """Return what sends notifications of polls in a block; None if no address is configured."""
+    if not parts.config.notify:
+        return nullcontext()
+    from qbcd.monitoring.notifying import notifying
+
+    return notifying(parts, work)
+
+
+def _openlineage(parts: Assembly, work: Sequence[Stream]) -> AbstractContextManager[Callable[[Outcome], None] | None]:
+    """Return what sends OpenLineage events of polls in a block; None if the configuration does not want them."""
+    if parts.config.openlineage is None:
+        return nullcontext()
+    from qbcd.monitoring.openlineage_events import openlineage
+
+    return openlineage(parts, work)
 
 
 def _renewed(
@@ -679,6 +710,8 @@ def _renewed(
 
 def _per_hour(before: tuple[float, float] | None, after: tuple[float, float] | None) -> Amount:
     """Return the rows written in an hour, from two readings of a counter with their times."""
+    from qbcd.strategies.amounts import UNKNOWN, Amount
+
     if before is None or after is None or after[1] <= before[1]:
         return UNKNOWN
     return Amount.of(max(0.0, after[0] - before[0]) / (after[1] - before[1]) * 3600)

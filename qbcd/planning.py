@@ -9,11 +9,12 @@ from sqlalchemy.exc import DBAPIError
 
 from qbcd.catalog.capture_change import Change, change_of, columns_at, columns_changed
 from qbcd.catalog.drift import FROZEN_OPTIONS, check_shape
+from qbcd.catalog.files import FileSource
+from qbcd.catalog.jdbc import JdbcSource
 from qbcd.catalog.resolve import Frozen, resolve
 from qbcd.catalog.source import Session
 from qbcd.errors import ConfigError, DeliveryError, QbcdError, Refused, SchemaChanged
 from qbcd.model import PlannedBatch, StreamPlan, Table
-from qbcd.sites import DumpSite, JdbcSite
 from qbcd.sql import check_chance, check_operators, check_restriction, restriction_probe, restriction_remedy
 from qbcd.state import StreamRow
 from qbcd.stream import Stream
@@ -37,7 +38,10 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
         Refused: No poll can run the plan, or change the stream's state to it.
     """
     stream.check_strategy()
-    if isinstance(stream.site, (DumpSite, JdbcSite)):
+    if isinstance(stream.source, (FileSource, JdbcSource)):
+        from qbcd.sites import DumpSite, JdbcSite
+
+        assert isinstance(stream.site, (DumpSite, JdbcSite))
         return stream.site.plan(stream.config, stream.settings, row), []
     frozen = None
     if row and row.prepared:

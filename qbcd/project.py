@@ -12,7 +12,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from qbcd.advisor import Advice, Amount, advise, settle, written_rows
+from qbcd import sites
+from qbcd.advisor.settling import settle
 from qbcd.catalog.files import FileSource
 from qbcd.catalog.jdbc import JdbcSource
 from qbcd.catalog.rounds import SourceWork, in_rounds
@@ -31,31 +32,20 @@ from qbcd.roster.roster import Roster, SourceTables, list_tables, roster_of
 from qbcd.side_by_side import side_by_side
 from qbcd.sinks import Sink, make_sink
 from qbcd.sinks.places import SinkPlaces
-from qbcd.sites import (
-    DatabaseContext,
-    DatabaseSite,
-    DumpSite,
-    Files,
-    JdbcSite,
-    LakeContext,
-    LakeSite,
-    Settings,
-    Site,
-    with_variant,
-)
+from qbcd.sites import Settings, Site, with_variant
 from qbcd.sites.engine_choice import EngineChoice
-from qbcd.snapshots.feeds import JOIN, memory_of_join
 from qbcd.spark.drivers import Wanted, driver_in, find_driver, user_cache
 from qbcd.spark.java import Surroundings
 from qbcd.spark.provider import SparkProvider
 from qbcd.spark.session import check_setting
 from qbcd.state import ProjectState
-from qbcd.strategies import AUTO, BY_JOIN, strategy_class
-from qbcd.strategies.whole_rows import LESS
+from qbcd.strategies import strategy_class
 from qbcd.stream import Stream
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from qbcd.advisor import Advice, Amount
 
 log = logging.getLogger("qbcd")
 T = TypeVar("T")
@@ -323,6 +313,8 @@ class Assembly:
         if config.source in self.config.drivers:
             return EngineChoice("local", why_local="rows that Spark has read are compared in this process")
         if config.source not in self.config.databases:
+            from qbcd.strategies import AUTO, BY_JOIN
+
             method = config.options.get("method") or AUTO
             if method not in BY_JOIN:
                 return EngineChoice("local", why_local=f"method {method} is of this process")
@@ -357,12 +349,18 @@ class Assembly:
             raise ConfigError("there is one strategy for files, dump", stream=name, where=place, remedy=remedy)
         if self.has_one_strategy(name):
             what = "a source with a JDBC driver alone has one strategy: the whole table travels at each poll"
+            from qbcd.strategies.whole_rows import LESS
+
             remedy = f"qbcd check {name} says how many bytes; {LESS}"
             raise ConfigError(what, stream=name, where=self.stream_config(name).place("strategy"), remedy=remedy)
+        from qbcd.advisor import advise
+
         return advise(self.config, self._guessed(name), self.candidate, per_hour)
 
     def written_rows(self, name: str) -> tuple[float, float] | None:
         """Return the rows written to a stream's tables so far, and the source's clock; None if it counts none."""
+        from qbcd.advisor import written_rows
+
         return written_rows(self._guessed(name))
 
     def stream_to_read(self, name: str) -> Stream:
@@ -480,20 +478,20 @@ class Assembly:
     def all_sites(self, name: str) -> Iterator[Site]:
         """Yield all sites that could keep a stream called `name`: each source, and the lake."""
         for source in [self.source(one) for one in self.config.databases]:
-            yield DatabaseSite(DatabaseContext(name, source, self.state, self._spark, self._local))
+            yield sites.DatabaseSite(sites.DatabaseContext(name, source, self.state, self._spark, self._local))
         any_source = next(iter(self.config.databases or self.config.sources))
         yield self._lake_site(name, self.source(any_source))  # the source is used only to read its table
 
     def _site(self, config: StreamConfig) -> Site:
         source = self.source(config.source)
         if isinstance(source, JdbcSource):
-            return JdbcSite(self._lake_context(config.name, source))
+            return sites.JdbcSite(self._lake_context(config.name, source))
         if isinstance(source, FileSource):
-            return DumpSite(self._lake_context(config.name, source, _memory_of_dumps(config.options)))
+            return sites.DumpSite(self._lake_context(config.name, source, _memory_of_dumps(config.options)))
         if strategy_class(config.strategy, config.options).site == "database":
-            context = DatabaseContext(config.name, source, self.state, self._spark, self._local)
+            context = sites.DatabaseContext(config.name, source, self.state, self._spark, self._local)
             context.others = lambda: self._others(config.source)
-            return DatabaseSite(context)
+            return sites.DatabaseSite(context)
         return self._lake_site(config.name, source)
 
     def _others(self, name: str) -> list[Source]:
@@ -502,13 +500,13 @@ class Assembly:
         return [self.source(n) for n in self.config.databases if self.source(n).may_share_server(mine)]
 
     def _lake_site(self, name: str, source: Source) -> Site:
-        return LakeSite(self._lake_context(name, source))
+        return sites.LakeSite(self._lake_context(name, source))
 
-    def _lake_context(self, name: str, source: Source, memory: int | None = None) -> LakeContext:
+    def _lake_context(self, name: str, source: Source, memory: int | None = None) -> sites.LakeContext:
         """Return the context of a stream; `memory` bounds the local database in bytes, if not that of the project."""
-        files = Files(self.config.workdir, self.state.project_id, name)
+        files = sites.Files(self.config.workdir, self.state.project_id, name)
         local = self._local if memory is None else LocalProvider(self.config.workdir, memory, _MORE_FOR_DUMPS)
-        return LakeContext(name, source, self.state, self._spark, local, files)
+        return sites.LakeContext(name, source, self.state, self._spark, local, files)
 
     def _connector(self, source: str) -> Connector:
         """Return the source's connector, with the JDBC driver of the configured jar."""
@@ -573,6 +571,8 @@ _MORE_FOR_DUMPS = "raise `memory` of the strategy"
 
 def _memory_of_dumps(options: Mapping[str, Any]) -> int | None:
     """Return the bytes of the local database; a method of its own has the other half of the memory."""
+    from qbcd.snapshots.feeds import JOIN, memory_of_join
+
     memory: int | None = options.get("memory")
     joined = options.get("replica") == "digest"  # a method needs rows
     return None if memory is None else memory_of_join(JOIN if joined else str(options.get("method")), memory)

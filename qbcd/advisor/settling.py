@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from qbcd.advisor.advice import advise
-from qbcd.advisor.candidates import Candidate, candidates, unmet
-from qbcd.advisor.possibility import OpenCandidate
 from qbcd.catalog.source import Source
 from qbcd.config import ProjectConfig, StreamConfig, frozen_options
 from qbcd.config.auto_strategy import AutoOptions
 from qbcd.errors import QbcdError, Refused
 from qbcd.model.checkpoint import Checkpoint
 from qbcd.state import ProjectState, StreamRow, StreamStore
+
+if TYPE_CHECKING:
+    from qbcd.advisor.candidates import Candidate
+    from qbcd.advisor.possibility import OpenCandidate
 
 READ_ONLY, IN_SOURCE = "id_rcs", "mds"  # guesses while the source does not answer
 READ_ONLY_QUERY = "vbd"
@@ -61,6 +62,8 @@ def settle(
     name, needs = written.name, config.strategy_of(written)
     if not isinstance(needs, AutoOptions):
         return Settled(written)
+    from qbcd.advisor.candidates import candidates
+
     variants = candidates(needs, query=bool(written.query))
     able = {one.name: one for one in reversed(variants)}  # the first of each name
     with project.read() as conn:
@@ -77,6 +80,8 @@ def settle(
             return _kept(config, written, variants, held.checkpoint, IN_SOURCE)
         if not choose:
             return Settled(config.with_strategy(written, able[guess].options))
+        from qbcd.advisor.advice import advise
+
         advice = advise(config, stream, opened)
     except QbcdError:
         return Settled(config.with_strategy(written, able[guess].options), guessed=True)
@@ -110,6 +115,8 @@ def _kept(
         checkpoint: The stream's.
         other: A strategy of the same wing, if the prepared one cannot be made from the needs.
     """
+    from qbcd.advisor.candidates import unmet
+
     requested, needs = Checkpoint(checkpoint).requested, config.strategy_of(written)
     kept = str(requested.get("strategy") or checkpoint["shape"]["strategy"])
     then = requested.get("options", {})

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from qbcd.catalog.capture_change import FREE, Change, as_planned, change_of, is_widened
-from qbcd.catalog.query_table import probe_query
 from qbcd.catalog.source import Session, Source
 from qbcd.errors import ConfigError, SchemaChanged, SourceChanged
 from qbcd.model import ServerIdentity, StreamPlan, Table
@@ -214,6 +213,8 @@ def _probe(source: Source, session: Session, stream: str, shape: Mapping[str, An
     schema, name = shape["table"]
     if "query" in shape:
         try:
+            from qbcd.catalog.query_table import probe_query
+
             return probe_query(source, session, shape["query"], stream=stream)
         except ConfigError as error:
             raise SchemaChanged(error.what, stream=stream, remedy=remedy) from error

@@ -9,13 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from qbcd.catalog.capture_change import digested_as
-from qbcd.catalog.query_table import check_limit, probe_query, remarks_on, remarks_on_views
 from qbcd.catalog.source import Session, Source
 from qbcd.config import StreamConfig, frozen_options
 from qbcd.config.fields import NO_KEY
 from qbcd.errors import ConfigError, MissingPrivilege, Refused, SchemaChanged, UnsafeKey, UnsupportedType
 from qbcd.model import Column, StreamPlan, Table
-from qbcd.queries import parse_query
 
 # Names of qbcd's own columns in statements, next to captured ones; some servers compare names without case.
 RESERVED = re.compile(
@@ -92,6 +90,9 @@ def resolve(
     _check_excluded(config, key)
     chosen, warnings = _chosen(config, table, frozen)
     if table.query:
+        from qbcd.catalog.query_table import check_limit, remarks_on, remarks_on_views
+        from qbcd.queries import parse_query
+
         query = parse_query(config.query, source.connector.dialect)
         if key or config.key == ():  # a result of one row cannot change by its LIMIT
             check_limit(query, [c.name for c in key], stream=config.name, place=config.place("query"))
@@ -122,6 +123,8 @@ def _given(session: Session | None) -> Session:
 
 def _table(config: StreamConfig, source: Source, session: Session, frozen: Frozen | None) -> Table:
     if config.query:
+        from qbcd.catalog.query_table import probe_query
+
         return probe_query(source, session, config.query, stream=config.name, place=config.place("query"))
     schema, name = frozen.table if frozen else (config.table_schema or "", config.table_name)
     table = source.connector.catalog.probe_table(session.connection, schema, name)

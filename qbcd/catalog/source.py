@@ -26,16 +26,10 @@ from qbcd.config.masking import Masking
 from qbcd.connectors.base import Connector
 from qbcd.connectors.error_templates import pooled
 from qbcd.connectors.facts import Fetch
-from qbcd.connectors.limited_drivers import (
-    WaitLimit,
-    limit_waits,
-    open_another,
-    own_waits,
-    run_with_next,
-    silence_below,
-)
+from qbcd.connectors.limited_drivers import limit_waits, open_another, own_waits, run_with_next
 from qbcd.connectors.queries import SupportsIncrementalQueries
 from qbcd.connectors.sessions import SupportsSessionPool, SupportsSnapshots
+from qbcd.connectors.wait_limits import WaitLimit, silence_below
 from qbcd.errors import QbcdError, SourceError, SourceSilent
 from qbcd.model import Statement, Table
 

@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlalchemy.engine import Connection
-from sqlglot.errors import SqlglotError
 
 from qbcd.catalog.source import Session, Source
 from qbcd.connectors import Connector
 from qbcd.connectors.queries import SupportsVolatility
 from qbcd.errors import ConfigError, SchemaChanged
 from qbcd.model import StreamPlan, Table
-from qbcd.queries import Unfit, parse_view, words_of
+from qbcd.queries.text import Unfit
 
 
 class Views:
@@ -46,6 +45,8 @@ class Views:
         if not definition:
             return table
         try:
+            from qbcd.queries import parse_view
+
             bases = parse_view(definition, connector.dialect).bases
         except Unfit:  # reported by `remarks_on_views`, and by variant delta
             bases = ()
@@ -95,6 +96,10 @@ def check_steady_views(connector: Connector, conn: Connection, table: Table, *, 
     Raises:
         ConfigError: One does.
     """
+    from sqlglot.errors import SqlglotError
+
+    from qbcd.queries import words_of
+
     for name, definition in table.views.items():
         try:
             words = words_of(definition, connector.dialect)

@@ -5,6 +5,7 @@ It only prints; the packages below it do the work.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 __all__ = ["main"]
@@ -16,6 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Args:
         arguments: Without the program's name; by default those of the process.
     """
-    from qbcd.cli.commands import app
+    from qbcd.cli.commands import application
 
-    app(args=None if arguments is None else list(arguments), prog_name="qbcd")
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    application(given)(args=given, prog_name="qbcd")

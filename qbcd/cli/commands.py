@@ -1,44 +1,56 @@
-"""The commands, in the order in which ``qbcd --help`` lists them."""
+"""The commands, in the order in which ``qbcd --help`` lists them, each imported when it is used."""
 
 from __future__ import annotations
 
-from qbcd.cli.advise import advise
+from collections.abc import Sequence
+from importlib import import_module
+
+import typer
+
 from qbcd.cli.app import app, command
-from qbcd.cli.demo import demo
-from qbcd.cli.diff import diff
-from qbcd.cli.discover import discover
-from qbcd.cli.inspect import changes, verify
-from qbcd.cli.plan import explain
-from qbcd.cli.poll import run
-from qbcd.cli.prepare import prepare, resend, reset, retire, skip
-from qbcd.cli.project import check, init, schema
-from qbcd.cli.replay import replay
-from qbcd.cli.report import report
-from qbcd.cli.spark import spark
-from qbcd.cli.status import status
 
-__all__ = ["app"]
+# The module of each command; the name of the command is that of its function.
+COMMANDS = {
+    "init": "project",
+    "discover": "discover",
+    "check": "project",
+    "advise": "advise",
+    "explain": "plan",
+    "prepare": "prepare",
+    "run": "poll",
+    "status": "status",
+    "report": "report",
+    "changes": "inspect",
+    "verify": "inspect",
+    "diff": "diff",
+    "retire": "prepare",
+    "skip": "prepare",
+    "resend": "prepare",
+    "reset": "prepare",
+    "replay": "replay",
+    "schema": "project",
+    "spark": "spark",
+    "demo": "demo",
+}
+_OPTIONS_WITH_VALUE = ("-c", "--config")
+_added: set[str] = set()
 
-for function in (
-    init,
-    discover,
-    check,
-    advise,
-    explain,
-    prepare,
-    run,
-    status,
-    report,
-    changes,
-    verify,
-    diff,
-    retire,
-    skip,
-    resend,
-    reset,
-    replay,
-    schema,
-    spark,
-    demo,
-):
-    command(function)
+
+def application(arguments: Sequence[str]) -> typer.Typer:
+    """Return the application with the commands that these arguments can need: one, or all for the help."""
+    for name in sorted(_needed(arguments) - _added):
+        command(getattr(import_module(f"qbcd.cli.{COMMANDS[name]}"), name))
+        _added.add(name)
+    app.registered_commands.sort(key=lambda one: list(COMMANDS).index(str(one.name)))
+    return app
+
+
+def _needed(arguments: Sequence[str]) -> set[str]:
+    rest = list(arguments)
+    while rest and rest[0].startswith("-"):
+        first = rest.pop(0)
+        if first == "--version":
+            return set()
+        if first in _OPTIONS_WITH_VALUE:
+            del rest[:1]
+    return {rest[0]} if rest and rest[0] in COMMANDS else set(COMMANDS)

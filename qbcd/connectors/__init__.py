@@ -6,6 +6,8 @@ A new one is a file or folder here and a line below. Other packages add theirs w
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from sqlalchemy.engine import URL
 
 from qbcd import plugins
@@ -13,12 +15,23 @@ from qbcd.config.databases import no_connector
 from qbcd.config.urls import BadUrl, parse_url
 from qbcd.connectors.base import Connector, JdbcDriver, Privileges
 from qbcd.connectors.dialects import loaded
-from qbcd.connectors.mariadb import MariaDB
-from qbcd.connectors.mysql import MySQL
-from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.errors import ConfigError
+from qbcd.on_demand import Registry, on_demand
 
-CONNECTORS: dict[str, type[Connector]] = {"postgresql": PostgreSQL, "mariadb": MariaDB, "mysql": MySQL}
+if TYPE_CHECKING:
+    from qbcd.connectors.mariadb import MariaDB
+    from qbcd.connectors.mysql import MySQL
+    from qbcd.connectors.postgresql import PostgreSQL
+else:
+    __getattr__ = on_demand(__name__, mariadb="MariaDB", mysql="MySQL", postgresql="PostgreSQL")
+
+CONNECTORS: Registry[Connector] = Registry(
+    {
+        "postgresql": "qbcd.connectors.postgresql:PostgreSQL",
+        "mariadb": "qbcd.connectors.mariadb:MariaDB",
+        "mysql": "qbcd.connectors.mysql:MySQL",
+    }
+)
 
 
 def connector_for(url: str | URL) -> Connector:

@@ -1,4 +1,4 @@
-"""The drivers psycopg2 and PyMySQL with a limit on each wait for the server.
+"""The driver psycopg2 with a limit on each wait for the server, and what it has in common with PyMySQL.
 
 libpq has no read timeout. PyMySQL has one for each read, which a server that sends a byte now and then never reaches.
 So the watchdog of `qbcd.waits` limits each statement as a whole, its result included, and each commit.
@@ -6,77 +6,30 @@ So the watchdog of `qbcd.waits` limits each statement as a whole, its result inc
 
 from __future__ import annotations
 
-import socket
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import psycopg2
-import pymysql
 from psycopg2 import extensions
-from pymysql.constants import CR
 from sqlalchemy import event
 from sqlalchemy.engine import Connection, Engine
 from typing_extensions import override
 
 from qbcd import waits
-
-_COM_RESET_CONNECTION = 0x1F  # MariaDB 10.2, MySQL 5.7; the driver has no name for it
-CONNECT_TIMEOUT = 10.0  # seconds, if the driver is given none
-
-
-@dataclass(frozen=True)
-class WaitLimit:
-    """The limit of each wait of a connection.
-
-    Attributes:
-        seconds: Longest duration of a statement, as the client sees it.
-        option: The user's name of it, for messages.
-        owner: The owner of the waits, for `qbcd.waits.interrupt`.
-    """
-
-    seconds: float
-    option: str
-    owner: object = None
-
-
-class Silence(Exception):
-    """The server did not answer in time; the text says for how long, and which option limits it."""
+from qbcd.connectors.wait_limits import CONNECT_TIMEOUT, Silence, WaitLimit, limited, reason_of
 
 
 class PostgresSilence(Silence, psycopg2.OperationalError):
     """As psycopg2's error of a lost connection."""
 
 
-class FamilySilence(Silence, pymysql.err.OperationalError):
-    """As PyMySQL's error of a lost connection."""
-
-    @override
-    def __str__(self) -> str:
-        return str(self.args[1])
-
-
-def silence_below(error: BaseException) -> Silence | None:
-    """Return the silence that caused an error: its own, the driver's, or that of an error before it.
-
-    What cleans up after a silence fails too, and hides it.
-    """
-    one: BaseException | None = error
-    for _ in range(20):
-        found = getattr(one, "orig", None) or one
-        if one is None or isinstance(found, Silence):
-            return found if isinstance(found, Silence) else None
-        one = one.__cause__ or one.__context__
-    return None
-
-
 def own_waits(connection: Any, owner: object) -> None:
     """Let `owner` own the waits of a driver's connection from now on, for `qbcd.waits.interrupt`."""
-    if isinstance(connection, (LimitedPostgresConnection, LimitedFamilyConnection)):
-        connection.limit = replace(connection.limit, owner=owner)
+    if isinstance(limit := getattr(connection, "limit", None), WaitLimit):
+        connection.limit = replace(limit, owner=owner)
 
 
 def limit_waits(engine: Engine, limit: WaitLimit) -> None:
@@ -104,39 +57,6 @@ def _do_connect(
     return connect(limit, {**parameters, "connect_timeout": max(1, int(waits.capped(seconds, limit.owner)))})
 
 
-@contextmanager
-def _limited(
-    wait: AbstractContextManager[waits.Wait], silence: Callable[[str], Exception], connection: Any = None
-) -> Iterator[waits.Wait]:
-    """In the block, replace the driver's error about a socket that the watchdog has shut down.
-
-    `connection` has the wait in progress as its attribute `wait`.
-    """
-    ended = None
-    try:
-        with wait as ended:
-            if connection is not None:
-                connection.wait = ended
-            yield ended
-    except Exception as error:
-        if ended is not None and ended.ended:
-            raise silence(ended.ended) from error
-        raise
-    finally:
-        if connection is not None:
-            connection.wait = None
-
-
-def wait_of(connection: Any) -> waits.Wait | None:
-    """Return the wait in progress of a driver's connection, if it has one that is limited."""
-    found = getattr(connection, "wait", None)
-    return found if isinstance(found, waits.Wait) else None
-
-
-def _reason(limit: WaitLimit) -> str:
-    return f"no answer for {{s}} s ({limit.option})"
-
-
 # -- PostgreSQL --------------------------------------------------------------------------------------------------------
 class LimitedPostgresConnection(extensions.connection):
     """A connection of psycopg2 whose statements, commits and rollbacks are limited.
@@ -157,8 +77,8 @@ class LimitedPostgresConnection(extensions.connection):
 
     def waiting(self) -> AbstractContextManager[waits.Wait]:
         """In the block, limit the wait for the server."""
-        wait = waits.on_socket(self.fileno(), self.limit.seconds, reason=_reason(self.limit), owner=self.limit.owner)
-        return _limited(wait, PostgresSilence, self)
+        wait = waits.on_socket(self.fileno(), self.limit.seconds, reason=reason_of(self.limit), owner=self.limit.owner)
+        return limited(wait, PostgresSilence, self)
 
     def begin_with(self, statements: Sequence[str]) -> None:
         """Send `statements`, in a transaction of their own, together with the first statement of the next one.
@@ -324,112 +244,13 @@ def _connect_postgres(limit: WaitLimit, parameters: Mapping[str, Any]) -> Limite
     return made
 
 
-# -- MariaDB and MySQL -------------------------------------------------------------------------------------------------
-class LimitedFamilyConnection(pymysql.connections.Connection):
-    """A connection of PyMySQL whose log-in, statements and transactions are limited."""
+def _connect_family(limit: WaitLimit, parameters: Mapping[str, Any]) -> Any:
+    from qbcd.connectors.limited_family import LimitedFamilyConnection
 
-    _sock: Any
-    _rfile: Any
-    _result: Any
-    _execute_command: Any
-    _read_ok_packet: Any
-    wait: waits.Wait | None = None
-
-    def __init__(self, limit: WaitLimit, parameters: Mapping[str, Any]) -> None:
-        self.limit = limit
-        super().__init__(**parameters)
-
-    @override
-    def connect(self, sock: Any = None) -> None:
-        """Connect and log in; `connect_timeout` limits both together.
-
-        The driver's own limit ends before the server's greeting.
-        """
-        seconds, began = float(self.connect_timeout or CONNECT_TIMEOUT), time.monotonic()
-        try:
-            sock = sock or self._opened(seconds)
-        except OSError as error:
-            where = self.unix_socket or self.host
-            raise _unreachable(f"Can't connect to MySQL server on {where!r} ({error})") from error
-        left = max(0.001, seconds - (time.monotonic() - began))
-        wait = waits.on_socket(sock.fileno(), left, reason=f"no session after {seconds:g} s (connect_timeout)")
-        with _limited(wait, _unreachable):
-            super().connect(sock)
-
-    def _opened(self, seconds: float) -> socket.socket:
-        if self.unix_socket:
-            made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            made.settimeout(seconds)
-            made.connect(self.unix_socket)
-            self.host_info, self._secure = "Localhost via UNIX socket", True
-            return made
-        own = (self.bind_address, 0) if self.bind_address else None
-        made = socket.create_connection((self.host, self.port), seconds, source_address=own)
-        self.host_info = f"socket {self.host}:{self.port}"
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        return made
-
-    @contextmanager
-    def waiting(self) -> Iterator[waits.Wait | None]:
-        """In the block, limit the wait for the server; a closed connection has none."""
-        if self._sock is None:  # the driver's own error follows
-            yield None
-            return
-        wait = waits.on_socket(
-            self._sock.fileno(), self.limit.seconds, reason=_reason(self.limit), owner=self.limit.owner
-        )
-        with _limited(wait, lambda reason: FamilySilence(CR.CR_SERVER_LOST, reason), self) as limited:
-            yield limited
-
-    def reset_session(self) -> None:
-        """Let the server forget the session's settings, locks and temporary tables, within the limit."""
-        with self.waiting():
-            self._execute_command(_COM_RESET_CONNECTION, "")
-            self._read_ok_packet()
-
-    @override
-    def query(self, sql: Any, unbuffered: bool = False) -> Any:
-        """Execute a statement and read its result within the limit."""
-        with self.waiting():
-            return super().query(sql, unbuffered)
-
-    @override
-    def next_result(self, unbuffered: bool = False) -> Any:
-        """Read the next result of several statements within the limit."""
-        with self.waiting():
-            return super().next_result(unbuffered)
-
-    @override
-    def commit(self) -> None:
-        """Commit within the limit."""
-        with self.waiting():
-            super().commit()
-
-    @override
-    def rollback(self) -> None:
-        """Roll back within the limit."""
-        with self.waiting():
-            super().rollback()
-
-    @override
-    def ping(self, reconnect: Any = False) -> None:
-        """Check the connection within the limit; do not connect again."""
-        with self.waiting():
-            super().ping(False)
-
-    @override
-    def close(self) -> None:
-        """Say goodbye within the limit: a full buffer would block even that."""
-        with self.waiting():
-            super().close()
-
-
-def _unreachable(reason: str) -> pymysql.err.OperationalError:
-    return pymysql.err.OperationalError(CR.CR_CONN_HOST_ERROR, reason)
+    return LimitedFamilyConnection(limit, parameters)
 
 
 _CONNECT: Mapping[str, Callable[[WaitLimit, Mapping[str, Any]], Any]] = {
     "psycopg2": _connect_postgres,
-    "pymysql": LimitedFamilyConnection,
+    "pymysql": _connect_family,
 }

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from qbcd.connectors.sessions import TextColumns
+from qbcd.local.arrays import binaries
 from qbcd.model.wire import Fields
 
 TYPES: Mapping[str, pa.DataType] = {
@@ -86,7 +87,7 @@ def text_batch(columns: TextColumns, fields: Fields) -> pa.Table:
     arrays = []
     for name, kind in fields:
         try:
-            array = pa.array(columns[name], pa.binary())
+            array = binaries(columns[name])
             array = array if kind == "binary" else array.cast(pa.string())
             arrays.append(array.cast(TYPES[kind]))
         except pa.ArrowInvalid as error:

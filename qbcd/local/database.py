@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import duckdb
-
 from qbcd.local.errors import MORE_MEMORY
 
 SPILL = "spill"  # folder in the workdir
@@ -28,6 +26,8 @@ class LocalDatabase:
     """
 
     def __init__(self, memory: int, folder: Path) -> None:
+        import duckdb  # a poll without changed rows needs no DuckDB
+
         settings: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": f"{memory}B",
             "temp_directory": str(folder),

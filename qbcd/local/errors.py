@@ -9,10 +9,12 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-import duckdb
+from typing import TYPE_CHECKING
 
 from qbcd.errors import LocalFailed, LocalOutOfMemory
+
+if TYPE_CHECKING:
+    import duckdb
 
 MORE_MEMORY = "raise `local_memory`, or set `engine: spark`"
 _CONTINUES = "the next run continues from the last commit"
@@ -24,7 +26,6 @@ _CTRL_C = re.compile(r"^Query interrupted$|^Invalid Input Error: .* failed: Keyb
 _AS_JSON = re.compile(
     r'(?P<kind>(?:[A-Z]\w* )+Error: )?.*\{"exception_type":.*?"exception_message":(?P<text>"(?:[^"\\]|\\.)*")'
 )
-_QUOTES_NO_VALUE = (duckdb.IOException, duckdb.PermissionException, duckdb.CatalogException)
 
 
 @contextmanager
@@ -34,6 +35,8 @@ def explained_errors(stream: str = "", more: str = MORE_MEMORY) -> Iterator[None
     Raises:
         KeyboardInterrupt: Ctrl-C ended a statement; DuckDB has errors of its own for it.
     """
+    import duckdb
+
     try:
         yield
     except (duckdb.Error, RuntimeError) as error:
@@ -56,6 +59,8 @@ def first_line(error: BaseException) -> str:
 
 def explain(error: duckdb.Error, stream: str = "", more: str = MORE_MEMORY) -> LocalFailed:
     """Return the message for an error of DuckDB; `more` is the way to give it more memory."""
+    import duckdb
+
     first = first_line(error)
     needs_room = isinstance(error, duckdb.OutOfMemoryException) or _ROOM_AT_COMMIT.search(first) is not None
     if needs_room and _OF_DISK not in first:
@@ -64,5 +69,6 @@ def explain(error: duckdb.Error, stream: str = "", more: str = MORE_MEMORY) -> L
     if needs_room or isinstance(error, duckdb.IOException):
         remedy = f"check owner, rights and free space of the workdir, into which rows are spilled; {_CONTINUES}"
         return LocalFailed(f"DuckDB failed: {first}", remedy=remedy, stream=stream)
-    shown = first if isinstance(error, _QUOTES_NO_VALUE) else type(error).__name__
+    quotes_no_value = isinstance(error, (duckdb.IOException, duckdb.PermissionException, duckdb.CatalogException))
+    shown = first if quotes_no_value else type(error).__name__
     return LocalFailed(f"DuckDB failed: {shown}", remedy=f"{_CONTINUES}; -v shows more", stream=stream)

@@ -5,13 +5,29 @@ Nothing here opens a connection; the connector gives only the dialect.
 
 from __future__ import annotations
 
-from qbcd.queries.called_names import fewest_arguments, words_of
-from qbcd.queries.keys import relation_of
-from qbcd.queries.parsed import CapturedQuery, parse_query
-from qbcd.queries.relations import OutputColumn, Relation
-from qbcd.queries.tables import BaseTable, base_tables, folded
-from qbcd.queries.text import Unfit
-from qbcd.queries.views import compared_elsewhere, parse_view
+from typing import TYPE_CHECKING
+
+from qbcd.on_demand import on_demand
+
+if TYPE_CHECKING:
+    from qbcd.queries.called_names import fewest_arguments, words_of
+    from qbcd.queries.keys import relation_of
+    from qbcd.queries.parsed import CapturedQuery, parse_query
+    from qbcd.queries.relations import OutputColumn, Relation
+    from qbcd.queries.tables import BaseTable, base_tables, folded
+    from qbcd.queries.text import Unfit
+    from qbcd.queries.views import compared_elsewhere, parse_view
+else:
+    __getattr__ = on_demand(
+        __name__,
+        called_names="fewest_arguments words_of",
+        keys="relation_of",
+        parsed="CapturedQuery parse_query",
+        relations="OutputColumn Relation",
+        tables="BaseTable base_tables folded",
+        text="Unfit",
+        views="compared_elsewhere parse_view",
+    )
 
 __all__ = [
     "BaseTable",

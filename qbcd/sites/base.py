@@ -12,7 +12,6 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from qbcd.catalog.source import Session
-from qbcd.local.arrow import LocalRows
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.sites.context import StreamContext
 from qbcd.sites.eligibility import MissingRight, Remark, missing_schema_right, missing_write_rights, own_schema
@@ -25,6 +24,8 @@ from qbcd.strategies import Strategy, TableStrategy
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from qbcd.local.arrow import LocalRows
 
 
 class Site(ABC):

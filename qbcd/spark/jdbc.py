@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from typing_extensions import override
 
 from qbcd.config.masking import credentials_masked
-from qbcd.connectors.limited_drivers import Silence
+from qbcd.connectors.wait_limits import Silence
 from qbcd.errors import QbcdError
 
 if TYPE_CHECKING:

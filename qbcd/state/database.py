@@ -22,7 +22,8 @@ from sqlalchemy.pool import NullPool
 from typing_extensions import override
 
 from qbcd.config.masking import Masking
-from qbcd.connectors.limited_drivers import Silence, WaitLimit, limit_waits
+from qbcd.connectors.limited_drivers import limit_waits
+from qbcd.connectors.wait_limits import Silence, WaitLimit
 from qbcd.durable import sync
 from qbcd.errors import ConfigError, QbcdError, Refused, SourceError, StateMissing
 from qbcd.state import upgrades

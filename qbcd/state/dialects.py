@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any
 
-import pymysql
 from psycopg2 import ProgrammingError
 from psycopg2.extensions import make_dsn
 from sqlalchemy import BigInteger, Float, Integer, String, Text, literal_column
@@ -134,6 +133,8 @@ def _libpq_knows(name: str) -> bool:
 
 
 def _pymysql_knows(name: str) -> bool:
+    import pymysql
+
     return name in signature(pymysql.connect).parameters or name in _SSL_OPTIONS
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from sqlalchemy import table as lightweight
 from sqlalchemy.engine import Connection
 
-from qbcd.catalog.query_table import rights_of
 from qbcd.connectors.base import Connector
 from qbcd.connectors.catalog import SupportsIndexes
 from qbcd.errors import MissingPrivilege, StateConflict
@@ -17,9 +17,10 @@ from qbcd.sites import eligibility
 from qbcd.sites.database.context import DatabaseContext
 from qbcd.sites.values import LeasedStream
 from qbcd.state.bootstrap import holds_rows
-from qbcd.strategies import Watermarked
 from qbcd.strategies.in_source import own_tables, sql_name
-from qbcd.strategies.incremental.lineage import lineage_tables
+
+if TYPE_CHECKING:
+    from qbcd.strategies import Watermarked
 
 
 # -- create ------------------------------------------------------------------------------------------------------------
@@ -118,6 +119,8 @@ def ddl(context: DatabaseContext, plan: StreamPlan, watermarks: Sequence[Waterma
     """
     connector, schema = context.source.connector, context.source.schema
     strategy = context.strategy(plan)
+    from qbcd.catalog.query_table import rights_of
+
     with context.reading() as conn:
         role = rights_of(connector, conn, plan.table, [c.name for c in plan.captured], schema).role
         return [
@@ -143,6 +146,8 @@ def exist(context: DatabaseContext, plan: StreamPlan) -> bool:
 def forget(context: DatabaseContext, leased: LeasedStream) -> None:
     """Drop the stream's tables; empty those that a DBA created."""
     connector, tables = context.source.connector, own_tables(context.source.schema, context.stream)
+    from qbcd.strategies.incremental.lineage import lineage_tables
+
     with context.reading() as conn:  # only variant delta has lineages, and a reset knows no plan
         tables += _existing(connector, conn, lineage_tables(context.source.schema, context.stream))
     try:

@@ -18,8 +18,6 @@ from typing_extensions import override
 
 from qbcd.catalog.drift import check_shape
 from qbcd.catalog.source import Session, Source
-from qbcd.local.arrow import LocalRows
-from qbcd.local.source import SourceReads, fetch_rows
 from qbcd.model import BatchHeader, Statement, StreamPlan, Travel
 from qbcd.model.checkpoint import Checkpoint
 from qbcd.sites.base import Site
@@ -43,13 +41,14 @@ from qbcd.sites.values import (
     Settings,
     UnseenDeletes,
 )
-from qbcd.spark.source import source_rows
 from qbcd.state import StreamRow
 from qbcd.strategies import InSource, OutboxSlice
 from qbcd.strategies.outbox import forget_batch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from qbcd.local.arrow import LocalRows
 
 ROWS_PER_READER = 50_000
 COLLECT_EVERY_S = 60.0  # at most, if nothing is found or delivered meanwhile
@@ -127,6 +126,8 @@ class DatabaseSite(Site):
 
     def _frame(self, parts: Sequence[Statement], travels: Sequence[Travel]) -> DataFrame:
         """Return the rows of staged events that statements read."""
+        from qbcd.spark.source import source_rows
+
         context, sql = self.context, [part.sql for part in parts]
         spark, pins = context.spark.get(), context.source.connector.sessions.pins()
         rows = source_rows(spark, context.source, context.stream, sql, init=pins, at_once=len(parts))
@@ -145,6 +146,9 @@ class DatabaseSite(Site):
 
     @contextmanager
     def _local_rows(self, statements: Sequence[Statement], travels: Sequence[Travel]) -> Iterator[LocalRows]:
+        from qbcd.local.arrow import LocalRows
+        from qbcd.local.source import SourceReads, fetch_rows
+
         reads = SourceReads(self.context.source, self.context.stream, statements, at_once=len(statements))
         with self.context.local.open() as database:
             yield LocalRows(database, fetch_rows(database, reads, event_fields(travels)))

@@ -7,10 +7,10 @@ choice is read from it and not made again.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import DBAPIError
 
-from qbcd.catalog.query_table import probe_query
 from qbcd.catalog.resolve import resolve
 from qbcd.catalog.source import Session, Source
 from qbcd.config import StreamConfig
@@ -20,7 +20,9 @@ from qbcd.model.checkpoint import Checkpoint
 from qbcd.sites.eligibility.rights import own_schema
 from qbcd.sites.eligibility.values import Place
 from qbcd.state import ProjectState, StreamStore
-from qbcd.strategies import TableStrategy, VbdDelta, why_not_delta
+
+if TYPE_CHECKING:
+    from qbcd.strategies import TableStrategy, VbdDelta
 
 OPTION, CHECKSUM, COMPARE, DELTA = "variant", "checksum", "compare", "delta"
 
@@ -61,6 +63,9 @@ def with_variant(
 
 def _ask_source(config: StreamConfig, source: Source, project: ProjectState) -> str:
     """Return the variant that was prepared in the source, or one that can work there."""
+    from qbcd.catalog.query_table import probe_query
+    from qbcd.strategies import why_not_delta
+
     store, connector = StreamStore(source.schema), source.connector
     with source.read(config.name) as session:
         conn = session.connection
@@ -114,6 +119,8 @@ def why_not_incremental(strategy: TableStrategy) -> list[str]:
     plan = strategy.plan
     if not plan.table.query or not plan.option("timestamps"):
         return []
+    from qbcd.strategies import why_not_delta
+
     why = why_not_delta(strategy.connector, plan)
     if why:
         return [f"`timestamps` are not used, since variant delta cannot follow: {why}"]

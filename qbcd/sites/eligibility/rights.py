@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from sqlalchemy import inspect
 from sqlalchemy.engine import Connection
 
-from qbcd.catalog.query_table import rights_of
 from qbcd.catalog.source import Session, Source
 from qbcd.connectors.base import Connector, Privileges
 from qbcd.connectors.catalog import SupportsIndexes, SupportsTableWrites
@@ -60,6 +59,8 @@ class OwnSchema:
 def own_schema(source: Source, session: Session, table: Table, columns: Sequence[str] = ()) -> OwnSchema:
     """Return qbcd's schema in the source, for a stream of `columns` of `table`."""
     conn = session.connection
+    from qbcd.catalog.query_table import rights_of
+
     rights = rights_of(source.connector, conn, table, columns, source.schema)
     return OwnSchema(source.schema, inspect(conn).has_schema(source.schema), rights)
 

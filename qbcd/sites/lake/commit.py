@@ -23,7 +23,6 @@ from qbcd.sites.lake.poll import ParquetPoll, TablePoll, TimedPoll, checkpoint_e
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.replica import NewSegment, travels_of
 from qbcd.sites.lake.replica.schema import batch_fields
-from qbcd.sites.lake.sink_values import first_text, unsupported_in
 from qbcd.sites.refusals import untravelled_error
 from qbcd.state import StoredRange
 
@@ -173,6 +172,8 @@ def written_changes(poll: ParquetPoll, changes: Rows, rows: int) -> WrittenBatch
         fields = batch_fields(travels_of(plan))
         part = files.write(engine, counts.observe(batch), fields, "batch", poll.leased, source=poll.context.source)
     if positions := settings.judged(counts.unfit(), len(plan.key)):
+        from qbcd.sites.lake.sink_values import first_text
+
         found = first_text(files.paths(part), plan, f"b_{positions[0]}")
         files.discard(part)
         raise untravelled_error(plan, settings, positions, found)
@@ -187,6 +188,8 @@ def refuse_unsupported(poll: ParquetPoll, part: FileSet) -> None:
         UnsupportedType: Names column, key, value and remedy.
     """
     files = poll.context.files
+    from qbcd.sites.lake.sink_values import unsupported_in
+
     if (refused := unsupported_in(files.paths(part), poll.plan, poll.settings)) is not None:
         files.discard(part)
         raise refused

@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import duckdb
-
 from qbcd.connectors.facts import quoted
 from qbcd.errors import ConfigError
 from qbcd.event_sql.duckdb import DUCKDB
@@ -82,6 +80,8 @@ def _restricted(changes: Query, captured: Sequence[Column], restriction: str) ->
 def _refused(error: Exception, restriction: str) -> ConfigError | None:
     """Return the error of a condition that DuckDB refuses; None for other errors."""
     found: Any = error
+    import duckdb
+
     while found is not None and not isinstance(found, duckdb.Error):
         found = found.__cause__
     kinds = (duckdb.BinderException, duckdb.ParserException, duckdb.ConversionException, duckdb.CatalogException)

@@ -16,7 +16,6 @@ from typing_extensions import override
 
 from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.source import Session
-from qbcd.local.arrow import LocalRows
 from qbcd.local.query import columns_of
 from qbcd.model import BatchHeader, Cost, StreamPlan, Travel
 from qbcd.model.checkpoint import Entry
@@ -28,7 +27,6 @@ from qbcd.sites.lake import compaction, digest_queue, explain, verify
 from qbcd.sites.lake.baseline import take_baseline
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.engines.algebra import of_columns
-from qbcd.sites.lake.engines.local.engine import LocalEngine
 from qbcd.sites.lake.poll import LakePoll, ParquetPoll
 from qbcd.sites.lake.queue_poll import poll_queue
 from qbcd.sites.lake.range_sizes import estimated
@@ -43,6 +41,8 @@ from qbcd.strategies import IdRcs, LakeTs, QueuedTlcs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+    from qbcd.local.arrow import LocalRows
 
 
 class ParquetSite(Site):
@@ -74,6 +74,9 @@ class ParquetSite(Site):
 
     @contextmanager
     def _local_rows(self, part: FileSet, travels: Sequence[Travel]) -> Iterator[LocalRows]:
+        from qbcd.local.arrow import LocalRows
+        from qbcd.sites.lake.engines.local.engine import LocalEngine
+
         with self.context.local.open() as database:
             rows = self.context.files.read(LocalEngine(database), batch_fields(travels), part)
             yield LocalRows(database, of_columns(rows, columns_of(event_fields(travels))))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qbcd.local.source import SourceReads
 from qbcd.model import KeyRange, Statement
 from qbcd.model.value_limits import words_of_text
 from qbcd.ranges import partition
@@ -44,6 +43,8 @@ def range_frame(poll: TablePoll, asked: Sequence[KeyRange], query: Query, fields
 def frame(poll: TablePoll, statements: Sequence[Statement], fields: Fields, *, at_once: int = 1) -> Rows:
     """Return the rows of `statements`, without placeholders, read in the snapshot."""
     context = poll.context
+    from qbcd.local.source import SourceReads
+
     reads = SourceReads(context.source, context.stream, statements, poll.snapshot.name, at_once)
     return poll.engine.fetch(reads, fields)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +148,7 @@ def test_a_table_that_appears_in_a_job_has_notices_and_numbers(
     monkeypatch.setattr(table_watch, "LIST_EVERY_S", 0.0)
     followed = list[str]()
     monkeypatch.setattr(Notifications, "follow", lambda self, stream: followed.append(stream.name))
+    monkeypatch.setattr("qbcd.api._notifying", lambda parts, work: nullcontext(Notifications()))
     make(place, "a")
     write(place, new_tables="capture")
     assert cli("prepare").code == 0

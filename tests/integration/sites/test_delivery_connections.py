@@ -24,7 +24,7 @@ def test_sinks_share_one_read_of_a_batch(place: Place, workspace: Path, monkeypa
         seen.append(reads)
         return fetch_rows(database, reads, fields)
 
-    monkeypatch.setattr("qbcd.sites.database.site.fetch_rows", noted)
+    monkeypatch.setattr("qbcd.local.source.fetch_rows", noted)
     place.sql("CREATE TABLE t (id integer PRIMARY KEY)")
     sinks = {
         "changes": {"type": "jsonl", "path": "out/changes"},
@@ -62,7 +62,7 @@ def test_a_batch_is_read_by_so_many_readers(
         seen.append(reads)
         return fetch_rows(database, reads, fields)
 
-    monkeypatch.setattr("qbcd.sites.database.site.fetch_rows", noted)
+    monkeypatch.setattr("qbcd.local.source.fetch_rows", noted)
     monkeypatch.setattr("qbcd.sites.database.site.ROWS_PER_READER", 10)
     place.sql("CREATE TABLE t (id integer PRIMARY KEY)")
     table = {"name": "s", "table": place.table("t"), "strategy": "mds"}

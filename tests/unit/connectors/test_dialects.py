@@ -21,7 +21,9 @@ def slow(*words):
     return steps(*words)
 
 dialect.new_trie = slow
-import qbcd.connectors
+from qbcd.connectors import connector_for
+
+connector_for("mysql://user@host/database")
 
 name, written = exp.column("v", table="l", quoted=True), []
 

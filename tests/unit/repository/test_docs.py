@@ -10,7 +10,7 @@ import pytest
 from typer.main import get_command
 
 from qbcd.catalog.resolve import RESERVED
-from qbcd.cli.commands import app
+from qbcd.cli.commands import application
 from qbcd.config import GuardsConfig, JdbcConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
 from qbcd.config.fields import Section
 from qbcd.config.notify import NotifyConfig
@@ -176,7 +176,7 @@ def test_every_option_is_on_the_page_of_its_strategy(name: str) -> None:
 
 def test_every_command_and_option_is_explained() -> None:
     page = text_of("docs/reference/command-line.md") + text_of("docs/reference/more-commands.md")
-    group = get_command(app)
+    group = get_command(application(["--help"]))
     commands = getattr(group, "commands")  # noqa: B009 -- a group of Click's, which has no types of its own here
     assert commands
     common, own = {opt for param in group.params for opt in param.opts}, r"^#+ qbcd {}\n(.*?)(?=^#+ |\Z)"

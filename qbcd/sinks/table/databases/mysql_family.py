@@ -15,6 +15,7 @@ from sqlalchemy.engine import URL, Connection
 from typing_extensions import override
 
 from qbcd.catalog.source import SessionOptions
+from qbcd.connectors.dialects import loaded
 from qbcd.connectors.mysql_family.facts import FamilyFacts
 from qbcd.connectors.mysql_family.grants import granted, granted_everywhere
 from qbcd.errors import DeliveryError
@@ -101,7 +102,7 @@ WHERE event_object_schema = coalesce(%s, database()) AND event_object_table = %s
 class FamilyTarget(ServerTarget):
     """A database of MariaDB or MySQL; `schema` is another database on the server."""
 
-    sql_name = "mysql"
+    sql_name = loaded("mysql")
     longest_name = 64
     undoes_ddl = False
     checks_each_row = True

@@ -19,6 +19,7 @@ from typing_extensions import override
 
 from qbcd import waits
 from qbcd.catalog.source import SessionOptions
+from qbcd.connectors.dialects import loaded
 from qbcd.errors import DeliveryError, Refused
 from qbcd.model import Travel
 from qbcd.sinks.table.constraints import Reference, Violation, ViolationKind
@@ -180,7 +181,7 @@ class PostgresTargetSession(EngineSession):
 class PostgresTarget(ServerTarget):
     """A database of PostgreSQL; target tables are in `schema`, `public` by default."""
 
-    product, sql_name = "PostgreSQL", "postgres"
+    product, sql_name = "PostgreSQL", loaded("postgres")
     longest_name = 63
     unit = "bytes"
     settings = _SETTINGS

@@ -15,7 +15,8 @@ from typing_extensions import override
 from qbcd.catalog.source import SessionOptions
 from qbcd.config.masking import Masking
 from qbcd.connectors import Connector, connector_for
-from qbcd.connectors.limited_drivers import WaitLimit, limit_waits, silence_below
+from qbcd.connectors.limited_drivers import limit_waits
+from qbcd.connectors.wait_limits import WaitLimit, silence_below
 from qbcd.errors import DeliveryError, QbcdError, SinkSilent, SourceSilent, Undeliverable
 from qbcd.sinks.table.databases import watch
 from qbcd.sinks.table.databases.base import TargetSession

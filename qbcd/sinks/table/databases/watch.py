@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy.exc import SQLAlchemyError
 
 from qbcd import waits
-from qbcd.connectors.limited_drivers import wait_of
+from qbcd.connectors.wait_limits import wait_of
 
 EVERY_S = 15.0  # seconds between two looks at the wait in progress
 SURE = 2  # answers in a row: a result may be on its way when the first one comes

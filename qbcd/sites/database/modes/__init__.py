@@ -5,22 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from qbcd.model import StreamPlan
+from qbcd.on_demand import Registry
 from qbcd.sites.database.context import DatabaseContext
 from qbcd.sites.database.modes.base import DatabaseMode
-from qbcd.sites.database.modes.flagged import FlaggedWindowMode
-from qbcd.sites.database.modes.query import QueryMode
-from qbcd.sites.database.modes.ranges import RangeMode
-from qbcd.sites.database.modes.whole import WholeTableMode
-from qbcd.sites.database.modes.window import WindowMode
-from qbcd.strategies.in_source import PollMode
 
-MODES: dict[PollMode, type[DatabaseMode[Any]]] = {
-    "whole": WholeTableMode,
-    "window": WindowMode,
-    "flagged": FlaggedWindowMode,
-    "ranges": RangeMode,
-    "delta": QueryMode,
-}
+MODES: Registry[DatabaseMode[Any]] = Registry(  # by `InSource.poll_mode`
+    {
+        "whole": "qbcd.sites.database.modes.whole:WholeTableMode",
+        "window": "qbcd.sites.database.modes.window:WindowMode",
+        "flagged": "qbcd.sites.database.modes.flagged:FlaggedWindowMode",
+        "ranges": "qbcd.sites.database.modes.ranges:RangeMode",
+        "delta": "qbcd.sites.database.modes.query:QueryMode",
+    }
+)
 
 
 def mode_of(context: DatabaseContext, plan: StreamPlan) -> DatabaseMode[Any]:

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-import pyarrow as pa
-
+from qbcd.local.arrays import int64s
 from qbcd.model import Column, KeyRange, StreamPlan
 from qbcd.model.wire import Fields, wire_type
 from qbcd.ranges import leaves
@@ -71,7 +70,9 @@ def cast_to(rows: AnyRows, fields: Fields) -> AnyRows:
 def no_rows(engine: Engine, fields: Fields) -> Rows:
     """Return no rows, with these fields."""
     nothing = {name: f"CAST(NULL AS {kind})" for name, kind in fields}
-    return selected(engine.table(pa.table({"nothing": pa.array([0], pa.int64())})), nothing, "FALSE")
+    import pyarrow as pa
+
+    return selected(engine.table(pa.table({"nothing": int64s([0])})), nothing, "FALSE")
 
 
 def of_keys(rows: AnyRows, others: AnyRows, on: Sequence[str] = ("key_id",)) -> AnyRows:
@@ -519,7 +520,9 @@ def renumbered(engine: Engine, rows: Rows, ids: Mapping[int, int]) -> Rows:
     """Return `rows` with range ids replaced by `ids`; other range ids stay."""
     if not ids:
         return rows
-    moves = {"range_id": pa.array(ids, pa.int64()), "moved_to": pa.array(ids.values(), pa.int64())}
+    import pyarrow as pa
+
+    moves = {"range_id": int64s(ids), "moved_to": int64s(ids.values())}
     moved = engine.table(pa.table(moves)).hinted("broadcast")
     values = {**_of_rows(rows), "range_id": "COALESCE(others.moved_to, rows.range_id)"}
     return _joined(rows, moved, values, on="range_id", join="LEFT")

@@ -13,15 +13,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar
 
 from qbcd.errors import QbcdError
-from qbcd.local.source import SourceReads
 from qbcd.model import KeyRange, Travel
 from qbcd.model.wire import Fields
 from qbcd.state import StoredRange
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from qbcd.local.source import SourceReads
 
 Hint = Literal["one task", "collected", "broadcast", "hash"]
 Rows: TypeAlias = Any  # a relation of one engine, where it does not matter of which

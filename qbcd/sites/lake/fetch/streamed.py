@@ -20,7 +20,6 @@ from qbcd.sites.lake.fetch.two_phase import FINGERPRINT_BYTES
 from qbcd.sites.lake.fetch_plan import FetchPlan, check_delta
 from qbcd.sites.lake.poll import TablePoll
 from qbcd.sites.lake.replica.files import FileSet
-from qbcd.sites.lake.sink_values import first_text
 from qbcd.sites.lake.stage import images_frame, replica_rows
 from qbcd.sites.refusals import untravelled_error
 from qbcd.wording import counted
@@ -102,6 +101,8 @@ def compare(poll: TablePoll, plan: FetchPlan) -> WrittenBatch:
     def check(written: FileSet) -> None:
         check_delta(context.stream, plan, came.read(), known.read())
         if positions := settings.judged(came.untravelled(), len(poll.plan.key)):
+            from qbcd.sites.lake.sink_values import first_text
+
             found = first_text(context.files.paths(written), poll.plan, f"a_{positions[0]}")
             raise untravelled_error(poll.plan, settings, positions, found)
         hooks.reach("after_fetch")

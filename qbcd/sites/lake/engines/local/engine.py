@@ -13,6 +13,7 @@ from typing_extensions import override
 
 from qbcd.errors import QbcdError
 from qbcd.event_sql.duckdb import DUCKDB
+from qbcd.local.arrays import binaries, int64s
 from qbcd.local.database import LocalDatabase
 from qbcd.local.query import Query
 from qbcd.local.source import SourceReads, fetch_rows
@@ -29,6 +30,7 @@ from qbcd.sites.lake.engines.local.spelling import spelled
 from qbcd.sites.lake.replica.schema import IDENTITY
 
 _LEAVES = pa.schema([("range_id", pa.int64()), ("tail", pa.binary()), ("alone", pa.binary()), ("lost", pa.int64())])
+_MADE: tuple[Callable[[Any], pa.Array], ...] = (int64s, binaries, binaries, int64s)
 
 
 class LocalEngine(Engine):
@@ -92,7 +94,7 @@ class LocalEngine(Engine):
 
     @override
     def in_ranges(self, rows: Query, ids: Sequence[int]) -> Query:
-        return algebra.of_keys(rows, self.table(pa.table({"range_id": pa.array(ids, pa.int64())})), on=["range_id"])
+        return algebra.of_keys(rows, self.table(pa.table({"range_id": int64s(ids)})), on=["range_id"])
 
     @override
     def leaves(self, asked: Sequence[KeyRange]) -> Query:
@@ -113,7 +115,7 @@ class LocalEngine(Engine):
             else:
                 others += ((one.range_id, bytes([leaf]), None, lost) for leaf in whole)
         columns = zip(*others, strict=True) if others else ([], [], [], [])
-        few = pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, _LEAVES, strict=True)], schema=_LEAVES)
+        few = pa.Table.from_arrays([make(c) for make, c in zip(_MADE, columns, strict=True)], schema=_LEAVES)
         return self.table(pa.concat_tables([_whole(ranges, bytes(tails)), few]))
 
     # -- a batch -----------------------------------------------------------------------------------------------------

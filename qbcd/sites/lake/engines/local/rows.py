@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from qbcd.local.database import LocalDatabase
 from qbcd.local.query import Query
 from qbcd.sql.render import quoted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 TABLE = "qbcd_"  # names of tables begin with it (`LocalDatabase.new_name`)
 
