@@ -19,8 +19,8 @@ from qbcd.local.part_files import PartFile
 from qbcd.model import BatchHeader, Travel
 from qbcd.model.wire import typed_name
 from qbcd.sites import not_prepared
+from qbcd.sites.lake.parquet_site import ParquetSite
 from qbcd.sites.lake.replica.files import FileSet
-from qbcd.sites.lake.site import ParquetSite
 from qbcd.spark_source import outbox_files, replica_rows
 from qbcd.spark_source.change_rows import ADDED, VERSION, Condition, arrow_schema, change_queries, staged_fields
 from qbcd.spark_source.executor import FilePiece, NamedFile, Rows
