@@ -31,6 +31,7 @@ COMPARISONS = {
     "paper_view": "The paper's view of four relations: pages and bytes of copying, and of VBD",
     "result_poll": "VBD delta polls of a query against a new run of the query and a comparison by Spark",
     "snapshots": "Differences of two snapshot files by method, next to a parse and to full joins of DuckDB and Spark",
+    "spark_source": "Change rows read by Spark's source, next to a bare read of the same files",
     "table_diff": "qbcd diff of two tables by range checksums, next to a complete read and reladiff",
     "many_tables": "One schema of many small tables: check, prepare, rounds without and with changes",
     "mirrors": "Mirrors and histories: inserts, updates, mixed batches next to a bare load",

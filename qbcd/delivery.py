@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from qbcd.local.arrow import LocalRows
 
 PYTHON_SINK = "python"
+SPARK_SINKS = (
+    "spark:"  # first letters of the sinks of streaming queries, which read by themselves (`qbcd.spark_source`)
+)
 UNSUPPORTED = "`unsupported: null` or `text` of the sink delivers it at the next poll; or "
 log = logging.getLogger("qbcd")
 
@@ -348,7 +351,8 @@ def removed_sinks(stream: Stream) -> list[str]:
 
     Until it is retired, the site keeps batches for it.
     """
-    removed = sorted(stream.project.acknowledged(stream.name).keys() - set(stream.settings.sinks))
+    known = stream.project.acknowledged(stream.name).keys() - set(stream.settings.sinks)
+    removed = sorted(name for name in known if not name.startswith(SPARK_SINKS))
     waiting = pending(stream.site) if removed else {}
     return [
         f"sink {sink} is no longer configured; {counted(n, 'batch waits', 'batches wait')} for it: add it "
@@ -424,6 +428,12 @@ def skip_batch(stream: Stream, sink: str, number: str) -> BatchHeader:
     Raises:
         ConfigError: The next batch is another one, or its delivery has not failed yet.
     """
+    if sink.startswith(SPARK_SINKS):
+        raise ConfigError(
+            f"sink {sink} is a streaming query, which reads by its checkpoint",
+            stream=stream.name,
+            remedy="stop the query, and start it with a new checkpoint and startingVersion after the batch",
+        )
     with stream.site.context.hold():
         header = next_waiting(stream, sink)
         if header.number != number:

@@ -112,13 +112,13 @@ def plan_of_replica(stream: Stream, row: StreamRow) -> StreamPlan:
     try:
         return plan_of(stream, row)[0]
     except QbcdError as error:
-        plan = _recorded(stream, row) if error.source and row.prepared else None
+        plan = recorded_plan(stream, row) if error.source and row.prepared else None
         if plan is None:
             raise
         return plan
 
 
-def _recorded(stream: Stream, row: StreamRow) -> StreamPlan | None:
+def recorded_plan(stream: Stream, row: StreamRow) -> StreamPlan | None:
     """Return the plan of the last step; None if the replica is in the source, or the configuration has changed."""
     config, shape = stream.config, row.checkpoint["shape"]
     if stream.site.context.kind == "database" or columns_changed(stream.settings.requested, row.checkpoint):

@@ -363,6 +363,10 @@ class Assembly:
 
         return written_rows(self._guessed(name))
 
+    def stream_to_read(self, name: str) -> Stream:
+        """Return a prepared stream without sinks, whose batches and replica are only read."""
+        return self._guessed(name)
+
     def _guessed(self, name: str) -> Stream:
         """Return a stream to be judged, with its prepared strategy or a guess."""
         own = settle(self.config, self.stream_config(name), self.state, self.candidate, choose=False)

@@ -29,6 +29,7 @@ COMMANDS = {
     "reset": "prepare",
     "replay": "replay",
     "schema": "project",
+    "spark": "spark",
     "demo": "demo",
 }
 _OPTIONS_WITH_VALUE = ("-c", "--config")

@@ -24,7 +24,7 @@ SchemaFile = Annotated[
     Path | None,
     typer.Option("-o", "--output", metavar="FILE", help="Write it into this file; an older one is replaced."),
 ]
-_MARKS = {"ok": "[green]ok     [/]", "warning": "[yellow]warning[/]", "error": "[red]error  [/]"}
+MARKS = {"ok": "[green]ok     [/]", "warning": "[yellow]warning[/]", "error": "[red]error  [/]"}
 
 
 def init(
@@ -90,13 +90,13 @@ def check(output: Output, streams: StreamNames = None) -> int:
     errors = [finding.error for finding in found if finding.error is not None]
     code = worst([error.exit_code for error in errors])
     if output.as_json:
-        output.data({"ok": not errors, "findings": [_data(output, finding) for finding in found]})
+        output.data({"ok": not errors, "findings": [finding_data(output, finding) for finding in found]})
         return code
     if output.verbose:
         _show_all(output, found)
     else:
         for text in dict.fromkeys(_placed(f, f.message) for f in found if f.level == "warning"):
-            output.item(_MARKS["warning"], escape(output.masked(text)))
+            output.item(MARKS["warning"], escape(output.masked(text)))
     for error in distinct_errors(found):
         output.complain(error)
     output.show(summary(found))
@@ -111,7 +111,7 @@ def _show_all(output: Output, found: Sequence[Finding]) -> None:
             shown = finding.stream
             output.show(f"[bold]{escape(shown) or 'project'}[/]")
         text = finding.subject if finding.error else f"{finding.subject}: {finding.message}"
-        output.item(_MARKS[finding.level], escape(output.masked(text)))
+        output.item(MARKS[finding.level], escape(output.masked(text)))
 
 
 def _placed(finding: Finding, text: str) -> str:
@@ -119,7 +119,8 @@ def _placed(finding: Finding, text: str) -> str:
     return f"{stream}{finding.subject}: {text}"
 
 
-def _data(output: Output, finding: Finding) -> dict[str, object]:
+def finding_data(output: Output, finding: Finding) -> dict[str, object]:
+    """Return a finding as JSON-ready data."""
     data: dict[str, object] = {
         "subject": finding.subject,
         "level": finding.level,

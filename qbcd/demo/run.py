@@ -30,6 +30,7 @@ from qbcd.demo.tables import TOGETHER
 from qbcd.errors import QbcdError
 from qbcd.model import Cost
 from qbcd.sinks.console import event_table
+from qbcd.spark_source import register
 from qbcd.stream import Report
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class Demo:
         self.folder = Folder(directory)
         self.keep = keep
         self._number = 0
+        self._jobs: Mapping[str, int] = {}  # Spark jobs of the last polls, by stream
         self._summary: dict[str, Any] = {}
 
     def run(self) -> int:
@@ -89,6 +91,8 @@ class Demo:
             with self._step("qbcd run --once: find the changes"):
                 reports = self._poll(project)
                 good = self._compare(reports, applied)
+            with self._step("Spark reads the changes of flights: a batch is a version"):
+                good = self._read_by_spark(project, applied) and good
             with self._step("Some of the events"):
                 self._sample(reports)
             with self._step("qbcd verify: replica and source, compared in full"):
@@ -136,8 +140,12 @@ class Demo:
         return applied
 
     def _poll(self, project: Project) -> dict[str, Report]:
+        jobs = {"": _spark_jobs(project)}  # their number after each poll; the streams of a source are polled in turn
         with self._working(project, "polling"):
-            job = project.run(once=True)
+            job = project.run(once=True, on_outcome=lambda one: jobs.update({one.stream: _spark_jobs(project)}))
+        counts = list(jobs.values())
+        self._jobs = {name: n - before for (name, n), before in zip(list(jobs.items())[1:], counts, strict=False)}
+        self._jobs[TOGETHER] = counts[-1] - counts[0]
         reports = {}
         for outcome in job.outcomes:
             if outcome.error is not None:
@@ -158,9 +166,29 @@ class Demo:
     def _costs(self, name: str, reports: Mapping[str, Report]) -> Cost:
         costs = {stream: report.cost for stream, report in reports.items()}
         together = sum(costs.values(), Cost())
-        self._show(tables.costs({**costs, TOGETHER: together}))
+        self._show(tables.costs({**costs, TOGETHER: together}, self._jobs))
         self._summary[name] = asdict(together)
+        self._summary["spark_jobs"] = {**self._summary.get("spark_jobs", {}), name: self._jobs}
         return together
+
+    def _read_by_spark(self, project: Project, applied: Mapping[str, TableChanges]) -> bool:
+        before, began = _spark_jobs(project), time.monotonic()
+        with self._working(project, "reading by Spark"):
+            spark = assembly_of(project).spark.get()
+            register(spark)
+            rows = spark.read.format("qbcd").option("config", str(self.folder.config.absolute())).load("flights")
+            found = {
+                str(row["_change_type"]): int(row["count"]) for row in rows.groupBy("_change_type").count().collect()
+            }
+        seconds, jobs = time.monotonic() - began, _spark_jobs(project) - before
+        self._show("register(spark)")
+        self._show(escape(f'spark.read.format("qbcd").option("config", "{self.folder.config}").load("flights")'))
+        self._show('    .groupBy("_change_type").count()')
+        table, good = tables.change_rows(found, applied["flights"])
+        self._show(table)
+        self._show(f"[dim]{formatting.counted(jobs, 'Spark job')} in {formatting.duration(seconds)}[/]")
+        self._summary["read_by_spark"] = {"rows": found, "spark_jobs": jobs, "seconds": seconds}
+        return good
 
     def _sample(self, reports: Mapping[str, Report]) -> None:
         for stream, ops in (("planes", "duc"), ("flights", "u"), (delays.STREAM, "u")):
@@ -192,9 +220,8 @@ class Demo:
         return equal
 
     def _poll_unchanged(self, project: Project) -> bool:
-        before = _spark_jobs(project)
         reports = self._poll(project)
-        jobs, total = _spark_jobs(project) - before, self._costs("unchanged_poll", reports)
+        jobs, total = self._jobs[TOGETHER], self._costs("unchanged_poll", reports)
         events = sum(report.header.size for report in reports.values() if report.header)
         self._show(
             f"[bold]{formatting.counted(events, 'event')}, {formatting.counted(total.rows_shipped, 'row')} shipped, "
@@ -277,7 +304,10 @@ def _terminable() -> Iterator[None]:
 
 def _spark_jobs(project: Project) -> int:
     """Return the number of jobs that this project's Spark session has run."""
-    return max(assembly_of(project).spark.get().sparkContext.statusTracker().getJobIdsForGroup(), default=-1) + 1
+    spark = assembly_of(project).spark
+    if not spark.started:
+        return 0
+    return max(spark.get().sparkContext.statusTracker().getJobIdsForGroup(), default=-1) + 1
 
 
 def _raise_failures(report: Report) -> None:

@@ -36,9 +36,39 @@ def compared(found: Mapping[str, Mapping[str, int]], applied: Mapping[str, Table
     return table, good
 
 
-def costs(spent: Mapping[str, Cost]) -> Table:
-    """Return the table of polls' costs, by stream; the row :data:`TOGETHER` is highlighted."""
-    titles = ("cost of", "scanned", "shipped", "bytes", "ranges", "time", "Spark")
+def change_rows(found: Mapping[str, int], applied: TableChanges) -> tuple[Table, bool]:
+    """Return a table of the change rows that Spark has read next to the applied changes, and True if they are equal.
+
+    Args:
+        found: Rows by `_change_type`.
+        applied: Changes of the stream's table.
+    """
+    updated = applied.updated
+    wanted = {
+        "insert": applied.inserted,
+        "update_preimage": updated,
+        "update_postimage": updated,
+        "delete": applied.deleted,
+    }
+    table, good = Table("_change_type"), True
+    for name in ("applied", "rows", ""):
+        table.add_column(name, justify="right")
+    for kind in list(dict.fromkeys([*wanted, *found])):
+        same = wanted.get(kind, 0) == found.get(kind, 0)
+        good = good and same
+        verdict = "[green]match[/]" if same else "[bold red]differ[/]"
+        table.add_row(kind, f"{wanted.get(kind, 0):,}", f"{found.get(kind, 0):,}", verdict)
+    return table, good
+
+
+def costs(spent: Mapping[str, Cost], jobs: Mapping[str, int]) -> Table:
+    """Return the table of polls' costs, by stream; the row :data:`TOGETHER` is highlighted.
+
+    Args:
+        spent: The costs.
+        jobs: Spark jobs of each poll.
+    """
+    titles = ("cost of", "scanned", "shipped", "bytes", "ranges", "time", "engine", "Spark jobs")
     table = Table(*titles, box=None, padding=(0, 2, 0, 0))
     for column in table.columns[1:]:
         column.justify = "right"
@@ -50,7 +80,8 @@ def costs(spent: Mapping[str, Cost]) -> Table:
             formatting.size(cost.bytes_shipped) if cost.bytes_shipped else "-",
             f"{cost.dirty:,} of {cost.ranges:,}" if cost.ranges else "-",
             formatting.duration(cost.seconds),
-            "yes" if cost.spark else "no",
+            "" if stream == TOGETHER else "Spark" if cost.spark else "local",
+            f"{jobs.get(stream, 0):,}",
             style="" if stream == TOGETHER else "dim",
         )
     return table

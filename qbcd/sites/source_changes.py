@@ -1,4 +1,4 @@
-"""Detection of another table of the same name, and of partitions that were attached.
+"""Detection of another server, another table of the same name, and partitions that were attached.
 
 The source's identity numbers, DDL times and list of partitions show them. Timestamps and digests of another table's
 rows cannot be compared with those of the earlier table, and rows that come with a partition may be older than the
@@ -12,16 +12,39 @@ from dataclasses import replace
 from typing import Any
 
 from qbcd.catalog.capture_change import change_of
+from qbcd.catalog.drift import check_server
 from qbcd.catalog.source import Session, Source
 from qbcd.connectors.facts import Part
+from qbcd.errors import SourceChanged
 from qbcd.model import StreamPlan
 from qbcd.model.checkpoint import Entry
+from qbcd.sites.poll import Poll
 from qbcd.strategies import Watermarked
 from qbcd.watermark import Window
 
 PARTS = "parts"  # in the entry of the checkpoint: the partitions of all tables that polls read
 Read = tuple[Watermarked, str | None]  # statements about a timestamp, and its watermark
 LISTED = ("table", "partitioned")  # kinds of tables whose parts have their columns
+
+
+def server_changed(poll: Poll) -> bool:
+    """Return True if server or rules of equality changed: every value must then be compared.
+
+    Raises:
+        SourceChanged: The user has not accepted it, or the replica has no values to compare with
+            (docs/design/protocol.md#rule-16).
+    """
+    context, checkpoint = poll.context, poll.leased.row.checkpoint
+    with context.source.read(context.stream) as session:
+        accept = poll.settings.accept_source
+        _, changed = check_server(context.source, session, context.stream, checkpoint, accept=accept)
+    if changed and poll.strategy.keeps != "rows":
+        raise SourceChanged(
+            "the server changed, and this stream keeps no old values by which its rows could be compared",
+            stream=context.stream,
+            remedy=f"qbcd reset {context.stream}, then prepare it again; consumers must reload",
+        )
+    return changed
 
 
 def is_remade(checkpoint: Mapping[str, Any], plan: StreamPlan, *, surely: bool = False) -> bool:

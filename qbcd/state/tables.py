@@ -209,17 +209,14 @@ class SiteTables:
             Refused: A newer qbcd wrote the tables.
         """
         if not self.exist(conn):
-            ddl_lock = facts_of(conn).ddl_lock_sql
-            if ddl_lock:
-                conn.exec_driver_sql(ddl_lock)
+            lock_ddl(conn)
             self._create_missing(conn)
             refuse_newer(self._format(conn), self.place)
 
     def _create_missing(self, conn: Connection) -> None:
         schema = self.schema
-        # CREATE SCHEMA IF NOT EXISTS needs the right to create even if the schema exists
-        if schema and not inspect(conn).has_schema(schema):
-            conn.execute(CreateSchema(schema, if_not_exists=True))
+        if schema:
+            create_schema(conn, schema)
         tables = self.metadata.sorted_tables
         create_missing(conn, tables)
         conn.info.pop((_NAMES, schema), None)
@@ -242,6 +239,24 @@ class SiteTables:
 
     def _format(self, conn: Connection) -> object:
         return conn.execute(select(self.layout.c.format_version)).scalar()
+
+
+def lock_ddl(conn: Connection) -> None:
+    """Let no other process create tables of qbcd's own until the transaction ends, if the database can do that."""
+    if lock := facts_of(conn).ddl_lock_sql:
+        conn.exec_driver_sql(lock)
+
+
+def create_schema(conn: Connection, schema: str) -> None:
+    """Create the schema if it is missing."""
+    # CREATE SCHEMA IF NOT EXISTS needs the right to create even if the schema exists
+    if not inspect(conn).has_schema(schema):
+        conn.execute(CreateSchema(schema, if_not_exists=True))
+
+
+def schema_ddl(conn: Connection, schema: str) -> str:
+    """Return the statement that creates the schema, for a DBA."""
+    return str(CreateSchema(schema, if_not_exists=True).compile(dialect=conn.dialect)).strip()
 
 
 @lru_cache

@@ -151,8 +151,15 @@ class IdRcsOptions(VisitOptions):
         return IdRcs
 
 
+LakePollMode = Literal["table", "window", "queue"]
+
+
 class IdRcs(TableStrategy):
-    """Statements of ID/RCS for one stream."""
+    """Statements of ID/RCS for one stream.
+
+    Attributes:
+        poll_mode: Checksums of ranges, a window of timestamps, or a queue of changed rows in the source.
+    """
 
     name = "id_rcs"
     site = "spark"
@@ -162,6 +169,7 @@ class IdRcs(TableStrategy):
     sees: str = "every insert, update and delete, with old and new values, as the net change between two polls"
     misses: str = "states between two polls (a row inserted and deleted again leaves no event)"
 
+    poll_mode: LakePollMode = "table"
     by_hash = True  # ranges may be of the key's hash
     checksum_template = "row_digests"  # template of the rows that checksums add up
     summed = "digest"  # column of fetched rows; a range's checksum is its sum
@@ -177,6 +185,11 @@ class IdRcs(TableStrategy):
         self.keeps: ReplicaContent = "digests" if plan.option("replica") == "digest" else "rows"
         if self.keeps == "digests":
             self.sees, self.misses = SEES_BY_DIGEST, f"{type(self).misses}; old values and the names of changed columns"
+
+    @classmethod
+    def of(cls, connector: Connector, plan: StreamPlan, schema: str) -> IdRcs:
+        """Return the strategy of `plan`; `schema` is qbcd's own in the source, for a strategy that has tables there."""
+        return cls(connector, plan)
 
     @override
     def check(self, place: Callable[[str], str] | None = None) -> None:

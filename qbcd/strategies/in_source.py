@@ -155,8 +155,7 @@ class InSource(TableStrategy):
 
     def ddl(self) -> list[str]:
         """Return CREATE TABLE statements of the stream's own tables; repeatable."""
-        make, name = self.connector.ddl.create_table, self.connector
-        return [make(sql_name(name, t.name), t.columns, t.key, written_over=t.written_over) for t in self.tables()]
+        return create_statements(self.connector, self.tables())
 
     def indexes(self) -> list[str]:
         """Return CREATE INDEX statements of the stream's own tables; repeatable."""
@@ -353,6 +352,12 @@ class InSource(TableStrategy):
 def sql_name(connector: Connector, table: tuple[str, str]) -> str:
     """Return a table's quoted name in the connector's dialect."""
     return ".".join(connector.quote(part) for part in table)
+
+
+def create_statements(connector: Connector, tables: Sequence[OwnTable]) -> list[str]:
+    """Return CREATE TABLE statements of a stream's own tables; repeatable."""
+    make = connector.ddl.create_table
+    return [make(sql_name(connector, t.name), t.columns, t.key, written_over=t.written_over) for t in tables]
 
 
 def own_tables(schema: str, stream: str) -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ from qbcd.model import Column, KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql, render
 from qbcd.strategies.base import WriteRight, images, table_name
 from qbcd.strategies.id_rcs import SEES_BY_DIGEST, IdRcs
-from qbcd.strategies.in_source import OutboxSlice, OwnTable
+from qbcd.strategies.in_source import OutboxSlice, OwnTable, create_statements
 from qbcd.strategies.reads import Reads, TableFacts
 from qbcd.strategies.tlcs_source import Tlcs
 
@@ -52,6 +52,7 @@ class QueuedTlcs(IdRcs):
     """
 
     name = "tlcs"
+    poll_mode = "queue"
     statements = (22, 40)
     writes_source = True
     ships_unchanged = "nothing"
@@ -66,6 +67,11 @@ class QueuedTlcs(IdRcs):
         self.sees = "every insert, update and delete, with old and new values, as the net change between two polls"
         self.misses = "states between two polls of a range"
         self.needs = f"{self.finder.needs}; room for the rows in the workdir"
+
+    @classmethod
+    @override
+    def of(cls, connector: Connector, plan: StreamPlan, schema: str) -> QueuedTlcs:
+        return cls(connector, plan, schema)
 
     @override
     def check(self, place: Callable[[str], str] | None = None) -> None:
@@ -108,8 +114,7 @@ class QueuedTlcs(IdRcs):
 
     def ddl(self) -> list[str]:
         """Return CREATE TABLE statements of these tables; repeatable."""
-        make, name = self.connector.ddl.create_table, self.connector.quote
-        return [make(".".join(map(name, t.name)), t.columns, t.key, written_over=t.written_over) for t in self.tables()]
+        return create_statements(self.connector, self.tables())
 
     def queued_rows(self, ranges: Sequence[KeyRange], part: OutboxSlice, *, typed: bool) -> Statement:
         """Return the query for the queue's new and changed rows as in `images`; `ranges` are all ranges."""

@@ -198,6 +198,7 @@ class LakeTs(IdRcs):
         "SELECT on the table with a column that grows over the whole table, best with an index on it; the right to see "
         "all sessions; nothing is written to the source"
     )
+    poll_mode = "window"
     statements = (19, 39)
     ships_unchanged = "nothing"
     by_hash = False  # a window finds a row's range by its key

@@ -26,6 +26,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "queries": ("tests/integration/queries/", "tests/campaign/queries/"),
     "sinks": ("tests/integration/sinks/", "tests/campaign/sinks/"),
     "snapshots": ("tests/unit/snapshots/test_methods.py", "tests/campaign/snapshots/"),
+    "spark_source": ("tests/campaign/spark_source/", "tests/integration/spark_source/"),
     "monitoring": (
         "tests/campaign/monitoring/",
         "tests/integration/monitoring/",

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from qbcd.errors import StateConflict
+from qbcd.local.part_files import END
 from qbcd.sites import Files, LeasedStream
-from qbcd.sites.lake.replica.files import END, FileSet
+from qbcd.sites.lake.replica.files import FileSet
 from qbcd.spark.jdbc import spark_failure
 from qbcd.state import StreamRow
 

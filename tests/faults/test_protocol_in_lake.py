@@ -13,7 +13,7 @@ import pytest
 
 from qbcd.connectors.postgresql import session
 from qbcd.errors import StateConflict, TornRead, UnsafeKey
-from qbcd.sites.lake import commit, compaction, window_poll
+from qbcd.sites.lake import commit, compaction, stage
 from qbcd.sites.lake.fetch import two_phase
 from qbcd.state import LeaseKeeper
 from tests.faults.stage import rubbish
@@ -223,7 +223,7 @@ def test_a_key_that_lost_its_constraint_is_read_in_full(
 def test_a_window_that_is_empty_by_the_time_it_is_read(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fetch = window_poll._fetch
+    fetch = stage.write_stage
 
     def overtaken(*args: Any) -> Any:
         sql(database, "DELETE FROM t WHERE id = 500")
@@ -234,7 +234,7 @@ def test_a_window_that_is_empty_by_the_time_it_is_read(
         sql(database, "INSERT INTO t (id, v, at) VALUES (500, 'short', sysdate(6))")
         time.sleep(PAST_THE_MARGIN)
         with monkeypatch.context() as patched:
-            patched.setattr(window_poll, "_fetch", overtaken)
+            patched.setattr("qbcd.sites.lake.modes.window.write_stage", overtaken)
             report = scene.poll().report
         assert report is not None
         assert report.header is None

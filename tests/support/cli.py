@@ -36,6 +36,7 @@ COMMANDS = (
     "reset",
     "replay",
     "schema",
+    "spark",
     "demo",
 )
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

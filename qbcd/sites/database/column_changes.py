@@ -16,9 +16,11 @@ from functools import partial
 from qbcd.catalog.capture_change import Change
 from qbcd.errors import MissingPrivilege, SchemaChanged
 from qbcd.model import Table
+from qbcd.sites import own_tables
 from qbcd.sites.checkpoint import NEW_COLUMN
-from qbcd.sites.database import open_batch, own_tables
+from qbcd.sites.database import open_batch
 from qbcd.sites.database.commit import Find, StepRequest, StepResult, run_step
+from qbcd.sites.database.own_tables import run_alone
 from qbcd.sites.database.poll import DatabasePoll
 from qbcd.sites.widened_columns import widening
 from qbcd.strategies.in_source import OwnTable, sql_name
@@ -129,13 +131,4 @@ def drop_columns(poll: DatabasePoll) -> None:
 
 
 def _alter(poll: DatabasePoll, statements: list[str]) -> None:
-    if not statements:
-        return
-    try:
-        own_tables.run_alone(poll.context, statements, poll.leased)
-    except MissingPrivilege as error:
-        raise MissingPrivilege(
-            f"no right to alter qbcd's own tables ({error.what})",
-            stream=poll.context.stream,
-            remedy=f"let their owner run: {'; '.join(statements)}",
-        ) from error
+    own_tables.alter(partial(run_alone, poll.context, poll.leased), poll.context.stream, statements)

@@ -1,23 +1,22 @@
-"""qbcd's own tables of a stream in the source: created by prepare or a DBA, dropped by reset."""
+"""Tables of a stream of the database wing: each change of them while the stream's row is locked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlalchemy import table as lightweight
 from sqlalchemy.engine import Connection
 
-from qbcd.connectors.base import Connector
 from qbcd.connectors.catalog import SupportsIndexes
 from qbcd.errors import MissingPrivilege, StateConflict
-from qbcd.model import StreamPlan, Table
-from qbcd.sites import eligibility
+from qbcd.model import StreamPlan
+from qbcd.sites import own_tables
 from qbcd.sites.database.context import DatabaseContext
 from qbcd.sites.values import LeasedStream
 from qbcd.state.bootstrap import holds_rows
-from qbcd.strategies.in_source import own_tables, sql_name
 
 if TYPE_CHECKING:
     from qbcd.strategies import Watermarked
@@ -44,20 +43,14 @@ def create_tables(context: DatabaseContext, plan: StreamPlan, leased: LeasedStre
 
     Call it under the lease: tables that look unfinished may belong to a `prepare` that is about to commit.
     """
-    strategy, connector = context.strategy(plan), context.source.connector
-    tables, statements = list(zip(strategy.tables(), strategy.ddl(), strict=True)), []
+    strategy, source = context.strategy(plan), context.source
     with context.reading() as conn:
-        own = [table.name for table, _ in tables]
-        present = dict(zip(own, connector.catalog.probe_tables(conn, own), strict=True))
-        _refuse_orphaned(context, conn, [name for name, found in present.items() if found])
-    if any((found := present[table.name]) and _layout(found) != table.layout for table, _ in tables):
-        names = {*own_tables(context.source.schema, context.stream), *present}
-        statements, present = [_drop(connector, name) for name in sorted(names)], {}
-    # IF NOT EXISTS needs the right to create even if a DBA has created the table
-    statements += [statement for table, statement in tables if not present.get(table.name)]
-    statements += strategy.indexes()
+        own = [table.name for table in strategy.tables()]
+        found = source.connector.catalog.probe_tables(conn, own)
+        _refuse_orphaned(context, conn, [name for name, table in zip(own, found, strict=True) if table])
+        statements = own_tables.creation(source, conn, context.stream, strategy)
     with _explaining_rights(context, plan):
-        run_alone(context, statements, leased)
+        run_alone(context, leased, [*statements, *strategy.indexes()])
 
 
 def _refuse_orphaned(context: DatabaseContext, conn: Connection, present: Sequence[tuple[str, str]]) -> None:
@@ -87,18 +80,8 @@ def _create_index(context: DatabaseContext, plan: StreamPlan) -> None:
         ) from error
 
 
-@contextmanager
-def _explaining_rights(context: DatabaseContext, plan: StreamPlan) -> Iterator[None]:
-    """Add to errors the choices of a role without the right to create tables."""
-    source = context.source
-    try:
-        yield
-    except MissingPrivilege as error:
-        raise MissingPrivilege(
-            f"no right to create tables in schema {source.schema} of source {source.name} ({error.what})",
-            stream=context.stream,
-            remedy=f"qbcd prepare --dry-run prints the DDL for a DBA; {select_only_choice(plan)}",
-        ) from error
+def _explaining_rights(context: DatabaseContext, plan: StreamPlan) -> AbstractContextManager[None]:
+    return own_tables.explaining_rights(context.source, context.stream, select_only_choice(plan))
 
 
 def select_only_choice(plan: StreamPlan) -> str:
@@ -117,17 +100,11 @@ def ddl(context: DatabaseContext, plan: StreamPlan, watermarks: Sequence[Waterma
         plan: Its plan.
         watermarks: The stream's timestamps.
     """
-    connector, schema = context.source.connector, context.source.schema
-    strategy = context.strategy(plan)
-    from qbcd.catalog.query_table import rights_of
-
+    connector, strategy = context.source.connector, context.strategy(plan)
     with context.reading() as conn:
-        role = rights_of(connector, conn, plan.table, [c.name for c in plan.captured], schema).role
         return [
             *context.store.ddl(conn),
-            *strategy.ddl(),
-            *connector.ddl.grants(schema, role),
-            *eligibility.grants(connector, conn, strategy, watermarks, role),
+            *own_tables.ddl(context.source, conn, plan, strategy, strategy, watermarks),
             *strategy.indexes(),
             *strategy.missing_indexes(lambda table: connector.require(SupportsIndexes).indexes(conn, table)),
             *strategy.views(),
@@ -136,42 +113,20 @@ def ddl(context: DatabaseContext, plan: StreamPlan, watermarks: Sequence[Waterma
 
 def exist(context: DatabaseContext, plan: StreamPlan) -> bool:
     """Return True if everything that `prepare` creates exists, also if a DBA created it."""
-    connector = context.source.connector
     with context.reading() as conn:
-        own = [table.name for table in context.strategy(plan).tables()]
-        return context.store.exists(conn) and all(connector.catalog.probe_tables(conn, own))
+        return context.store.exists(conn) and own_tables.exist(context.source, conn, context.strategy(plan))
 
 
 # -- reset -------------------------------------------------------------------------------------------------------------
 def forget(context: DatabaseContext, leased: LeasedStream) -> None:
     """Drop the stream's tables; empty those that a DBA created."""
-    connector, tables = context.source.connector, own_tables(context.source.schema, context.stream)
     from qbcd.strategies.incremental.lineage import lineage_tables
 
-    with context.reading() as conn:  # only variant delta has lineages, and a reset knows no plan
-        tables += _existing(connector, conn, lineage_tables(context.source.schema, context.stream))
-    try:
-        run_alone(context, [_drop(connector, table) for table in tables], leased)
-    except MissingPrivilege:
-        # A DBA owns the tables, so only their rows are deleted.
-        with context.reading() as conn:
-            existing = _existing(connector, conn, tables)
-        run_alone(context, [f"DELETE FROM {sql_name(connector, table)}" for table in existing], leased)
+    more = lineage_tables(context.source.schema, context.stream)  # of variant delta alone; a reset knows no plan
+    own_tables.remove(context.source, context.stream, partial(run_alone, context, leased), more)
 
 
-def _existing(connector: Connector, conn: Connection, names: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    return [name for name, table in zip(names, connector.catalog.probe_tables(conn, names), strict=True) if table]
-
-
-def _drop(connector: Connector, table: tuple[str, str]) -> str:
-    return f"DROP TABLE IF EXISTS {sql_name(connector, table)}"
-
-
-def _layout(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    return tuple(c.name for c in table.columns), table.primary_key
-
-
-def run_alone(context: DatabaseContext, statements: Sequence[str], leased: LeasedStream) -> None:
+def run_alone(context: DatabaseContext, leased: LeasedStream, statements: Sequence[str]) -> None:
     """Run repeatable statements in a transaction while another session locks the stream's row.
 
     DDL may commit by itself and would release the row after the first statement. A poller that took over the stream

@@ -6,8 +6,7 @@ import time
 from dataclasses import dataclass
 
 from qbcd.catalog.capture_change import Change
-from qbcd.catalog.drift import check_server
-from qbcd.errors import SchemaChanged, SourceChanged
+from qbcd.errors import SchemaChanged
 from qbcd.sites.database.poll import DatabasePoll
 from qbcd.sites.source_changes import is_remade
 
@@ -43,26 +42,6 @@ class PollStart:
     def seconds(self) -> float:
         """Seconds since it began."""
         return time.monotonic() - self.began
-
-
-def server_changed(poll: DatabasePoll) -> bool:
-    """Return True if server or rules of equality changed: every value must then be compared.
-
-    Raises:
-        SourceChanged: The user has not accepted it, or the replica has no values to compare with
-            (docs/design/protocol.md#rule-16).
-    """
-    context, checkpoint = poll.context, poll.leased.row.checkpoint
-    with context.source.read(context.stream) as session:
-        accept = poll.settings.accept_source
-        _, changed = check_server(context.source, session, context.stream, checkpoint, accept=accept)
-    if changed and poll.strategy.keeps != "rows":
-        raise SourceChanged(
-            "the server changed, and this stream keeps no old values by which its rows could be compared",
-            stream=context.stream,
-            remedy=f"qbcd reset {context.stream}, then prepare it again; consumers must reload",
-        )
-    return changed
 
 
 def table_changed(poll: DatabasePoll) -> bool:

@@ -19,7 +19,7 @@ from qbcd.sites.dumps.plan import fitted_plan, opened, plan_of_dumps, untyped_co
 from qbcd.sites.dumps.poll import DumpPoll, compared_by, series_of, taken_by
 from qbcd.sites.dumps.take import take_dump, take_first
 from qbcd.sites.lake.compaction import remove_expired
-from qbcd.sites.lake.site import ParquetSite
+from qbcd.sites.lake.parquet_site import ParquetSite
 from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, Settings
 from qbcd.snapshots.feeds import Sides
 from qbcd.state import StreamRow

@@ -104,10 +104,17 @@ class StagedDump:
 
 
 class DumpStep(PollStep[FilePoll]):
-    """Compare a dump with the replica, and commit."""
+    """Compare a dump with the replica, and commit.
 
-    def __init__(self, known: StoredRange, dump: StagedDump) -> None:
+    Args:
+        poll: The poll, with the types before the dump.
+        known: The range of all rows.
+        dump: The dump.
+    """
+
+    def __init__(self, poll: FilePoll, known: StoredRange, dump: StagedDump) -> None:
         super().__init__(dump.poll, dump.files)
+        self._before = poll
         self._known, self._dump = known, dump
         self._sides = Sides(0, 0, 0.0)
         self._report: ComparisonReport | None = None
@@ -115,7 +122,6 @@ class DumpStep(PollStep[FilePoll]):
 
     @override
     def write(self) -> WrittenBatch:
-        hooks.reach("after_fetch")
         poll, dump = self.poll, self._dump
         poll.context.progress(f"comparing {counted(dump.rows, 'row')} with the replica")
         self._stage = dump.stage()
@@ -138,6 +144,15 @@ class DumpStep(PollStep[FilePoll]):
             for failed, reason in found.report.restarts:
                 self.poll.leased.notes.append(f"method {failed} was followed by {found.report.method}: {reason}")
         return found.rows
+
+    @override
+    def checkpoint(self, found: WrittenBatch) -> dict[str, Any]:
+        dump, untyped = self._dump, self._dump.fitted.untyped
+        if not found.counts:  # the files of the replica stay, and so do its types
+            return self._before.checkpoint_entries(
+                dump.rows, dump.header, self._before.taken.untyped if self._before.taken else (), self.compared
+            )
+        return self.poll.checkpoint_entries(dump.rows, dump.header, untyped, self.compared)
 
     @override
     def ranges(self, found: WrittenBatch) -> RangeChanges:
@@ -246,15 +261,8 @@ def take_dump(poll: FilePoll) -> Detection:
     with ExitStack() as work:
         poll = work.enter_context(poll.on_engine(0))
         dump = StagedDump(poll, known.range_id)
-        step = DumpStep(known, dump)
-
-        def checkpoint(found: WrittenBatch) -> dict[str, Any]:
-            if found.counts:
-                return dump.poll.checkpoint_entries(dump.rows, dump.header, dump.fitted.untyped, step.compared)
-            untyped = poll.taken.untyped if poll.taken else ()  # the files of the replica stay, and so do its types
-            return poll.checkpoint_entries(dump.rows, dump.header, untyped, step.compared)
-
-        header = step.run(checkpoint)
+        step = DumpStep(poll, known, dump)
+        header = step.run({})
     size = poll.dump.size
     return Detection(
         header, Cost(dump.rows, dump.rows, size, 1, 1, time.monotonic() - started), tuple(poll.leased.notes)

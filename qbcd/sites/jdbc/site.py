@@ -18,7 +18,7 @@ from qbcd.sites.jdbc.plan import plan_of_rows, select_of, source_of
 from qbcd.sites.jdbc.poll import RowsPoll
 from qbcd.sites.jdbc.take import poll_rows, take_baseline, verify
 from qbcd.sites.lake.compaction import remove_expired
-from qbcd.sites.lake.site import ParquetSite
+from qbcd.sites.lake.parquet_site import ParquetSite
 from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, Settings
 from qbcd.spark.jdbc_tables import asked
 from qbcd.state import StreamRow

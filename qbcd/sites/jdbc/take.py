@@ -192,7 +192,6 @@ class BucketStep(PollStep[RowsPoll]):
 
     @override
     def write(self) -> WrittenBatch:
-        hooks.reach("after_fetch")
         poll, before = self.poll, self.poll.leased.checkpoint.rows
         found = written_changes(poll, differences(poll, self._compared.dirty, _stage(poll, self._fetched)), before)
         # without a key an update is a delete and an insert
@@ -203,6 +202,10 @@ class BucketStep(PollStep[RowsPoll]):
             poll.context.files.discard(found.part)
             raise
         return found
+
+    @override
+    def checkpoint(self, found: WrittenBatch) -> dict[str, Any]:
+        return self.poll.checkpoint_entries(self._compared.rows)
 
     @override
     def ranges(self, found: WrittenBatch) -> RangeChanges:
@@ -250,12 +253,7 @@ def poll_rows(poll: RowsPoll) -> Detection:
         compared = _compared(poll, known if audited else dirty, now)
         ids = {one.range_id for one in compared.dirty} | set(compared.rewritten)
         step = BucketStep(poll, compared, _staged(poll, rows, buckets, sorted(ids)))
-        entries = leased.checkpoint.carried([Entry.AUDITED]) | ({Entry.AUDITED: audited} if audited else {})
-
-        def checkpoint(_: WrittenBatch) -> dict[str, Any]:
-            return {**poll.checkpoint_entries(found.rows), **entries}
-
-        header = step.run(checkpoint)
+        header = step.run(leased.checkpoint.carried([Entry.AUDITED]) | ({Entry.AUDITED: audited} if audited else {}))
     return Detection(header, replace(cost, seconds=time.monotonic() - started), tuple(leased.notes))
 
 

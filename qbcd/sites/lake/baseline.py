@@ -6,55 +6,51 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import Any
 
 from qbcd import hooks
 from qbcd.model import BatchHeader, Cost
 from qbcd.sites.checkpoint import new_epoch
 from qbcd.sites.lake.commit import WrittenBatch, new_batch, refuse_unsupported
-from qbcd.sites.lake.digest_queue import fetch_for_replica
 from qbcd.sites.lake.due_ranges import DueRanges
 from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import Rows
+from qbcd.sites.lake.modes import LakeMode
 from qbcd.sites.lake.notes import RecentNote
 from qbcd.sites.lake.poll import LakePoll, TablePoll, checkpoint_entries
-from qbcd.sites.lake.queue_poll import begin_digests, settle_digests
 from qbcd.sites.lake.range_sizes import build_ranges, estimated, with_counts
 from qbcd.sites.lake.replica.replica import NewSegment, travels_of
 from qbcd.sites.lake.replica.schema import batch_fields
 from qbcd.sites.lake.snapshot import snapshot_of
-from qbcd.sites.lake.stage import check_values, segment_for, staged_rows
-from qbcd.sites.lake.window_poll import first_watermark
+from qbcd.sites.lake.stage import check_values, read_ranges, segment_for, staged_rows
 from qbcd.sites.refusals import check_key
 from qbcd.sites.values import Detection
 from qbcd.state import StoredRange
 
 
-def take_baseline(poll: LakePoll) -> Detection:
+def take_baseline(poll: LakePoll, mode: LakeMode[Any]) -> Detection:
     """Read all rows and commit them as the replica.
 
     With `baseline_events` they are the first batch too.
     """
     with ExitStack() as work:
-        return _baseline(poll, work)
+        return _baseline(poll, mode, work)
 
 
-def _baseline(poll: LakePoll, work: ExitStack) -> Detection:
+def _baseline(poll: LakePoll, mode: LakeMode[Any], work: ExitStack) -> Detection:
     """Take the baseline; the engine works until `work` ends."""
     started, context, leased, strategy = time.monotonic(), poll.context, poll.leased, poll.strategy
     epoch = new_epoch(leased.row)
-    first = {
-        **first_watermark(context, strategy),
-        **begin_digests(poll),
-    }  # before the rows (docs/design/protocol.md#rule-6)
+    first = mode.entries_before_baseline(poll)
     with context.reading() as conn:
         now = context.store.now(conn)
     one_state = strategy.partitioning.one_state
     with snapshot_of(context.source, poll.plan, None, one_state=one_state) as snapshot:
         check_key(snapshot.session, strategy)
-        of_table = poll.at(snapshot, DueRanges.every(()))
+        of_table = mode.reading(poll).at(snapshot, DueRanges.every(()))
         bare = build_ranges(of_table, leased.row.next_range_id, estimated(poll.plan))
         of_table = work.enter_context(of_table.on_engine(sum(r.rows for r in bare)))
-        fetched = fetch_for_replica(of_table, bare)
+        fetched = read_ranges(of_table, bare)
     stage = staged_rows(of_table, fetched)
     check_values(of_table, stage)
     read = with_counts(context.stream, bare, algebra.sums(of_table.engine, stage, strategy.summed))
@@ -73,7 +69,7 @@ def _baseline(poll: LakePoll, work: ExitStack) -> Detection:
     leased.row = row
     context.files.discard(fetched, unless=segment == fetched)
     hooks.reach("after_commit")
-    settle_digests(poll)
+    mode.complete_baseline(poll)
     return Detection(header, Cost(rows, rows, fetched.size, len(bare), len(bare), time.monotonic() - started))
 
 

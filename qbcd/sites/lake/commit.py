@@ -65,12 +65,12 @@ class RangeChanges:
 AnyPoll = TypeVar("AnyPoll", bound=TimedPoll)
 
 
-class PollStep(ABC, Generic[AnyPoll]):
-    """One step of a poll with fetched rows: compare them with the replica and commit changes.
+class StagedComparison(ABC, Generic[AnyPoll]):
+    """Fetched rows that are to be compared with the replica.
 
     Args:
         poll: The poll; its snapshot may be closed.
-        fetched: Files of fetched rows; the step discards those that do not become a segment.
+        fetched: Files of the rows; those that do not become a segment are discarded with the step.
     """
 
     def __init__(self, poll: AnyPoll, *fetched: FileSet) -> None:
@@ -84,19 +84,28 @@ class PollStep(ABC, Generic[AnyPoll]):
     def ranges(self, found: WrittenBatch) -> RangeChanges:
         """Return the ranges that change with the batch; files of a new segment are written by then."""
 
-    def run(self, checkpoint: Callable[[WrittenBatch], Mapping[str, Any]]) -> BatchHeader | None:
+
+class PollStep(StagedComparison[AnyPoll]):
+    """One step of a poll with fetched rows: compare them with the replica and commit changes."""
+
+    @abstractmethod
+    def checkpoint(self, found: WrittenBatch) -> dict[str, Any]:
+        """Return the checkpoint after the batch; called before the commit uses up a confirmation."""
+
+    def run(self, entries: Mapping[str, Any]) -> BatchHeader | None:
         """Do the step; the row in `poll.leased` has advanced when it returns.
 
         Args:
-            checkpoint: Returns the next checkpoint by the batch; called before the commit uses up a confirmation.
+            entries: Further entries of the next checkpoint.
 
         Returns:
             The header of the batch, or None if nothing changed.
         """
         poll = self.poll
         try:
+            hooks.reach("after_fetch")
             found = self.write()
-            advanced = checkpoint(found)
+            advanced = self.checkpoint(found) | dict(entries)
             header = new_batch(poll, found, epoch=poll.leased.row.epoch, ts_ms=poll.ts_ms)
             hooks.reach("after_stage")
             changes = self.ranges(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from typing import cast
 
 from sqlalchemy.engine import Connection
 from typing_extensions import override
@@ -20,7 +21,7 @@ from qbcd.sites.lake.replica.files import Files, FileSet
 from qbcd.sites.lake.replica.replica import Replica
 from qbcd.spark.provider import SparkProvider
 from qbcd.state import ProjectState
-from qbcd.strategies import IdRcs, QueuedTlcs, strategy_class
+from qbcd.strategies import IdRcs, strategy_class
 
 
 class LakeContext(StreamContext):
@@ -88,11 +89,8 @@ class LakeContext(StreamContext):
 
     def strategy(self, plan: StreamPlan) -> IdRcs:
         """Return the strategy of `plan`."""
-        made = strategy_class(plan.strategy, dict(plan.options))
-        assert issubclass(made, IdRcs)
-        if issubclass(made, QueuedTlcs):
-            return made(self.source.connector, plan, self.source.schema)
-        return made(self.source.connector, plan)
+        made = cast("type[IdRcs]", strategy_class(plan.strategy, dict(plan.options)))
+        return made.of(self.source.connector, plan, self.source.schema)
 
     @override
     def prove_place(self) -> None:

@@ -16,36 +16,35 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-
-from sqlalchemy import inspect
-from sqlalchemy.schema import CreateSchema
+from functools import partial
 
 from qbcd.catalog.capture_change import Change
 from qbcd.catalog.drift import check_shape
 from qbcd.catalog.source import Session, Source
 from qbcd.catalog.views import check_views
-from qbcd.errors import MissingPrivilege, StateConflict
+from qbcd.errors import StateConflict
 from qbcd.model import KeyRange, StreamPlan
 from qbcd.model.checkpoint import Entry
 from qbcd.ranges import schedule
+from qbcd.sites import own_tables
 from qbcd.sites.context import StreamContext
-from qbcd.sites.eligibility import grants
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import RowChecksum
 from qbcd.sites.lake.poll import LakePoll, TablePoll
 from qbcd.sites.lake.replica.files import FileSet
-from qbcd.sites.lake.stage import fetch_rows, frame, stage_fields, write_stage
+from qbcd.sites.lake.stage import frame, stage_fields, write_stage
 from qbcd.sites.refusals import check_key
 from qbcd.sites.values import ExplainedStatement, LeasedStream
 from qbcd.sites.widened_columns import widening
 from qbcd.state import StoredRange, StreamStore, nothing_to_take_over, takeover
-from qbcd.state.dialects import facts_of
+from qbcd.state.tables import create_schema, lock_ddl, schema_ddl
 from qbcd.strategies import OutboxSlice, QueuedTlcs
 from qbcd.strategies.base import table_name
-from qbcd.strategies.in_source import own_tables, sql_name
+from qbcd.strategies.in_source import sql_name
 from qbcd.strategies.outbox import OPEN
 
+SELECT_ONLY = "strategy id_rcs needs only SELECT"
 STEP_ROWS = 200_000  # rows of the table that one transaction compares
 SLICE = OutboxSlice(0, OPEN)  # of the outbox: it holds nothing but the queue
 
@@ -55,10 +54,11 @@ class DigestQueue:
 
     Args:
         poll: The poll, or the baseline.
+        strategy: Its strategy.
     """
 
-    def __init__(self, poll: LakePoll) -> None:
-        self.poll, self.context, self.strategy = poll, poll.context, queued(poll)
+    def __init__(self, poll: LakePoll, strategy: QueuedTlcs) -> None:
+        self.poll, self.context, self.strategy = poll, poll.context, strategy
         self._position = sql_name(self.context.source.connector, self.strategy.position)
 
     # -- tables ------------------------------------------------------------------------------------------------------
@@ -69,24 +69,14 @@ class DigestQueue:
             MissingPrivilege: The role may not.
             StateConflict: The tables are another project's.
         """
-        context, connector = self.context, self.context.source.connector
-        tables, project = self.strategy.tables(), context.project.project_id
-        with _explaining_rights(context), context.source.write(context.stream) as session:
+        source, stream, project = self.context.source, self.context.stream, self.context.project.project_id
+        with own_tables.explaining_rights(source, stream, SELECT_ONLY), source.write(stream) as session:
             conn = session.connection
-            if lock := facts_of(conn).ddl_lock_sql:
-                conn.exec_driver_sql(lock)
-            if not inspect(conn).has_schema(context.source.schema):
-                conn.execute(CreateSchema(context.source.schema, if_not_exists=True))
+            lock_ddl(conn)
+            create_schema(conn, source.schema)
             self._refuse_foreign(session)
-            present = connector.catalog.probe_tables(conn, [table.name for table in tables])
-            for table, found, statement in zip(tables, present, self.strategy.ddl(), strict=True):
-                if found and (tuple(c.name for c in found.columns), found.primary_key) != table.layout:
-                    session.run(f"DROP TABLE {sql_name(connector, table.name)}")  # of an unfinished prepare
-                    found = None
-                if not found:
-                    self.poll.leased.keeper.check()
-                    session.run(statement)
-        with context.source.write(context.stream) as session:
+            self._run(session, own_tables.creation(source, conn, stream, self.strategy))
+        with source.write(stream) as session:
             if not session.rows(f"SELECT project FROM {self._position}"):
                 session.run(f"INSERT INTO {self._position} (project, applied, queued) VALUES ('{project}', '', '')")
             self._locked(session)
@@ -97,22 +87,18 @@ class DigestQueue:
         Raises:
             MissingPrivilege: The role does not own the tables.
         """
-        context, connector, strategy = self.context, self.context.source.connector, self.strategy
+        connector, strategy, stream = self.context.source.connector, self.strategy, self.context.stream
         tables = strategy.tables()
-        with context.source.write(context.stream) as session:
+        with self.context.source.write(stream) as session:
             present = connector.catalog.probe_tables(session.connection, [table.name for table in tables])
             images = strategy.finder.image_names(tuple(name for name, *_ in change.retyped))
             statements = widening(connector, list(zip(tables, present, strict=True)), change, images)
-            try:
-                for statement in statements:
-                    self.poll.leased.keeper.check()
-                    session.run(statement)
-            except MissingPrivilege as error:
-                raise MissingPrivilege(
-                    f"no right to alter qbcd's own tables ({error.what})",
-                    stream=context.stream,
-                    remedy=f"let their owner run: {'; '.join(statements)}",
-                ) from error
+            own_tables.alter(partial(self._run, session), stream, statements)
+
+    def _run(self, session: Session, statements: Sequence[str]) -> None:
+        for statement in statements:
+            self.poll.leased.keeper.check()
+            session.run(statement)
 
     def _refuse_foreign(self, session: Session) -> None:
         """Refuse if the source has tables of these names for another project.
@@ -180,7 +166,7 @@ class DigestQueue:
             self._move(session, applied="", queued="")
 
     def settle(self, commit: str) -> None:
-        """Store that the digests show `commit`, after `restart` and `fetch`."""
+        """Store that the digests show `commit`, after `restart` and `fetch_ranges`."""
         with self._writing() as session:
             if self._locked(session) == ("", ""):
                 self._move(session, applied=commit, queued="")
@@ -211,7 +197,24 @@ class DigestQueue:
             self._move(session, applied=commit, queued="")
         return True
 
-    def fetch(self, poll: TablePoll, asked: Sequence[KeyRange], within: KeyRange | None) -> FileSet:
+    def fetch_ranges(
+        self, poll: TablePoll, asked: Sequence[KeyRange], checksum: RowChecksum | None, kind: str
+    ) -> FileSet:
+        """Read all rows of `asked` into the stage, as `fetch_rows` does, without a checksum.
+
+        They travel through the queue, so that the digests in the source are those of the rows that the lake gets.
+        """
+        parts = [self._fetch(poll, asked, within) for within in _steps(asked)]
+        if len(parts) == 1:
+            return parts[0]
+        fields = stage_fields(poll)
+        rows = algebra.union([poll.context.files.read(poll.engine, fields, part) for part in parts])
+        try:
+            return poll.context.files.write(poll.engine, rows, fields, kind, poll.leased)
+        finally:
+            poll.context.files.discard(*parts)
+
+    def _fetch(self, poll: TablePoll, asked: Sequence[KeyRange], within: KeyRange | None) -> FileSet:
         """Read all rows of `within`, whose digests were removed, and store these; `asked` are all ranges."""
         with self._writing(table=True) as session:
             self._locked(session)
@@ -225,13 +228,13 @@ class DigestQueue:
 
     def read(self, poll: TablePoll, asked: Sequence[KeyRange]) -> FileSet:
         """Read the new and changed rows of the queue into a stage."""
-        statement = queued(poll).queued_rows(asked, SLICE, typed=poll.settings.typed)
+        statement = self.strategy.queued_rows(asked, SLICE, typed=poll.settings.typed)
         rows = frame(self._without_snapshot(poll), [statement], stage_fields(poll))
         return write_stage(poll, rows, stage_fields(poll))
 
     def read_keys(self, poll: TablePoll, asked: Sequence[KeyRange]) -> FileSet:
         """Read the keys of all rows of the queue, also of deleted ones."""
-        statement = queued(poll).queued_keys(asked, SLICE)
+        statement = self.strategy.queued_keys(asked, SLICE)
         return write_stage(poll, frame(self._without_snapshot(poll), [statement], KEY_FIELDS), KEY_FIELDS)
 
     # -- transactions ------------------------------------------------------------------------------------------------
@@ -285,33 +288,6 @@ class DigestQueue:
 KEY_FIELDS = [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint")]
 
 
-def queued(poll: LakePoll) -> QueuedTlcs:
-    """Return the strategy of a stream with a queue."""
-    assert isinstance(poll.strategy, QueuedTlcs)
-    return poll.strategy
-
-
-def fetch_for_replica(
-    poll: TablePoll, asked: Sequence[KeyRange], checksum: RowChecksum | None = None, kind: str = "fetch"
-) -> FileSet:
-    """Read all rows of `asked` into the stage, as `fetch_rows` does.
-
-    With a queue they travel through it, so that the digests in the source are those of the rows that the lake gets.
-    """
-    if not isinstance(poll.strategy, QueuedTlcs):
-        return fetch_rows(poll, asked, checksum, kind)
-    queue, steps = DigestQueue(poll), list(_steps(asked))
-    parts = [queue.fetch(poll, asked, within) for within in steps]
-    if len(parts) == 1:
-        return parts[0]
-    fields = stage_fields(poll)
-    rows = algebra.union([poll.context.files.read(poll.engine, fields, part) for part in parts])
-    try:
-        return poll.context.files.write(poll.engine, rows, fields, kind, poll.leased)
-    finally:
-        poll.context.files.discard(*parts)
-
-
 def _steps(asked: Sequence[KeyRange]) -> Iterator[KeyRange | None]:
     """Yield all ranges `asked` as few ranges of about `STEP_ROWS` rows; None is the whole table."""
     left = list(asked)
@@ -322,40 +298,12 @@ def _steps(asked: Sequence[KeyRange]) -> Iterator[KeyRange | None]:
         yield None if whole else schedule.as_one(step)
 
 
-@contextmanager
-def _explaining_rights(context: LakeContext) -> Iterator[None]:
-    source = context.source
-    try:
-        yield
-    except MissingPrivilege as error:
-        raise MissingPrivilege(
-            f"no right to create tables in schema {source.schema} of source {source.name} ({error.what})",
-            stream=context.stream,
-            remedy=f"qbcd prepare {context.stream} --dry-run prints the DDL for a DBA; strategy id_rcs needs only "
-            "SELECT",
-        ) from error
-
-
 def ddl(context: LakeContext, plan: StreamPlan, strategy: QueuedTlcs) -> list[str]:
     """Return the DDL of schema and tables, and the grants, for a DBA."""
-    connector, source = context.source.connector, context.source
+    source = context.source
     with source.read(context.stream) as session:
         conn = session.connection
-        role = connector.catalog.privileges(conn, plan.table, [c.name for c in plan.captured], source.schema).role
-        schema = str(CreateSchema(source.schema, if_not_exists=True).compile(dialect=conn.dialect)).strip()
-        return [
-            schema,
-            *strategy.ddl(),
-            *connector.ddl.grants(source.schema, role),
-            *grants(connector, conn, strategy.finder, (), role),
-        ]
-
-
-def exist(context: LakeContext, strategy: QueuedTlcs) -> bool:
-    """Return True if the source has the tables."""
-    with context.source.read(context.stream) as session:
-        names = [table.name for table in strategy.tables()]
-        return all(context.source.connector.catalog.probe_tables(session.connection, names))
+        return [schema_ddl(conn, source.schema), *own_tables.ddl(source, conn, plan, strategy, strategy.finder)]
 
 
 def explain(source: str, strategy: QueuedTlcs, known: Sequence[KeyRange], *, typed: bool) -> list[ExplainedStatement]:
@@ -400,18 +348,13 @@ def position_of(source: Source, stream: str) -> tuple[str, str] | None:
 
 def drop(source: Source, stream: str) -> None:
     """Drop the tables of a stream in a source; empty those that a DBA created."""
-    connector, names = source.connector, own_tables(source.schema, stream)
-    with source.read(stream) as session:
-        found = connector.catalog.probe_tables(session.connection, names)
-    existing = [sql_name(connector, name) for name, table in zip(names, found, strict=True) if table]
-    try:
+
+    def run(statements: Sequence[str]) -> None:
         with source.write(stream) as session:
-            for table in existing:
-                session.run(f"DROP TABLE IF EXISTS {table}")
-    except MissingPrivilege:  # a DBA owns the tables, so only their rows are deleted
-        with source.write(stream) as session:
-            for table in existing:
-                session.run(f"DELETE FROM {table}")
+            for statement in statements:
+                session.run(statement)
+
+    own_tables.remove(source, stream, run)
 
 
 def take_over(context: StreamContext) -> None:

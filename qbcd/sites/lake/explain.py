@@ -7,24 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from qbcd.model import Consistency, KeyRange, Statement, StreamPlan
+from qbcd.model import Consistency, KeyRange, Statement
 from qbcd.model.checkpoint import Checkpoint
-from qbcd.sites.lake import digest_queue
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.due_ranges import due_ranges
 from qbcd.sites.lake.fetch import recent_writes, whole_table
 from qbcd.sites.lake.notes import LeafNote
 from qbcd.sites.lake.range_sizes import estimated
 from qbcd.sites.values import ExplainedStatement, Settings
-from qbcd.sites.watermark import next_window
 from qbcd.state import StreamRow
-from qbcd.strategies import IdRcs, LakeTs, QueuedTlcs
+from qbcd.strategies import IdRcs
 from qbcd.strategies.partitions.base import Partitioning
 from qbcd.strategies.partitions.hash import HashPartitioning
 from qbcd.strategies.partitions.key import KeyPartitioning
 from qbcd.strategies.partitions.page import PagePartitioning
-from qbcd.watermark import Window
 from qbcd.wording import counted
+
+AUDITED_VALUES = "rows of all ranges (here: the first), by Spark, for an audit by their values"
 
 _READ: Mapping[Consistency, str] = {
     "snapshot": "pinned to the same snapshot",
@@ -38,11 +37,11 @@ _BOUNDS: Mapping[type[Partitioning], str] = {
 }
 
 
-def explain(
-    context: LakeContext, plan: StreamPlan, settings: Settings, row: StreamRow | None
-) -> list[ExplainedStatement]:
-    """Return the statements of a poll, in order."""
-    strategy, place = context.strategy(plan), f"source {context.source.name}, read only"
+def starting(
+    context: LakeContext, strategy: IdRcs, settings: Settings, row: StreamRow | None
+) -> tuple[list[ExplainedStatement], Sequence[KeyRange]]:
+    """Return the statements before a poll looks for changes, and the ranges of the poll."""
+    plan, place = strategy.plan, f"source {context.source.name}, read only"
     known: Sequence[KeyRange] = []
     if row and row.prepared:
         with context.reading() as conn:
@@ -54,17 +53,11 @@ def explain(
         if asked
         else []
     )
-    known = known or [KeyRange(1, None, None)]
     pins = Statement("; ".join(context.source.connector.sessions.pins()))
-    steps.append(ExplainedStatement("settings of every session", place, pins))
-    if isinstance(strategy, LakeTs):
-        return [*steps, *_by_window(context, strategy, settings, row, known)]
-    if isinstance(strategy, QueuedTlcs):
-        return [*steps, *digest_queue.explain(context.source.name, strategy, known, typed=settings.typed)]
-    return [*steps, *_by_checksums(context, strategy, settings, row, known)]
+    return [*steps, ExplainedStatement("settings of every session", place, pins)], known or [KeyRange(1, None, None)]
 
 
-def _by_checksums(
+def by_checksums(
     context: LakeContext, strategy: IdRcs, settings: Settings, row: StreamRow | None, known: Sequence[KeyRange]
 ) -> list[ExplainedStatement]:
     """Return the statements of a poll that compares checksums of ranges."""
@@ -72,47 +65,31 @@ def _by_checksums(
     fetched = strategy.images(known[:1], typed=settings.typed)
     with_leaves = row is not None and LeafNote.from_checkpoint(row.checkpoint).asks_for_all
     steps = _sum(strategy, settings, place) if whole_table.is_likely(context, strategy) else []
-    steps += _checksums(strategy, known, settings, place, with_leaves=with_leaves)
+    steps += checksums(strategy, known, settings, place, with_leaves=with_leaves)
     written = recent_writes.statement(strategy, row.checkpoint, known[:1]) if row and row.prepared else None
     if written:
         title = "keys of rows written since the last poll, in dirty ranges (here: the first), if these are large"
         steps.append(ExplainedStatement(title, place, written))
-    steps.append(_fetch(strategy, "rows", fetched, place))
+    steps.append(fetch(strategy, "rows", fetched, place))
     if settings.config.audit and strategy.keeps == "rows":
-        title = "rows of all ranges (here: the first), by Spark, for an audit by their values"
-        steps.append(ExplainedStatement(title, place, fetched))
+        steps.append(ExplainedStatement(AUDITED_VALUES, place, fetched))
     elif settings.config.audit:
         title = "keys and digests of all ranges (here: the first), by Spark, for an audit by the digest of each row"
         steps.append(ExplainedStatement(title, place, strategy.row_digests(known[:1])))
     return steps
 
 
-def _by_window(
-    context: LakeContext, strategy: LakeTs, settings: Settings, row: StreamRow | None, known: Sequence[KeyRange]
+def checksums(
+    strategy: IdRcs,
+    known: Sequence[KeyRange],
+    settings: Settings,
+    place: str,
+    *,
+    with_leaves: bool = False,
+    title: str = "checksums",
 ) -> list[ExplainedStatement]:
-    """Return the statements of a poll that reads a window of timestamps."""
-    place = f"source {context.source.name}, read only"
-    window = next_window(strategy.watermarked, row if row and row.prepared else None)
-    rows = strategy.window_images(known, window, typed=settings.typed)
-    steps = [
-        ExplainedStatement("check if the window has any rows", place, strategy.watermarked.any_row(window)),
-        ExplainedStatement("rows of the window, by Spark", place, rows),
-    ]
-    if strategy.plan.option("deletes"):
-        steps += _checksums(strategy, known, settings, place)
-        steps.append(_fetch(strategy, "keys", strategy.keys(known[:1]), place))
-    if settings.config.audit:
-        images = strategy.settled_images(known[:1], Window(None, window.hi), typed=settings.typed)
-        title = "rows of all ranges (here: the first), by Spark, for an audit by their values"
-        steps.append(ExplainedStatement(title, place, images))
-    return steps
-
-
-def _checksums(
-    strategy: IdRcs, known: Sequence[KeyRange], settings: Settings, place: str, *, with_leaves: bool = False
-) -> list[ExplainedStatement]:
+    """Return the statements of checksums of ranges; `title` says what they are for."""
     shares = strategy.partitioning.passes(known, settings.connections, leaves=with_leaves)
-    title = "key checksums of a sweep" if isinstance(strategy, LakeTs) else "checksums"
     title += " of ranges and of their leaves" if with_leaves else ""
     if strategy.plan.option("per_poll"):
         title = f"checksums of the {counted(len(known), 'range')} that are due"
@@ -134,6 +111,7 @@ def _by_connection(title: str, place: str, shares: Sequence[Sequence[Statement]]
     ]
 
 
-def _fetch(strategy: IdRcs, what: str, statement: Statement, place: str) -> ExplainedStatement:
+def fetch(strategy: IdRcs, what: str, statement: Statement, place: str) -> ExplainedStatement:
+    """Return the statement that fetches the rows or keys of dirty ranges."""
     title = f"{what} of the dirty ranges (here: the first), by Spark, {_READ[strategy.consistency]}"
     return ExplainedStatement(title, place, statement)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
@@ -11,18 +11,21 @@ from typing import Any, TypeVar
 from typing_extensions import override
 
 from qbcd.errors import SourceChanged
+from qbcd.model import KeyRange
 from qbcd.model.checkpoint import Entry
 from qbcd.sites import source_changes
 from qbcd.sites.checkpoint import checkpoint_of
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.due_ranges import DueRanges
-from qbcd.sites.lake.engines.base import Engine
+from qbcd.sites.lake.engines.base import Engine, RowChecksum
+from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.snapshot import Snapshot, snapshot_of
 from qbcd.sites.poll import Poll
 from qbcd.state import StoredRange
-from qbcd.strategies import IdRcs, LakeTs
+from qbcd.strategies import IdRcs
 
 OnePoll = TypeVar("OnePoll", bound="ParquetPoll")
+RowReader = Callable[["TablePoll", Sequence[KeyRange], "RowChecksum | None", str], FileSet]
 
 
 @dataclass(frozen=True)
@@ -44,11 +47,14 @@ class ParquetPoll(Poll):
 
     @contextmanager
     def on_engine(self: OnePoll, fetched: int) -> Iterator[OnePoll]:
-        """The poll with the engine for a part of its work.
+        """The poll with the engine for a part of its work; within a block, the engine of the block.
 
         Args:
             fetched: Approximate number of rows that come from the source or are rewritten.
         """
+        if self.chosen is not None:
+            yield self
+            return
         with self.context.engine_for(self.settings.engine, fetched) as engine:
             yield replace(self, chosen=engine)
 
@@ -70,20 +76,19 @@ class TimedPoll(ParquetPoll, ABC):
 
 @dataclass(frozen=True)
 class LakePoll(ParquetPoll):
-    """A poll of a table whose replica is Parquet."""
+    """A poll of a table whose replica is Parquet.
+
+    Attributes:
+        reader: Reads all rows of ranges into the stage, if they do not come straight from the table.
+    """
 
     strategy: IdRcs
-
-    @property
-    def timestamps(self) -> LakeTs:
-        """The strategy of a stream that is polled by its timestamps."""
-        assert isinstance(self.strategy, LakeTs)
-        return self.strategy
+    reader: RowReader | None = field(default=None, kw_only=True)
 
     def at(self, snapshot: Snapshot, due: DueRanges) -> TablePoll:
-        """Return the poll of this snapshot and of these ranges."""
+        """Return the poll of this snapshot, with its catalog, and of these ranges."""
         shared = {one.name: getattr(self, one.name) for one in fields(LakePoll)}
-        return TablePoll(**shared, snapshot=snapshot, due=due)
+        return TablePoll(**{**shared, "plan": self.plan.on(snapshot.table)}, snapshot=snapshot, due=due)
 
 
 @dataclass(frozen=True)
@@ -121,7 +126,7 @@ def open_snapshot(poll: LakePoll) -> Iterator[Snapshot]:
         accept_source=poll.settings.accept_source,
     ) as snapshot:
         changed = bool(snapshot.change) or bool(poll.attached) or source_changes.is_remade(checkpoint, poll.plan)
-        snapshot = replace(snapshot, keys_only=changed and isinstance(strategy, LakeTs))
+        snapshot = replace(snapshot, keys_only=changed and strategy.summed != "digest")
         if snapshot.by_value and strategy.keeps != "rows":
             what = "the server changed" if snapshot.digests_changed else snapshot.change.describe()
             raise SourceChanged(

@@ -79,6 +79,13 @@ def fetch_rows(
     return write_stage(poll, rows, stage_fields(poll), kind)
 
 
+def read_ranges(
+    poll: TablePoll, asked: Sequence[KeyRange], checksum: RowChecksum | None = None, kind: str = "fetch"
+) -> FileSet:
+    """Read all rows of `asked` once into the stage, with the reader of the poll if it has one."""
+    return (poll.reader or fetch_rows)(poll, asked, checksum, kind)
+
+
 def write_stage(poll: LakePoll, rows: Rows, fields: Fields, kind: str = "fetch") -> FileSet:
     """Evaluate `rows`, which come from the source, once into files of `kind`."""
     return poll.context.files.write(poll.engine, rows, fields, kind, poll.leased, source=poll.context.source)
@@ -104,6 +111,12 @@ def replica_rows(poll: LakePoll, asked: Sequence[StoredRange], *, alone: bool = 
 def stored_fields(poll: LakePoll) -> Fields:
     """Return the fields of a segment of the replica."""
     return row_fields([c.travel for c in poll.strategy.stored_columns])
+
+
+def stable_values(poll: LakePoll) -> list[int]:
+    """Return the positions of the captured columns whose texts stay equal while their values are unchanged."""
+    expressions = poll.context.source.connector.expressions
+    return [i for i, c in enumerate(poll.plan.captured) if expressions.has_stable_text(c)]
 
 
 def segment_for(poll: LakePoll, fetched: FileSet, stage: Rows) -> FileSet:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
 from qbcd.errors import SourceChanged
 from qbcd.sites.checkpoint import next_search
-from qbcd.sites.lake import audit, delete_sweep
 from qbcd.sites.lake.dirty_ranges import ranges_of_other_digests
 from qbcd.sites.lake.due_ranges import DueRanges
 from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.poll import LakePoll, TablePoll, open_snapshot
-from qbcd.sites.lake.stage import fetch_rows, replica_rows, staged_rows
+from qbcd.sites.lake.stage import fetch_rows, replica_rows, stable_values, staged_rows
 from qbcd.sites.refusals import check_key
 from qbcd.sites.values import LISTED, Difference, Differences, UnseenDeletes
 from qbcd.state import LeaseLost, StoredRange
-from qbcd.strategies import LakeTs
+
+Compare = Callable[[TablePoll, Sequence[StoredRange], ExitStack], Differences]
 
 
-def verify(poll: LakePoll) -> Differences:
+def verify(poll: LakePoll, compare: Compare) -> Differences:
     """Compare every row with the replica's own, and list the rows that differ.
 
     Polls compare sums of digests. This shares none of their blind spots: it compares values, or each row's digest if
@@ -28,11 +28,15 @@ def verify(poll: LakePoll) -> Differences:
     (docs/design/protocol.md#rule-19): the lease protects the replica, but rows may have moved between the reads of two
     ranges. Rows past a watermark are pending, and no differences.
 
+    Args:
+        poll: The poll.
+        compare: Compares all rows in a snapshot; the stack removes the files.
+
     Raises:
         LeaseLost: Another process continued with the stream, because this one was paused beyond its lease.
     """
     try:
-        found = _compared(poll)
+        found = _compared(poll, compare)
     except Exception as error:  # the other process may have removed files that were compared
         _refuse_overtaken(poll, error)
         raise
@@ -52,8 +56,8 @@ def _refuse_overtaken(poll: LakePoll, error: Exception | None = None) -> None:
         ) from error
 
 
-def _compared(poll: LakePoll) -> Differences:
-    plan, stream = poll.plan, poll.context.stream
+def _compared(poll: LakePoll, compare: Compare) -> Differences:
+    stream = poll.context.stream
     known = poll.known_ranges()
     with ExitStack() as stages, open_snapshot(poll) as snapshot:
         if snapshot.digests_changed:
@@ -65,20 +69,23 @@ def _compared(poll: LakePoll) -> Differences:
         check_key(snapshot.session, poll.strategy)
         rows = sum(r.rows for r in known)
         poll = stages.enter_context(poll.on_engine(rows))
-        of_table = poll.at(snapshot, DueRanges.every(known))
-        if isinstance(poll.strategy, LakeTs):
-            return _before_the_watermark(of_table, known, stages)
-        dirty = known if poll.strategy.keeps == "rows" else ranges_of_other_digests(of_table)
-        found = _differences(of_table, dirty, stages) if dirty else None
-        if found is not None and snapshot.name is None:
-            ids = algebra.range_ids(poll.engine, found)
-            dirty = [r for r in dirty if r.range_id in ids]
-            found = algebra.of_keys(_differences(of_table, dirty, stages), found) if dirty else None
-        if found is None:
-            return Differences()
-        if poll.strategy.deletes:
-            return Differences(_listed(poll, found, len(plan.captured if plan.counted else plan.key)))
-        return _apart(poll, algebra.without_deletes(found), algebra.deletes(found))
+        return compare(poll.at(snapshot, DueRanges.every(known)), known, stages)
+
+
+def all_rows(poll: TablePoll, known: Sequence[StoredRange], stages: ExitStack) -> Differences:
+    """Compare every row with the replica's own; `stages` removes the files that are read."""
+    plan, engine = poll.plan, poll.engine
+    dirty = known if poll.strategy.keeps == "rows" else ranges_of_other_digests(poll)
+    found = _differences(poll, dirty, stages) if dirty else None
+    if found is not None and poll.snapshot.name is None:
+        ids = algebra.range_ids(engine, found)
+        dirty = [r for r in dirty if r.range_id in ids]
+        found = algebra.of_keys(_differences(poll, dirty, stages), found) if dirty else None
+    if found is None:
+        return Differences()
+    if poll.strategy.deletes:
+        return Differences(_listed(poll, found, len(plan.captured if plan.counted else plan.key)))
+    return apart(poll, algebra.without_deletes(found), algebra.deletes(found))
 
 
 def _differences(poll: TablePoll, asked: Sequence[StoredRange], stages: ExitStack) -> Rows:
@@ -90,30 +97,10 @@ def _differences(poll: TablePoll, asked: Sequence[StoredRange], stages: ExitStac
     stages.callback(poll.context.files.discard, fetched)
     old = replica_rows(poll, asked)
     new = algebra.gathered(staged_rows(poll, fetched), 2 * sum(r.rows for r in asked))
-    return algebra.differences(old, new, poll.plan, by="either", both=audit.stable_values(poll))
+    return algebra.differences(old, new, poll.plan, by="either", both=stable_values(poll))
 
 
-def _before_the_watermark(poll: TablePoll, known: Sequence[StoredRange], stages: ExitStack) -> Differences:
-    """Return the changes that an audit would make.
-
-    Deleted keys, which a sweep finds, are listed apart.
-    """
-    before = poll.timestamps.watermarked.window(None, poll.leased.checkpoint.watermark["at"])
-    if before is None:
-        return Differences()
-    fetched = audit.fetch_settled(poll, known, before)
-    stages.callback(poll.context.files.discard, fetched)
-    stage = algebra.gathered(audit.settled_rows(poll, fetched), 2 * sum(r.rows for r in known))
-    found = algebra.settled_differences(replica_rows(poll, known), stage, poll.plan, audit.stable_values(poll))
-    missing = algebra.deletes(found)
-    if poll.plan.where:  # rows that left the restriction without a new timestamp: no sweep finds them
-        keys = delete_sweep.fetch_keys(poll, known)
-        stages.callback(poll.context.files.discard, keys)
-        missing = algebra.without_keys(missing, delete_sweep.keys_of(poll, keys))
-    return _apart(poll, algebra.without_keys(found, missing), missing)
-
-
-def _apart(poll: LakePoll, changes: Rows, deleted: Rows) -> Differences:
+def apart(poll: LakePoll, changes: Rows, deleted: Rows) -> Differences:
     """Return `changes`, and separately the keys of `deleted`, which polls have not looked for."""
     key = len(poll.plan.key)
     keys = [text for _, text in algebra.listed(poll.engine, deleted, key, LISTED + 1)]

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qbcd.sites.lake import compaction, table_poll
+from qbcd.sites.lake import compaction
+from qbcd.sites.lake.modes import table as table_mode
 from qbcd.state import ProjectState, StoredRange
 from tests.support import batch_layers, sql
 from tests.support.oracle import batches, copy_of
@@ -145,7 +146,7 @@ def test_small_ranges_are_merged_when_batches_are_compacted(
 ) -> None:
     monkeypatch.setattr(compaction, "COMPACT_BATCHES", 2)
     batch_layers.always(monkeypatch)
-    monkeypatch.setattr(table_poll, "merge_small", lambda *args: args[-1])  # as where leaves or keys are fetched
+    monkeypatch.setattr(table_mode, "merge_small", lambda *args: args[-1])  # as where leaves or keys are fetched
     kinds = {name: KINDS[name] for name in names}
     tables = [{**TABLE, "name": name, "strategy": {**TABLE["strategy"], **kind}} for name, kind in kinds.items()]
     sql(database, "CREATE TABLE log (id bigint PRIMARY KEY, line text)")

@@ -11,6 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from qbcd.local.parquet_rows import text
 from qbcd.model import KeyRange, RowSelection
 from qbcd.ranges.leaves import EVERY
 from qbcd.sites.lake.engines import algebra
@@ -78,9 +79,7 @@ def test_a_file_has_the_types_and_the_order_of_its_fields(hand: Hand, tmp_path: 
     folder.parent.mkdir()
     engine.write(hand.rows(fields_of(plan), rows), fields_of(plan), folder, temporary=False)
     file = folder / parquet.FILE
-    found = duckdb.execute(
-        f"DESCRIBE FROM read_parquet({parquet._text(str(file))}, hive_partitioning = false)"
-    ).fetchall()
+    found = duckdb.execute(f"DESCRIBE FROM read_parquet({text(str(file))}, hive_partitioning = false)").fetchall()
     types = ["BIGINT", "VARCHAR", "VARCHAR", "DOUBLE", "BLOB", "DECIMAL(20,0)", "BOOLEAN", "SMALLINT", "FLOAT"]
     assert [kind for _, kind, *_ in found] == ["BIGINT", "BLOB", "BIGINT", *types]
     assert Counter(map(repr, hand.read(engine.read(fields_of(plan), [file])))) == Counter(

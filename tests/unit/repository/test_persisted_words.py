@@ -20,6 +20,7 @@ import qbcd
 from qbcd import hooks
 from qbcd.delivery import PYTHON_SINK
 from qbcd.files.series import TakenDumps
+from qbcd.local.part_files import PartFile
 from qbcd.model import BatchHeader, Column, ResentRows, ServerIdentity, StreamPlan, Table, Travel
 from qbcd.model.checkpoint import ENTRIES
 from qbcd.ranges.schedule import Pass
@@ -244,7 +245,7 @@ def test_rows_as_text() -> None:
     travel = [field.name for field in fields(Travel)]
     assert list(rows.batch_to_json(HEADER)["columns"][0][1]) == travel
     assert travel == ["kind", "precision", "scale", "element"]
-    part = files.FileSet("batch-3-a", (files.PartFile("p.parquet", 10, "e"),))
+    part = files.FileSet("batch-3-a", (PartFile("p.parquet", 10, "e"),))
     assert part.as_location() == {"part": "batch-3-a", "files": [["p.parquet", 10, "e"]]}
     assert part.as_files() == ({"path": "p.parquet", "size": 10, "end": "e"},)
 

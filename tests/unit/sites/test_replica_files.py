@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from qbcd.errors import StateConflict
-from qbcd.sites.lake.replica.files import Files, FileSet, PartFile
+from qbcd.local.part_files import PartFile
+from qbcd.sites.lake.replica.files import Files, FileSet
 
 CONTENT = b"PAR1" + bytes(range(256)) * 40
 

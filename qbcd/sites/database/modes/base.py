@@ -22,7 +22,7 @@ from qbcd.sites.database import column_changes, open_batch
 from qbcd.sites.database.commit import Find, StepRequest, StepResult, run_step
 from qbcd.sites.database.context import DatabaseContext
 from qbcd.sites.database.poll import DatabasePoll
-from qbcd.sites.database.poll_start import PollStart, server_changed, table_changed
+from qbcd.sites.database.poll_start import PollStart, table_changed
 from qbcd.sites.eligibility import Place, refuse_missing_rights
 from qbcd.sites.guards import ACCEPTED_SOURCE
 from qbcd.sites.values import Detection, ExplainedStatement
@@ -117,7 +117,7 @@ class DatabaseMode(ABC, Generic[S]):
         """Compare the source with the checkpoint."""
         began, rows = time.monotonic(), poll.leased.checkpoint.rows
         change = change_of(poll.leased.row.checkpoint, self.plan)
-        server = server_changed(poll)
+        server = source_changes.server_changed(poll)
         table = self.strategy.by_timestamps and table_changed(poll)
         attached = () if server or table else self._attached(poll)
         return PollStart(change, server, table, rows, began, attached, self.strategy.keeps == "rows")

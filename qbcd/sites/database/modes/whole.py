@@ -12,8 +12,9 @@ from qbcd.catalog.source import Session
 from qbcd.sites.database.explain import apply_statements, next_slice
 from qbcd.sites.database.modes.base import DatabaseMode
 from qbcd.sites.database.poll import DatabasePoll
-from qbcd.sites.database.poll_start import PollStart, server_changed
+from qbcd.sites.database.poll_start import PollStart
 from qbcd.sites.eligibility import why_not_incremental
+from qbcd.sites.source_changes import server_changed
 from qbcd.sites.values import Detection, ExplainedStatement
 from qbcd.state import StreamRow
 from qbcd.strategies import InSource

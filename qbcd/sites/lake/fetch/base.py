@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from qbcd.sites.lake.commit import PollStep
+from qbcd.sites.lake.commit import StagedComparison
 from qbcd.sites.lake.fetch_plan import FetchPlan
 from qbcd.sites.lake.poll import TablePoll
 
@@ -53,8 +53,8 @@ class ReplanPath(FetchPath):
         """Return the poll by the new ranges, and its plan."""
 
 
-class FetchedStep(PollStep[TablePoll]):
-    """The step of a poll that has fetched rows.
+class FetchedRows(StagedComparison[TablePoll]):
+    """The rows that a fetch path has fetched.
 
     Attributes:
         size: Approximate bytes that travelled.
@@ -71,8 +71,8 @@ class RowsPath(FetchPath):
     """A path that fetches rows."""
 
     @abstractmethod
-    def fetch(self, poll: TablePoll, plan: FetchPlan) -> FetchedStep | None:
+    def fetch(self, poll: TablePoll, plan: FetchPlan) -> FetchedRows | None:
         """Fetch the rows.
 
-        Return the step that compares and commits them, or None to leave them to the next path.
+        Return their comparison, or None to leave them to the next path.
         """

@@ -13,7 +13,7 @@ from typing import Any
 from qbcd.sites.lake.commit import WrittenBatch
 from qbcd.sites.lake.dirty_ranges import EveryRow, RangeChecksums, RowDigests
 from qbcd.sites.lake.fetch import leaf_checksums, page_fallback, recent_writes, two_phase
-from qbcd.sites.lake.fetch.base import DISABLED, FetchedStep, FetchPath, PlanPath, ReplanPath, RowsPath, is_enabled
+from qbcd.sites.lake.fetch.base import DISABLED, FetchedRows, FetchPath, PlanPath, ReplanPath, RowsPath, is_enabled
 from qbcd.sites.lake.fetch.leaf_checksums import KEY_RECOVERY, LeafChecksums
 from qbcd.sites.lake.fetch.page_fallback import PageFallback
 from qbcd.sites.lake.fetch.recent_writes import RecentWrites
@@ -23,7 +23,6 @@ from qbcd.sites.lake.fetch.whole_ranges import WholeRanges
 from qbcd.sites.lake.fetch.whole_table import WholeTable
 from qbcd.sites.lake.fetch_plan import FetchPlan
 from qbcd.sites.lake.poll import TablePoll
-from qbcd.strategies import QueuedTlcs
 
 DETECT: tuple[PlanPath, ...] = (EveryRow(), RowDigests(), WholeTable(), RangeChecksums())
 NARROW: tuple[PlanPath, ...] = (LeafChecksums(), RecentWrites())
@@ -81,10 +80,9 @@ def replan(poll: TablePoll, plan: FetchPlan) -> tuple[TablePoll, FetchPlan] | No
     return None
 
 
-def fetch(poll: TablePoll, plan: FetchPlan) -> FetchedStep:
-    """Fetch the rows of the plan; return the step that compares and commits them."""
-    # rows of a queue come through a stage: their digests are stored in the source before the lake compares them
-    for path in FETCH[-1:] if isinstance(poll.strategy, QueuedTlcs) else FETCH:
+def fetch(poll: TablePoll, plan: FetchPlan) -> FetchedRows:
+    """Fetch the rows of the plan; return their comparison."""
+    for path in FETCH if poll.reader is None else FETCH[-1:]:  # the last one fetches with the reader
         found = path.fetch(poll, plan) if _is_taken(path, poll, plan) else None
         if found is not None:
             return found
@@ -95,7 +93,7 @@ def _is_taken(path: FetchPath, poll: TablePoll, plan: FetchPlan) -> bool:
     return (is_enabled(path.name) or not path.is_optional) and path.is_applicable(poll, plan)
 
 
-def entries_after_batch(poll: TablePoll, plan: FetchPlan, step: FetchedStep, found: WrittenBatch) -> dict[str, Any]:
+def entries_after_batch(poll: TablePoll, plan: FetchPlan, step: FetchedRows, found: WrittenBatch) -> dict[str, Any]:
     """Return the checkpoint entries by which later polls choose their paths.
 
     It also writes the file of leaf checksums.

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing_extensions import override
 
-from qbcd import hooks
 from qbcd.errors import TornRead
 from qbcd.model import StreamPlan
 from qbcd.ranges import row_selection
 from qbcd.sites.lake.commit import RangeChanges, WrittenBatch, write_batch
 from qbcd.sites.lake.engines import algebra
-from qbcd.sites.lake.fetch.base import FetchedStep, RowsPath
+from qbcd.sites.lake.fetch.base import FetchedRows, RowsPath
 from qbcd.sites.lake.fetch.two_phase import FINGERPRINT_BYTES
 from qbcd.sites.lake.fetch_plan import FetchPlan, check_delta
 from qbcd.sites.lake.poll import TablePoll
@@ -38,17 +37,17 @@ class StreamedKeys(RowsPath):
         return plan.traced is not None and is_small(poll, plan.traced)
 
     @override
-    def fetch(self, poll: TablePoll, plan: FetchPlan) -> FetchedStep | None:
+    def fetch(self, poll: TablePoll, plan: FetchPlan) -> FetchedRows | None:
         assert plan.traced is not None
         try:
             found = compare(poll, plan.traced)
         except TornRead:  # several changes looked like one change of another row, or deleted rows were not found
             poll.context.progress("more rows changed than were selected; fetching the others")
             return None
-        return StreamedStep(poll, plan, plan.traced, found)
+        return FetchedStream(poll, plan, plan.traced, found)
 
 
-class StreamedStep(FetchedStep):
+class FetchedStream(FetchedRows):
     """Commit a batch that was compared while its rows came.
 
     The checksums of whole ranges are the source's.
@@ -105,7 +104,6 @@ def compare(poll: TablePoll, plan: FetchPlan) -> WrittenBatch:
 
             found = first_text(context.files.paths(written), poll.plan, f"a_{positions[0]}")
             raise untravelled_error(poll.plan, settings, positions, found)
-        hooks.reach("after_fetch")
 
     changes = algebra.differences(old, rows, poll.plan, by="digest")
     return write_batch(poll, changes, plan.rows, check=check)

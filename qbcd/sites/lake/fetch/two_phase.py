@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 from typing_extensions import override
 
-from qbcd import hooks
 from qbcd.errors import TornRead
 from qbcd.model import StreamPlan
 from qbcd.model.checkpoint import Entry
@@ -24,7 +23,7 @@ from qbcd.ranges import partition
 from qbcd.sites.lake.commit import RangeChanges, WrittenBatch, write_with_growth
 from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import RowChecksum, Rows, grown, total
-from qbcd.sites.lake.fetch.base import FetchedStep, RowsPath, is_enabled
+from qbcd.sites.lake.fetch.base import FetchedRows, RowsPath, is_enabled
 from qbcd.sites.lake.fetch_plan import FetchPlan, check_torn
 from qbcd.sites.lake.poll import LakePoll, TablePoll
 from qbcd.sites.lake.replica.files import PASSING, FileSet
@@ -74,12 +73,12 @@ class TwoPhase(RowsPath):
         return not plan.as_segment and is_worth(poll, plan)
 
     @override
-    def fetch(self, poll: TablePoll, plan: FetchPlan) -> FetchedStep | None:
+    def fetch(self, poll: TablePoll, plan: FetchPlan) -> FetchedRows | None:
         changed = fetch(poll, plan)
-        return ChangedRowsStep(poll, plan, changed) if changed else None
+        return FetchedByKey(poll, plan, changed) if changed else None
 
 
-class ChangedRowsStep(FetchedStep):
+class FetchedByKey(FetchedRows):
     """Compare only changed rows; the batch gives the growth of ranges."""
 
     def __init__(self, poll: TablePoll, plan: FetchPlan, changed: ChangedRows) -> None:
@@ -89,7 +88,6 @@ class ChangedRowsStep(FetchedStep):
 
     @override
     def write(self) -> WrittenBatch:
-        hooks.reach("after_fetch")
         poll, about = self.poll, self.changed.about
         stage, old = load_pairs(poll, self.changed)
         check_values(poll, stage)

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from typing_extensions import override
 
-from qbcd import hooks
 from qbcd.catalog.capture_change import plan_before
 from qbcd.errors import TornRead
 from qbcd.sites.checkpoint import AUDIT, NEW_COLUMN
 from qbcd.sites.lake.commit import RangeChanges, WrittenBatch, write_batch
-from qbcd.sites.lake.digest_queue import fetch_for_replica
 from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.algebra import By
 from qbcd.sites.lake.engines.base import Rows
-from qbcd.sites.lake.fetch.base import FetchedStep, RowsPath
+from qbcd.sites.lake.fetch.base import FetchedRows, RowsPath
 from qbcd.sites.lake.fetch_plan import FetchPlan, check_torn
 from qbcd.sites.lake.poll import TablePoll
 from qbcd.sites.lake.range_sizes import with_counts
 from qbcd.sites.lake.replica.files import PASSING, FileSet
 from qbcd.sites.lake.replica.replica import NewSegment
 from qbcd.sites.lake.snapshot import Snapshot
-from qbcd.sites.lake.stage import check_values, segment_for, staged_rows
+from qbcd.sites.lake.stage import check_values, read_ranges, segment_for, staged_rows
 from qbcd.state import StoredRange
 from qbcd.wording import counted
 
@@ -36,20 +34,20 @@ class WholeRanges(RowsPath):
         return True
 
     @override
-    def fetch(self, poll: TablePoll, plan: FetchPlan) -> FetchedStep | None:
+    def fetch(self, poll: TablePoll, plan: FetchPlan) -> FetchedRows | None:
         checksum = poll.engine.row_checksum()
         kind = PASSING if plan.in_leaves and not plan.children else "fetch"
-        fetched = fetch_for_replica(poll, plan.asked, checksum, kind)
+        fetched = read_ranges(poll, plan.asked, checksum, kind)
         if poll.snapshot.proves_checksums:
             try:
                 check_torn(poll.context.stream, plan, *checksum.read())
             except TornRead:
                 poll.context.files.discard(fetched)
                 raise
-        return WholeRangesStep(poll, plan, fetched)
+        return FetchedRanges(poll, plan, fetched)
 
 
-class WholeRangesStep(FetchedStep):
+class FetchedRanges(FetchedRows):
     """Compare a stage with the replica; the source is not read again."""
 
     def __init__(self, poll: TablePoll, plan: FetchPlan, fetched: FileSet) -> None:
@@ -60,7 +58,6 @@ class WholeRangesStep(FetchedStep):
 
     @override
     def write(self) -> WrittenBatch:
-        hooks.reach("after_fetch")
         poll, plan = self.poll, self.plan
         poll.context.progress(f"comparing {counted(len(plan.asked), 'range')} with the replica")
         self.stage = algebra.gathered(staged_rows(poll, self.stage_files), plan.rows)

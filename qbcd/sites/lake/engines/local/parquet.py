@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from qbcd.local.database import LocalDatabase
+from qbcd.local.parquet_rows import rows_of_files, text
 from qbcd.local.query import Query, columns_of, duckdb_type
 from qbcd.model.wire import Fields
 from qbcd.sites.lake.engines.algebra import cast_to
@@ -24,23 +25,11 @@ def write(database: LocalDatabase, rows: Query, fields: Fields, folder: Path, *,
     names = columns_of(fields)
     order = "" if temporary else f" ORDER BY {'ordinal' if 'ordinal' in names else 'range_id'}"
     options = f"FORMAT PARQUET, COMPRESSION {'SNAPPY' if temporary else 'ZSTD'}, ROW_GROUP_SIZE {ROW_GROUP}"
-    target = _text(str(folder / FILE))
+    target = text(str(folder / FILE))
     database.connection.execute(f"COPY (FROM (\n{cast_to(rows, fields).sql}\n){order}) TO {target} ({options})")
 
 
 def read(database: LocalDatabase, fields: Fields, files: Sequence[Path]) -> Query:
     """Return the rows of files with these fields; what a file does not have is NULL."""
-    paths = ", ".join(_text(_as_pattern(file)) for file in files)
-    listed = f"read_parquet([{paths}], union_by_name = true, hive_partitioning = false)"
-    known = {name for name, *_ in database.connection.execute(f"DESCRIBE FROM {listed}").fetchall()}
-    columns = (f"CAST({name if name in known else 'NULL'} AS {duckdb_type(kind)}) AS {name}" for name, kind in fields)
-    return Query(f"SELECT {', '.join(columns)} FROM {listed}", columns_of(fields))
-
-
-def _as_pattern(path: Path) -> str:
-    """Return the pattern that matches this path alone."""
-    return "".join(f"[{c}]" if c in "*?[" else c for c in str(path))
-
-
-def _text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    typed = [(name, duckdb_type(kind)) for name, kind in fields]
+    return Query(rows_of_files(database.connection, typed, files), columns_of(fields))

@@ -8,63 +8,42 @@ the window finds them.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from typing_extensions import override
 
-from qbcd import hooks
 from qbcd.model import Cost
-from qbcd.model.checkpoint import Entry
-from qbcd.sites.lake.commit import PollStep, RangeChanges, WrittenBatch, commit_step, renewed_entries, write_batch
-from qbcd.sites.lake.due_ranges import DueRanges
+from qbcd.sites.lake.commit import RangeChanges, WrittenBatch, write_batch
 from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.fetch import paths
 from qbcd.sites.lake.fetch_plan import FetchPlan
-from qbcd.sites.lake.poll import LakePoll, TablePoll, open_snapshot
+from qbcd.sites.lake.modes.base import LakeStep, Step, Unchanged
+from qbcd.sites.lake.poll import LakePoll, TablePoll
 from qbcd.sites.lake.range_sizes import split_outgrown, with_counts
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.replica import NewSegment
 from qbcd.sites.lake.stage import range_frame, replica_rows, stored_fields, write_stage
-from qbcd.sites.values import Detection
 from qbcd.state import StoredRange
+from qbcd.strategies import LakeTs
 from qbcd.wording import counted
 
 FIELDS = [("range_id", "bigint"), ("key_id", "binary"), ("key_digest", "bigint")]
 
 
-def sweep(poll: LakePoll, began: float) -> Detection:
-    """Sweep once.
-
-    The interval to the next sweep starts at `began`, in seconds of the store's clock.
-    """
-    started, leased = time.monotonic(), poll.leased
-    known = poll.known_ranges()
-    with open_snapshot(poll) as snapshot:
-        of_table = poll.at(snapshot, DueRanges.every(known))
-        plan = split_outgrown(of_table, paths.detect(of_table))
-        fetched = None
-        if plan.asked:
-            with of_table.on_engine(plan.fetched) as work:
-                fetched = fetch_keys(work, plan.asked)
-    hooks.reach("after_fetch")
-    before = {**leased.row.checkpoint, Entry.SWEPT: began}
-    if fetched is None:
-        commit_step(poll, None, before)
-        return Detection(None, Cost(plan.scanned, 0, 0, len(known), 0, time.monotonic() - started))
-    with of_table.on_engine(plan.fetched) as work:
-        step = SweepStep(work, plan, fetched)
-        header = step.run(lambda found: {**before, **renewed_entries(of_table, found)})
-    rows, spent = sum(r.rows for r in plan.dirty), time.monotonic() - started
-    cost = Cost(plan.scanned, rows, fetched.size, len(known), len(plan.dirty), spent)
-    return Detection(header, cost, tuple(leased.notes))
+def fetch_missing(poll: TablePoll, strategy: LakeTs) -> Step:
+    """Fetch the keys of dirty ranges."""
+    plan, known = split_outgrown(poll, paths.detect(poll)), len(poll.due.known)
+    if not plan.asked:
+        return Unchanged(poll, Cost(plan.scanned, 0, 0, known, 0))
+    with poll.on_engine(plan.fetched) as work:
+        return SweepStep(poll, plan, fetch_keys(work, strategy, plan.asked))
 
 
-def fetch_keys(poll: TablePoll, asked: Sequence[StoredRange]) -> FileSet:
+def fetch_keys(poll: TablePoll, strategy: LakeTs, asked: Sequence[StoredRange]) -> FileSet:
     """Fetch the keys of `asked`, regardless of the restriction."""
     poll.context.progress(f"fetching the keys of {counted(len(asked), 'range')}")
-    return write_stage(poll, range_frame(poll, asked, poll.timestamps.keys, FIELDS), FIELDS)
+    return write_stage(poll, range_frame(poll, asked, strategy.keys, FIELDS), FIELDS)
 
 
 def keys_of(poll: LakePoll, fetched: FileSet) -> Rows:
@@ -72,12 +51,12 @@ def keys_of(poll: LakePoll, fetched: FileSet) -> Rows:
     return poll.context.files.read(poll.engine, FIELDS, fetched)
 
 
-class SweepStep(PollStep[TablePoll]):
+class SweepStep(LakeStep):
     """Delete the replica's rows whose keys were not fetched, and move rows of split ranges."""
 
     def __init__(self, poll: TablePoll, plan: FetchPlan, fetched: FileSet) -> None:
         super().__init__(poll, fetched)
-        self.plan, self.stage_files = plan, fetched
+        self.plan, self.stage_files, self.size = plan, fetched, plan.fetched
         self.keys: Rows
         self.old: Rows
 
@@ -95,6 +74,12 @@ class SweepStep(PollStep[TablePoll]):
         read = {r.range_id: r for r in with_counts(poll.context.stream, plan.asked, sums)}
         segment = self._split(read) if plan.children else None
         return RangeChanges([read[r.range_id] for r in plan.unsplit], segment)
+
+    @override
+    def cost(self) -> Cost:
+        plan = self.plan
+        rows, known = sum(r.rows for r in plan.dirty), len(self.poll.due.known)
+        return Cost(plan.scanned, rows, self.stage_files.size, known, len(plan.dirty))
 
     def _split(self, read: dict[int, StoredRange]) -> NewSegment:
         """Write the replica's rows of split ranges under the new range ids of the fetched keys."""

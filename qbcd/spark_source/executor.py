@@ -1,0 +1,193 @@
+"""Reads one partition in a Python worker of Spark: rows of Parquet files as record batches of Arrow.
+
+Workers import this module and little else: the SQL was composed when the read was planned. See
+docs/how-to/use-from-spark.md.
+"""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from pyarrow import parquet
+
+from qbcd.errors import LocalFailed, QbcdError, StateConflict, UnsupportedType
+from qbcd.local.database import LocalDatabase
+from qbcd.local.errors import explain, first_line
+from qbcd.local.parquet_rows import rows_of_files
+from qbcd.local.part_files import PartFile
+
+MEMORY = 256 << 20  # bytes that DuckDB holds for a partition; it reads rows of a few MB at a time
+PIECE_BYTES = 8 << 20  # of a record batch, by the average of its files
+PIECE_ROWS = 16_384  # of a record batch, at most
+VECTOR = 2048  # rows that DuckDB computes at once
+MISFIT = "not a value of type"
+STAGED, LAYERS, RANGES = "qbcd_staged", "qbcd_layers", "qbcd_ranges"  # in the queries of a piece
+
+
+@dataclass(frozen=True)
+class NamedFile:
+    """A file of a piece, as the commit named it."""
+
+    folder: str
+    file: PartFile
+
+
+Files = tuple[NamedFile, ...]
+Fields = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class FilePiece:
+    """Rows of one batch, or of the replica.
+
+    Attributes:
+        files: The files with the rows.
+        fields: Name and DuckDB type of each column of the files that the queries read.
+        queries: SELECTs over :data:`STAGED`; their columns are those of the read, without the last ones of `fixed`.
+        part: The ordinals to read; None if the rows have none.
+        fixed: The values of the last columns, equal in all rows.
+        verified: The whole of each file is compared with its checksum, and not its end alone.
+        layers: Files of later batches, which the queries read as :data:`LAYERS`.
+        layer_fields: Their columns.
+        ranges: Numbers of ranges, which the queries read as :data:`RANGES`.
+    """
+
+    files: Files
+    fields: Fields
+    queries: tuple[str, ...]
+    part: range | None = None
+    fixed: tuple[Any, ...] = ()
+    verified: bool = True
+    layers: Files = ()
+    layer_fields: Fields = ()
+    ranges: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of one partition.
+
+    Attributes:
+        stream: The stream's name.
+        schema: The columns; it equals the schema that Spark derives from the types of the read.
+        pieces: What to read, one after the other.
+    """
+
+    stream: str
+    schema: pa.Schema
+    pieces: tuple[FilePiece, ...]
+
+
+def read_rows(rows: Rows) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a partition, a few megabytes at a time.
+
+    Raises:
+        StateConflict: A file is missing, or was changed.
+        UnsupportedType: A value does not fit its type.
+        LocalFailed: DuckDB failed.
+    """
+    for piece in rows.pieces:
+        _prove(rows.stream, piece)
+        with tempfile.TemporaryDirectory(prefix="qbcd-spark-") as folder:
+            database = LocalDatabase(MEMORY, Path(folder) / "spill")
+            try:
+                yield from _read(database, piece, rows.schema)
+            except (duckdb.Error, OSError) as error:
+                raise _explained(error, rows.stream) from None
+            finally:
+                database.close()
+
+
+def _prove(stream: str, piece: FilePiece) -> None:
+    for named in (*piece.files, *piece.layers):
+        folder = Path(named.folder)
+        if named.file.is_intact_in(folder, whole=piece.verified):
+            continue
+        host = socket.gethostname()
+        if not folder.is_dir():
+            raise StateConflict(
+                f"host {host} does not see {folder}",
+                stream=stream,
+                remedy="mount the project's workdir at the same path on every executor; or, if reading took longer "
+                "than `retain`, the batch was removed meanwhile: read again",
+            )
+        raise StateConflict(
+            f"file {folder / named.file.name} is missing or was changed on host {host}",
+            stream=stream,
+            remedy="is this the workdir that was prepared? restore it; if the batch was removed while it was read, "
+            "raise `retain`",
+        )
+
+
+def _read(database: LocalDatabase, piece: FilePiece, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    connection = database.connection
+    rows = _rows_of(connection, piece.files, piece.fields)
+    if piece.layers:
+        connection.execute(f"CREATE VIEW {LAYERS} AS {_rows_of(connection, piece.layers, piece.layer_fields)}")
+    if piece.ranges:
+        ranges = pa.table({"range_id": pa.array(piece.ranges, pa.int64())})
+        connection.register("given", ranges)
+        connection.execute(f"CREATE TABLE {RANGES} AS FROM given")
+    number = _rows_of_piece(piece.files)
+    for part in _parts(piece.part, number):
+        where = "" if part is None else f" WHERE ordinal >= {part.start} AND ordinal < {part.stop}"
+        connection.execute(f"CREATE OR REPLACE VIEW {STAGED} AS SELECT * FROM ({rows}) AS files{where}")
+        for query in piece.queries:
+            relation: Any = connection.sql(query)
+            read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
+            for found in read(number):
+                if found.num_rows:
+                    yield _typed(found, schema, piece.fixed)
+
+
+def _rows_of(connection: duckdb.DuckDBPyConnection, files: Files, fields: Fields) -> str:
+    return rows_of_files(connection, fields, [Path(named.folder) / named.file.name for named in files])
+
+
+def _rows_of_piece(files: Files) -> int:
+    """Return the rows of a record batch, by the average size of the files' rows."""
+    rows = size = 0
+    for named in files:
+        about = parquet.read_metadata(Path(named.folder) / named.file.name)
+        rows += about.num_rows
+        size += sum(about.row_group(i).total_byte_size for i in range(about.num_row_groups))
+    return max(1, min(PIECE_ROWS, PIECE_BYTES * rows // max(1, size)))
+
+
+def _parts(part: range | None, number: int) -> Iterator[range | None]:
+    """Yield parts of the ordinals: wide rows are read a few at a time, since DuckDB holds a vector of them."""
+    if part is None or number >= VECTOR:
+        yield part
+        return
+    for first in range(part.start, part.stop, number):
+        yield range(first, min(first + number, part.stop))
+
+
+def _typed(found: pa.RecordBatch, schema: pa.Schema, fixed: tuple[Any, ...]) -> pa.RecordBatch:
+    """Return columns with the schema's types; the last ones are constant."""
+    count = len(schema) - len(fixed)
+    columns = [found.column(i).cast(schema.field(i).type) for i in range(count)]
+    columns += [
+        pa.repeat(pa.scalar(value, schema.field(count + i).type), found.num_rows) for i, value in enumerate(fixed)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _explained(error: Exception, stream: str) -> QbcdError:
+    if isinstance(error, OSError) and not isinstance(error, duckdb.Error):
+        return LocalFailed(f"reading failed: {error}", stream=stream, remedy="check the workdir on this host")
+    first = first_line(error)
+    if MISFIT in first:
+        what = first.partition(": ")[2]
+        column = what.partition(f": {MISFIT}")[0].removeprefix("column ")
+        remedy = f"set  types: {{{column}: text}}  for this table, then qbcd reset {stream}"
+        return UnsupportedType(what, stream=stream, remedy=remedy)
+    assert isinstance(error, duckdb.Error)
+    return explain(error, stream, "raise spark.executor.memoryOverhead")

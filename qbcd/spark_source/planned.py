@@ -1,0 +1,375 @@
+"""Plans a read next to the driver: the stream, its columns, its batches, and their files as partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pyarrow import parquet
+
+from qbcd.api import assembly_of, open
+from qbcd.catalog.capture_change import columns_at
+from qbcd.config.document import did_you_mean
+from qbcd.errors import ConfigError, NotBuilt, QbcdError, SchemaChanged, StateConflict, StateMissing
+from qbcd.local.part_files import PartFile
+from qbcd.model import BatchHeader, Travel
+from qbcd.model.wire import typed_name
+from qbcd.sites import not_prepared
+from qbcd.sites.lake.parquet_site import ParquetSite
+from qbcd.sites.lake.replica.files import FileSet
+from qbcd.spark_source import outbox_files, replica_rows
+from qbcd.spark_source.change_rows import ADDED, VERSION, Condition, arrow_schema, change_queries, staged_fields
+from qbcd.spark_source.executor import FilePiece, NamedFile, Rows
+from qbcd.spark_source.filters import conditions_of, versions_of
+from qbcd.spark_source.options import EARLIEST, LATEST, ReadOptions
+from qbcd.status import PIN_SECONDS
+from qbcd.wording import batch_numbers
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType, StructType
+
+    from qbcd.project import Assembly
+    from qbcd.state import StreamRow
+    from qbcd.stream import Stream
+
+PART_EVENTS = 131_072  # events of one task, of a file that can be read in parts
+PART_BYTES = 32 << 20  # of the files of small batches that one task reads
+LARGE_FILE = 2 << 20  # bytes; smaller files are not read in parts
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The stream when a read was loaded; Spark sends it to every process that plans.
+
+    Attributes:
+        epoch: The stream's epoch.
+        seq: Its last batch.
+        columns: The columns of the read.
+        changes: It reads changes, and not the rows of the replica.
+        whole: It reads all columns.
+    """
+
+    epoch: int
+    seq: int
+    columns: tuple[tuple[str, Travel], ...]
+    changes: bool = True
+    whole: bool = True
+
+    def spark_schema(self) -> StructType:
+        """Return the columns as Spark's schema."""
+        from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
+
+        fields = [StructField(name, _spark_type(travel)) for name, travel in self.columns]
+        added: dict[str, DataType] = {VERSION: LongType()}
+        if self.changes:
+            added = dict(zip(ADDED, (StringType(), LongType(), TimestampType()), strict=True))
+        return StructType([*fields, *(StructField(name, kind) for name, kind in added.items())])
+
+
+def _spark_type(travel: Travel) -> DataType:
+    from pyspark.sql import types
+
+    if travel.kind == "decimal":
+        return types.DecimalType(travel.precision, travel.scale)
+    if travel.element is not None:
+        return types.ArrayType(_spark_type(travel.element))
+    return {
+        "boolean": types.BooleanType(),
+        "smallint": types.ShortType(),
+        "int": types.IntegerType(),
+        "bigint": types.LongType(),
+        "decimal(20,0)": types.DecimalType(20, 0),
+        "float": types.FloatType(),
+        "double": types.DoubleType(),
+        "binary": types.BinaryType(),
+        "date": types.DateType(),
+        "timestamp_ntz": types.TimestampNTZType(),
+        "timestamp": types.TimestampType(),
+    }.get(typed_name(travel), types.StringType())
+
+
+# -- the stream --------------------------------------------------------------------------------------------------------
+@contextmanager
+def opened(options: ReadOptions) -> Iterator[tuple[Assembly, Stream]]:
+    """The project and the stream of a read, for the block.
+
+    Raises:
+        ConfigError: The configuration is missing or wrong, or has no such stream.
+        StateMissing: The state database does not exist on this machine.
+    """
+    with open(options.config) as project:
+        parts = assembly_of(project)
+        with parts.read_only():
+            yield parts, stream_of(parts, options)
+
+
+def stream_of(parts: Assembly, options: ReadOptions) -> Stream:
+    """Return the stream of a read; its sinks and source are not opened.
+
+    Raises:
+        ConfigError: There is no such stream.
+        StateMissing: There is no state database.
+    """
+    names = [one.name for one in parts.config.streams]
+    if not options.stream:
+        listed = f"; streams: {', '.join(names)}" if names else ""
+        raise ConfigError("load() names no stream", remedy=f'.load("STREAM"){listed}')
+    if any(letter in options.stream for letter in "*?[") and options.stream not in names:
+        raise NotBuilt(
+            f"{options.stream!r} is a pattern: the tables that match have different columns",
+            remedy="load one stream by its name, with a query for each; `qbcd status` lists the names",
+        )
+    if parts.state_is_new:
+        raise StateMissing(
+            f"there is no state database {parts.masking.foreign(str(parts.config.state_url()))} on this machine",
+            stream=options.stream,
+            remedy="is `config` the file of the project that polls? for another machine `state` must be the URL of a "
+            f"server; otherwise: qbcd -c {options.config} prepare {options.stream}",
+        )
+    return parts.stream_to_read(options.stream)
+
+
+def prepared_row(stream: Stream) -> StreamRow:
+    """Return the stream's row, and prove that this machine sees its files.
+
+    Raises:
+        NotPrepared: It has no baseline yet.
+        StateConflict: It belongs to another project, or the workdir is not here.
+    """
+    context = stream.site.context
+    row = context.row()
+    context.refuse_foreign(row)
+    if row is None or not row.prepared:
+        raise not_prepared(stream.name)
+    context.prove_place()
+    return row
+
+
+def load(options: ReadOptions) -> Loaded:
+    """Return the stream of a read as it is now.
+
+    Raises:
+        QbcdError: It cannot be read.
+    """
+    with plain_errors(), opened(options) as (_, stream):
+        row = prepared_row(stream)
+        if options.rows == "replica":
+            replica_rows.refuse_unreadable(stream, row)
+        captured = {column.name: column.travel for column in columns_at(row.checkpoint)}
+        for name in options.columns:
+            if name not in captured:
+                near = did_you_mean(name, captured, f"its columns: {', '.join(captured)}")
+                raise ConfigError(f"has no column {name!r}", stream=stream.name, remedy=near)
+        columns = tuple((name, captured[name]) for name in options.columns or captured)
+        taken = sorted({name for name, _ in columns} & set(ADDED))
+        if taken:
+            raise ConfigError(
+                f"column {taken[0]} of the table has a name that change rows need themselves",
+                stream=stream.name,
+                remedy="leave it out with the option columns",
+            )
+        return Loaded(row.epoch, row.last_batch_seq, columns, options.rows == "changes", not options.columns)
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Raise errors of qbcd without what caused them: Spark prints every cause with its traceback."""
+    try:
+        yield
+    except QbcdError as error:
+        error.__cause__, error.__suppress_context__ = None, True
+        raise
+
+
+# -- batches -----------------------------------------------------------------------------------------------------------
+def headers_after(stream: Stream, epoch: int, seq: int) -> list[BatchHeader]:
+    """Return the batches of an epoch after a number, oldest first."""
+    return [one for one in stream.site.context.batches((epoch, seq)) if one.epoch == epoch]
+
+
+def refuse_gap(stream: Stream, headers: Sequence[BatchHeader], wanted: range, epoch: int) -> None:
+    """Refuse batches of which some are missing.
+
+    Raises:
+        StateConflict: Some are missing.
+    """
+    there = {header.seq for header in headers}
+    missing = [number for number in wanted if number not in there]
+    if missing:
+        raise StateConflict(
+            f"{batch_numbers(epoch, missing)} missing: they were removed after `retain`",
+            stream=stream.name,
+            remedy="raise `retain`; to begin with what there is, a new checkpoint with startingVersion "
+            f"{EARLIEST!r}, and the rows of the replica",
+        )
+
+
+def plan_batch(options: ReadOptions, loaded: Loaded, filters: Sequence[Any]) -> list[Rows]:
+    """Return the partitions of a batch read.
+
+    Raises:
+        QbcdError: The versions cannot be read.
+    """
+    with plain_errors(), opened(options) as (parts, stream):
+        row = prepared_row(stream)
+        refuse_other_epoch(stream, row, loaded.epoch, 'load the stream again by spark.read.format("qbcd")')
+        _pin(stream)
+        if options.rows == "replica":
+            return replica_rows.partitions(stream, row, loaded.columns)
+        headers = headers_after(stream, row.epoch, 0)
+        first = headers[0].seq if headers else row.last_batch_seq + 1
+        starting = {"": first, EARLIEST: first, LATEST: row.last_batch_seq + 1}.get(
+            str(options.starting), options.starting
+        )
+        last = row.last_batch_seq if options.ending is None else options.ending
+        assert isinstance(starting, int)
+        if options.ending is not None and options.ending < starting:
+            raise ConfigError(
+                f"endingVersion {options.ending} is before the first version, {starting}",
+                stream=stream.name,
+                remedy=f"versions from {first} to {row.last_batch_seq} are there",
+            )
+        if starting < first and first <= last:
+            raise StateConflict(
+                f"versions {starting} to {min(first - 1, last)} are not there: the oldest version is {first}",
+                stream=stream.name,
+                remedy=f"startingVersion {first}, and the rows before it by the option rows 'replica'; or raise "
+                "`retain` before the next time",
+            )
+        read = [header for header in headers if starting <= header.seq <= last]
+        read = [header for header in read if versions_of(filters, header)]
+        return partitions(parts, stream, read, loaded, conditions_of(filters, loaded.columns))
+
+
+def _pin(stream: Stream) -> None:
+    """Keep the files of a lake replica for some minutes: executors read them after the plan is made."""
+    context = stream.site.context
+    if context.kind == "spark":
+        with context.writing() as conn:
+            context.store.add_pin(conn, stream.name, PIN_SECONDS)
+
+
+def refuse_other_epoch(stream: Stream, row: StreamRow, epoch: int, remedy: str) -> None:
+    """Refuse a stream that was reset since.
+
+    Raises:
+        StateConflict: It was.
+    """
+    if row.epoch != epoch:
+        raise StateConflict(
+            f"was reset and prepared again (epoch {epoch} is now {row.epoch}): its rows do not follow those that were "
+            "read",
+            stream=stream.name,
+            remedy=remedy,
+        )
+
+
+def refuse_changed_columns(stream: Stream, header: BatchHeader, loaded: Loaded) -> None:
+    """Refuse a batch whose columns changed after the query was loaded.
+
+    Raises:
+        SchemaChanged: They did.
+    """
+    if header.seq <= loaded.seq or not has_other_columns(header, loaded):
+        return
+    raise SchemaChanged(
+        f"batch {header.number} has other columns than the query: the captured columns changed",
+        stream=stream.name,
+        remedy="restart the query: load the stream again and start it with the same checkpoint; older batches then "
+        "have NULL in new columns",
+    )
+
+
+def has_other_columns(header: BatchHeader, loaded: Loaded) -> bool:
+    """Return True if a batch lacks a column of the read, or has it with another type, or has a new one."""
+    there = dict(header.columns)
+    return (loaded.whole and there != dict(loaded.columns)) or any(there.get(n) != t for n, t in loaded.columns)
+
+
+# -- partitions --------------------------------------------------------------------------------------------------------
+def partitions(
+    parts: Assembly,
+    stream: Stream,
+    headers: Sequence[BatchHeader],
+    loaded: Loaded,
+    conditions: Sequence[Condition] = (),
+) -> list[Rows]:
+    """Return the rows of batches as partitions: files, or parts of large ones; small batches share one."""
+    schema = arrow_schema(loaded.columns, changes=True)
+    names = {header.fingerprint for header in stream.site.context.batches()}
+    files = outbox_files.OutboxFiles(parts.config.workdir, parts.state.project_id, stream, names)
+    found: list[tuple[int, FilePiece]] = []
+    for header in headers:
+        queries = tuple(change_queries(header, loaded.columns, conditions))
+        if not queries:
+            continue
+        at = datetime.fromtimestamp(0, timezone.utc) + timedelta(milliseconds=header.ts_ms)
+        fields, fixed = tuple(staged_fields(header)), (header.seq, at)
+        for named, part, verified in _parts(stream, files, header):
+            piece = FilePiece((named,), fields, queries, part, fixed, verified)
+            found.append((_share(named.file.size, part, header), piece))
+    return list(_grouped(stream.name, schema, found))
+
+
+def _share(size: int, part: range | None, header: BatchHeader) -> int:
+    return size if part is None else max(1, size * len(part) // max(1, header.size))
+
+
+def _parts(
+    stream: Stream, files: outbox_files.OutboxFiles, header: BatchHeader
+) -> Iterator[tuple[NamedFile, range | None, bool]]:
+    """Yield the files of a batch, large ones in parts of their events; one part of each verifies the whole file."""
+    site = stream.site
+    if isinstance(site, ParquetSite):
+        stored = FileSet.of_location(header.location)
+        site.context.files.prove_parts(stored)
+        named = [
+            NamedFile(str(path.parent), file)
+            for path, file in zip(site.context.files.paths(stored), stored.files, strict=True)
+        ]
+    else:
+        named = [NamedFile(str(path.parent), PartFile(path.name, path.stat().st_size)) for path in files.of(header)]
+    for one in named:
+        bounds = _ordinals(Path(one.folder) / one.file.name) if one.file.size > LARGE_FILE else []
+        if len(bounds) < 2:
+            yield one, None, True
+            continue
+        for i, part in enumerate(bounds):
+            yield one, part, i == 0
+
+
+def _ordinals(path: Path) -> list[range]:
+    """Return parts of a file's events that whole row groups have; empty if its groups are not in order."""
+    about = parquet.read_metadata(path)
+    place = about.schema.to_arrow_schema().get_field_index("ordinal")
+    parts: list[range] = []
+    for i in range(about.num_row_groups):
+        statistics = about.row_group(i).column(place).statistics
+        if statistics is None or not statistics.has_min_max:
+            return []
+        first, last = statistics.min, statistics.max
+        if parts and first < parts[-1].stop:
+            return []
+        if parts and last + 1 - parts[-1].start <= PART_EVENTS:
+            parts[-1] = range(parts[-1].start, last + 1)
+        else:
+            parts.append(range(first, last + 1))
+    return parts
+
+
+def _grouped(stream: str, schema: Any, found: Iterable[tuple[int, FilePiece]]) -> Iterator[Rows]:
+    """Yield partitions: pieces in order, several small ones together."""
+    group: list[FilePiece] = []
+    size = 0
+    for more, piece in found:
+        if group and (size + more > PART_BYTES or piece.part is not None or group[-1].part is not None):
+            yield Rows(stream, schema, tuple(group))
+            group, size = [], 0
+        group.append(piece)
+        size += more
+    if group:
+        yield Rows(stream, schema, tuple(group))

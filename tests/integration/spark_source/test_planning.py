@@ -1,0 +1,171 @@
+"""What a read of Spark plans, without a JVM: offsets, refusals, columns that change, rows of the replica."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qbcd.errors import QbcdError, SchemaChanged, StateConflict
+from qbcd.spark_source.executor import Rows, read_rows
+from qbcd.spark_source.options import options_of
+from qbcd.spark_source.planned import load, plan_batch
+from qbcd.spark_source.streaming import Follower
+from tests.support.places import Place
+from tests.support.project import config, opened, poll
+from tests.support.spark_reads import as_counter, change_rows
+
+TABLE = "CREATE TABLE t (id bigint PRIMARY KEY, v text, n integer)"
+
+
+class Reads:
+    """A project with stream `s`, read as Spark's Python processes read it."""
+
+    def __init__(self, place: Place, folder: Path, **table: Any) -> None:
+        self.place, self.folder = place, folder
+        self.data = config(place.url, {"name": "s", "table": place.table("t"), "strategy": "id_rcs", **table})
+        self.write()
+
+    def write(self) -> None:
+        self.file = self.folder / "qbcd.yaml"
+        self.file.write_text(json.dumps(self.data), encoding="utf-8")
+
+    def poll(self) -> None:
+        with opened(self.data, self.folder) as project:
+            poll(project, "s")
+
+    def options(self, **given: str) -> Any:
+        return options_of({"config": str(self.file), "path": "s", **given})
+
+    def rows(self, **given: str) -> list[dict[str, Any]]:
+        options = self.options(**given)
+        return rows_of(plan_batch(options, load(options), ()))
+
+    def follower(self, **given: str) -> Follower:
+        options = self.options(consumer="etl", **given)
+        return Follower(options, load(options))
+
+
+def rows_of(planned: list[Rows]) -> list[dict[str, Any]]:
+    return [row for part in planned for piece in read_rows(part) for row in piece.to_pylist()]
+
+
+@pytest.fixture
+def reads(place: Place, tmp_path: Path) -> Iterator[Reads]:
+    place.sql(TABLE)
+    place.insert("t", [(i, f"v{i}", i) for i in range(1, 101)])
+    made = Reads(place, tmp_path)
+    with opened(made.data, tmp_path) as project:
+        project.stream("s").prepare()
+    yield made
+
+
+def test_replica_rows_are_the_rows_of_the_source(reads: Reads) -> None:
+    for n in range(4):
+        assert sorted((r["id"], r["v"], r["n"]) for r in reads.rows(rows="replica")) == reads.place.sql(
+            "SELECT id, v, n FROM t ORDER BY id"
+        )
+        reads.place.sql(
+            f"DELETE FROM t WHERE id = {n + 1}; UPDATE t SET n = n + 1 WHERE id > {50 + n};"
+            f"INSERT INTO t VALUES ({200 + n}, 'new', NULL)"
+        )
+        reads.poll()
+    rows = reads.rows(rows="replica", columns="n,id")
+    assert {tuple(r) for r in rows} == {("n", "id", "_commit_version")}
+    assert {r["_commit_version"] for r in rows} == {4}
+
+
+def test_a_schema_change_stops_the_query_before_its_rows(reads: Reads) -> None:
+    follower = reads.follower()
+    start = follower.begin()
+    reads.place.sql("UPDATE t SET n = 0 WHERE id = 1")
+    reads.poll()
+    reads.place.sql("ALTER TABLE t ADD more text")
+    reads.data["tables"][0]["columns"] = ["v", "n", "more"]
+    reads.write()
+    reads.poll()
+    reads.place.sql("UPDATE t SET more = 'x' WHERE id = 2")
+    reads.poll()
+    end = follower.latest(start)
+    assert end["seq"] == start["seq"] + 1  # the batch before the change
+    assert [r["id"] for r in rows_of(follower.plan(start, end))] == [1, 1]
+    with pytest.raises(SchemaChanged, match="restart the query"):
+        follower.latest(end)
+    follower.close()
+    restarted = reads.follower()
+    last = restarted.latest(end)
+    images = rows_of(restarted.plan(start, last))  # the batch that was not committed comes again
+    assert [(r["id"], r["more"]) for r in images] == [(1, None), (1, None), (2, None), (2, "x")]
+    restarted.close()
+
+
+def test_offsets_keep_batches_and_refuse_what_does_not_follow(reads: Reads) -> None:
+    for n in range(5):
+        reads.place.sql(f"UPDATE t SET n = {-n - 1} WHERE id <= {n + 1}")
+        reads.poll()
+    follower = reads.follower(maxRowsPerTrigger="7")
+    start = follower.begin()
+    ends = []
+    while (end := follower.latest(start, 7)) != start:
+        ends.append(end["seq"] - start["seq"])
+        start = end
+    assert ends == [2, 1, 1, 1]  # of 2, 4, 6, 8 and 10 change rows: whole batches, at least one
+    assert follower.latest(start, 7) == start
+    follower.close()
+    with pytest.raises(StateConflict, match="new checkpoint"):
+        reads.follower().begin()
+    other = reads.follower(startingVersion="3")
+    assert other.begin()["seq"] == 2
+    other.close()
+    with opened(reads.data, reads.folder) as project:
+        status = project.status("s")[0]
+        assert status.pending == {"spark:etl": 3}
+        assert not [w for o in poll(project, "s") if o.report for w in o.report.warnings]
+        project.stream("s").reset(discard=True)
+        project.stream("s").prepare()
+    late = reads.follower()
+    with pytest.raises(StateConflict, match="was reset"):
+        late.latest(start)
+    late.close()
+    reads.place.sql("DELETE FROM t WHERE id = 3")
+    reads.poll()
+    assert [r["_change_type"] for r in reads.rows()] == ["delete"]
+    with pytest.raises(StateConflict, match="versions 2 to 5 are not there"):
+        reads.rows(startingVersion="2")
+
+
+def test_change_rows_are_those_of_the_iterator_in_both_wings(reads: Reads) -> None:
+    reads.data["tables"].append({**reads.data["tables"][0], "name": "m", "strategy": "mds"})
+    reads.write()
+    with opened(reads.data, reads.folder) as project:
+        project.stream("m").prepare()
+        for name in ("s", "m"):
+            list(project.stream(name).poll())
+        reads.place.sql("UPDATE t SET v = NULL WHERE id < 5; DELETE FROM t WHERE id > 90; INSERT INTO t VALUES (-1)")
+        for name in ("s", "m"):
+            events = [e for batch in project.stream(name).poll() for e in batch.rows()]
+            expected = change_rows(events, ["id", "v", "n"])
+            for _ in range(2):  # the second time from the files that the first one wrote
+                assert as_counter(reads.rows(path=name), ["id", "v", "n"]) == expected  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"path": "nothing"}, "nothing"),
+        ({"path": "app.*"}, "is a pattern"),
+        ({"columns": "idd"}, "did you mean"),
+        ({"config": "missing.yaml"}, "missing.yaml"),
+        ({"rows": "replica", "path": "m"}, "in the source"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_words(reads: Reads, given: dict[str, str], words: str) -> None:
+    reads.data["tables"].append({**reads.data["tables"][0], "name": "m", "strategy": "mds"})
+    reads.write()
+    with opened(reads.data, reads.folder) as project:
+        project.stream("m").prepare()
+    with pytest.raises(QbcdError, match=words):
+        reads.rows(**given)
