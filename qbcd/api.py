@@ -295,7 +295,6 @@ class StreamHandle:
         The captured table is not read. A mirror or history then has exactly these rows.
 
         Args:
-            sink: A sink of the stream.
             where: Condition of the rows, in the SQL of the place where the replica is; not for mirrors and histories.
 
         Returns:
@@ -391,7 +390,6 @@ class Project:
     A closed project refuses all work.
 
     Args:
-        config: The validated configuration.
         spark: A session to use unchanged; without it, one is started when rows must travel.
     """
 
@@ -456,7 +454,6 @@ class Project:
         """Return the stream called `name`, also if it is prepared but no longer configured.
 
         Args:
-            name: The stream.
             take_over: The stream that a source keeps for another project, or for a state that is lost.
 
         Raises:

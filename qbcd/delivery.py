@@ -421,8 +421,6 @@ def skip_batch(stream: Stream, sink: str, number: str) -> BatchHeader:
     """Pass over the batch that a sink gets next, record that, and return the batch.
 
     Args:
-        stream: The stream.
-        sink: The sink.
         number: The batch, as messages name it; another one is not skipped.
 
     Raises:
@@ -481,7 +479,6 @@ def waiting(stream: Stream, failed: QbcdError | None) -> list[BatchHeader]:
     Empty if the consumer was never enrolled.
 
     Args:
-        stream: The stream.
         failed: The error of the last poll; raised instead of a second error of the site.
     """
     done = stream.project.acknowledged(stream.name).get(PYTHON_SINK)

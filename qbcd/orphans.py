@@ -24,7 +24,6 @@ class LeftStream:
     Attributes:
         place: The place of its replica and batches, for messages.
         batches: Number of its batches.
-        site: The site that keeps it.
         refuse_closed: Raises an error if the project is closed.
         forget_table: Forgets its table in the record of tables of patterns.
         dropped: Its table, if a pattern captured it and it does not exist any more.
@@ -72,7 +71,6 @@ class ForeignStream:
     Attributes:
         place: The place of its replica and batches, for messages.
         project_id: The project that prepared it.
-        project: The project that asks.
     """
 
     name: str
@@ -151,7 +149,6 @@ def left_streams(project: Assembly, names: Collection[str] = ()) -> list[LeftStr
     """Find the streams of the state database that are not configured, in sources and the lake.
 
     Args:
-        project: The project.
         names: Names to search; empty for all. Configured names are ignored.
 
     Raises:

@@ -30,7 +30,6 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
     The columns are those captured so far, unless the configuration now requests others.
 
     Args:
-        stream: The stream.
         row: The stream's row; None plans it as if it were not prepared.
 
     Raises:
@@ -103,7 +102,6 @@ def plan_of_replica(stream: Stream, row: StreamRow) -> StreamPlan:
     """Return the plan to read the rows of the replica: by the catalog, or as recorded if the source is away.
 
     Args:
-        stream: The stream.
         row: The stream's row.
 
     Raises:

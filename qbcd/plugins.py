@@ -25,7 +25,6 @@ def load(point: EntryPoint, what: str, remedy: str = REMEDY) -> object:
     """Import the object that an entry point names.
 
     Args:
-        point: The entry point.
         what: The object in the user's words, such as ``sink type kafka``.
         remedy: The remedy if it cannot be imported.
 

@@ -56,7 +56,6 @@ class Assembly:
     """The parts of a project.
 
     Args:
-        config: The validated configuration.
         spark: A session to use unchanged; without it, one is started when rows must travel.
     """
 
@@ -280,7 +279,6 @@ class Assembly:
         """Return a stream with its source, site, state and sinks.
 
         Args:
-            name: The stream.
             accept_deletes: Lift the delete guard once.
             accept_source: Continue although the source is not the server that was prepared.
             python: The caller receives batches as the sink ``python``.
@@ -340,7 +338,6 @@ class Assembly:
         """Return every strategy for a stream with its cost, and the choice of `strategy: auto`.
 
         Args:
-            name: The stream.
             per_hour: Rows written in an hour, if they were measured.
         """
         if self.reads_files(name):

@@ -120,8 +120,6 @@ def resend(stream: Stream, sink: str, restriction: str = "", patience: float = P
     """Send the rows of the replica to a sink now, or let the poll do it that has the lease.
 
     Args:
-        stream: The stream.
-        sink: The sink.
         restriction: Condition of the rows, in the SQL of the replica's place; empty for all.
         patience: Seconds to wait for a poll that has the lease.
 

@@ -12,7 +12,6 @@ def side_by_side(works: Sequence[Callable[[], object]], on_error: Callable[[], o
     """Run each in a thread of its own, a single one in the caller's; return when all have ended.
 
     Args:
-        works: The work.
         on_error: Called at the first exception; should make the others end soon.
 
     Raises:

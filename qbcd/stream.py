@@ -99,7 +99,6 @@ class Report:
 
     Attributes:
         headers: The batches found, in order.
-        cost: The cost of all detections.
         warnings: Warnings and remarks, without the stream's name.
         delivered: Number of deliveries; a batch counts once per sink.
         resent: By sink, the rows of the replica that it got.

@@ -74,7 +74,6 @@ def advise(config: ProjectConfig, stream: Stream, opened: OpenCandidate, per_hou
     """Return advice for a stream.
 
     Args:
-        config: The project's.
         stream: The stream as it is, or as `auto` would make it.
         opened: Returns the stream of a configuration with another strategy; nothing is created.
         per_hour: Rows written in an hour, if they were measured.

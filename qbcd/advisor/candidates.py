@@ -65,7 +65,6 @@ def candidates(needs: AutoOptions, *, query: bool) -> list[Candidate]:
     """Return every strategy with its variants, in the order of preference at equal cost.
 
     Args:
-        needs: The stream's.
         query: The stream captures the result of a query.
     """
     kinds = {name: options_class(name) for name in BUILT_STRATEGIES}

@@ -29,7 +29,6 @@ class Facts(TableFacts):
     Attributes:
         served_by: The indexes that serve the restriction.
         doubt: Why sizes are uncertain, or an empty string.
-        history: The stream's polls so far.
         log: How the server could be captured by its log; None if it does not show that.
     """
 
@@ -43,11 +42,8 @@ def gather(session: Session, connector: Connector, plan: StreamPlan, every: floa
     """Read the facts about a stream's table.
 
     Args:
-        session: A session on the source.
-        connector: The source's.
         plan: The stream's, under any strategy.
         every: Seconds between two polls.
-        history: The stream's own.
     """
     if not connector.supports(SupportsStatistics):
         return _of_catalog(plan, every, history)

@@ -57,8 +57,6 @@ def try_candidate(
     """Return a strategy with its plan, or with the reason why it is not possible.
 
     Args:
-        candidate: The strategy and its options.
-        needs: The stream's.
         config: The stream with this strategy; None if there are no options.
         opened: Returns the stream of a configuration; nothing is created.
 

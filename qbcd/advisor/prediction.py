@@ -20,7 +20,6 @@ class Prediction:
 
     Attributes:
         formula: The formula of `pages`, in the paper's symbols.
-        symbols: The values of its symbols.
         quiet: Pages if nothing changed.
         longest: Pages that the longest transaction reads.
         source_room, workdir_room: Bytes of the replica.
@@ -64,7 +63,6 @@ def predict(strategy: TableStrategy, facts: Facts, speed: float | None = None) -
 
     Args:
         strategy: The strategy, with the stream's plan under it.
-        facts: The table's.
         speed: Pages a second that the stream's own polls have read; None if nothing was measured.
     """
     reads = strategy.reads(facts)

@@ -52,9 +52,6 @@ def settle(
     """Return a stream with its strategy; if the user leaves that to qbcd, with the prepared or chosen one.
 
     Args:
-        config: The project's.
-        written: The stream as written.
-        project: The project's state.
         opened: Returns the stream of a configuration with a strategy; nothing is created.
         ask: Ask the source; otherwise guess.
         choose: Choose a strategy for a stream that is not prepared; otherwise guess.
@@ -109,10 +106,7 @@ def _kept(
     """Return the stream with the strategy that it is prepared with; refused if the needs do not allow it any more.
 
     Args:
-        config: The project's.
-        written: The stream as written.
         variants: The strategies with the options that the needs give them.
-        checkpoint: The stream's.
         other: A strategy of the same wing, if the prepared one cannot be made from the needs.
     """
     from qbcd.advisor.candidates import unmet

@@ -124,8 +124,6 @@ def columns_before(source: Source, checkpoint: Mapping[str, Any], plan: StreamPl
     Return None if one was dropped or changed, unless it was widened.
 
     Args:
-        source: The table's database.
-        checkpoint: The stream's.
         plan: By today's catalog.
     """
     known = {c.name: c for c in (*plan.table.columns, *plan.captured)}

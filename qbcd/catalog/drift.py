@@ -79,10 +79,7 @@ def check_shape(
     """Compare the captured columns in the catalog of this transaction with the checkpoint's.
 
     Args:
-        source: The table's database.
-        session: The transaction.
         stream: The stream's name.
-        checkpoint: The stream's.
         plan: The stream's plan now; columns that it no longer captures may be missing. Default: the same as before.
 
     Returns:

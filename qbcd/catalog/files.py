@@ -53,13 +53,11 @@ class FileSource(Source):
     @contextmanager
     @override
     def within(self, polls: Round) -> Iterator[None]:
-        """Do nothing: there are no sessions to count."""
         yield
 
     @contextmanager
     @override
     def pooled(self) -> Iterator[None]:
-        """Do nothing: there are no sessions to reuse."""
         yield
 
     @override
@@ -69,7 +67,6 @@ class FileSource(Source):
 
     @override
     def clock_ms(self, stream: str) -> int:
-        """Return this machine's clock."""
         return int(time.time() * 1000)
 
     @override

@@ -35,7 +35,6 @@ class JdbcSource(Source):
 
     Args:
         name: The source's name in the configuration.
-        profile: Its dialect.
         login: URL and properties.
         fetchsize: Rows that a reader holds at a time.
         masking: Masks secrets in foreign messages.
@@ -73,13 +72,11 @@ class JdbcSource(Source):
     @contextmanager
     @override
     def within(self, polls: Round) -> Iterator[None]:
-        """Do nothing: there are no sessions to count."""
         yield
 
     @contextmanager
     @override
     def pooled(self) -> Iterator[None]:
-        """Do nothing: there are no sessions to reuse."""
         yield
 
     @override
@@ -89,7 +86,6 @@ class JdbcSource(Source):
 
     @override
     def clock_ms(self, stream: str) -> int:
-        """Return this machine's clock."""
         return int(time.time() * 1000)
 
     @override

@@ -36,7 +36,6 @@ def probe_query(source: Source, session: Session, text: str, *, stream: str, pla
 
     Args:
         source: The database that runs the query.
-        session: An open session on it.
         text: As the user wrote it, or as it runs.
         stream: The name of the result.
         place: ``file:line: key path`` for errors.

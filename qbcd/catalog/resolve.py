@@ -73,7 +73,6 @@ def resolve(
 
     Args:
         config: The stream's configuration with all defaults filled in.
-        source: Its source.
         session: An open session on it; None with `known`.
         frozen: What was captured so far, which stays so: a new column or primary key of the table is only a warning.
         known: The table, as the catalog has shown it a moment ago; rights are not checked then.

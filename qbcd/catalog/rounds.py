@@ -17,7 +17,6 @@ class SourceWork:
     """The streams of one source.
 
     Attributes:
-        source: The source.
         names: The streams, in order.
         jobs: Streams that are worked on at the same time.
     """
@@ -45,7 +44,6 @@ def in_rounds(works: Sequence[SourceWork], work: Callable[[str], object]) -> Non
     After a failed connection to a source no other is tried: it answers for all streams of the source.
 
     Args:
-        works: The streams, by source.
         work: Works on one stream; called from several threads if there are several sources or jobs.
 
     Raises:

@@ -160,9 +160,7 @@ class Source:
     Args:
         name: The source's name in the configuration.
         url: SQLAlchemy URL with the password.
-        connector: The database's dialect and primitives.
         schema: Schema of qbcd's own tables, for strategies with a source replica.
-        options: Options of its sessions.
         place: ``file:line: key.path`` of the source's configuration, for errors in it.
 
     Attributes:

@@ -23,8 +23,6 @@ class Views:
     """Reads definitions of views, also of views over views.
 
     Args:
-        source: The database of the views.
-        session: An open session on it.
         stream: For errors.
     """
 

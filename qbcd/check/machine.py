@@ -32,7 +32,6 @@ def check_machine(
     Args:
         drivers: The JDBC drivers of all configured sources, each once.
         workdir: The project's workdir; it need not exist yet.
-        config: The settings of Spark.
         spark: An existing session is checked; one is started only if the master is not this process.
         settings: Raises an error for settings that a session would refuse.
         engines: The engines of the streams. With ``local`` alone, Spark is not checked. Without ``spark``, and with a

@@ -26,7 +26,6 @@ class _Command(TyperCommand):
 
     @override
     def get_params(self, ctx: Any) -> Any:
-        """See Click's Command."""
         found: list[Any] = super().get_params(ctx)
         for parameter in found:
             if parameter.param_type_name == "argument":
@@ -35,7 +34,6 @@ class _Command(TyperCommand):
 
     @override
     def get_help_option(self, ctx: Any) -> Any:
-        """See Click's Command."""
         return _as_switch(super().get_help_option(ctx))
 
 
@@ -44,7 +42,6 @@ class _Commands(TyperGroup):
 
     @override
     def get_params(self, ctx: Any) -> Any:
-        """See Click's Command."""
         found: list[Any] = super().get_params(ctx)
         for parameter in found:
             if parameter.name in ("install_completion", "show_completion"):
@@ -53,7 +50,6 @@ class _Commands(TyperGroup):
 
     @override
     def get_help_option(self, ctx: Any) -> Any:
-        """See Click's Command."""
         return _as_switch(super().get_help_option(ctx))
 
 

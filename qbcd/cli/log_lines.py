@@ -33,7 +33,6 @@ class LogLines:
         """Write one line.
 
         Args:
-            level: The level.
             message: One sentence; may begin with ``stream NAME: ``, and may have several lines.
             stream: The stream, unless the message names it.
             values: Further fields for JSON; text does not contain them.

@@ -291,7 +291,6 @@ class _Records(RichHandler):
 
     @override
     def emit(self, record: logging.LogRecord) -> None:
-        """See :meth:`logging.Handler.emit`."""
         if self._output.log is None:
             super().emit(record)
             return

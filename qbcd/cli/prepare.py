@@ -111,7 +111,6 @@ def show_prepared(output: Output, name: str, report: Report, show: Callable[[str
 
     Args:
         output: The output for JSON, warnings and errors.
-        name: The stream.
         report: The report of `prepare`.
         show: Prints a line for people: stream and text.
     """

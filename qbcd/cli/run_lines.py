@@ -48,7 +48,6 @@ class RunLines:
     """The lines of one `run`.
 
     Args:
-        output: The output for the lines.
         once: Each stream is polled once.
         polls_too: Print lines of successful polls; with `--json` they are already on stdout.
         heartbeat: Seconds without a line after which a continuous run prints a summary.

@@ -46,8 +46,6 @@ class TableSide:
     """One of both tables in one state.
 
     Args:
-        table: The table.
-        strategy: Its statements.
         sessions: Sessions that see the state.
     """
 

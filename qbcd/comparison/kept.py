@@ -68,10 +68,8 @@ def keep(
     """Replace what `folder` holds by these rows, in one step.
 
     Args:
-        folder: The folder.
         database: The database of the rows.
         rows: The rows.
-        captured: Their columns.
         about: Label of the operand, number of its rows, number of key columns.
     """
     label, count, keys = about

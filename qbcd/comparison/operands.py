@@ -90,7 +90,6 @@ class Operand(ABC):
         """Read all rows into a table of `database`: ``range_id, key_id, digest, c0..cn``; also return their number.
 
         Args:
-            database: The database.
             captured: The columns; the first are the key.
             keys: Number of key columns.
         """
@@ -104,7 +103,6 @@ class FileOperand(Operand):
 
     Args:
         text: The path as the user gave it.
-        form: Its format.
     """
 
     def __init__(self, text: str, form: FileFormat) -> None:

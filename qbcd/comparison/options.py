@@ -22,7 +22,6 @@ def diff_options(
 
     Args:
         key: One name, or several.
-        method: The method.
         memory: Bytes, or ``256MB``.
         form: The format of files as in the configuration, as YAML or as a mapping.
         more: Further options of :class:`DiffOptions`.

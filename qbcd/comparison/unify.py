@@ -80,7 +80,6 @@ def exact_forms(database: LocalDatabase, sides: Sequence[Side], common: Sequence
     Args:
         database: The database of the rows.
         sides: Rows and columns of each operand.
-        common: The common columns.
     """
     if any(column.fact(_AS).startswith(_COMPACT) for column in common):
         connection: Any = database.connection  # some versions of DuckDB do not declare these types

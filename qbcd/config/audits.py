@@ -40,7 +40,6 @@ def interval(own: AuditConfig | None, general: AuditConfig | None, strategy: Str
     Args:
         own: The table's own setting. Only this setting makes an audit compare each row where polls compare checksums.
         general: The setting that the table has, its own or an inherited one.
-        strategy: The stream's strategy.
     """
     audit = general if own is None else own
     if audit is None or (strategy.is_its_own_audit and not (own and strategy.compares_digests)):

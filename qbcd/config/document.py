@@ -34,7 +34,6 @@ class Problem:
     """An error in the configuration, without its line.
 
     Attributes:
-        path: Key path of the value.
         what: The problem, without its place and without secrets.
         remedy: The fix, or an empty string.
         not_built: The feature is documented but does not exist yet.

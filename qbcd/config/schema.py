@@ -37,7 +37,6 @@ class _Generator(GenerateJsonSchema):
 
     @override
     def model_schema(self, schema: ModelSchema) -> dict[str, Any]:
-        """See pydantic."""
         made = super().model_schema(schema)
         made.pop("description", None)
         for key, text in descriptions(schema["cls"]).items():

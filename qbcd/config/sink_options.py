@@ -80,7 +80,6 @@ class BuiltOptions(SinkConfig):
     @property
     @override
     def starts_from(self) -> Initial | None:
-        """See :attr:`SinkConfig.starts_from`."""
         return self.initial
 
 

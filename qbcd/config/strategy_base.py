@@ -25,7 +25,6 @@ class StrategyUse:
     """A table that uses a strategy, with inherited values filled in, for the strategy's rules.
 
     Attributes:
-        path: Key path of the table.
         inherited: The strategy is from a section `defaults`.
         table: As written; None for a query or a pattern.
         key: None for the primary key, empty if rows have no key.
@@ -141,11 +140,7 @@ class StrategyConfig(Section):
 
     @classmethod
     def variants(cls, needs: Needs) -> list[Variant]:
-        """Return the variants that `auto` may choose, in the order of preference at equal cost; the default is first.
-
-        Args:
-            needs: The stream's.
-        """
+        """Return the variants that `auto` may choose, in the order of preference at equal cost; the default is first."""
         return [Variant()]
 
     # -- rules -------------------------------------------------------------------------------------------------------

@@ -50,7 +50,6 @@ def grouped(
     The rows are `sums` of each bucket.
 
     Args:
-        words: The database's.
         sums: SQL of aggregates over alias ``t``, each with its name.
         relation: As in `bucket_sums`.
         hashed: As in `bucket_sums`.

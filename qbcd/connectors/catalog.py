@@ -21,7 +21,6 @@ class Catalog(Collaborator, ABC):
         """Return each table of `names`, or None if it does not exist, in order.
 
         Args:
-            conn: A session.
             names: (schema, name); an empty schema means the role's default.
         """
 
@@ -129,8 +128,6 @@ class Catalog(Collaborator, ABC):
         """Check that this server can compare `table` with qbcd's own tables in one transaction.
 
         Args:
-            conn: A session.
-            table: The captured table or query.
             stream: For errors.
             own: Schema and names of qbcd's own tables, or nothing.
 

@@ -63,7 +63,6 @@ class Ddl(Collaborator, ABC):
         """Return DDL of a column that a strategy needs and `table` lacks.
 
         Args:
-            table: The captured table.
             name: Plain name of the column.
             kind: One of `column_definitions`.
         """

@@ -76,8 +76,6 @@ class Expressions(Collaborator, ABC):
         """Return SQL that tests a value in wire form; empty if no value of the database is of the class.
 
         Args:
-            kind: The class.
-            travel: The form of the value.
             value: SQL of the value.
             longest: For class ``long``: most characters, or bytes of a binary value.
         """

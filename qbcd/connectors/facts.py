@@ -42,7 +42,6 @@ class ListedTable:
 
     Attributes:
         parent: Schema and name of the outermost table whose rows include those of this one; None without one.
-        is_partition: It is a partition of that table.
     """
 
     schema: str

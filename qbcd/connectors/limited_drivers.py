@@ -154,7 +154,6 @@ class LimitedPostgresConnection(extensions.connection):
 
     @override
     def commit(self) -> None:
-        """Commit within the limit."""
         self._end("COMMIT", super().commit)
 
     @override

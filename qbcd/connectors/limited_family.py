@@ -103,7 +103,6 @@ class LimitedFamilyConnection(pymysql.connections.Connection):
 
     @override
     def commit(self) -> None:
-        """Commit within the limit."""
         with self.waiting():
             super().commit()
 

@@ -39,7 +39,6 @@ class Queries(Collaborator):
         No two polls agree about such a restriction.
 
         Args:
-            conn: A session.
             words: As in `volatile_calls`.
         """
         return []
@@ -61,7 +60,6 @@ class SupportsVolatility(ABC):
         These are the time, random values, the session's user, and functions that depend on them.
 
         Args:
-            conn: A session.
             words: In lower case; a name that is called ends in ``(``.
         """
 

@@ -75,7 +75,6 @@ class Ranges(Collaborator, ABC):
         """Return SQL of the id of the range in which a row of relation `alias` is.
 
         Args:
-            key: Key columns.
             alias: Of the relation that has them.
             ranges: Adjoining ranges in key order, at least one. The key of each row must be in one of them.
         """
@@ -130,7 +129,6 @@ class SupportsKeyLookup(ABC):
         Args:
             select: SQL of the output columns over alias ``t``, each with its alias.
             relation: SQL of a FROM item without alias.
-            key: Key columns.
             keys: Texts from `key_text`, one sequence per key; at least one key, none twice.
             ids: The range of each key, if rows shall have it as ``range_id``, their first column; otherwise empty.
         """
@@ -147,8 +145,6 @@ class SupportsPages(ABC):
         counts again if later keys return to it.
 
         Args:
-            table: A stored table.
-            key: Key columns.
             where: The user's restriction, verbatim, or an empty string.
             pages_per_range: At least 1.
 
@@ -255,7 +251,6 @@ class SupportsLeafChecksums(ABC):
 
         Args:
             relation: SQL of a FROM item without alias, with ``qbcd_digest`` and ``qbcd_leaf``.
-            key: Key columns.
             ranges: As in `per_range`; each has a row in the result.
         """
 

@@ -27,7 +27,6 @@ def keep(
     """Check the sessions of a pooled `engine` on checkout, and begin each use.
 
     Args:
-        engine: The engine.
         begin: Begins a use of the driver's connection; the flag says if the session was used before.
         is_open: Returns False if the driver knows that the connection has ended.
         number: Returns the file descriptor of the connection's socket.

@@ -69,7 +69,6 @@ class Sessions(Collaborator, ABC):
         drivers do not recognize.
 
         Args:
-            url: The source's URL.
             properties: The user's JDBC properties, checked against `jdbc_properties`.
             stream: Names the session in the source's monitoring.
             statement_timeout: Seconds after which the source cancels a statement, 0 for never.
@@ -123,7 +122,6 @@ class SupportsSessionPool(ABC):
         After checkout a session is as new: no settings but those of `begin`, no locks, no temporary tables.
 
         Args:
-            engine: The engine.
             begin: Called at each checkout with the driver's connection; returns the statements that begin a use:
                 the pins.
         """
@@ -149,7 +147,6 @@ class SupportsCsvRows(ABC):
 
         Args:
             connection: The driver's connection, in a transaction. If `take` fails, it can no longer be used.
-            statement: The query.
             take: Called with the columns' names and some whole lines; between calls the wait for the server is limited.
         """
 
@@ -163,6 +160,5 @@ class SupportsTextColumns(ABC):
 
         Args:
             connection: The driver's connection, in a transaction. If `take` fails, it can no longer be used.
-            statement: The query.
             take: Called with the columns of some rows; between calls the wait for the server is limited.
         """

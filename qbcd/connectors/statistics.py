@@ -61,7 +61,6 @@ class TableStatistics:
     """Sizes and writes of a table.
 
     Attributes:
-        page_bytes: Bytes of a page.
         pages: Pages that the table has now; None if only the statistics know.
         known_pages: Pages when the table was last analyzed; None if it never was.
         known_rows: Rows at that time; None if it never was.

@@ -98,7 +98,6 @@ class SupportsSystemMarks(ABC):
         """Return why rows since watermark `mark` cannot be found, or an empty string.
 
         Args:
-            conn: A session.
             mark: From an earlier poll; empty if there is none yet.
             table: The table that is read, to check its kind too.
         """

@@ -19,7 +19,6 @@ def compared(found: Mapping[str, Mapping[str, int]], applied: Mapping[str, Table
 
     Args:
         found: Events per op, by stream.
-        applied: Changes of the stream's table, by stream.
     """
     table, good = Table("stream", "event"), True
     for name in ("applied", "found", ""):
@@ -41,7 +40,6 @@ def change_rows(found: Mapping[str, int], applied: TableChanges) -> tuple[Table,
 
     Args:
         found: Rows by `_change_type`.
-        applied: Changes of the stream's table.
     """
     updated = applied.updated
     wanted = {
@@ -65,7 +63,6 @@ def costs(spent: Mapping[str, Cost], jobs: Mapping[str, int]) -> Table:
     """Return the table of polls' costs, by stream; the row :data:`TOGETHER` is highlighted.
 
     Args:
-        spent: The costs.
         jobs: Spark jobs of each poll.
     """
     titles = ("cost of", "scanned", "shipped", "bytes", "ranges", "time", "engine", "Spark jobs")

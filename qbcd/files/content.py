@@ -88,7 +88,6 @@ class TextReader:
     """The text of a file as UTF-8, without a byte order mark.
 
     Args:
-        place: The file.
         form: The form of its text.
     """
 

@@ -79,7 +79,6 @@ def fit(column: Column, reader: DumpReader, *, untyped: bool, frozen: bool) -> F
 
     Args:
         column: The column as it is stored.
-        reader: The file.
         untyped: No file has given it a type yet.
         frozen: Texts of its values are stored in digests or key identities, so they cannot change.
     """
@@ -119,8 +118,6 @@ def values_in(values: pa.Array, field: pa.Field, column: Column) -> pa.Array:
 
     Args:
         values: The values as the reader gives them.
-        field: Their field.
-        column: The stream's column.
 
     Raises:
         BadValue: One has no equal value of the type.

@@ -106,7 +106,6 @@ class RowLayout:
 
     Args:
         data: The text.
-        rules: The rules.
         at_end: The file ends with the text.
 
     Attributes:
@@ -216,11 +215,9 @@ class RowBlock:
     Args:
         data: Their text.
         line: The line of the first, from 1.
-        layout: Their layout.
 
     Attributes:
         data: Their text.
-        layout: Their layout.
     """
 
     def __init__(self, data: bytes, line: int, layout: RowLayout) -> None:
@@ -266,9 +263,7 @@ def row_blocks(place: DumpPlace, text: TextReader, rules: CsvRules, longest: int
     """Yield the rows of a file in blocks of some megabytes.
 
     Args:
-        place: The file.
         text: Its text.
-        rules: The rules.
         longest: Bytes that a row may have.
 
     Raises:

@@ -86,7 +86,6 @@ class TakenDumps:
     """The dumps that a stream has taken.
 
     Attributes:
-        last: The last one.
         files: Size and time of those that still exist, by name.
         header: Names of all columns of the last one.
         untyped: Captured columns to which no dump has given a type yet: all their values are NULL.

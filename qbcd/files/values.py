@@ -92,7 +92,6 @@ def values_of(texts: pa.Array, kind: str, *, special: bool = False) -> pa.Array:
     """Return texts as values of a type; NULL stays NULL.
 
     Args:
-        texts: The texts.
         kind: The type, as in the configuration.
         special: Accept values of databases that no typed sink can hold.
 

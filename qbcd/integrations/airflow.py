@@ -21,7 +21,6 @@ def stream_asset(stream: str, namespace: str = "qbcd") -> Asset:
     """Return the asset of a stream: ``DAG(schedule=stream_asset("orders"))`` runs after each change of it.
 
     Args:
-        stream: The stream.
         namespace: That of the operator; it keeps streams of several projects apart.
     """
     return Asset(name=f"{namespace}/{stream}", uri=f"qbcd://{quote(namespace, safe='')}/{quote(stream, safe='')}")

@@ -56,7 +56,6 @@ def lines_of(rows: LocalRows, header: BatchHeader, part: range) -> Iterator[list
 
     Args:
         rows: The batch's staged rows, with at least those of `part`.
-        header: The batch.
         part: The ordinals of the events.
 
     Raises:

@@ -48,7 +48,6 @@ def csv_batch(names: Sequence[str], lines: bytes, fields: Fields) -> pa.Table:
 
     Args:
         names: The columns of the lines.
-        lines: The lines.
         fields: The fields, a part of the columns in any order.
 
     Raises:

@@ -30,7 +30,6 @@ class DumpRows:
     """The rows of a dump, to be evaluated once.
 
     Args:
-        reader: The open dump.
         captured: The columns to read; the first are the key.
         keys: Number of key columns.
 
@@ -48,7 +47,6 @@ class DumpRows:
         """In the block, the rows as a query of `database`: ``range_id, key_id, digest, c0..cn``.
 
         Args:
-            database: The database.
             range_id: The range of all rows.
             digest: Compute the digests; otherwise they are NULL.
 

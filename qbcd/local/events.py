@@ -14,7 +14,6 @@ def event_lines(rows: Query, header: BatchHeader) -> Query:
 
     Args:
         rows: The batch's staged rows, or some of them.
-        header: The batch.
     """
     inputs = {"staged": _with_shortest_floats(_with_header(rows, header), header)}
     return derived(

@@ -48,7 +48,6 @@ class SourceReads:
     """Statements on a source whose rows are read together.
 
     Attributes:
-        source: The source.
         stream: The stream's name.
         statements: SELECTs of the same columns.
         snapshot: Name of the exported snapshot that all readers share; None if each statement sees its own state.
@@ -70,9 +69,7 @@ def fetch_rows(database: LocalDatabase, reads: SourceReads, fields: Fields) -> Q
     """Read the rows of all statements into a new table of `database`.
 
     Args:
-        database: The database.
         reads: The statements; they have columns of the fields' names.
-        fields: The fields of the table.
 
     Raises:
         QbcdError: The connector's message for an error of the source or its driver.

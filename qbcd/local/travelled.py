@@ -61,7 +61,6 @@ class TravelledRows:
     """The rows of one read, in files of Spark's types.
 
     Args:
-        database: The database that reads them.
         plan: The captured columns, in the order of the files' c0..cn.
         raw: The rows of the files.
     """
@@ -93,7 +92,6 @@ class TravelledRows:
         """Return the rows as rows of a stage, or those of some ranges.
 
         Args:
-            buckets: The buckets.
             ranges: Ids of ranges; None for all.
         """
         texts, values = self._texts(), self._wire()

@@ -24,7 +24,6 @@ class _Node(Generic[Ident]):
     Attributes:
         bits: Union of the signatures below.
         entries: Of a leaf, the sets with their signatures.
-        children: Of an inner node.
     """
 
     parent: _Node[Ident] | None = None

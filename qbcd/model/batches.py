@@ -107,7 +107,6 @@ class ResentRows(BatchHeader):
     @property
     @override
     def is_whole_state(self) -> bool:
-        """See :attr:`BatchHeader.is_whole_state`."""
         return self.label.startswith(WHOLE)
 
 

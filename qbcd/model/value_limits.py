@@ -33,7 +33,6 @@ class ValueLimits:
     """The values that a sink cannot hold.
 
     Attributes:
-        classes: Classes of values of a column.
         key_bytes: Longest entry of an index, of which a character needs four; 0 for no limit that matters.
         old: The sink has the old values of events too.
         policy: The user's policy for values of columns that are not in the key.

@@ -74,7 +74,6 @@ class Polled:
     Attributes:
         every: Interval in seconds.
         last_success: End of the last poll that succeeded; None if there was none.
-        last: The last poll.
         epoch: UTC second of its `prepare`; 0 if not known.
         pending: By sink, the batches that wait for it.
         attempts: By sink, failed deliveries in a row.

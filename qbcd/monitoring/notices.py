@@ -22,9 +22,7 @@ class Notice:
     """A change of state of a stream, or of all streams of a source that opens no session.
 
     Attributes:
-        event: The change.
         streams: The streams whose state has changed.
-        previous: Their state before.
         at: Seconds since 1970 UTC.
         lasted: Seconds for which the state before lasted; None if this process did not see it begin.
         error: The error that ended the poll, or the first of those that ended deliveries.
@@ -80,7 +78,6 @@ class _LastState:
     """The last known state of a stream.
 
     Attributes:
-        source: Its source.
         since: When the state began, by this process; None if it began before.
         unreached: It is ``failed`` only since its source opened no session.
         uncaptured: The changes of the table that the last poll reported.

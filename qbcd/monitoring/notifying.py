@@ -60,8 +60,6 @@ class Notifications:
     """The notices of a job's polls; without hooks there are none. The threads of sources share it.
 
     Args:
-        states: The states of the streams.
-        hooks: The addresses.
         masking: Masks secrets in notices.
     """
 

@@ -56,9 +56,6 @@ class _SourcePolls:
     """The polls of one source, which its threads take one by one.
 
     Args:
-        name: The source.
-        schedule: Its streams.
-        events: What the job calls.
         stop: Set once the job is to end.
     """
 
@@ -141,10 +138,8 @@ class _Polls:
         """Poll streams of a source once, in one round, as far as no other thread takes them.
 
         Args:
-            streams: All streams of the job.
             outcomes: Receives the outcome of each, by its place in `streams`.
             places: The places of the source's streams, shared by its threads.
-            of: The round.
         """
         while not self._stop.is_set():
             with self._lock:

@@ -24,7 +24,6 @@ class Outcome:
     Report and error are both there if the poll found or delivered a batch before the error.
 
     Attributes:
-        source: The stream's source.
         reached: True if the source opened a session, False if it opened none, None if none was needed.
         answered: An earlier connection of the same round failed, and no other was tried.
         waiting: All streams that wait for the source if it was not reached.

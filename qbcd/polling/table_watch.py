@@ -72,7 +72,6 @@ class TableWatch:
     """The tables of a project's patterns during one job.
 
     Args:
-        parts: The project.
         events: What is reported.
     """
 

@@ -17,7 +17,6 @@ def moment_in(tree: Tree, words: Collection[str], is_time: Callable[[exp.Column]
     """Return a text literal that means the present time, with its quotes; or an empty string.
 
     Args:
-        tree: A query or a condition.
         words: The words that the database reads as a time if they are cast to one, or compared with one.
         is_time: Returns True if a column is a time.
     """

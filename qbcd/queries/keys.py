@@ -32,7 +32,6 @@ def relation_of(tree: exp.Query, tables: Sequence[Table], dialect: str, *, bare_
     """Return the facts about the rows of a query.
 
     Args:
-        tree: The query.
         tables: The tables that it reads, one for each mention, in the order of `base_tables`.
         dialect: sqlglot's name of its dialect.
         bare_names: A name without a schema may be a user's own function.

@@ -127,7 +127,6 @@ def check_view(
     """Return the tree of a view that a query reads; refuse one that cannot be followed.
 
     Args:
-        view: The view with its definition.
         columns: Columns of the view and of everything behind it.
         views: The trees of the views among these.
         dialect: sqlglot's name of its dialect.

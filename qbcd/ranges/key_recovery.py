@@ -61,7 +61,6 @@ def changed_key(leaf: int, rows: int, digests: int, weighted: int, lo: int, hi: 
     """Return the key of a leaf's one changed row, in ``[lo, hi)``; None if it is not certain.
 
     Args:
-        leaf: The leaf.
         rows: Growth of its number of rows.
         digests: Growth of its sum of digests.
         weighted: Growth of its sum of digests weighted by keys.

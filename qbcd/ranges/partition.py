@@ -60,7 +60,6 @@ def merge(
     """Group neighbors, in key order, that should be merged into ranges of at most `size`.
 
     Args:
-        known: The ranges.
         size: Rows, or in the unit of `size_of`.
         small: Share of `size` below which a range is small.
         size_of: Returns the size of a range, if it is not its rows.

@@ -74,7 +74,6 @@ def begun(state: Pass, visits: Mapping[int, float], *, now: float, rows: int) ->
     """Return `state` if it is unfinished, else a new pass that keeps its heat.
 
     Args:
-        state: The last pass.
         visits: As in :func:`chosen`.
         now: Seconds of the store's clock; the new pass begins then.
         rows: Rows of the replica now.
@@ -118,7 +117,6 @@ def chosen(
 
     Args:
         visits: Seconds of the store's clock at the last visit, by range id, in key order.
-        state: The pass.
         now: Seconds of the store's clock.
         per_poll: Most ranges of a poll; None for no limit.
         overdue: Age in seconds from which a range is overdue; None if there is no bound.

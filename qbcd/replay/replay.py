@@ -48,7 +48,6 @@ def replay(named: Sequence[Path], target: ReplayTarget, options: TableOptions, *
 
     Args:
         named: Files, or folders with them; the order does not matter.
-        target: The table.
         options: Mode, envelope and names of columns.
         from_empty: The source had no rows before the first event.
 

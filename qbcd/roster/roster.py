@@ -52,7 +52,6 @@ class Roster:
         unreported: The streams of `dropped` that were not reported yet.
         problems: Tables that match a pattern and cannot be a stream; patterns that match nothing; sources that do not
             answer.
-        of_patterns: The streams of patterns.
         recorded: The record of captured tables, as far as this process has read or written it.
     """
 
@@ -97,9 +96,7 @@ def roster_of(config: ProjectConfig, listed: Mapping[str, SourceTables], known: 
     """Return the streams of a project.
 
     Args:
-        config: The configuration.
         listed: The tables of each source that an entry with patterns names.
-        known: The record of earlier tables.
     """
     return _Making(config, listed, known).roster
 

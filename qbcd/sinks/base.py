@@ -252,9 +252,6 @@ class Sink(ABC):
 
         `check`, `prepare` and deliveries judge by the same functions.
 
-        Args:
-            planned: The facts of the batches.
-
         Raises:
             DeliveryError: The sink cannot be reached, so that it is not known.
         """
@@ -279,7 +276,6 @@ class Sink(ABC):
         """Do what is due without a batch, such as closing a file; return True if anything was due.
 
         Args:
-            stream: The stream.
             delivered: Epoch and number of the last batch that is acknowledged.
 
         Raises:

@@ -61,7 +61,6 @@ class ConsoleSink(Sink):
 
     @override
     def write(self, batch: SinkBatch) -> None:
-        """See :meth:`Sink.write`."""
         header = batch.header
         events = [json.loads(line) for piece in batch.first(self.limit).json_lines() for line in piece]
         hooks.reach("mid_publish")

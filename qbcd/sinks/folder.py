@@ -51,7 +51,6 @@ class FileOptions(BuiltOptions):
     @property
     @override
     def options(self) -> dict[str, Any]:
-        """The options of the sink's class."""
         return {**super().options, "storage": self.storage.options}
 
 
@@ -109,17 +108,14 @@ class FolderSink(Sink):
 
     @override
     def check(self) -> None:
-        """See :meth:`Sink.check`."""
         self.store.check(self.name, "")
 
     @override
     def check_stream(self, stream: str) -> None:
-        """See :meth:`Sink.check_stream`."""
         self.store.check(self.name, stream)
 
     @override
     def place(self, planned: PlannedBatch) -> SinkPlace:
-        """See :meth:`Sink.place`."""
         remedy = "write another `path` for one of the sinks"
         if self.url:
             return SinkPlace(f"{self.url.rstrip('/')}/{planned.folder}", f"{self.url}/{planned.folder}", remedy)
@@ -129,7 +125,6 @@ class FolderSink(Sink):
 
     @override
     def maintain(self, stream: str, delivered: tuple[int, int]) -> bool:
-        """See :meth:`Sink.maintain`."""
         if self.url or self.roll or self.keep is not None or self._holds(stream):
             return self.stored.maintain(stream, Number(*delivered))
         return False
@@ -140,5 +135,4 @@ class FolderSink(Sink):
 
     @override
     def write(self, batch: SinkBatch) -> None:
-        """See :meth:`Sink.write`."""
         self.stored.write(batch)

@@ -46,5 +46,4 @@ class ParquetSink(FolderSink):
 
     @override
     def write(self, batch: SinkBatch) -> None:
-        """See :meth:`Sink.write`."""
         super().write(batch if self.limits.policy == "refuse" else batch.fitted(self.limits.policy))

@@ -70,8 +70,6 @@ class Site(ABC):
         Nothing has been created yet.
 
         Args:
-            session: A session on the source.
-            plan: The stream's.
             place: Returns the place in the configuration of an option of the strategy, or of ``where``.
 
         Raises:
@@ -111,8 +109,6 @@ class Site(ABC):
         """Refuse a table or role that cannot carry the stream, and yield remarks; nothing has been created yet.
 
         Args:
-            session: A session on the source.
-            plan: The stream's.
             place: Returns the place in the configuration of an option of the strategy, or of ``where``.
             prepared: The stream has a baseline: what has been read so far is a remark only.
 
@@ -202,7 +198,6 @@ class Site(ABC):
         Args:
             plan: The stream's; its replica keeps whole rows.
             settings: The engine is chosen by them.
-            leased: The lease.
             restriction: Condition on the columns, in the SQL of the replica's place; empty for all rows.
 
         Raises:

@@ -56,7 +56,6 @@ class StreamContext(ABC):
 
     Args:
         stream: The stream's name.
-        source: The database of its table.
         project: The project's state database (acknowledgements, history, confirmations).
         store: Tables of the stream's row, ranges and batches: in the source or in the state database.
         spark: Starts Spark on first use.

@@ -14,10 +14,7 @@ class Doubt:
     """One class of values of one column, for one sink.
 
     Attributes:
-        sink: The sink.
-        kind: The class.
         position: Of the column among the captured ones.
-        travel: The form of the values.
         longest: For class ``long``: most characters, or bytes of a binary value.
         old: The sink has old values too.
     """

@@ -13,7 +13,6 @@ class EngineChoice:
     """The engine that the user wants, and the size up to which ``auto`` takes the local one.
 
     Attributes:
-        engine: The user's choice.
         rows: Most rows to fetch or to deliver by the local engine.
         size: Most bytes of the replica's files that the local engine reads.
         cluster: Spark's master is a cluster, so ``auto`` always takes Spark.

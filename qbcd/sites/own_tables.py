@@ -101,12 +101,7 @@ def ddl(
     """Return the DDL of the tables and the grants that polls need.
 
     Args:
-        source: The source.
-        conn: A session of the role.
-        plan: The stream's plan.
-        strategy: Its tables.
         writes: The strategy whose statements write the source.
-        watermarks: The stream's timestamps.
     """
     from qbcd.catalog.query_table import rights_of
 
@@ -124,7 +119,6 @@ def remove(source: Source, stream: str, run: Run, more: Sequence[tuple[str, str]
     """Drop the tables of a stream; empty those that a DBA owns.
 
     Args:
-        source: The source.
         stream: The stream; a reset knows no plan.
         run: Runs the statements.
         more: Names of further tables that it may have.

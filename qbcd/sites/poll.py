@@ -18,9 +18,7 @@ class Poll:
 
     Attributes:
         context: Source, store, lease and progress of the stream.
-        plan: The stream by today's catalog.
         strategy: It makes the statements of `plan`.
-        settings: The user's settings of polls.
         leased: The stream under its lease; its row advances with each commit, so it is shared and never copied.
         attached: Partitions that were attached since the last poll, with rows before the watermark: all rows are read.
     """

@@ -40,8 +40,6 @@ def untravelled_error(
     """Return the refusal of a value that no typed sink, configured or removed, can hold.
 
     Args:
-        plan: The plan.
-        settings: The stream's settings.
         positions: The columns with such values.
         found: One of the values, if it is known.
     """

@@ -82,7 +82,6 @@ def identity_before(
     """Return the identity to store before all rows are read: an old one shows the next poll that they were not.
 
     Args:
-        checkpoint: The stream's.
         plan: By today's catalog.
         attached: A partition was attached with rows that polls would not read.
         comparable: The replica has rows to compare with; without them only proofs count.
@@ -102,7 +101,6 @@ def attached_parts(
     A detached partition does not matter either: its rows are missing like deleted rows.
 
     Args:
-        source: The database.
         checkpoint: The stream's; nothing is attached if it has no partitions, as those of early versions.
         plan: By today's catalog.
         watermarks: Each timestamp that polls use; its watermark is None if all rows are read.

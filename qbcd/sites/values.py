@@ -30,7 +30,6 @@ class Settings:
     """A stream's configuration, and what the project and the command add to it.
 
     Attributes:
-        config: The configuration.
         sinks: Names of the sinks that a new batch is meant for.
         typed_for: Sinks that need every value in its type's range, including removed ones that may come back.
         lenient_for: Sinks that need it of keys only, by their policy for other values.
@@ -144,7 +143,6 @@ class UnseenDeletes:
         """Return the deletes of at most one more than :data:`LISTED` `keys`; None if there are none.
 
         Args:
-            keys: The keys.
             upcoming: Seconds until deletes are looked for, and the operation.
         """
         found = tuple(keys)

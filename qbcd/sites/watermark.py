@@ -41,7 +41,6 @@ class NextWatermark:
         entry: For the checkpoint. ``at``: the watermark. Of a counter also ``next`` and ``seen``: the next value, and
             the time when it was seen; it becomes the watermark once every transaction that was open then has ended
             (docs/design/protocol.md#rule-7).
-        remark: For the user.
         reread: The counter seems to have restarted: all rows are read again.
     """
 
@@ -64,8 +63,6 @@ def next_watermark(source: Source, strategy: Watermarked, known: WatermarkEntry 
     """Return the watermark after a poll that begins now.
 
     Args:
-        source: The database.
-        strategy: Of the stream.
         known: The present watermark; None before the baseline.
 
     Raises:
@@ -271,9 +268,6 @@ def refuse_blind(source: Source, session: Session, plan: StreamPlan, now: HighWa
     See docs/design/protocol.md#rule-8.
 
     Args:
-        source: The database.
-        session: A session there.
-        plan: The stream's.
         now: What the source shows of them.
 
     Raises:

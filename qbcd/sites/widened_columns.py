@@ -21,7 +21,6 @@ def widening(
     """Return ALTER TABLE for each column whose captured column has a wider type now.
 
     Args:
-        connector: The source's.
         tables: The stream's own tables with their types of now, each as the catalog shows it; None if it is missing.
         change: The change of the captured definition.
         images: Name of an image in an outbox, and its captured column.

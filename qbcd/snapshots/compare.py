@@ -92,7 +92,6 @@ def differences(old: Old, new: Dump, options: Options | None = None) -> Comparis
 
     Args:
         old: The old snapshot, or the replica that the last comparison kept.
-        new: The new snapshot.
         options: Method, memory, and what to keep.
 
     Raises:

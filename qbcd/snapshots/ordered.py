@@ -202,7 +202,6 @@ class _Side:
     """Chunks of an ascending stream that are not used yet.
 
     Args:
-        chunks: The stream.
         ahead: Read the next chunk when half of the last one is used. Among many streams one is always nearly used
             up, and would cut all of them after a few rows.
     """

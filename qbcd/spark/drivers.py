@@ -45,7 +45,6 @@ class DriverSource:
 
     Attributes:
         jar: Its local path.
-        origin: The step that found it.
         passed_over: Jars that were found and not used, each with the reason.
     """
 
@@ -69,7 +68,6 @@ def find_driver(
     """Return the jar of `driver` from the first place that has a usable one.
 
     Args:
-        driver: The driver.
         configured: The configured path; if set, no other place is tried.
         cache: The user's cache; jars are in its folder ``jars``, Maven's own files in ``ivy``.
         around: The machine; tests pass another.

@@ -16,7 +16,6 @@ def events(staged: DataFrame, header: BatchHeader, *, lenient: bool = False) -> 
 
     Args:
         staged: The batch's staged rows.
-        header: The batch.
         lenient: A value outside the key that does not fit its type is NULL.
 
     Returns:

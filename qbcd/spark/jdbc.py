@@ -104,7 +104,6 @@ def read_queries(
     """Return a DataFrame of the rows of all `queries`, one connection each; see `read_query`.
 
     Args:
-        spark: The session.
         jdbc_url: JDBC URL without user and password.
         options: As for `read_query`.
         queries: SELECTs of the same columns, at least one.
@@ -184,7 +183,6 @@ def explained(action: Callable[[], T], explain: Callable[[BaseException], QbcdEr
     """Run a Spark action over JDBC, and turn an error of the database into qbcd's message.
 
     Args:
-        action: The action.
         explain: The connector's explanation of a :class:`JdbcFailure`, for instance `explain_error` with stream and
             source bound.
 

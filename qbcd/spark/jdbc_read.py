@@ -22,8 +22,6 @@ def travelling_rows(
     """Return the rows of a SELECT as a DataFrame to be evaluated once.
 
     Args:
-        spark: The session.
-        source: The source.
         stream: Name of the stream, for errors.
         select: The SELECT; its columns are c0..cn.
         fields: Name and Spark's type of each column.

@@ -73,7 +73,6 @@ def check_setting(name: str, value: str, shown: str = "") -> None:
 
     Args:
         name: The setting.
-        value: Its value.
         shown: The value as messages may show it; by default the value itself.
 
     Raises:
@@ -89,7 +88,6 @@ def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores:
     """Return all settings of a new session.
 
     Args:
-        settings: The user's master and settings.
         drivers: Local paths of JDBC driver jars.
         cores: Shuffle partitions of a local master, unless the user sets them; by default the cores of this host.
 
@@ -263,7 +261,6 @@ def adopt_session(spark: SparkSession, driver_classes: Sequence[str] = ()) -> Sp
     """Check a session that qbcd did not start, and return it unchanged.
 
     Args:
-        spark: A live session.
         driver_classes: JDBC driver classes that its driver process must be able to load.
 
     Raises:

@@ -25,8 +25,6 @@ def source_rows(
     """Return the rows of `queries`, one reader each, as a DataFrame to be evaluated once.
 
     Args:
-        spark: The session.
-        source: The source.
         stream: Name of the stream, for errors.
         queries: SELECTs of the same columns in the source's dialect.
         init: Statements that every reader's session runs first, to pin the snapshot.

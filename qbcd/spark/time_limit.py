@@ -28,7 +28,6 @@ class _Calls:
     Attributes:
         send: Py4J's own function that sends a command and waits for the answer.
         seconds: The limit of one call.
-        kill: Kills Java.
     """
 
     send: Callable[..., Any]

@@ -80,7 +80,6 @@ def change_queries(header: BatchHeader, columns: Columns, conditions: Sequence[C
     """Return the SELECTs of a batch's change rows, in DuckDB's SQL.
 
     Args:
-        header: The batch.
         columns: The columns to read; those that the batch does not have are NULL.
         conditions: Conditions that rows must satisfy.
     """

@@ -55,7 +55,6 @@ class FilePiece:
         fixed: The values of the last columns, equal in all rows.
         verified: The whole of each file is compared with its checksum, and not its end alone.
         layers: Files of later batches, which the queries read as :data:`LAYERS`.
-        layer_fields: Their columns.
         ranges: Numbers of ranges, which the queries read as :data:`RANGES`.
     """
 

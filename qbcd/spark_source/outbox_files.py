@@ -27,9 +27,7 @@ class OutboxFiles:
     """The files of one stream.
 
     Args:
-        workdir: The project's workdir.
         project_id: Separates projects that share a workdir.
-        stream: The stream.
         present: Fingerprints of the batches that the source still has.
     """
 

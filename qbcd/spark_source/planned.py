@@ -46,7 +46,6 @@ class Loaded:
     """The stream when a read was loaded; Spark sends it to every process that plans.
 
     Attributes:
-        epoch: The stream's epoch.
         seq: Its last batch.
         columns: The columns of the read.
         changes: It reads changes, and not the rows of the replica.

@@ -110,7 +110,6 @@ class BatchReader(DataSourceReader):
     """Reads versions that exist when the read is planned, or the rows of the replica.
 
     Args:
-        options: The options.
         loaded: The stream when it was loaded.
     """
 
@@ -142,7 +141,6 @@ class StreamReader(DataSourceStreamReader):
     """Follows a stream; each micro-batch has whole batches.
 
     Args:
-        options: The options.
         loaded: The stream when it was loaded.
     """
 

@@ -36,7 +36,6 @@ class Follower:
     """One streaming query that follows one stream.
 
     Args:
-        options: The options.
         loaded: The stream when the query was loaded.
     """
 

@@ -76,7 +76,6 @@ def restriction_remedy(plan: StreamPlan, dialect: str, *, column_missing: bool) 
     """Return the remedy for a restriction that the source refused.
 
     Args:
-        plan: The stream.
         dialect: sqlglot's name of the source's dialect.
         column_missing: The source knows no column of a name in it. If that is a text in double quotes, the remedy is
             single quotes; otherwise the column that was meant.
@@ -100,7 +99,6 @@ def _texts_in_double_quotes(where: str, dialect: str, columns: Collection[str]) 
     """Return names in double quotes that are compared with a column and are none: texts.
 
     Args:
-        where: The restriction.
         dialect: sqlglot's name of the source's dialect.
         columns: The table's columns in lower case.
     """

@@ -162,9 +162,7 @@ def acquire_row(conn: Connection, store: StreamStore, stream: str, owner: Owner,
 
     Args:
         conn: A connection in a write transaction that contains nothing else.
-        store: The stream's store.
         stream: Name of the stream.
-        owner: The new owner.
         ttl: Seconds of the store's clock after which the lease ends, unless it is renewed.
 
     Returns:
@@ -276,7 +274,6 @@ class LeaseKeeper:
     """Hold a stream's lease while a ``with`` block runs; a separate thread renews it.
 
     Args:
-        store: The stream's store.
         stream: Name of the stream.
         transactions: Returns a context manager with a connection in a new write transaction; called from any thread.
         ttl: Seconds of the store's clock from the last renewal to the end of the lease.

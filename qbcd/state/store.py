@@ -203,7 +203,6 @@ class StreamStore:
         Args:
             conn: A connection in the step's transaction.
             stream: Name of the stream.
-            project_id: Id of the project.
             version: The version that was read before the first read of the source.
             token: The lease's fencing token.
 
@@ -255,8 +254,6 @@ class StreamStore:
         Args:
             conn: A connection in the step's transaction.
             row: The row from :meth:`lock`, or from an earlier step of this transaction.
-            checkpoint: The whole new checkpoint.
-            epoch: The new epoch.
             last_batch_seq: Number of the last sealed batch.
             prepared: The baseline is complete.
 
@@ -294,7 +291,6 @@ class StreamStore:
 
         Args:
             conn: A connection in the step's transaction.
-            header: The batch.
             token: Fencing token of its writer.
             folded: The replica contains the batch's changes already and does not need its rows.
 
@@ -344,7 +340,6 @@ class StreamStore:
         """Return the batches that may be deleted, oldest first and without a gap.
 
         Args:
-            conn: An open connection.
             stream: Name of the stream.
             through: The (epoch, number) that every sink has acknowledged.
             retain_s: Least age of a batch, in seconds of the store's clock.

@@ -276,7 +276,6 @@ def make_table(
 
     Args:
         metadata: The metadata to which the table is added.
-        name: Name of the table.
         columns: Its columns without the seal.
         loose: Columns that the seal does not cover, since they change alone; None for a table without a seal.
         unique: Columns of a unique index, created in one statement with the table.

@@ -26,7 +26,6 @@ class Signs:
     """The signs of life of a project.
 
     Attributes:
-        project_id: The project.
         tokens: The fencing token of each of its streams; each poll increments one.
         quiet: Seconds since its last poll ended, by the store's clock; 0 if the store does not show that.
     """
@@ -40,8 +39,6 @@ def signs_of_owner(conn: Connection, store: StreamStore, stream: str, mine: str)
     """Return the signs of life of the project that owns a stream's row.
 
     Args:
-        conn: A connection to the store.
-        store: The store.
         stream: The stream to take over.
         mine: Id of the project that asks.
 

@@ -96,10 +96,8 @@ class WriteRight:
     """A right to write the captured table, which an option needs.
 
     Attributes:
-        option: The option.
         why: Its purpose, for a DBA.
         delete: DELETE of rows.
-        update: Columns to UPDATE.
     """
 
     option: str
@@ -112,7 +110,6 @@ class TableStrategy(Strategy):
     """Base of the strategies that query a database.
 
     Args:
-        connector: The source's dialect and primitives.
         plan: The stream, resolved against the catalog.
 
     Attributes:

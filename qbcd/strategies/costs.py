@@ -32,7 +32,6 @@ def touched(rows: float, pages: float, share: float, clustered: float) -> float:
 
     Args:
         rows: Rows of the relation.
-        pages: Its pages.
         share: Share of the rows, 0 to 1.
         clustered: Share of these rows that are next to each other, as in the paper; the others are random (`yao`).
     """

@@ -48,13 +48,11 @@ class DumpOptions(StrategyConfig):
     @property
     @override
     def without_old_values(self) -> str:
-        """The reason if the replica has digests only."""
         return "keys and digests are all that it keeps" if self.replica == "digest" else ""
 
     @property
     @override
     def old_values_remedy(self) -> str:
-        """The option for a replica of rows."""
         return "`replica: rows`"
 
     @override

@@ -113,13 +113,11 @@ class IdRcsOptions(VisitOptions):
     @property
     @override
     def without_old_values(self) -> str:
-        """The reason if the replica has digests only."""
         return "keys and digests are all that it keeps" if self.replica == "digest" else ""
 
     @property
     @override
     def old_values_remedy(self) -> str:
-        """The option for a replica of rows."""
         return "`replica: rows`"
 
     @property
@@ -379,12 +377,10 @@ class IdRcs(TableStrategy):
 
     @override
     def key_problems(self, within: KeyRange | None = None) -> Statement:
-        """Return the query for (keys_more_than_once, keys_null), for keys that are not proven."""
         return compile_sql(self._canonical("key_problems"), self.connector, self.plan)
 
     @override
     def null_keys(self) -> Statement:
-        """Return the query for (keys_null): rows that no key identifies and that are in no range."""
         return compile_sql(self._canonical("null_keys"), self.connector, self.plan)
 
     @override

@@ -86,8 +86,6 @@ class InSource(TableStrategy):
     """Statements of a strategy whose replica and outbox are tables in the source.
 
     Args:
-        connector: The source's dialect and primitives.
-        plan: The stream.
         schema: qbcd's own schema in the source.
 
     Attributes:
@@ -210,7 +208,6 @@ class InSource(TableStrategy):
         """Update the replica to the state of `part`: delete old images, insert new ones.
 
         Args:
-            part: The differences found.
             within: The range of these differences. The source then never reads beyond it, even if its statistics of the
                 outbox, which change with each open batch, are wrong.
         """
@@ -231,12 +228,10 @@ class InSource(TableStrategy):
 
     @override
     def key_problems(self, within: KeyRange | None = None) -> Statement:
-        """Return the query for (keys_more_than_once, keys_null), for keys that are not proven."""
         return self._compiled("key_problems", within=within)
 
     @override
     def null_keys(self) -> Statement:
-        """Return the query for (keys_null): rows that no key identifies and that are in no range."""
         return self._compiled("null_keys", key=self.plan.key)
 
     def row_count(self) -> Statement | None:

@@ -25,7 +25,6 @@ class StagedBatch:
     """Statements about one batch of an outbox.
 
     Args:
-        connector: The source's dialect and primitives.
         schema: qbcd's schema in the source.
         header: The batch; an open one has number :data:`OPEN`.
         outbox: The outbox table by the catalog.

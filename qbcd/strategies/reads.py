@@ -65,7 +65,6 @@ class TableFacts:
         rows: Rows of the table, or of the tables of a query.
         share: R, the share of the rows in the restriction.
         scan: Pages read to find them, with those of the index that serves.
-        indexes: The table's usable indexes.
         tables: Number of tables that a poll reads: 1, or those of a query.
         every: Seconds between two polls.
         layout: How the server stores rows.
@@ -158,7 +157,6 @@ class Term:
 
     Attributes:
         text: The term, in the formula.
-        symbols: The values of its symbols.
         pages: The pages of it that each poll reads.
         changing: The pages of relations of which a poll reads those with changed rows.
     """
@@ -175,7 +173,6 @@ class Reads:
 
     Attributes:
         formula: The formula of `pages`, in the paper's symbols.
-        symbols: The values of its symbols.
         pages: Returns the pages for changes between two polls.
         longest: Pages that the longest transaction reads.
         source_room, workdir_room: Pages of the replica.

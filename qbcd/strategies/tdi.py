@@ -172,7 +172,6 @@ class Tdi(Watermarked):
 
     @override
     def image_names(self, added: Columns) -> dict[str, str]:
-        """See the base class; the purge list has timestamps too."""
         mark = {MARK: self.names[0]} if self.names[0] in added else {}
         return {**super().image_names(added), **mark}
 

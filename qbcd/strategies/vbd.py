@@ -95,7 +95,6 @@ class VbdOptions(StrategyConfig):
     @property
     @override
     def without_old_values(self) -> str:
-        """The reason if the replica has digests only."""
         return "keys and digests are all that it keeps" if self.replica == "digest" else ""
 
     @property

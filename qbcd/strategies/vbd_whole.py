@@ -30,7 +30,6 @@ class VbdCompare(Mds):
     @property
     @override
     def label(self) -> str:
-        """The name with its variant."""
         return "vbd, variant compare"
 
     @property
@@ -84,7 +83,6 @@ class VbdChecksum(IdRcs):
     @property
     @override
     def label(self) -> str:
-        """The name with its variant."""
         return "vbd, variant checksum"
 
     @override

@@ -221,7 +221,6 @@ class Watermarked(ByRanges):
         table are read too as long as VACUUM has not seen them: a range. Without an index it is S + delta*M.
 
         Args:
-            facts: The table's.
             copy: Pages of the replica in the source; NONE without one.
             own: Pages of qbcd's other tables in the source.
         """

@@ -124,7 +124,6 @@ def shape_of(skeleton: str, columns: Columns, literals: tuple[str, ...]) -> Shap
 
     Args:
         skeleton: As :func:`divided` returns it.
-        columns: The stream's columns.
         literals: Of one condition; others of the shape have literals of the same kinds.
 
     Raises:

@@ -42,7 +42,6 @@ class Profile:
         product: The name of the database, for messages.
         executed: The tests that run on it: ``CI`` on each run, ``campaign`` on demand, ``never`` on golden SQL alone.
         driver: Class and coordinates of the JDBC driver.
-        url: The form of its URLs.
         reference: The page of the vendor's reference that documents the functions of this profile.
         properties: Allow-list of driver properties, in lower case.
         fixed_properties: Driver properties that qbcd sets.

@@ -71,8 +71,6 @@ def reading_of(profile: Profile, column: TypedColumn, *, as_text: bool = False) 
     """Return how the values of a column are read.
 
     Args:
-        profile: The dialect.
-        column: Its type.
         as_text: The configuration says so.
     """
     if as_text:

@@ -66,7 +66,6 @@ class FamilyAccess(SupportsTableWrites, SupportsIndexes):
 
     @override
     def indexes(self, conn: Connection, table: Table) -> list[Index]:
-        """See the base class; an index entry of InnoDB also contains the primary key, or the row."""
         if table.kind == "view":
             return []
         sql = "SELECT * FROM information_schema.statistics WHERE table_schema = %(schema)s AND table_name = %(name)s"

@@ -107,7 +107,6 @@ class FamilyCatalog(Catalog):
 
     @override
     def filled_parts(self, conn: Connection, table: Table, parts: Sequence[str]) -> list[Part]:
-        """See the base class; a partition may be read by those who may read the table, and has no name of its own."""
         found, quote = [], self.facts.quote
         for name in (part.partition(".")[2] for part in parts):
             only = f" PARTITION ({quote(name)})" if name else ""

@@ -217,7 +217,7 @@ class FamilyErrors(Errors):
 
     @override
     def is_statement_error(self, error: DBAPIError) -> bool:
-        """See the base class. The number decides, since drivers use several classes for such errors."""
+        """The number decides, since drivers use several classes for such errors."""
         code, message = self.read(error.orig or error)
         return bool(code) and self.maker(code, message) in (other, schema)
 

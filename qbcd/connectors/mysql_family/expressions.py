@@ -81,7 +81,7 @@ def row_digest(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expressi
 
 
 def digest_form(column: Column) -> str:
-    """See the base class. Strings enter by their bytes in their character set, whatever their collation."""
+    """Strings enter by their bytes in their character set, whatever their collation."""
     if column.base_type in types.STRINGS or column.base_type in types.BINARIES:
         kind = "string" if column.base_type in types.STRINGS else "bytes"
         return repr((kind, column.fact("charset"), types.is_long(column)))
@@ -230,7 +230,7 @@ class FamilyExpressions(Expressions):
 
     @override
     def is_of_class(self, kind: ValueClass, travel: Travel, value: str, longest: int = 0) -> str:
-        """See the base class. Floats are finite. Most collations ignore NUL, bytes do not."""
+        """Floats are finite. Most collations ignore NUL, bytes do not."""
         if kind == "nul":
             return f"locate(0x00, CAST({value} AS BINARY)) > 0"
         return super().is_of_class(kind, travel, value, longest)

@@ -105,7 +105,6 @@ def _tree(node: Mapping[str, Any], fitting: float | None = None) -> Iterator[Pla
     """Yield the steps of version 2.
 
     Args:
-        node: An operation.
         fitting: Rows that a condition leaves of those of the operation, if there is one.
     """
     access = str(node.get("access_type", ""))

@@ -133,7 +133,6 @@ class FamilyQueries(Queries, SupportsQueryColumns, SupportsVolatility):
 
     @override
     def query_columns(self, conn: Connection, query: str) -> list[Column]:
-        """See the base class; the session's character set is utf8mb4."""
         empty = f"SELECT * FROM (\n{query}\n) AS q LIMIT 0"
         fields = _fields(conn, empty)
         names = [f"u.`{str(field.name).replace('`', '``')}`" for field in fields]

@@ -71,8 +71,6 @@ def check_settings(conn: Connection, facts: FamilyFacts, stream: str, own: Seque
     """Check that the server keeps its commits, and can undo a refused step in qbcd's own tables.
 
     Args:
-        conn: A session.
-        facts: Those of the server.
         stream: For errors.
         own: A schema and the names of qbcd's tables in it, which may not exist yet; or nothing.
 

@@ -176,7 +176,6 @@ class FamilySessions(Sessions, SupportsSessionPool):
 
     @override
     def use_level(self, level: str) -> tuple[str, ...]:
-        """See the base class."""
         return (f"SET {self.facts.spelling.isolation} = '{level.replace(' ', '-')}'",)
 
     @override
@@ -218,7 +217,7 @@ class FamilySessions(Sessions, SupportsSessionPool):
 
     @override
     def shared_by(self, connection: Any, another: Callable[[], Any], *, read_only: bool, statement_timeout: int) -> str:
-        """See the base class. A direct session has the number of its greeting and costs one round trip."""
+        """A direct session has the number of its greeting and costs one round trip."""
         spelling, level = self.facts.spelling, "REPEATABLE-READ" if read_only else "READ-COMMITTED"
         asked = {spelling.read_only: int(read_only), spelling.isolation: level, "autocommit": 0}
         text = f"SELECT connection_id(), {', '.join(f'@@session.{name}' for name in asked)}"
@@ -236,7 +235,7 @@ class FamilySessions(Sessions, SupportsSessionPool):
 
     @override
     def fetches(self) -> tuple[Fetch, ...]:
-        """See the base class. The driver of MariaDB reads a stream that the server sends without requests."""
+        """The driver of MariaDB reads a stream that the server sends without requests."""
         return super().fetches() if self.facts.driver.driver_class == MYSQL_DRIVER_CLASS else (Fetch(1),)
 
     @override

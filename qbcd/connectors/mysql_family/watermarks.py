@@ -140,7 +140,7 @@ class FamilyWatermarks(Watermarks, SupportsWatermarks, SupportsDeleteFlags):
 
     @override
     def high_water(self, conn: Connection) -> HighWater:
-        """See the base class. The session's time zone is restored."""
+        """The session's time zone is restored."""
         clock = str(conn.exec_driver_sql(_CLOCK, execution_options=UNBOUND).scalar_one())
         conn.exec_driver_sql("SET time_zone = SYSTEM")
         try:

@@ -212,7 +212,6 @@ class PostgresAccess(SupportsTableWrites, SupportsIndexes):
 
     @override
     def indexes(self, conn: Connection, table: Table) -> list[Index]:
-        """See the base class; an index that each partition has by itself serves as one of the whole table."""
         found = [_index(row) for row in rows_of(conn, _INDEXES, _named(table))]
         if not table.parts or table.kind not in ("table", "partitioned"):
             return found

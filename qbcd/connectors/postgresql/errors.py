@@ -171,6 +171,6 @@ class PostgresErrors(Errors):
 
     @override
     def is_write_rejected(self, error: DBAPIError) -> bool:
-        """See the base class. A trigger may reject with almost any SQLSTATE."""
+        """A trigger may reject with almost any SQLSTATE."""
         state = str(getattr(error.orig, "pgcode", None) or "")
         return bool(state) and not state.startswith(_PASSING)

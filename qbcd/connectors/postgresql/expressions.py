@@ -165,7 +165,7 @@ def _is_folded(column: Column) -> bool:
 
 
 def digest_form(column: Column) -> str:
-    """See the base class. Strings enter by their bytes, whatever their length and collation."""
+    """Strings enter by their bytes, whatever their length and collation."""
     if column.base_type in types.OID_ALIASES:
         return ""
     if column.base_type in types.STRINGS:
@@ -347,7 +347,7 @@ class PostgresExpressions(Expressions):
 
     @override
     def is_of_class(self, kind: ValueClass, travel: Travel, value: str, longest: int = 0) -> str:
-        """See the base class. Texts have no NUL."""
+        """Texts have no NUL."""
         if kind == "nan":
             return f"{value} = 'NaN'"
         if kind == "infinity":

@@ -35,7 +35,6 @@ class PostgresQueries(Queries, SupportsIncrementalQueries, SupportsQueryColumns,
 
     @override
     def view_definition(self, conn: Connection, view: Table) -> str:
-        """See the base class; names on the pinned search path have no schema."""
         found = rows_of(conn, _DEFINITION, {"schema": view.schema, "name": view.name})
         return str(found[0]["text"] or "").strip().removesuffix(";") if found else ""
 

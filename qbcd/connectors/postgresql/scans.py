@@ -27,7 +27,6 @@ def searched(column: Column, value: str, ranges: Sequence[KeyRange]) -> tuple[st
     The latter is the range's number, from 0.
 
     Args:
-        column: The key column.
         value: SQL of a value of it.
         ranges: In key order.
 

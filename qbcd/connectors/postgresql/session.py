@@ -224,7 +224,6 @@ class PostgresSessions(Sessions, SupportsSessionPool):
 
     @override
     def use_name(self, stream: str) -> tuple[str, ...]:
-        """See the base class."""
         name = application_name(stream).replace("'", "''")
         return (f"SET application_name = '{name}'",)
 
@@ -255,7 +254,7 @@ class PostgresSessions(Sessions, SupportsSessionPool):
 
     @override
     def shared_by(self, connection: Any, another: Callable[[], Any], *, read_only: bool, statement_timeout: int) -> str:
-        """See the base class. A pooler has process ids of its own, so that a direct session costs one round trip."""
+        """A pooler has process ids of its own, so that a direct session costs one round trip."""
         asked = _asked(read_only, statement_timeout)
         process, settings = _own_process(connection, asked)
         for name, value in asked.items():

@@ -37,7 +37,6 @@ def open_dump(place: DumpPlace, form: FileFormat, names: Sequence[str] = ()) -> 
     """Open a dump and read the names of its columns.
 
     Args:
-        place: The file.
         form: Its format as configured; type and compression are those of the file's name if it has none.
         names: The columns of an earlier dump, for formats whose rows need not have all of them.
 

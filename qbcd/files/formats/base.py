@@ -19,7 +19,6 @@ class DumpReader(ABC):
     """An open dump.
 
     Args:
-        place: The file.
         form: Its format, with type and compression.
         known: The columns of an earlier dump, for formats whose rows need not have all of them.
 
@@ -83,8 +82,6 @@ class DumpReader(ABC):
         """Return texts of a column as values.
 
         Args:
-            texts: The texts.
-            name: The column.
             kind: Its type.
             first: The row of the first text, from 0.
 

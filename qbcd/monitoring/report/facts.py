@@ -53,7 +53,6 @@ def facts_of(stream: Stream, streams: int) -> StreamFacts:
     """Return the facts of a stream; an error of its source is in the status.
 
     Args:
-        stream: The stream.
         streams: Streams of the whole report: the more there are, the fewer polls of each are shown.
     """
     status = stream_status(stream)

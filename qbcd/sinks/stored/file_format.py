@@ -33,11 +33,7 @@ class Number(NamedTuple):
 
 @dataclass(frozen=True)
 class Target:
-    """A target that exists, with its files; its note may be missing.
-
-    Attributes:
-        number: Its last batch.
-    """
+    """A target that exists, with its files; its note may be missing."""
 
     number: Number
     files: tuple[StoredFile, ...]
@@ -78,7 +74,6 @@ class SinkFileFormat(ABC):
         """Let Spark write a batch into a new folder, and make it durable.
 
         Args:
-            batch: The batch.
             folder: A path that the driver and all executors see.
             sink: The sink's name, for messages.
         """

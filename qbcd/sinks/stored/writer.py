@@ -54,7 +54,6 @@ class StoredFiles:
     Args:
         sink: The sink, for names and errors.
         store: Where the files are.
-        files: Their names and content.
         roll: When to roll; None writes a target for each batch.
         keep: The age at which delivered targets are removed; None keeps them.
 
@@ -112,7 +111,6 @@ class StoredFiles:
         """Roll and expire what is due; return True if something was.
 
         Args:
-            stream: The stream.
             delivered: The last batch that is acknowledged: no later one expires.
         """
         known, now = self._streams.get(stream), self.clock()
@@ -204,8 +202,6 @@ class StoredFiles:
 
         Args:
             stream: The folder of the stream.
-            number: The last batch in it.
-            attempt: Its folder.
             content: What was written, and the note without its description.
 
         Raises:

@@ -130,7 +130,6 @@ def inserted(
     """Return the INSERT of staged rows that meet conditions.
 
     Args:
-        one: The batch.
         conditions: Conditions of staged rows, in addition to that of being rows after the batch.
         facts: Values of columns that are not staged.
         blank: Columns that are NULL at first.

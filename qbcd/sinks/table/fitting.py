@@ -26,7 +26,6 @@ class Fit:
 
     Attributes:
         limits: The values that the target cannot hold, and the policy.
-        header: The batch.
         sink: The sink's name.
         is_log: The table has every event, and no key.
         texts: Numbers that the target has as texts, by policy, with their own form.

@@ -41,9 +41,7 @@ def flat_rows(
 
     Args:
         pieces: Typed events with the columns of `qbcd.spark.events.FIELDS`.
-        layout: The columns of the target.
         options: Mode and envelope.
-        header: The batch.
     """
     shape: Callable[[_Events], Arrays] = {"qbcd": _facts, "debezium": _debezium, "changes": _changes}[options.envelope]
     for piece in pieces:

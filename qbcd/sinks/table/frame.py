@@ -41,7 +41,6 @@ def apply_batch(write: TargetWrite, events: Callable[[], Iterable[pa.RecordBatch
     """Apply a batch to its table, once: nothing happens if the table has it.
 
     Args:
-        write: The batch and its table.
         events: Returns its typed events in pieces; it may be called twice, and only if the batch is applied.
 
     Raises:

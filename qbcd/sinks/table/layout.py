@@ -40,7 +40,6 @@ class TargetColumn:
     """A column of a target table.
 
     Attributes:
-        travel: The form of its values.
         in_key: It is part of the table's primary key.
         required: It is never NULL.
     """

@@ -93,7 +93,6 @@ class DatabaseOptions(BuiltOptions, Login):
     @property
     @override
     def options(self) -> dict[str, Any]:
-        """The options of the sink's class."""
         own = ("mode", "deletes", "envelope", "table", "columns_like", "unsupported")
         named = (*own, "statement_timeout", "socket_timeout")
         found = {name: getattr(self, name) for name in named}

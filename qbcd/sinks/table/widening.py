@@ -36,9 +36,6 @@ def widen(
 
     Args:
         session: A session in a transaction for DDL.
-        database: Its database.
-        target: The table.
-        found: The table as it is.
         layout: The columns that the batch needs.
         stream: The stream's name, for errors.
 

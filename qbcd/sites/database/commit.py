@@ -96,7 +96,6 @@ class StepResult:
         header: The batch that the step sealed, if it sealed one.
         accepted_source: Another server, or other rules of equality, were accepted and stored.
         seconds: Time that the statements about rows took.
-        remarks: For the user.
     """
 
     counts: Counts = field(default_factory=dict)

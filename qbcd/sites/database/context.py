@@ -24,7 +24,6 @@ class DatabaseContext(StreamContext):
     Args:
         stream: The stream's name.
         source: The database of the table and of schema `qbcd`.
-        project: The project's state database.
         spark: Starts Spark on first use.
         local: Opens databases in this process.
 

@@ -94,11 +94,6 @@ def ddl(context: DatabaseContext, plan: StreamPlan, watermarks: Sequence[Waterma
     """Return all DDL that `create` runs or that a DBA may want to run.
 
     These are tables, grants, indexes and a view.
-
-    Args:
-        context: The stream's.
-        plan: Its plan.
-        watermarks: The stream's timestamps.
     """
     connector, strategy = context.source.connector, context.strategy(plan)
     with context.reading() as conn:

@@ -38,7 +38,6 @@ def list_flagged(strategy: Tdi, new: Window | None, known: Window | None) -> lis
     They run before the same step looks for changes.
 
     Args:
-        strategy: The stream's.
         new: Window of rows that are new to the stream: flagged ones are listed even if the replica never had them.
         known: Window of rows that are compared again: flagged ones are listed if the replica still has them, because
             the step reports these. Rows flagged while `purge` was off stay in the table.

@@ -97,7 +97,6 @@ class _Step:
 
     Attributes:
         known: Watermarks up to which base tables were read.
-        ahead: Watermarks after this step.
         sweep: The store's clock if the step looks for deleted rows, otherwise 0.
         audit: The store's clock at the beginning of an audit, otherwise 0.
         same_bases: The checkpoint's base tables are those of now; a checkpoint of an early version has none.

@@ -45,10 +45,6 @@ class Visited:
 class RangePoll:
     """One poll by ranges.
 
-    Args:
-        poll: The poll.
-        strategy: Its strategy.
-
     Attributes:
         state: The pass in progress, as of the last step.
         done: Totals so far.

@@ -85,9 +85,6 @@ def fitted_plan(reader: DumpReader, plan: StreamPlan, taken: TakenDumps, *, dige
     """Compare the columns of a dump with those of the dumps before, and return the plan with their widest types.
 
     Args:
-        reader: The dump.
-        plan: The plan by the checkpoint.
-        taken: The dumps that were taken.
         digests: The replica has digests and no values.
 
     Raises:

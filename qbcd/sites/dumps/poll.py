@@ -55,11 +55,7 @@ class DumpPoll(ParquetPoll):
 
 @dataclass(frozen=True)
 class FilePoll(TimedPoll):
-    """The step of a poll that takes one dump.
-
-    Attributes:
-        dump: The dump.
-    """
+    """The step of a poll that takes one dump."""
 
     strategy: DumpStrategy
     dump: DumpFile

@@ -44,7 +44,6 @@ class StagedDump:
     Attributes:
         poll: The poll, with the widest types of the stream's columns.
         fitted: The same types, and what the values of the replica need to have them.
-        files: The files.
         rows: Number of rows.
         header: Names of all columns of the dump.
     """
@@ -109,7 +108,6 @@ class DumpStep(PollStep[FilePoll]):
     Args:
         poll: The poll, with the types before the dump.
         known: The range of all rows.
-        dump: The dump.
     """
 
     def __init__(self, poll: FilePoll, known: StoredRange, dump: StagedDump) -> None:
@@ -169,7 +167,6 @@ class DumpChanges:
     """The changes that turn the replica into a dump.
 
     Attributes:
-        rows: The changes.
         sides: Sizes of both sides.
         report: The figures of a method; None after a join.
     """
@@ -183,7 +180,6 @@ def changes_of(dump: StagedDump, stage: Rows, known: StoredRange) -> DumpChanges
     """Return the changes that the method of the configuration, or the planner's, finds.
 
     Args:
-        dump: The dump.
         stage: Its rows.
         known: The range of all rows of the replica.
     """

@@ -39,7 +39,6 @@ def why_complete(tables: Sequence[ComparedTable], columns: Sequence[Sequence[Col
     """Return why two tables must be read completely; empty if range checksums can compare them.
 
     Args:
-        tables: The tables.
         columns: The compared columns of each, in the same order; the first are the key.
         keys: Number of key columns.
     """
@@ -75,7 +74,6 @@ def kind_for(tables: Sequence[ComparedTable], plans: Sequence[IdRcs]) -> tuple[K
     """Return the kind of ranges, and why it is not ranges of the key; empty if it is.
 
     Args:
-        tables: The tables.
         plans: The strategy of each, over the compared columns.
     """
     for one, strategy in zip(tables, plans, strict=True):

@@ -33,9 +33,6 @@ def with_variant(
     """Return the stream with its variant chosen, if the user leaves that to qbcd.
 
     Args:
-        config: The stream.
-        source: Its source.
-        project: The project's state.
         ask: Ask the source; otherwise guess.
 
     Returns:

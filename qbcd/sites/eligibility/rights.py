@@ -86,8 +86,6 @@ def refuse_missing(missing: Sequence[MissingRight], plan: StreamPlan, place: Pla
     """Refuse a role that lacks rights; the error names all of them.
 
     Args:
-        missing: The rights.
-        plan: The stream's.
         place: Returns the place in the configuration of an option.
         otherwise: What to do without these rights; empty if the option can be removed.
 
@@ -129,10 +127,6 @@ def grants(
     Each is below a comment that says why, and if it is granted already.
 
     Args:
-        connector: The source's.
-        conn: A session of the role.
-        strategy: The stream's.
-        watermarks: The stream's timestamps.
         role: The role's name on the server.
     """
     table = strategy.plan.table

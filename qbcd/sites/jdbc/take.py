@@ -181,8 +181,6 @@ class BucketStep(PollStep[RowsPoll]):
     """Compare the rows of dirty buckets with the replica, and commit.
 
     Args:
-        poll: The poll.
-        compared: The buckets.
         fetched: The rows of the dirty and the rewritten buckets.
     """
 

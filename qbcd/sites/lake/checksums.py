@@ -36,8 +36,6 @@ def checksums(poll: TablePoll, known: Sequence[Range], texts: dict[int, str] | N
     last statement sets the size of the next, and the poll rests between them.
 
     Args:
-        poll: The poll.
-        known: The ranges.
         texts: If given, also receives the leaf checksums of each range (`qbcd.ranges.leaves`), by range.
 
     Raises:
@@ -122,9 +120,7 @@ class SessionsOfSnapshot:
     """Sessions that read one snapshot of a source: an open one, and new ones.
 
     Attributes:
-        source: The source.
         stream: The stream's name.
-        session: The open session.
         snapshot: Name of its exported snapshot; None if each statement of another session sees its own state.
     """
 

@@ -131,7 +131,6 @@ def write_batch(
     """Write the changes among about `rows` rows as a batch, and check the guards.
 
     Args:
-        poll: The poll.
         changes: The changes; evaluated once, unless they are many.
         rows: Approximate number of compared rows.
         check: Checks rows that were compared while they came from the source, once they are written; gets the files.
@@ -222,10 +221,8 @@ def commit_step(
     The row in `poll.leased` has advanced when it returns.
 
     Args:
-        poll: The poll.
         header: The batch, if there is one.
         checkpoint: The next checkpoint.
-        changes: The ranges that change.
     """
     context, leased, new = poll.context, poll.leased, changes.segment
     folded = header.seq if header else leased.row.last_batch_seq

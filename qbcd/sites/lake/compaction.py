@@ -36,7 +36,6 @@ def remove_expired(poll: ParquetPoll, *, changed: bool) -> None:
     """Remove expired batches, and files that nothing names.
 
     Args:
-        poll: The poll.
         changed: The files of the replica have changed.
     """
     context, leased, row = poll.context, poll.leased, poll.leased.row
@@ -72,7 +71,6 @@ def may_become_segment(
     old rows remain, unread, in segments of other ranges, and each segment is a separate read.
 
     Args:
-        segments: All segments.
         others: The ranges that were not fetched.
         fetched: The fetched ranges, with their counts of now.
     """

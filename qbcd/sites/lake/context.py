@@ -29,7 +29,6 @@ class LakeContext(StreamContext):
 
     Args:
         stream: The stream's name.
-        source: The database of the table.
         project: The project's state database, which also has the stream's row.
         spark: Starts Spark when rows are fetched.
         local: Opens databases in this process.

@@ -54,7 +54,6 @@ class DigestQueue:
 
     Args:
         poll: The poll, or the baseline.
-        strategy: Its strategy.
     """
 
     def __init__(self, poll: LakePoll, strategy: QueuedTlcs) -> None:

@@ -23,7 +23,6 @@ def build_ranges(poll: TablePoll, first_id: int, total: int, within: KeyRange | 
     """Build ranges over the table, which has about `total` rows, or over one range of it.
 
     Args:
-        poll: The poll.
         first_id: The first new range id.
         total: Approximate number of rows of the table.
         within: The range to split; None for the whole table.

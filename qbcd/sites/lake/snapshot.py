@@ -86,8 +86,6 @@ def snapshot_of(
     See docs/design/protocol.md#rule-9.
 
     Args:
-        source: The source of the table.
-        plan: The stream.
         checkpoint: The stream's checkpoint, or None before its baseline.
         one_state: All readers must see one state; otherwise the transaction only keeps DDL away.
         accept_source: Continue although the server differs from the remembered one.

@@ -29,10 +29,7 @@ def range_frame(poll: TablePoll, asked: Sequence[KeyRange], query: Query, fields
     read all ranges for each reader.
 
     Args:
-        poll: The poll.
-        asked: The ranges.
         query: Makes the statement over some ranges.
-        fields: The columns of the query.
         connections: Number of readers, if not that of the settings.
     """
     readers = partition.readers(asked, connections or poll.settings.connections)

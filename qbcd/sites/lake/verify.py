@@ -29,7 +29,6 @@ def verify(poll: LakePoll, compare: Compare) -> Differences:
     ranges. Rows past a watermark are pending, and no differences.
 
     Args:
-        poll: The poll.
         compare: Compares all rows in a snapshot; the stack removes the files.
 
     Raises:

@@ -63,7 +63,6 @@ class Skeleton:
     """A query whose changes can be derived from those of its base tables.
 
     Args:
-        prepared: The prepared query.
         key: Names of the result's columns that identify its rows; none for a result of one row.
         plain: As for :func:`~qbcd.queries.unsupported.refusals`.
         alike: Properties that equal values of a base table's column share.

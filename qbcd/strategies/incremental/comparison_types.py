@@ -24,7 +24,6 @@ class Kinds:
     """Kinds of a query's values.
 
     Args:
-        prepared: The query.
         column_of: Returns a column of a base table; without it, all such columns are of one kind.
     """
 

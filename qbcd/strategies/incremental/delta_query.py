@@ -67,7 +67,6 @@ class Relaxed:
         """Return SELECTs that together have all rows of `query` that changes of `target` may affect.
 
         Args:
-            query: The query to relax.
             target: A mention of a base table within; None for all rows.
             positions: Positions of output columns; by default all that single rows decide.
             extra: Further conditions on the rows of each arm.

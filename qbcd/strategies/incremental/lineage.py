@@ -49,7 +49,6 @@ class LineageTable:
 
     Attributes:
         number: Its position among the query's base tables.
-        table: The table by the catalog.
         used: Names of the columns that the query mentions.
         kept: The columns among them that lead from old rows to keys of the result.
         options: The strategy's options; ``timestamp`` has the columns of this table, or is None.
@@ -66,10 +65,7 @@ class Lineage:
     """Statements about one base table.
 
     Args:
-        connector: The source's dialect and primitives.
-        plan: The stream of the query.
         schema: qbcd's own schema in the source.
-        base: The base table.
     """
 
     def __init__(self, connector: Connector, plan: StreamPlan, schema: str, base: LineageTable) -> None:

@@ -29,7 +29,6 @@ class Restriction:
     Args:
         keys: The relation, with the key's column names.
         unknown: Properties of the query's derived tables.
-        kinds: Kinds of its values.
         exact: Key columns whose equal values are the same in every use, so that a join by equality passes them on. (Two
             spellings of one case-insensitive text are one key, and different texts.)
         equal: Comparison of a key column, the same that forms groups.
@@ -59,7 +58,6 @@ class Restriction:
         First restrict its derived tables that are joined by equality: their rows that lead to other keys do not matter.
 
         Args:
-            select: The SELECT.
             by: Expressions over its rows by the names of the key columns.
             passed_on: Names of columns whose values an equality with another kind of value may pass on.
         """

@@ -69,7 +69,6 @@ class VbdDelta(VbdCompare):
     @property
     @override
     def label(self) -> str:
-        """The name with its variant."""
         return "vbd, variant delta"
 
     # -- eligibility -------------------------------------------------------------------------------------------

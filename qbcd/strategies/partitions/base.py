@@ -37,8 +37,6 @@ class Partitioning(ABC):
     """Ranges of one stream and the statements that read them.
 
     Args:
-        connector: The source's dialect and primitives.
-        plan: The stream.
         checksum_template: Template of the rows that checksums add up.
 
     Attributes:
@@ -76,7 +74,6 @@ class Partitioning(ABC):
         Args:
             found: Rows of `bounds`.
             rows_per_range: Intended rows of a range.
-            first_id: The first new id.
             most: Maximal number of ranges, or None.
         """
 
@@ -89,7 +86,6 @@ class Partitioning(ABC):
         Args:
             found: Rows of `bounds`; none if it has no query.
             rows_per_range: Intended rows of a range.
-            first_id: The first new id.
             within: The range, with its present row count.
             total: Rows of the table.
         """
@@ -110,7 +106,6 @@ class Partitioning(ABC):
         """Group all ranges, in order; each group becomes one range, so that small ranges are merged.
 
         Args:
-            known: The ranges.
             rows_per_range: Intended rows of a range.
             small: Share of `rows_per_range` below which a range is small.
         """
@@ -131,7 +126,6 @@ class Partitioning(ABC):
         """Return the query for `select` over a template's rows in `asked`, with range_id.
 
         Args:
-            asked: The ranges.
             select: Output columns over alias ``t``.
             template: A query of rows.
             part: Part of the storage to read, if these ranges can be read in parts.
@@ -163,7 +157,6 @@ class Partitioning(ABC):
 
         Args:
             query: Makes the statement over some ranges, or over a part of the storage.
-            asked: The ranges.
             readers: Number of connections.
             rows: Maximal rows of a statement, unless it is a scan or one range has more.
         """

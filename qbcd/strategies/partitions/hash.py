@@ -44,7 +44,6 @@ class HashPartitioning(Partitioning):
 
     @override
     def counted(self, found: Sequence[Any], rows_per_range: int) -> int:
-        """Return the source's own count."""
         return int(found[0].n)
 
     @override

@@ -65,7 +65,6 @@ class KeyPartitioning(Partitioning):
 
     @override
     def joined(self, known: Sequence[Range], rows_per_range: int, small: float = SMALL) -> list[list[Range]]:
-        """Group adjacent ranges."""
         return partition.merge(known, rows_per_range, small)
 
     @override

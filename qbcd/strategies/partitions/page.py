@@ -39,7 +39,6 @@ class PagePartitioning(Partitioning):
 
     @override
     def counted(self, found: Sequence[Any], rows_per_range: int) -> int:
-        """Return the source's own count."""
         return int(found[0].n)
 
     @override
@@ -60,7 +59,6 @@ class PagePartitioning(Partitioning):
 
     @override
     def joined(self, known: Sequence[Range], rows_per_range: int, small: float = SMALL) -> list[list[Range]]:
-        """Group adjacent ranges."""
         return partition.merge(known, rows_per_range, small)
 
     @override

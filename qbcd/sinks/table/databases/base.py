@@ -149,7 +149,6 @@ class TargetSession(ABC):
         Rights that an attempt shows as well need not be checked. A table that does not exist needs CREATE, too.
 
         Args:
-            made: The table.
             rights: Words of GRANT, or ``ALTER`` for a change of the table.
 
         Raises:
@@ -236,7 +235,6 @@ class TargetDatabase(ABC):
         """Return the type of a column.
 
         Args:
-            travel: The form of its values.
             key_parts: The number of columns in the table's key if this is one of them, else 0.
         """
 
@@ -300,9 +298,6 @@ class TargetDatabase(ABC):
         """Return the statements that give columns of a table wider types, without another change.
 
         Args:
-            session: A session on the database.
-            made: The table.
-            found: The table as it is.
             wider: Names of columns, as the table has them, with the form of their values; at least one.
 
         Returns:
@@ -373,7 +368,6 @@ def decimal_holds(travel: Travel, existing: str, unlimited: str = "") -> bool:
     """Return True if ``numeric(p,s)`` holds all values of a decimal or an unsigned integer.
 
     Args:
-        travel: The form of the values.
         existing: The type.
         unlimited: The name of a type without limits, if the database has one.
     """

@@ -341,7 +341,7 @@ class DuckTarget(TargetDatabase):
     def retype(
         self, session: TargetSession, made: TableClause, found: ExistingTable, wider: Mapping[str, Travel]
     ) -> list[str]:
-        """See the base class. A table whose key column gets wider is made again, since DuckDB cannot alter it.
+        """A table whose key column gets wider is made again, since DuckDB cannot alter it.
 
         That would lose indexes, defaults and other constraints, so a table with any is left as it is.
         """

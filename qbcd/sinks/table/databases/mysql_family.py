@@ -233,7 +233,7 @@ class FamilyTarget(ServerTarget):
     def retype(
         self, session: TargetSession, made: TableClause, found: ExistingTable, wider: Mapping[str, Travel]
     ) -> list[str]:
-        """See the base class. MODIFY takes a whole definition, so it repeats what the column has after its type."""
+        """MODIFY takes a whole definition, so it repeats what the column has after its type."""
         assert isinstance(session, EngineSession)
         (row,) = session.connection.exec_driver_sql(
             f"SHOW CREATE TABLE {self.named(made)}", execution_options={"no_parameters": True}

@@ -36,7 +36,6 @@ class DatabaseMode(ABC, Generic[S]):
     """Operations that differ by poll mode.
 
     Args:
-        context: The stream's.
         strategy: Its strategy, of a class that polls in this mode.
 
     Attributes:

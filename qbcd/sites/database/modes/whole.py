@@ -25,7 +25,6 @@ class WholeTableMode(DatabaseMode[InSource]):
 
     @override
     def remarks(self, session: Session) -> list[str]:
-        """Return the remark that a query's timestamps are not used."""
         return why_not_incremental(self.strategy)
 
     @override

@@ -212,7 +212,6 @@ def _by_content(rows: AnyRows, plan: StreamPlan, which: Sequence[int]) -> AnyRow
 
     Args:
         rows: Rows with wire values c0..cn.
-        plan: The captured columns.
         which: Positions of the values to use.
     """
     return _copies(rows, "alike", _content(comparable(plan.captured[i], f"c{i}") for i in which))
@@ -239,7 +238,6 @@ def differences(
     Args:
         replica: Old rows of the ranges, with the values of all captured columns or of the key alone.
         stage: New rows of the same ranges; if they have ``old_digest``, it is compared with the replica's digest.
-        plan: The captured columns.
         by: Compare values if digests are not comparable; either, since different rows may have equal digests.
         both: Positions of the columns to compare, among those that the replica has; default: all columns.
     """
@@ -353,7 +351,6 @@ def window_differences(replica: AnyRows, stage: AnyRows, plan: StreamPlan, about
     Args:
         replica: Old rows of the ranges.
         stage: The rows of the window, with ``key_digest`` and ``shown``, which is 1 if the restriction holds.
-        plan: The captured columns.
         about: Approximate number of rows in the window.
     """
     keys = _shared(of_columns(stage, ["key_id", "key_digest"]), about)
@@ -372,7 +369,6 @@ def settled_differences(replica: AnyRows, stage: AnyRows, plan: StreamPlan, both
     Args:
         replica: Old rows of the ranges.
         stage: New rows, with ``shown``, 1 if the restriction holds, and ``settled``, 1 if before the watermark.
-        plan: The captured columns.
         both: Positions of the columns to compare.
     """
     changes = differences(replica, filtered(stage, _EXPECTED), plan, by="either", both=both)
@@ -432,8 +428,6 @@ def with_reason(changes: AnyRows, reason: str, only: Sequence[int] = ()) -> AnyR
     """Return the changes with a reason, which their events show.
 
     Args:
-        changes: The changes.
-        reason: The reason.
         only: The last positions, if only changes that differ in none but these have the reason.
     """
     # `changed` lists positions in order, so the first one shows it
@@ -452,7 +446,6 @@ def batch_rows(changes: AnyRows, seq: int, ordinal: str) -> AnyRows:
     """Return changes as rows of a batch.
 
     Args:
-        changes: The changes.
         seq: The batch's number.
         ordinal: SQL of the number of a row, in the order of `RANK`.
     """
@@ -474,7 +467,6 @@ def paired(batch: AnyRows, *, keys: int, width: int, epoch: int, seq: int) -> An
         batch: Numbered rows.
         keys: Number of key columns among the captured columns.
         width: Number of captured columns.
-        epoch: The batch's epoch.
         seq: The batch's number.
     """
     if keys == width:

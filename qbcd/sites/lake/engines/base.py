@@ -120,7 +120,6 @@ class Engine(ABC):
     """Reads, runs and writes rows.
 
     Attributes:
-        name: Its name in the configuration.
         verifies_pages: It verifies the checksums of Parquet pages that it reads.
         few_rows: Up to this number, rows are compared while they come from the source.
     """

@@ -157,8 +157,6 @@ def remember_after_changes(poll: TablePoll, plan: FetchPlan, events: int, *, spa
     """Return the checkpoint's entry after a poll with `events`; write the leaf checksums.
 
     Args:
-        poll: The poll.
-        plan: The plan of its fetch.
         events: Number of events.
         spared: It did not need whole ranges even without leaves, so leaves were useless.
     """

@@ -53,10 +53,7 @@ class FetchedStream(FetchedRows):
     The checksums of whole ranges are the source's.
 
     Args:
-        poll: The poll.
-        plan: Its plan.
         read: The plan of the rows that were read.
-        found: The batch.
     """
 
     def __init__(self, poll: TablePoll, plan: FetchPlan, read: FetchPlan, found: WrittenBatch) -> None:

@@ -35,7 +35,6 @@ class LakeMode(ABC, Generic[S]):
     """Operations that differ by poll mode.
 
     Args:
-        context: The stream's.
         strategy: Its strategy, of a class that polls in this mode.
 
     Attributes:
@@ -119,9 +118,7 @@ class LakeMode(ABC, Generic[S]):
         """Return the statements that find changes, in order.
 
         Args:
-            settings: The stream's.
             row: Its row; None before `prepare`.
-            known: The ranges of the poll.
         """
 
 
@@ -161,10 +158,8 @@ class Unchanged(Step):
     """A step without fetched rows: it commits entries of the checkpoint that differ, and ranges.
 
     Args:
-        poll: The poll.
         cost: The cost of finding that there is nothing to fetch.
         entries: Entries of the next checkpoint.
-        changes: Ranges that change.
     """
 
     def __init__(
@@ -195,7 +190,6 @@ def one_step(
     """Do one step: fetch rows in a snapshot of the source, close it, compare the rows and commit.
 
     Args:
-        poll: The poll.
         fetch: Fetches rows, or finds that there are none to fetch; its poll covers all ranges.
         entries: Further entries of the next checkpoint.
         known: All ranges, if they were read before.

@@ -41,7 +41,6 @@ class TableMode(LakeMode[IdRcs]):
 
     @override
     def remarks(self, session: Session) -> list[str]:
-        """Return the remark that a query's timestamps are not used."""
         return why_not_incremental(self.strategy)
 
     @override
@@ -59,7 +58,6 @@ def poll_table(poll: LakePoll, entries: Mapping[str, Any] | None = None, *, audi
     """Compare every dirty range with the replica and commit the changes.
 
     Args:
-        poll: The poll.
         entries: Further entries of the next checkpoint.
         audit: Compare each row with the replica's, by value if it has values, regardless of checksums.
     """

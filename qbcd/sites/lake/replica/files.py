@@ -166,7 +166,6 @@ class Files:
         """Prove that all files of the parts have the size and hash of the commit.
 
         Args:
-            parts: The parts.
             whole: Prove each file as a whole, because its reader does not verify pages.
 
         Raises:

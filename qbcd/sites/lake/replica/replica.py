@@ -52,7 +52,6 @@ class Replica:
     Args:
         stream: The stream's name.
         store: Tables of manifest and batches.
-        files: The stream's folder.
     """
 
     def __init__(self, stream: str, store: StreamStore, files: Files) -> None:

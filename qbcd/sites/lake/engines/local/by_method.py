@@ -75,7 +75,6 @@ class ParquetSide(Dump):
 
     @override
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """See the base class."""
         for path in self._files:
             with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
                 for batch in file.iter_batches(batch_size=_ROWS, columns=self._columns, use_threads=False):
@@ -102,7 +101,6 @@ class FoundChanges:
 
     Attributes:
         rows: The changes, in a table.
-        report: The figures of the comparison.
         before: Old values are known; methods over digests know the keys alone.
     """
 

@@ -34,11 +34,7 @@ _MADE: tuple[Callable[[Any], pa.Array], ...] = (int64s, binaries, binaries, int6
 
 
 class LocalEngine(Engine):
-    """Rows are queries of one local database.
-
-    Args:
-        database: The database of this work.
-    """
+    """Rows are queries of one local database."""
 
     name = "local"
     verifies_pages = False

@@ -53,7 +53,6 @@ class LocalEventCounts(base.EventCounts):
     """Events by op.
 
     Args:
-        database: The database.
         unfit: Canonical SQL conditions by position of a column; `unfit` returns those that hold for some event.
     """
 

@@ -14,7 +14,6 @@ def spelled(value: Any, kind: str) -> str:
     """Return the text of a wire value.
 
     Args:
-        value: The value.
         kind: DuckDB's name of its type.
     """
     if isinstance(value, bytes):

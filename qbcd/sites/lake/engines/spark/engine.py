@@ -166,7 +166,6 @@ class SparkEngine(Engine):
         Args:
             changes: Changes of `differences` or `baseline`.
             sizes: The `groups` of these changes, so that no task needs all rows.
-            seq: The batch's number.
         """
         offsets, total = [], 0
         for op, range_id in sorted(sizes, key=lambda g: (_RANK[g[0]], g[1])):

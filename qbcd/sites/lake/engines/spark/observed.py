@@ -31,7 +31,6 @@ class SparkRowChecksum(base.RowChecksum):
 
     @override
     def observe(self, rows: SparkRows) -> SparkRows:
-        """Return `rows`, to be evaluated once."""
         counted = ["count(1) AS n", "count(digest) AS d", "sum(CAST(digest AS DECIMAL(38,0))) AS s"]
         counted += [f"max({UNTRAVELLED}) AS u"] if UNTRAVELLED in rows.columns else []
         return SparkRows.of(self._frame(rows).observe(self._observed, *map(F.expr, counted)))
@@ -47,7 +46,6 @@ class SparkRowChecksum(base.RowChecksum):
 
     @override
     def untravelled(self) -> list[int]:
-        """Return, after evaluation, the positions of a row's values that no typed sink can hold."""
         return [int(p) for p in (self._observed.get.get("u") or "").split(",") if p]
 
 
@@ -64,14 +62,12 @@ class SparkEventCounts(base.EventCounts):
 
     @override
     def observe(self, batch: SparkRows) -> SparkRows:
-        """Return `batch`, to be evaluated once."""
         counted = {op: f"op = '{op}'" for op in OPS} | {f"u{i}": condition for i, condition in self._unfit.items()}
         counts = (f"count(CASE WHEN {condition} THEN 1 END) AS {name}" for name, condition in counted.items())
         return SparkRows.of(self._frame(batch).observe(self._observed, *map(F.expr, counts)))
 
     @override
     def read(self) -> dict[str, int]:
-        """Return, after the batch was written, the number of events by op, without zeros."""
         found = self._observed.get
         return {op: int(found[op]) for op in OPS if found[op]}
 

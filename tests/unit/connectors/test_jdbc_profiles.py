@@ -13,7 +13,7 @@ from qbcd.connectors.jdbc.reading import TypedColumn, reading_of
 from qbcd.errors import ConfigError
 from qbcd.model import Travel
 
-PAGE = Path(__file__).parents[2] / "docs/reference/databases/jdbc.md"
+PAGE = Path(__file__).parents[3] / "docs/reference/databases/jdbc.md"
 
 
 def row_of(profile: Profile) -> str:
