@@ -35,7 +35,7 @@ class LakeContext(StreamContext):
         files: The stream's folder in the workdir.
     """
 
-    kind = "spark"
+    kind = "lake"
     folds_at_once = False
 
     def __init__(

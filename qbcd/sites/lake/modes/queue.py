@@ -47,8 +47,6 @@ ALL_ROWS = (
 class QueueMode(LakeMode[QueuedTlcs]):
     """Each poll finds changed rows by the digests in the source; if these prove nothing, it compares all rows."""
 
-    writes_source = True
-
     @override
     def refuse_unfit(self, session: Session, place: Place) -> None:
         finder = self.strategy.finder
