@@ -223,7 +223,10 @@ def _read(session: Session, reads: SourceReads, statement: Statement, fields: Fi
 
 
 def _read_values(session: Session, statement: Statement, fields: Fields, put: Put) -> None:
-    """Read a statement through the driver's objects, with a cursor of the server if the driver has one."""
+    """Read a statement through the driver's objects.
+
+    Use a cursor of the server if the driver has one.
+    """
     result = session.streamed(statement)
     names, size = list(result.keys()), 1
     while rows := result.fetchmany(size):

@@ -1,4 +1,7 @@
-"""Sink `parquet`: one folder of typed events per batch; see `qbcd.sinks.stored.parquet_files`."""
+"""Sink `parquet`: one folder of typed events per batch.
+
+See `qbcd.sinks.stored.parquet_files`.
+"""
 
 from __future__ import annotations
 

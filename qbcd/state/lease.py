@@ -341,9 +341,10 @@ class LeaseKeeper:
             raise _lost(self.stream)
 
     def abandon(self) -> None:
-        """Leave the lease to its end: the store does not answer, so that a release would only wait again.
+        """Leave the lease to its end, without a release.
 
-        This process may acquire it at once, other hosts once it has ended.
+        The store does not answer, so a release would only wait again. This process may acquire the lease at once, other
+        hosts once it has ended.
         """
         self._abandoned = True
 

@@ -220,9 +220,9 @@ class ProjectState(StateDatabase):
 
     # -- resends -----------------------------------------------------------------------------------------------------
     def request_resend(self, stream: str, sink: str, restriction: str = "") -> Resend:
-        """Record that `sink` is to get the rows of the replica; it replaces a request that still waits.
+        """Record that `sink` is to get the rows of the replica.
 
-        Its deliveries wait until :meth:`resent`.
+        It replaces a request that still waits. The sink's deliveries wait until :meth:`resent`.
         """
         with self.write() as conn:
             here = _resend_of(stream, sink)
@@ -329,7 +329,7 @@ class ProjectState(StateDatabase):
 
     # -- skipped batches ---------------------------------------------------------------------------------------------
     def skip(self, stream: str, sink: str, header: BatchHeader) -> None:
-        """Record in the history that `sink` does not get a batch, and let it go on with the next one.
+        """Record in the history that `sink` does not get a batch, and continue with the next one.
 
         The history keeps this row for ever.
 

@@ -98,7 +98,10 @@ class DatabaseSink(Sink):
         return batch.fitted(policy, old=old) if policy == "null" else batch.fitted(policy, texts, old=old)
 
     def _by_policy(self, header: BatchHeader) -> tuple[TargetWrite, Mapping[str, Travel]]:
-        """Return the table of a batch by the policy, and the columns that are texts there, with their own form."""
+        """Return the table of a batch by the policy, and the columns that are texts there.
+
+        These columns come with their own form.
+        """
         from qbcd.sinks.table.frame import last_record
 
         write = self._write_of(header)
