@@ -1,4 +1,7 @@
-"""The context of a stream in the lake wing: a row in the state database, files in the workdir."""
+"""The context of a stream in the lake wing.
+
+The stream has a row in the state database, and files in the workdir.
+"""
 
 from __future__ import annotations
 
