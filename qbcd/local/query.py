@@ -85,8 +85,6 @@ def derived(
 
     Args:
         template: Name of a template; it reads the inputs by their names.
-        columns: The names of its columns.
-        inputs: Queries by name.
         numbers: Values of the template's ``:name``.
         context: Variables of the template.
     """

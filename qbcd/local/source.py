@@ -48,7 +48,6 @@ class SourceReads:
     """Statements on a source whose rows are read together.
 
     Attributes:
-        stream: The stream's name.
         statements: SELECTs of the same columns.
         snapshot: Name of the exported snapshot that all readers share; None if each statement sees its own state.
         at_once: Number of statements that are read at the same time; one with a session.

@@ -68,7 +68,6 @@ class LogFile(ABC):
     """A file of events.
 
     Attributes:
-        path: The file.
         batches: Number of batches in it, once `runs` was read.
     """
 

@@ -41,7 +41,6 @@ class ConsoleSink(Sink):
     """Prints up to `limit` events of a batch.
 
     Args:
-        name: The sink's name.
         limit: Rows shown of a batch; the others are counted.
         console: Where to print; default: standard output at the time of the print.
     """

@@ -33,7 +33,6 @@ class ParquetSink(FolderSink):
     """A sink that writes one folder of Parquet files per batch.
 
     Args:
-        name: The sink's name.
         path: As for every sink of files.
         unsupported: The policy for values that no type of Parquet has.
         files: Other options of :class:`FolderSink`.

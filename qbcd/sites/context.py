@@ -55,7 +55,6 @@ class StreamContext(ABC):
     """Source, store, lease and commit of one stream, which all its steps share.
 
     Args:
-        stream: The stream's name.
         project: The project's state database (acknowledgements, history, confirmations).
         store: Tables of the stream's row, ranges and batches: in the source or in the state database.
         spark: Starts Spark on first use.

@@ -124,7 +124,6 @@ def remove(source: Source, stream: str, run: Run, more: Sequence[tuple[str, str]
 
     Args:
         stream: The stream; a reset knows no plan.
-        run: Runs the statements.
         more: Names of further tables that it may have.
     """
     try:

@@ -23,7 +23,6 @@ def widening(
 
     Args:
         tables: The stream's own tables with their types of now, each as the catalog shows it; None if it is missing.
-        change: The change of the captured definition.
         images: Name of an image in an outbox, and its captured column.
     """
     names = {name for name, *_ in change.retyped}

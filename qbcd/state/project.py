@@ -196,7 +196,6 @@ class ProjectState(StateDatabase):
         """Refuse a site that does not know a batch of a sink, e.g. one restored from a backup.
 
         Args:
-            stream: Name of the stream.
             row: The stream's row at its site.
             batches: The batches that the site still has, in any order.
 
@@ -383,8 +382,6 @@ class ProjectState(StateDatabase):
         """Delete exactly this refusal, since the user accepted it; return False if there is none.
 
         Args:
-            stream: Name of the stream.
-            kind: Kind of the refusal.
             version: Version of the stream at the refusal.
             amount: Rows that the guard refused.
             conn: The transaction of the accepted step, if that step is in this database.

@@ -206,7 +206,6 @@ class StreamStore:
 
         Args:
             conn: A connection in the step's transaction.
-            stream: Name of the stream.
             version: The version that was read before the first read of the source.
             token: The lease's fencing token.
 
@@ -226,7 +225,6 @@ class StreamStore:
 
         Args:
             conn: A connection in the step's transaction.
-            stream: Name of the stream.
             wait: Wait for another transaction that locks the row; otherwise return None.
 
         Raises:
@@ -344,7 +342,6 @@ class StreamStore:
         """Return the batches that may be deleted, oldest first and without a gap.
 
         Args:
-            stream: Name of the stream.
             through: The (epoch, number) that every sink has acknowledged.
             retain_s: Least age of a batch, in seconds of the store's clock.
         """
@@ -581,7 +578,6 @@ class StreamStore:
 
         Args:
             conn: A connection in a write transaction.
-            stream: Name of the stream.
             delivered: Returns (epoch, batch_seq) of the batches that sinks are known to have.
         """
         try:

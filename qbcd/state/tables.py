@@ -284,7 +284,6 @@ def make_table(
     """Return the definition of one of qbcd's own tables.
 
     Args:
-        metadata: The metadata to which the table is added.
         columns: Its columns without the seal.
         loose: Columns that the seal does not cover, since they change alone; None for a table without a seal.
         unique: Columns of a unique index, created in one statement with the table.

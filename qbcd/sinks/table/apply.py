@@ -52,7 +52,6 @@ class Application:
         counts: The number of staged rows with each operation.
         replace: The batch is the whole state: rows that it does not have are deleted.
         boundary: Of a history: the instant at which the batch's versions begin, as the database takes it.
-        seq: The batch's number.
     """
 
     database: TargetDatabase

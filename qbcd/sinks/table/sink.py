@@ -31,7 +31,6 @@ class DatabaseSink(Sink):
     """Applies batches to a table per stream.
 
     Args:
-        name: The sink's name.
         url: SQLAlchemy URL of the target, with the password.
         schema: Schema of the target tables; None for the database's default.
         statement_timeout: Time limit of statements, kept by the server; 0 for none.

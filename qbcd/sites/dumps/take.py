@@ -47,7 +47,6 @@ class StagedDump:
     Attributes:
         poll: The poll, with the widest types of the stream's columns.
         fitted: The same types, and what the values of the replica need to have them.
-        rows: Number of rows.
         header: Names of all columns of the dump.
     """
 

@@ -31,7 +31,6 @@ class LakeContext(StreamContext):
     """A stream whose replica is Parquet.
 
     Args:
-        stream: The stream's name.
         project: The project's state database, which also has the stream's row.
         spark: Starts Spark when rows are fetched.
         local: Opens databases in this process.

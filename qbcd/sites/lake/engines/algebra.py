@@ -36,7 +36,6 @@ def selected(
     """Return columns or aggregates of rows.
 
     Args:
-        rows: The rows.
         values: Canonical SQL of each column, by its name.
         where: Canonical SQL of a condition; default: all rows.
         by: Columns of groups.
@@ -462,7 +461,6 @@ def batch_rows(changes: AnyRows, seq: int, ordinal: str) -> AnyRows:
     """Return changes as rows of a batch.
 
     Args:
-        seq: The batch's number.
         ordinal: SQL of the number of a row, in the order of `RANK`.
     """
     images = [c for c in changes.columns if c[:2] in ("b_", "a_")]
@@ -485,7 +483,6 @@ def paired(batch: AnyRows, *, keys: int, width: int, epoch: int, seq: int) -> An
         batch: Numbered rows.
         keys: Number of key columns among the captured columns.
         width: Number of captured columns.
-        seq: The batch's number.
     """
     if keys == width:
         return batch
@@ -543,7 +540,6 @@ class Layers:
     """The rows of batches on top of a segment.
 
     Attributes:
-        rows: The rows.
         number: Number of rows in the batches.
         one: There is one batch, so each key occurs once in it.
     """
@@ -559,7 +555,6 @@ def merged(
     """Return the replica's rows in some ranges: base segments with later batches on top.
 
     Args:
-        engine: The engine of the rows.
         base: The rows of these ranges in the segments.
         layers: The later batches, if there are any.
         asked: The ranges, or some of their leaves.

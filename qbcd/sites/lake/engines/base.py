@@ -60,8 +60,6 @@ class ComposableRows(Protocol):
 
         Args:
             template: Name of a template of canonical SQL; it reads the inputs by their names.
-            columns: The names of its columns.
-            inputs: Rows by name.
             numbers: Values of the template's ``:name``.
             context: Variables of the template.
         """
@@ -156,7 +154,6 @@ class Engine(ABC):
         """Evaluate `rows` once, cast them to `fields` and write them into a new folder.
 
         Args:
-            rows: The rows.
             fields: Name and type of each column.
             folder: The folder to create.
             temporary: This process reads the files once.
@@ -213,7 +210,6 @@ class Engine(ABC):
 
         Args:
             changes: The changes; evaluated once within the block.
-            seq: The batch's number.
             rows: Approximate number of compared rows.
             sizes: The `groups` of these changes, if they are known.
         """

@@ -159,7 +159,6 @@ def remember_after_changes(poll: TablePoll, plan: FetchPlan, events: int, *, spa
     """Return the checkpoint's entry after a poll with `events`; write the leaf checksums.
 
     Args:
-        events: Number of events.
         spared: It did not need whole ranges even without leaves, so leaves were useless.
     """
     if not can_be_asked(poll):
