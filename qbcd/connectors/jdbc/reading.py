@@ -1,4 +1,4 @@
-"""How the values of a column travel through Spark's JDBC reader: as a type of Spark, as a text, or not at all.
+"""Forms of a column's values in Spark's JDBC reader: a type of Spark, a text, or none.
 
 Spark gives each JDBC type a type of its own, not always without a loss: 64-bit integers of SQLite become 32-bit ones,
 nanoseconds are cut. So the type is written here for every column, and what is in doubt travels as text.
@@ -37,7 +37,7 @@ _UNSIGNED = {_TINYINT: "SMALLINT", _SMALLINT: "INT", _INTEGER: "BIGINT", _BIGINT
 
 @dataclass(frozen=True)
 class Reading:
-    """How a column is read.
+    """Form in which a column is read.
 
     Attributes:
         spark: Spark's type; empty if it cannot be read.

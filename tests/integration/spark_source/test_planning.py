@@ -1,4 +1,4 @@
-"""What a read of Spark plans, without a JVM: offsets, refusals, columns that change, rows of the replica."""
+"""Plans of a Spark read, without a JVM: offsets, refusals, changed columns, replica rows."""
 
 from __future__ import annotations
 
