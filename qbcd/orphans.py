@@ -126,7 +126,10 @@ def foreign_stream(project: Assembly, name: str) -> ForeignStream:
 
 
 def _foreign_site(project: Assembly, name: str) -> tuple[Site, str, Callable[[Site], None]]:
-    """Return the site, its project, and the way to take it over; the source of a configured stream comes first."""
+    """Return a site, its project and the way to take it over.
+
+    The source of a configured stream comes first.
+    """
     configured = project.roster().find(name)
     own = configured.source if configured is not None else ""
     sites = [site for site in project.all_sites(name) if site.context.kind == "database"]
