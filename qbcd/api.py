@@ -94,9 +94,9 @@ class Batch:
         return self._batch.events
 
     def arrow(self) -> pa.RecordBatchReader:
-        """Return the events, typed, in pieces of at most some thousand rows, in order; without Spark.
+        """Return the events, typed and in order, in pieces of at most some thousand rows.
 
-        Read it before the next batch is requested.
+        Spark is not used. Read it before the next batch is requested.
 
         Raises:
             UnsupportedType: As `events`.
@@ -164,7 +164,9 @@ def diff(
     memory: str | int = "256MB",
     **more: Any,
 ) -> DiffResult:
-    """Compare two files or tables once; without `b`, compare `a` with the rows that the first call kept.
+    """Compare two files or tables once.
+
+    Without `b`, compare `a` with the rows that the first call kept.
 
     Args:
         a: A file, or a table as ``dialect://user:${env:PASSWORD}@host/database#schema.table``.
@@ -327,9 +329,10 @@ class StreamHandle:
             return stream.site.explain(plan, stream.settings, row)
 
     def predict(self) -> tuple[Prediction, Facts] | None:
-        """Predict the cost of a poll by the source's statistics and the stream's history, with the facts behind it.
+        """Predict the cost of a poll, with the facts behind it.
 
-        None for a stream of files or of a JDBC driver alone, which has no statistics.
+        The prediction uses the source's statistics and the stream's history. None for a stream of files or of a JDBC
+        driver alone, which has no statistics.
         """
         from qbcd.advisor import predict_stream
 
@@ -361,7 +364,7 @@ class StreamHandle:
             return self._assembly.open_stream(self.name).settings.engine.describe()
 
     def ddl(self) -> list[str]:
-        """Return statements on the source for a DBA: the DDL that `prepare` runs, grants and indexes.
+        """Return statements on the source for a DBA: the DDL that `prepare` runs, grants, indexes.
 
         If the source is only read, they are recommendations, or there are none.
         """
@@ -509,9 +512,10 @@ class Project:
         on_prepared: Callable[[Preparation], None] = lambda prepared: None,
         stop: threading.Event | None = None,
     ) -> list[Preparation]:
-        """Prepare the named streams, or all, as ``qbcd prepare``; `jobs` streams of a source at the same time.
+        """Prepare the named streams, or all, as ``qbcd prepare``.
 
-        An error ends only the preparation of its stream, and is in the result of that stream.
+        Up to `jobs` streams of a source are prepared at the same time. An error ends only the preparation of its
+        stream, and is in the result of that stream.
 
         Args:
             streams: Names, or one name; none means all, also those of new tables.
@@ -539,7 +543,9 @@ class Project:
     def advise(
         self, streams: str | Iterable[str] = (), *, watch: float = 0.0, wait: Callable[[float], object] = time.sleep
     ) -> list[Advice]:
-        """Return every strategy for each stream with its predicted cost, and the one that `auto` takes; change nothing.
+        """Return each strategy for each stream with its predicted cost, and the choice of `auto`.
+
+        Nothing is changed.
 
         Args:
             streams: Names, or one name; none means all.
@@ -680,7 +686,10 @@ def _notifying(parts: Assembly, work: Sequence[Stream]) -> AbstractContextManage
 
 
 def _openlineage(parts: Assembly, work: Sequence[Stream]) -> AbstractContextManager[Callable[[Outcome], None] | None]:
-    """Return what sends OpenLineage events of polls in a block; None if the configuration does not want them."""
+    """Return a block that yields a function to send OpenLineage events of polls.
+
+    It yields None if the configuration does not want them.
+    """
     if parts.config.openlineage is None:
         return nullcontext()
     from qbcd.monitoring.openlineage_events import openlineage
@@ -691,7 +700,10 @@ def _openlineage(parts: Assembly, work: Sequence[Stream]) -> AbstractContextMana
 def _renewed(
     parts: Assembly, watch: TableWatch, on_stream: Callable[[Stream], None], source: str, polled: Mapping[str, Stream]
 ) -> Mapping[str, Stream] | None:
-    """Return the streams of a source if they are others than `polled`; call `on_stream` for those that are new."""
+    """Return the streams of a source if they differ from `polled`.
+
+    Before that, call `on_stream` for those that are new.
+    """
     try:
         names = watch.renewed(source, polled)
         if names is None:

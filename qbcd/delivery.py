@@ -79,7 +79,7 @@ def deliver(stream: Stream, held: LeasedStream, report: Report) -> None:
 
 
 def deliver_to(stream: Stream, held: LeasedStream, sinks: Mapping[str, Acknowledged], report: Report) -> None:
-    """Deliver the batches that each of some sinks lacks, batch by batch; failures go into `report`.
+    """Deliver to each sink the batches it lacks, in order; failures go into `report`.
 
     Sinks that lack the same batch share one read of it.
     """
@@ -295,7 +295,7 @@ def _as_delivery_errors(stream: Stream, name: str, one: BatchOnItsWay) -> Iterat
 
 
 def _out_of_memory(stream: Stream, sink: str, error: Exception) -> DeliveryError | None:
-    """Return the error of a delivery for which Java had too little memory; None for other errors."""
+    """Return the error of a delivery for which Java had too little memory, or None."""
     if not is_of_java(error):
         return None
     spark = stream.site.context.spark

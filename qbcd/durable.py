@@ -1,4 +1,4 @@
-"""Durable files: their data survives a crash of the machine (docs/design/protocol.md#rule-5)."""
+"""Durable files: their data survives a machine crash (docs/design/protocol.md#rule-5)."""
 
 from __future__ import annotations
 

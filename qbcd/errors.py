@@ -184,4 +184,4 @@ class LeaseHeld(StateConflict):
 
 
 class DumpRefused(Refused):
-    """A file is not complete, not the next one, or has another form than it should; nothing of it was taken."""
+    """A file is not complete, not the next one, or has a wrong form; nothing was taken from it."""

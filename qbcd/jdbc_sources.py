@@ -1,4 +1,7 @@
-"""Sources with a JDBC driver alone, made from the configuration: profile, checked URL and properties, driver."""
+"""Sources with only a JDBC driver, from the configuration: profile, URL, properties, driver.
+
+URL and properties are checked.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of packages that are imported on first use, so that a command loads only what it needs."""
+"""Names of packages, imported on first use, so that a command loads only what it needs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ T = TypeVar("T")
 
 
 def on_demand(package: str, **modules: str) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package: it imports the module of a name when the name is first used.
+    """Return the `__getattr__` of a package that imports a name's module on first use.
 
     Type checkers read the imports under `TYPE_CHECKING` instead; tests/unit/repository/test_imports.py compares both.
 
     Args:
-        package: Name of the package.
         modules: The names that each module has, separated by spaces; `a__b` is the module `a.b` of the package. A name
             may be a module too.
     """

@@ -126,7 +126,10 @@ def foreign_stream(project: Assembly, name: str) -> ForeignStream:
 
 
 def _foreign_site(project: Assembly, name: str) -> tuple[Site, str, Callable[[Site], None]]:
-    """Return the site, its project, and the way to take it over; the source of a configured stream comes first."""
+    """Return a site, its project and the way to take it over.
+
+    The source of a configured stream comes first.
+    """
     configured = project.roster().find(name)
     own = configured.source if configured is not None else ""
     sites = [site for site in project.all_sites(name) if site.context.kind == "database"]
@@ -174,7 +177,7 @@ def _kept(project: Assembly, name: str, site: Site) -> list[LeftStream]:
     row = own_row(site.context)
     if row is None or not row.prepared or row.project_id != project.state.project_id:
         return []
-    place = "the workdir" if site.context.kind == "spark" else _schema_of(site)
+    place = "the workdir" if site.context.kind == "lake" else _schema_of(site)
     table = project.roster().dropped.get(name)
     dropped = "" if table is None else f"{table.schema}.{table.name}"
     forget = partial(project.known_tables.forget, [name])

@@ -78,9 +78,10 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
 
 
 def _by_expected_table(stream: Stream, row: StreamRow, frozen: Frozen) -> tuple[StreamPlan, list[str]] | None:
-    """Plan a prepared stream by the table that the catalog has shown in this round, without a question of its own.
+    """Plan a prepared stream by its table as the catalog has shown it in this round.
 
-    None if that is not possible, or if anything is not as before: then the source is asked, and that reports it.
+    No question is asked for it. None if that is not possible, or if anything is not as before: then the source is
+    asked, and that reports it.
     """
     config, source = stream.config, stream.source
     if frozen.columns_changed or config.query:
@@ -99,10 +100,7 @@ def _by_expected_table(stream: Stream, row: StreamRow, frozen: Frozen) -> tuple[
 
 
 def plan_of_replica(stream: Stream, row: StreamRow) -> StreamPlan:
-    """Return the plan to read the rows of the replica: by the catalog, or as recorded if the source is away.
-
-    Args:
-        row: The stream's row.
+    """Return the plan of the replica: by the catalog, or as recorded if the source is away.
 
     Raises:
         SourceError: The source is away, and the replica is in it or has not what the configuration requests.
@@ -117,7 +115,10 @@ def plan_of_replica(stream: Stream, row: StreamRow) -> StreamPlan:
 
 
 def recorded_plan(stream: Stream, row: StreamRow) -> StreamPlan | None:
-    """Return the plan of the last step; None if the replica is in the source, or the configuration has changed."""
+    """Return the plan of the last step.
+
+    None if the replica is in the source, or the configuration has changed.
+    """
     config, shape = stream.config, row.checkpoint["shape"]
     if stream.site.context.kind == "database" or columns_changed(stream.settings.requested, row.checkpoint):
         return None
@@ -141,7 +142,7 @@ def recorded_plan(stream: Stream, row: StreamRow) -> StreamPlan | None:
 
 
 def refuse_sinks(stream: Stream, plan: StreamPlan) -> None:
-    """Refuse sinks that keep the state of a stream but could not find all of its rows by their keys.
+    """Refuse sinks that keep a stream's state but could not find all rows by their keys.
 
     Raises:
         Refused: Rows have no key; or their keys can be spelled differently, and updates do not have the old key.
@@ -200,7 +201,7 @@ def planned_batch(stream: Stream, plan: StreamPlan, row: StreamRow | None) -> Pl
 
 
 def refuse_unfit_sinks(stream: Stream, plan: StreamPlan, row: StreamRow | None) -> list[str]:
-    """Refuse sinks that would refuse the batches of a plan; return a warning for each that cannot be reached.
+    """Refuse sinks that would refuse a plan's batches; return warnings of unreachable ones.
 
     Raises:
         Refused: A sink would refuse them, or another stream or sink has its place.

@@ -107,7 +107,6 @@ class Assembly:
         """Return the given names, or those of all streams; a string is one name.
 
         Args:
-            streams: The names, or none.
             new: All streams include those of new tables, which are not captured yet.
         """
         if named := [streams] if isinstance(streams, str) else list(streams):
@@ -141,7 +140,7 @@ class Assembly:
         return KnownTables(self.state)
 
     def stream_config(self, name: str) -> StreamConfig:
-        """Return the stream called `name`; the source of a pattern is asked only for names that are not known.
+        """Return the stream called `name`; a pattern's source is asked only for unknown names.
 
         Raises:
             ConfigError: There is no such stream.
@@ -163,7 +162,9 @@ class Assembly:
         return stream
 
     def capture_all(self, streams: str | Iterable[str]) -> list[str]:
-        """Record that the tables of the named streams, or all that patterns match, are captured; return the names.
+        """Record that tables of the named streams, or all of patterns, are captured.
+
+        Return the names.
 
         Raises:
             ConfigError: A name is not the name of a stream.
@@ -175,7 +176,7 @@ class Assembly:
         return names
 
     def capture(self, names: Iterable[str]) -> None:
-        """Record that the tables of these streams are captured; streams with an entry of their own need no record."""
+        """Record that tables of these streams are captured; streams with own entries need none."""
         roster = self._roster
         if roster is None:  # then the record has named them
             return
@@ -189,7 +190,7 @@ class Assembly:
         roster.appeared = [name for name in roster.appeared if name not in taken]
 
     def jobs_of(self, source: str) -> int:
-        """Return how many streams of a source are polled at the same time: not more than it has `connections`."""
+        """Return the number of streams of a source to poll at once, at most its `connections`."""
         return min(self.jobs, self._connections(source))
 
     def _connections(self, source: str) -> int:
@@ -329,7 +330,7 @@ class Assembly:
         return self.stream_config(name).source in self.config.dumps
 
     def candidate(self, config: StreamConfig) -> Stream:
-        """Return a stream with a strategy to be judged, without sinks; it must not be prepared or polled."""
+        """Return a stream with a strategy to be judged, without sinks; do not prepare or poll it."""
         source = self.source(config.source)
         config, guessed = with_variant(config, source, self.state)
         return Stream(config, source, self._site(config), self.state, {}, Settings(config), guessed)
@@ -355,7 +356,10 @@ class Assembly:
         return advise(self.config, self._guessed(name), self.candidate, per_hour)
 
     def written_rows(self, name: str) -> tuple[float, float] | None:
-        """Return the rows written to a stream's tables so far, and the source's clock; None if it counts none."""
+        """Return the rows written to a stream's tables so far, and the source's clock.
+
+        None if the source counts none.
+        """
         from qbcd.advisor import written_rows
 
         return written_rows(self._guessed(name))
@@ -500,7 +504,10 @@ class Assembly:
         return sites.LakeSite(self._lake_context(name, source))
 
     def _lake_context(self, name: str, source: Source, memory: int | None = None) -> sites.LakeContext:
-        """Return the context of a stream; `memory` bounds the local database in bytes, if not that of the project."""
+        """Return the context of a stream.
+
+        `memory` bounds the local database in bytes, if not that of the project.
+        """
         files = sites.Files(self.config.workdir, self.state.project_id, name)
         local = self._local if memory is None else LocalProvider(self.config.workdir, memory, _MORE_FOR_DUMPS)
         return sites.LakeContext(name, source, self.state, self._spark, local, files)
@@ -567,7 +574,7 @@ _MORE_FOR_DUMPS = "raise `memory` of the strategy"
 
 
 def _memory_of_dumps(options: Mapping[str, Any]) -> int | None:
-    """Return the bytes of the local database; a method of its own has the other half of the memory."""
+    """Return the bytes of the local database; a separate method has the other half of `memory`."""
     from qbcd.snapshots.feeds import JOIN, memory_of_join
 
     memory: int | None = options.get("memory")

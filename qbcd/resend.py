@@ -1,4 +1,4 @@
-"""Resends: the rows of the replica as events of op r, between two batches, for one sink that is new or was lost.
+"""Resends: the replica's rows as events of op r, between batches, for a new or lost sink.
 
     request (state) -> lease -> seal the open batch -> rows of the replica -> the sink -> request done + acknowledged
 
@@ -87,7 +87,7 @@ def refuse_without_rows(stream: Stream, plan: StreamPlan, sink: str) -> None:
 
 
 def resend_waiting(stream: Stream, held: LeasedStream, report: Report) -> bool:
-    """Carry out the requests of this stream; a failure goes into `report`, and the next poll tries again.
+    """Carry out this stream's requests; failures go into `report`, and the next poll retries.
 
     Returns:
         True if a request has to wait until the poll has applied a change of the captured definition.
@@ -200,7 +200,7 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
 
 
 def _clock_ms(stream: Stream) -> int:
-    """Return the source's clock, or this machine's if the source is away, in milliseconds since 1970 UTC."""
+    """Return the source's clock in ms since 1970 UTC; this machine's if the source is away."""
     try:
         return stream.source.clock_ms(stream.name)
     except QbcdError as error:
@@ -233,7 +233,7 @@ def _header(stream: Stream, row: StreamRow, plan: StreamPlan, one: Resend, rows:
 
 
 def _last_batch(stream: Stream, row: StreamRow) -> Acknowledged:
-    """Return the stream's last batch, as a sink acknowledges it; without a fingerprint if it exists no more."""
+    """Return the last batch as a sink acknowledges it; no fingerprint if it is deleted."""
     seq = row.last_batch_seq
     prints = {(h.epoch, h.seq): h.fingerprint for h in stream.site.context.batches((row.epoch, seq - 1))}
     return Acknowledged(row.epoch, seq, prints.get((row.epoch, seq), ""))

@@ -119,7 +119,10 @@ def _tidy(stream: Stream, plan: StreamPlan, held: LeasedStream, report: Report) 
 
 @contextmanager
 def _noting_spark(stream: Stream, report: Report) -> Iterator[None]:
-    """Use Spark in turn with polls of other threads; record in the report's cost if site or sinks used it."""
+    """Use Spark in turn with polls of other threads.
+
+    Record in the report's cost if site or sinks used it.
+    """
     spark, earlier, use = stream.site.context.spark, stream.source.sent(stream.name), SparkUse()
     try:
         with spark.noting() as use, spark.turn():

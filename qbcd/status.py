@@ -102,7 +102,7 @@ class StreamStatus:
 
     @property
     def waiting(self) -> int:
-        """Number of batches that wait for configured sinks; those for the Python consumer do not count."""
+        """Number of batches that wait for configured sinks, without those for the Python consumer."""
         return max((self.pending.get(sink, 0) for sink in self.sinks), default=0)
 
     @property
@@ -274,7 +274,7 @@ def _pinned(stream: Stream) -> Iterator[None]:
     A reader of tables needs no pin, because it sees one state.
     """
     site = stream.site
-    if site.context.kind != "spark":
+    if site.context.kind != "lake":
         yield
         return
     with site.context.writing() as conn:

@@ -172,7 +172,7 @@ def at_most(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def paused(wait: Wait | None) -> Iterator[None]:
-    """In the block, do not limit a wait in progress; after it, the wait counts from the start again.
+    """In the block, suspend a wait's limit; after it, the wait counts from the start again.
 
     `interrupt` ends it also in the block.
     """
@@ -224,7 +224,7 @@ def interrupt(owner: object, reason: str) -> None:
 
 @contextmanager
 def on_socket(number: int, seconds: float, *, reason: str = "", owner: object = None) -> Iterator[Wait]:
-    """Shut down the socket with file descriptor `number` if the block lasts longer than `seconds`; see `limited`.
+    """Shut down the socket of descriptor `number` if the block exceeds `seconds`; see `limited`.
 
     Shutting down reaches a thread that waits for the socket; closing the descriptor does not.
     """

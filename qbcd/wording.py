@@ -1,4 +1,4 @@
-"""Parts of messages: a number with its noun, counts of events, the number of a batch, ages, a time of day."""
+"""Parts of messages: numbers with nouns, event counts, batch numbers, ages, times of day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The advisor: facts about a table, possible strategies, their predicted costs, and a choice.
+"""Facts about a table, possible strategies, their predicted costs, and a choice.
 
 `facts` reads catalog and statistics, `possibility` makes the plan of each strategy, `prediction` computes costs, and
 `choice` compares them. Nothing reads rows of the table.

@@ -105,7 +105,10 @@ def _advice(config: ProjectConfig, stream: Stream, opened: OpenCandidate, per_ho
 
 
 def written_rows(stream: Stream) -> tuple[float, float] | None:
-    """Return the rows written to a stream's tables by the server's counters, and its clock; None if it has none."""
+    """Return the rows written to a stream's tables, and its clock, by the server's counters.
+
+    None if the server has no counters.
+    """
     connector = stream.source.connector
     if not connector.supports(SupportsStatistics):
         return None
@@ -129,7 +132,10 @@ def _options(config: ProjectConfig, stream: Stream, opened: OpenCandidate) -> li
 
 
 def _with_written(able: Sequence[Candidate], written: StrategyConfig) -> list[Candidate]:
-    """Return the candidates; the variant that the user wrote has the options as written, or is added."""
+    """Return the candidates, the variant that the user wrote with its options as written.
+
+    The written variant is added if it is not among them.
+    """
     if written.chooses:
         return list(able)
     same = alike(able, written.type, written.options)
@@ -143,7 +149,7 @@ def _with_written(able: Sequence[Candidate], written: StrategyConfig) -> list[Ca
 
 
 def _scored(options: Sequence[Option], facts: Facts, current: Candidate | None) -> tuple[Scored, ...]:
-    """Return each strategy with its cost, in seconds too if the stream has polled with one of them."""
+    """Return each strategy with its cost, in seconds too if the stream has polled with one."""
     costs = [predict(one.strategy, facts) if one.strategy is not None else None for one in options]
     own = next((cost for one, cost in zip(options, costs, strict=True) if one.candidate is current and cost), None)
     speed = _speed(facts.history, own) if own else None

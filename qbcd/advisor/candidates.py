@@ -42,7 +42,7 @@ def labeled(name: str, variant: str) -> str:
 
 
 def needs_of(written: StrategyConfig) -> AutoOptions:
-    """Return the needs of a stream: those of `auto`, or what the options of another strategy say about them.
+    """Return the needs of a stream: those of `auto`, or as another strategy's options imply.
 
     What a strategy that the user wrote does not find or keep is not needed.
     """
@@ -99,7 +99,7 @@ def _name(kind: type[StrategyConfig]) -> str:
 
 
 def alike(some: Iterable[Candidate], strategy: str, options: Mapping[str, Any]) -> Candidate | None:
-    """Return the candidate of a strategy whose variant is that of `options`; None if there is none."""
+    """Return the candidate of a strategy whose variant is that of `options`, or None."""
     varying = options_class(strategy).varying
     wanted = _values(varying, options)
     able = (one for one in some if one.name == strategy and one.options is not None)
@@ -123,7 +123,10 @@ def finds_updates(options: StrategyConfig) -> bool:
 
 
 def unmet(needs: AutoOptions, options: StrategyConfig) -> str:
-    """Return the need or permission that a strategy does not fit, by its options alone; empty if it fits."""
+    """Return the need or permission that a strategy does not fit, by its options alone.
+
+    Empty if it fits.
+    """
     if needs.need.deletes and not finds_deletes(options):
         return "finds no deletes"
     if needs.need.updates and not finds_updates(options):

@@ -1,4 +1,4 @@
-"""The choice among possible strategies: the one that costs the source least, within the limits of the user."""
+"""The possible strategy that costs the source least, within the limits of the user."""
 
 from __future__ import annotations
 
@@ -52,9 +52,10 @@ def _amount(cost: Prediction) -> Amount:
 
 
 def choose(scored: Sequence[Scored], needs: AutoOptions) -> Choice:
-    """Return the possible strategy of the lowest cost; at nearly equal cost the variant that keeps least, or the first.
+    """Return the possible strategy of the lowest cost.
 
-    A strategy whose longest transaction may exceed the limit is chosen only if no other is possible.
+    At nearly equal cost, it is the variant that keeps least, or the first. A strategy whose longest transaction may
+    exceed the limit is chosen only if no other is possible.
     """
     possible = [one for one in scored if one.option.possible and one.option.candidate.for_auto and one.cost is not None]
     if not possible:
@@ -86,14 +87,17 @@ def choose(scored: Sequence[Scored], needs: AutoOptions) -> Choice:
 
 
 def _least(some: Sequence[Scored]) -> Scored:
-    """Return the strategy of the lowest cost; if variants of it cost the same, the one that keeps least."""
+    """Return the cheapest strategy; of variants with equal cost, the one that keeps least."""
     best = min(some, key=lambda one: one.score / (TWICE_KEPT if one.option.candidate.keeps_twice else 1))
     same = [one for one in some if one.option.name == best.option.name and round(one.score - best.score, 1) == 0]
     return min(same or [best], key=lambda one: one.room)
 
 
 def _overlapping(best: Scored, others: Sequence[Scored]) -> str:
-    """Return whose range of costs begins below the end of the best one's, in words; empty if none does."""
+    """Return, in words, strategies whose lowest cost is below the highest of the best one.
+
+    Empty if there is none.
+    """
     assert best.cost is not None
     high = _amount(best.cost).high
     names = [one.option.label for one in others if one.cost is not None and _amount(one.cost).low < high]
@@ -112,7 +116,7 @@ def _seconds(one: Scored) -> Amount:
 
 
 def much_cheaper(scored: Sequence[Scored], current: Scored) -> Scored | None:
-    """Return a possible strategy that would read a fifth of the pages of the current one, or less."""
+    """Return a possible strategy that would read at most a fifth of the current one's pages."""
     if current.cost is None or not current.cost.pages.known:
         return None
     able = [one for one in scored if one.option.possible and one.cost is not None and one.cost.pages.known]

@@ -1,4 +1,4 @@
-"""Facts about the table of a stream, from catalog, statistics and the stream's own history; no row is read."""
+"""Facts about a stream's table, from catalog, statistics and history; no row is read."""
 
 from __future__ import annotations
 
@@ -107,13 +107,16 @@ def sizes_of(one: TableStatistics) -> TableSizes:
 
 
 def _differs(rows: int, known: int) -> bool:
-    """Return True if a table has grown or shrunk so much that its pages, as they were then, are wrong."""
+    """Return True if a table has changed its size so much that its known pages are wrong."""
     few, many = sorted((max(rows, 1), max(known, 1)))
     return many > STALE * few
 
 
 def _written(one: TableStatistics, rows: Amount) -> Amount:
-    """Return the rows written in a second; the load of a table is left out, as far as the counters show it."""
+    """Return the rows written in a second.
+
+    The load of a table is left out, as far as the counters show it.
+    """
     if one.counters_since is None or one.written is None or one.inserted is None or not rows.known:
         return UNKNOWN
     seconds = one.clock - one.counters_since
@@ -159,7 +162,7 @@ def _index_read(facts: Facts, one: IndexSize, share: Amount) -> Amount:
 
 
 def _change(facts: Facts, written: Amount) -> ChangeRate:
-    """Return the changes between two polls: by the history, else by the server's counters, else assumed."""
+    """Return the changes between two polls: from history, else server counters, else assumed."""
     if facts.history.polls and facts.rows.known:
         events = facts.history.events
         delta = lifted(lambda r: min(1.0, events / max(r, 1.0)), facts.rows)

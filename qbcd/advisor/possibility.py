@@ -1,6 +1,7 @@
-"""Possible strategies of a stream: the plan of each, or why there is none and which GRANT or DDL is missing.
+"""Possible strategies of a stream: the plan of each, or the reason why there is none.
 
-These are the checks of `qbcd check` and `qbcd prepare --dry-run`, for each strategy in turn. No row is read.
+The reason names the missing GRANT or DDL. These are the checks of `qbcd check` and `qbcd prepare --dry-run`, for each
+strategy in turn. No row is read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The predicted cost of a poll: pages at the source, rows shipped, statements, transactions, room and time."""
+"""Predicted cost of a poll: pages read, rows shipped, statements, transactions, room, time."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def predict(strategy: TableStrategy, facts: Facts, speed: float | None = None) -
 
 
 def _bytes(strategy: TableStrategy, changed: Amount, checksums: Amount | None) -> Amount:
-    """Return the bytes that leave the source in a poll: events, or changed rows next to checksums."""
+    """Return the bytes that leave the source in a poll: events, or changed rows and checksums."""
     width = width_of(strategy.plan.captured, strategy.plan.table)
     width = width if width.known else Amount.of(float(strategy.plan.table.row_width or 200))
     if checksums is None:

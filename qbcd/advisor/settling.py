@@ -1,4 +1,4 @@
-"""The strategy behind `strategy: auto`: the prepared one, otherwise the one that is chosen now.
+"""The strategy behind `strategy: auto`: the prepared one, otherwise one chosen now.
 
 The strategy decides the store of the stream's row, so it must be known before that row is read. Once a stream is
 prepared, its strategy is read from the row, and is never chosen again.
@@ -49,7 +49,7 @@ def settle(
     ask: bool = True,
     choose: bool = True,
 ) -> Settled:
-    """Return a stream with its strategy; if the user leaves that to qbcd, with the prepared or chosen one.
+    """Return a stream with its strategy; for `auto`, the prepared or chosen one.
 
     Args:
         opened: Returns the stream of a configuration with a strategy; nothing is created.
@@ -103,7 +103,7 @@ def _kept(
     checkpoint: Mapping[str, Any],
     other: str,
 ) -> Settled:
-    """Return the stream with the strategy that it is prepared with; refused if the needs do not allow it any more.
+    """Return the stream with its prepared strategy; refuse it if the needs no longer allow it.
 
     Args:
         variants: The strategies with the options that the needs give them.
@@ -137,7 +137,7 @@ def _kept(
 
 
 def _changed(one: Candidate, then: Mapping[str, Any]) -> list[str]:
-    """Return the options of a strategy that are others than those fixed at `prepare`; all if it has none."""
+    """Return the options that differ from those fixed at `prepare`; all if it has none."""
     if one.options is None:
         return list(then)
     now = frozen_options(one.name, one.options.options)

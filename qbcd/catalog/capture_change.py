@@ -73,7 +73,7 @@ def change_of(checkpoint: Mapping[str, Any], plan: StreamPlan) -> Change:
 
 
 def digested_as(source: Source, shape: Mapping[str, Any], column: Column) -> Column:
-    """Return a column of today with the digests that its values had so far, also if it was widened since.
+    """Return a column of today with its earlier digests, also if it was widened since.
 
     See `qbcd.connectors.catalog.Catalog.widened`.
     """
@@ -85,7 +85,7 @@ def digested_as(source: Source, shape: Mapping[str, Any], column: Column) -> Col
 
 
 def is_widened(source: Source, shape: Mapping[str, Any], now: Column) -> str | None:
-    """Return the `digested` fact of a column whose type has changed; None if its values may be other ones."""
+    """Return the `digested` fact of a column whose type changed; None if values may differ."""
     then = next(one for one in shape["columns"] if one[0] == now.name)
     _, sql_type, collation, comparison, _ = then
     _, _, loose = shape.get("encoding", {}).get(now.name, "").partition(" ")
@@ -101,7 +101,7 @@ def columns_changed(requested: Mapping[str, Any], checkpoint: Mapping[str, Any])
 
 
 def plan_before(checkpoint: Mapping[str, Any], plan: StreamPlan) -> StreamPlan:
-    """Return the plan of the last write to the replica, with the names and travel types to read it.
+    """Return the plan of the last write to the replica, with names and types to read it.
 
     A widened column is read by the type that it has now.
     """
@@ -111,7 +111,7 @@ def plan_before(checkpoint: Mapping[str, Any], plan: StreamPlan) -> StreamPlan:
 
 
 def columns_at(checkpoint: Mapping[str, Any]) -> tuple[Column, ...]:
-    """Return the columns that were captured at the last step, key first, as far as the checkpoint describes them."""
+    """Return the columns of the last step, key first, as far as the checkpoint describes them."""
     return tuple(
         Column(name, sql_type, "", True, collation, comparison, travel_from_json(travel))
         for name, sql_type, collation, comparison, travel in checkpoint["shape"]["columns"]

@@ -43,7 +43,6 @@ def fixed_at_prepare(stream: str, settings: Sequence[str], values: str, *, remed
     """Return the refusal of settings that were edited after `prepare`.
 
     Args:
-        settings: Names of the settings.
         values: What they were and are; may be empty.
         remedy: How to go on with the new values; default: reset the stream and prepare it again.
     """
@@ -79,7 +78,6 @@ def check_shape(
     """Compare the captured columns in the catalog of this transaction with the checkpoint's.
 
     Args:
-        stream: The stream's name.
         plan: The stream's plan now; columns that it no longer captures may be missing. Default: the same as before.
 
     Returns:

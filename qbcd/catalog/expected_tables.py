@@ -28,7 +28,10 @@ class ExpectedTables:
         self._known: dict[Name, tuple[float, Table | None]] = {}
 
     def expect(self, names: Iterable[Name]) -> None:
-        """Begin a round: forget what is known, and expect questions about `names`; one alone is asked by its poll."""
+        """Begin a round: forget known tables, and expect questions about `names`.
+
+        A single name is not expected: its poll asks for it.
+        """
         named = dict.fromkeys(names)
         with self._lock:
             self._known.clear()

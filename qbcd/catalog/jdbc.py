@@ -1,4 +1,4 @@
-"""A source that a JDBC driver alone reaches: it has a profile, and no sessions of a Python driver."""
+"""A source with only a JDBC driver: it has a profile, and no sessions of a Python driver."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def probe_query(source: Source, session: Session, text: str, *, stream: str, pla
 
 
 def rights_of(connector: Connector, conn: Connection, table: Table, columns: Sequence[str], schema: str) -> Privileges:
-    """Return the role's rights on `columns` of a table, or a query's tables, and on qbcd's `schema`."""
+    """Return the role's rights on columns of a table or a query's tables, and on a schema."""
     if not table.query:
         return connector.catalog.privileges(conn, table, columns, schema)
     found = [connector.catalog.privileges(conn, base, (), schema) for base in dict.fromkeys(table.bases)]
@@ -159,7 +159,7 @@ def _checked(source: Source, base: BaseTable, table: Table | None, stream: str, 
 
 
 def _check_operators(query: CapturedQuery, bases: Sequence[Table], stream: str, place: str) -> None:
-    """Refuse compared columns whose operators are in a schema that qbcd's sessions do not search.
+    """Refuse compared columns whose operators are in a schema outside the sessions' search path.
 
     Without these operators, the comparison of a case-insensitive text silently becomes case-sensitive.
     """

@@ -187,7 +187,7 @@ def _key(config: StreamConfig, source: Source, table: Table, frozen: Frozen | No
 
 
 def _unique_keys(source: Source, table: Table) -> list[tuple[str, ...]]:
-    """Return the unique keys of a stored table that can identify rows, without those that contain another one."""
+    """Return a stored table's unique keys that can identify rows and contain no other such key."""
     if table.query:
         return []
     able = {c.name for c in table.columns if not source.connector.catalog.key_problem(c)}

@@ -1,4 +1,7 @@
-"""Work on many streams in one round of their sources: several at a time; a source that is down answers once for all."""
+"""Work on many streams in one round of their sources, several at a time.
+
+A source that is down answers once for all.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ class SourceWork:
 
 @contextmanager
 def turn(source: Source | FileSource, of: Round) -> Iterator[Round]:
-    """Take a turn in a round: sessions of this thread in the block are counted in what is yielded.
+    """Take a turn in a round; the yielded value counts this thread's sessions in the block.
 
     Turns of one round run at the same time. A connection that fails in one answers for all that begin later.
     """

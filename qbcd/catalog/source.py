@@ -76,7 +76,10 @@ class Session:
         return changed
 
     def run_with_next(self, statement: str) -> None:
-        """Execute a statement without a result; see :func:`~qbcd.connectors.limited_drivers.run_with_next`."""
+        """Execute a statement without a result.
+
+        See :func:`~qbcd.connectors.limited_drivers.run_with_next`.
+        """
         run_with_next(self.connection, statement)
 
     def rollback(self) -> None:
@@ -134,7 +137,7 @@ class Sent:
 
 @dataclass
 class Round:
-    """The connections of one round of polls of a source: after one has failed, no other is tried.
+    """The connections of one round of polls of a source; after a failure no other is tried.
 
     Attributes:
         opened: Number of sessions that were opened.
@@ -222,7 +225,7 @@ class Source:
 
     @contextmanager
     def within(self, polls: Round) -> Iterator[None]:
-        """Count the sessions of this thread in the block into `polls`; after a failed one, refuse them all.
+        """Count this thread's sessions in the block into `polls`; refuse all after a failed one.
 
         Other threads, such as those that renew leases, still connect by themselves.
         """
@@ -259,7 +262,6 @@ class Source:
         """A read-write transaction at READ COMMITTED: an exception in the block rolls it back.
 
         Args:
-            stream: The stream's name.
             steady: All statements see one state of the source, that of the first statement that reads.
 
         Raises:
@@ -303,7 +305,7 @@ class Source:
             engine.dispose()
 
     def expected_table(self, stream: str, schema: str, name: str) -> Table | None:
-        """Return a table as the catalog has shown it in this round; None if it is not expected or does not exist."""
+        """Return a table as the catalog showed it in this round; None if not expected or missing."""
 
         def probe(names: Sequence[tuple[str, str]]) -> list[Table | None]:
             catalog = self.connector.catalog
@@ -331,7 +333,7 @@ class Source:
             return jdbc_url, {**self.connector.sessions.jdbc_options(self._url, fetchsize=fetch.rows), **fetch.options}
 
     def narrow(self, stream: str) -> bool:
-        """Let the stream's JDBC readers hold fewer rows, while this process runs; False if they cannot."""
+        """Let the stream's JDBC readers of this process hold fewer rows; False if they cannot."""
         narrower = self._narrowed.get(stream, 0) + 1
         if self._options.fetchsize is not None or narrower >= len(self.connector.sessions.fetches()):
             return False
@@ -357,7 +359,7 @@ class Source:
         return self._place_in(explained)
 
     def interrupt(self, stream: str, reason: str) -> None:
-        """End all waits of the stream's sessions now: their sockets are shut down, and they fail with `reason`."""
+        """Shut down the sockets of the stream's sessions: all their waits fail now with `reason`."""
         waits.interrupt((self, stream), reason)
 
     def close(self) -> None:
@@ -471,7 +473,7 @@ class Source:
             sent.round_trips += 1
 
     def _begin_use(self, connection: Any) -> tuple[str, ...]:
-        """Give a session of the pool to the stream that this thread works on; return the statements that begin it."""
+        """Give a pooled session to this thread's stream; return the statements that begin its use."""
         stream, begin = self._thread.stream, self._thread.begin
         own_waits(connection, (self, stream))
         if self.connector.require(SupportsSessionPool).begins_apart:

@@ -8,7 +8,10 @@ from qbcd.project import Assembly
 
 
 def check_choices(parts: Assembly, names: list[str]) -> list[Finding]:
-    """Warn of prepared streams for which another strategy would read a fifth; the strategy itself never changes."""
+    """Warn of prepared streams for which another strategy would read a fifth.
+
+    The strategy itself never changes.
+    """
     found = []
     for name in names:
         if not parts.config.strategy_of(parts.stream_config(name)).chooses:

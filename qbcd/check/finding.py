@@ -55,7 +55,7 @@ def failed(subject: str, error: QbcdError, stream: str = "", *, folder: Path | N
 
 
 def summary(found: Sequence[Finding]) -> str:
-    """Return ``13 streams: 12 ok, 1 warning``: streams by worst level, then the project's findings."""
+    """Return ``13 streams: 12 ok, 1 warning``: streams by worst level, then project findings."""
     streams = {finding.stream: [f.level for f in found if f.stream == finding.stream] for finding in found}
     own = streams.pop("", [])
     by_level: Counter[str] = Counter(_worst(levels) for levels in streams.values())

@@ -1,4 +1,4 @@
-"""Checks of patterns of tables: what they match, and which tables are new or do not exist any more."""
+"""Checks of patterns of tables: their matches, new tables, tables that no longer exist."""
 
 from __future__ import annotations
 

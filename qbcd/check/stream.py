@@ -61,7 +61,7 @@ def check_stream(stream: Stream, sites: Iterable[Site] = (), places: SinkPlaces 
 
 
 def _sink_problems(stream: Stream, name: str, planned: PlannedBatch, places: SinkPlaces | None) -> list[Finding]:
-    """Return what prevents the batches of a stream in a sink, as `prepare` and deliveries judge it."""
+    """Return what prevents a stream's batches in a sink, as `prepare` and deliveries judge it."""
     sink = stream.sinks[name]
     try:
         place = sink.place(planned)
@@ -87,7 +87,7 @@ _SEEN: Mapping[Consistency, str] = {
 
 
 def _stream_findings(stream: Stream, sites: Iterable[Site], planned: list[PlannedBatch]) -> _Found:
-    """Yield the findings; put the facts of the stream's batches into `planned` once they are known."""
+    """Yield the findings; add the facts of the stream's batches to `planned` once known."""
     row = stream.site.context.row()
     if isinstance(stream.site, DumpSite):
         yield from _dump_findings(stream, stream.site, row, planned)

@@ -1,4 +1,4 @@
-"""Command ``advise``: every strategy for a stream with its predicted cost, and the one that ``auto`` takes."""
+"""Command ``advise``: each strategy with its predicted cost, and the choice of ``auto``."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def finds(scored: Scored) -> tuple[bool, bool]:
 
 
 def _short(option: Option) -> str:
-    """Return the name of a strategy; of a variant, indented, the last word that the others do not have."""
+    """Return the name of a strategy; of a variant, indented, the last word that differs."""
     if not option.candidate.variant:
         return option.label.removeprefix("vbd, ")
     return f" {_SHORT.get(option.candidate.variant) or option.candidate.variant.rpartition(' ')[2]}"

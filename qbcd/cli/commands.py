@@ -1,4 +1,4 @@
-"""The commands, in the order in which ``qbcd --help`` lists them, each imported when it is used."""
+"""Commands in the order in which ``qbcd --help`` lists them, each imported on use."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _added: set[str] = set()
 
 
 def application(arguments: Sequence[str]) -> typer.Typer:
-    """Return the application with the commands that these arguments can need: one, or all for the help."""
+    """Return the application with the commands that these arguments need: one, or all for help."""
     for name in sorted(_needed(arguments) - _added):
         command(getattr(import_module(f"qbcd.cli.{COMMANDS[name]}"), name))
         _added.add(name)

@@ -1,4 +1,4 @@
-"""Completion of stream names in the shell: it reads the configuration as written, and connects to nothing."""
+"""Completion of stream names in the shell, from the configuration as written; no connection."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DEFAULT_CONFIG = Path("qbcd.yaml")
 
 
 def stream_names(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the names of streams that begin with `incomplete`, without those that are on the command line.
+    """Return stream names that begin with `incomplete`, without those on the command line.
 
     An unreadable file has none: a shell that completes must show no error. Placeholders are not replaced.
     """

@@ -43,7 +43,7 @@ class DiffArguments:
 
 
 def diff(output: Output, a: Old, options: DiffArguments, b: New = None) -> int:
-    """Compare two files or tables and show the differences as events; exit with 4 if there are any."""
+    """Compare two files or tables and show differences as events; exit with 4 if there are any."""
     from qbcd.comparison.compare import compare
     from qbcd.comparison.explain import explanation
 

@@ -1,4 +1,4 @@
-"""Command ``discover``, and ``init --source``: the tables of a source and a drafted configuration."""
+"""Command ``discover``, and ``init --source``: tables of a source, a drafted configuration."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ _NAME = "source"  # of the source that `init` writes
 
 
 def discover(output: Output, source: SourceName, tables: Patterns = None, write: Write = False) -> int:
-    """List the tables of a source: rows, sizes, keys, strategies; draft entries for those without a stream."""
+    """List the tables of a source, and draft entries for those without a stream.
+
+    The list has rows, sizes, keys and strategies.
+    """
     from qbcd.api import assembly_of
     from qbcd.roster.discovery import discover as found_in
     from qbcd.roster.discovery import drafted, refuse_no_database
@@ -88,7 +91,9 @@ def _data(one: FoundTable) -> dict[str, object]:
 
 
 def _append(path: Path, lines: Sequence[str]) -> None:
-    """Add entries at the end of a configuration, if that is the end of `tables`; the file is replaced as a whole.
+    """Add entries at the end of a configuration, if `tables` ends there.
+
+    The file is replaced as a whole.
 
     Raises:
         ConfigError: The file would not be valid, or not what was meant.
@@ -114,7 +119,9 @@ def _append(path: Path, lines: Sequence[str]) -> None:
 
 
 def write_discovered(directory: Path, name: str, url: str) -> tuple[Path, int]:
-    """Write a configuration that captures the tables of the database at `url`; return the file and their number.
+    """Write a configuration that captures the tables of the database at `url`.
+
+    Return the file and the number of tables.
 
     Raises:
         ConfigError: The URL has a password in plain text, or the file exists.

@@ -116,7 +116,7 @@ class Output:
             self.say(f"[bold]{escape(stream)}[/]: {text}")
 
     def about(self, subject: str, text: str, **values: Any) -> None:
-        """Print a remark about something that is no stream; `values` are further fields of a log line."""
+        """Print a remark about something other than a stream; `values` are fields of a log line."""
         if self.log is not None:
             self.log.add("info", f"{subject} {text}", **values)
         else:
@@ -263,7 +263,10 @@ class Output:
         return True
 
     def _mask_record_of_library(self, record: logging.LogRecord) -> bool:
-        """Mask a record of a library and name the library; show its traceback, and warnings of Python, if `verbose`."""
+        """Mask a record of a library and name the library.
+
+        Show its traceback, and warnings of Python, if `verbose`.
+        """
         if record.name == "py.warnings" and not self.verbose:  # they are for programmers
             return False
         self._mask_record(record)

@@ -1,4 +1,4 @@
-"""The paper's figures 9 and 10 for one table, as an SVG file; the package matplotlib draws them."""
+"""The paper's figures 9 and 10 for one table, as an SVG file drawn by matplotlib."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Curves = dict[str, Callable[[float], float]]
 
 
 def by_columns(n: float, index: float) -> Curves:
-    """Return the curves of figure 9: pages by the share of the columns in the replica (paper, table 3)."""
+    """Curves of figure 9: pages by the share of the columns in the replica (paper, table 3)."""
     from qbcd.strategies import costs
 
     return {
@@ -66,7 +66,7 @@ def by_columns(n: float, index: float) -> Curves:
 
 
 def by_rows(n: float, index: float) -> Curves:
-    """Return the curves of figure 10: pages by the share of the rows in the restriction, which an index serves."""
+    """Curves of figure 10: pages by the share of the rows in a restriction with an index."""
     from qbcd.strategies import costs
 
     return {
@@ -79,7 +79,10 @@ def by_rows(n: float, index: float) -> Curves:
 
 
 def index_share(one: Advice) -> float:
-    """Return the share of a row that timestamp, flag and row pointer take in an index (13 + 4 bytes)."""
+    """Return the share of a row that timestamp, flag and row pointer take in an index.
+
+    That is 13 + 4 bytes.
+    """
     planned = next((s.option.plan for s in one.scored if s.option.plan is not None), None)
     return min(1.0, 17 / (planned.table.row_width or 200)) if planned else 17 / 200
 
@@ -93,7 +96,7 @@ def _curves(axes: Any, n: float, shares: Sequence[float], curves: Curves, title:
 
 
 def _point(left: Any, right: Any, one: Advice) -> None:
-    """Mark the stream itself by its prediction: no database reports to a poll how many pages it has read."""
+    """Mark the stream by its prediction: no database reports the pages that a poll has read."""
     shown = one.current or one.choice.chosen
     if shown is None or shown.cost is None or shown.option.plan is None or one.facts is None:
         return

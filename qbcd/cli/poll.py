@@ -182,7 +182,10 @@ class Job:
         return [name for name, known in zip(names, prepared, strict=True) if known is False]
 
     def _nothing_is_prepared(self, names: Sequence[str]) -> bool:
-        """Return True if certainly no stream is prepared; do not wait for a source if another one shows that."""
+        """Return True if certainly no stream is prepared.
+
+        Do not wait for a source if another one shows that a stream may be prepared.
+        """
         from qbcd.api import assembly_of
         from qbcd.status import is_prepared
 
@@ -195,7 +198,7 @@ class Job:
             return not first_true([partial(may_poll, streams) for streams in parts.by_source(names).values()])
 
     def _prepare(self, names: Sequence[str]) -> list[int]:
-        """Prepare streams, several at the same time; return their exit codes. A signal begins no other one."""
+        """Prepare streams, several at once; return exit codes. After a signal, begin no other one."""
 
         def prepared(one: Preparation) -> None:
             if one.error is not None:

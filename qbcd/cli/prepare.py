@@ -1,4 +1,4 @@
-"""Commands that begin or end a stream or a sink: ``prepare``, ``retire``, ``skip``, ``resend``, ``reset``."""
+"""Commands that begin or end a stream or sink: prepare, retire, skip, resend, reset."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def skip(output: Output, stream: StreamName, sink: SinkName, batch: SkippedBatch
 
 
 def resend(output: Output, stream: StreamName, sink: ResentSink, where: Where = "") -> int:
-    """Send the rows of the replica to a sink that is new or was lost; the source table is not read."""
+    """Send the replica's rows to a sink that is new or was lost; the source table is not read."""
     with output.project() as project:
         handle = project.stream(stream)
         with output.working(f"{stream}: resending") as now:

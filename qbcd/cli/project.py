@@ -36,7 +36,10 @@ def init(
         str | None, typer.Option("--source", metavar="URL", help="Capture all tables of this database.")
     ] = None,
 ) -> int:
-    """Write a commented qbcd.yaml into DIR, or to the file of -c; with --source one that captures its tables."""
+    """Write a commented qbcd.yaml into DIR, or to the file of -c.
+
+    With --source, write one that captures the tables of that database.
+    """
     from qbcd.config import SCHEMA_FILE, write_schema, write_template
 
     named = output.config

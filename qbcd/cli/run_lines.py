@@ -80,7 +80,10 @@ class RunLines:
             self._count(outcome.stream)
 
     def _complaint(self, outcome: Outcome, error: QbcdError) -> bool:
-        """Print the error of a poll, that of a source once for all its streams; return True if anything was printed."""
+        """Print the error of a poll; return True if anything was printed.
+
+        The error of a source is printed once for all its streams.
+        """
         if self._is_busy(outcome):
             if outcome.stream in self._busy:
                 return False
@@ -97,7 +100,7 @@ class RunLines:
         return True
 
     def _is_busy(self, outcome: Outcome) -> bool:
-        """Return True if the stream only waits for another process, which a continuous run does anyway."""
+        """Return True if the stream waits for another process, as continuous runs do anyway."""
         return not self._once and outcome.report is None and isinstance(outcome.error, LeaseHeld)
 
     def _report(self, outcome: Outcome, report: Report) -> bool:

@@ -1,1 +1,1 @@
-"""One-shot comparison of two operands, each a file or a table of a database: `qbcd diff` and `qbcd.diff`."""
+"""One-shot comparison of two files or tables: `qbcd diff` and `qbcd.diff`."""

@@ -1,4 +1,4 @@
-"""Find the rows in which two tables may differ: compare range checksums of both, read only dirty ranges.
+"""Find rows in which two tables may differ: compare range checksums, read dirty ranges.
 
 The bounds of ranges come from one table. Each server compares them with its own rows, so each row of a table is in one
 range. If a row is in another range of the other table, the sums of both ranges differ, and it is read from both.
@@ -107,7 +107,7 @@ class TableSide:
 def differing_rows(
     database: LocalDatabase, tables: Sequence[TableOperand], columns: Sequence[Sequence[Column]], keys: int
 ) -> tuple[list[tuple[Query, int]], RangeCounts]:
-    """Return of each table the rows that may differ and the number of all rows, and the compared ranges.
+    """Return each table's possibly different rows and its row count, and the compared ranges.
 
     Args:
         database: Receives the rows.
@@ -176,7 +176,7 @@ def _buckets(sides: Sequence[TableSide]) -> list[KeyRange]:
 def _parts(
     sides: Sequence[TableSide], dirty: list[list[KeyRange]], groups: Sequence[list[KeyRange]], counts: RangeCounts
 ) -> list[list[KeyRange]]:
-    """Return the dirty fine ranges of dirty coarse ones; the coarse ones themselves if most rows seem to differ."""
+    """Return the dirty fine ranges of dirty coarse ones, or those if most rows seem to differ."""
     numbers = [one.range_id for one in dirty[0]]
     if len(numbers) > 2 * SAMPLED:
         sample = [part for number in numbers[:: len(numbers) // SAMPLED] for part in groups[number]]
@@ -186,7 +186,7 @@ def _parts(
 
 
 def _sums(sides: Sequence[TableSide], asked: Sequence[KeyRange], counts: RangeCounts) -> list[list[KeyRange]]:
-    """Return the ranges with counts and checksums of each side, which compute them at the same time."""
+    """Return the ranges with counts and checksums of each side, computed at the same time."""
     found: list[list[KeyRange]] = [[], []]
 
     def ask(number: int) -> None:

@@ -254,7 +254,7 @@ class DiffResult:
     def _differing(
         self, old: Operand, new: Operand, columns: Sequence[Sequence[Column]], keys: int, options: DiffOptions
     ) -> list[tuple[Query, int]] | None:
-        """Return the rows in which two tables may differ, by range checksums; None if all rows must be read."""
+        """Return rows that may differ, by range checksums; None if all rows must be read."""
         if not (isinstance(old, TableOperand) and isinstance(new, TableOperand)) or options.method not in BY_JOIN:
             return None
         tables = (old, new)
@@ -286,7 +286,7 @@ class DiffResult:
         return found.rows
 
     def _count_respelled(self, key: Sequence[Column]) -> int:
-        """Return the number of deletes and inserts that a database whose keys ignore case could call updates."""
+        """Return the number of deletes and inserts that could be updates where keys ignore case."""
         if self._batch is None or not {"c", "d"} <= self.counts.keys() or "text" not in {c.travel.kind for c in key}:
             return 0
         sides = []

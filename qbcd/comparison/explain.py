@@ -84,7 +84,7 @@ def _ranges(rows: int, kind: str) -> str:
 
 
 def _method(old: str, new: str | None, options: DiffOptions) -> str:
-    """Return the method; `auto` decides when both sides were read, and this is what it will do by their sizes."""
+    """Return the method; for `auto`, predict it by sizes: it decides after both sides are read."""
     if options.method == JOIN:
         return _JOIN
     if options.method != AUTO:

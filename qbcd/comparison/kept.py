@@ -1,4 +1,4 @@
-"""The rows that a comparison of one operand keeps for the next call: Parquet, with a description."""
+"""Rows that a comparison of one operand keeps for the next call: Parquet, a description."""
 
 from __future__ import annotations
 
@@ -68,8 +68,6 @@ def keep(
     """Replace what `folder` holds by these rows, in one step.
 
     Args:
-        database: The database of the rows.
-        rows: The rows.
         about: Label of the operand, number of its rows, number of key columns.
     """
     label, count, keys = about

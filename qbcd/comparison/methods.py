@@ -1,4 +1,4 @@
-"""The method of a comparison of two operands, and the figures that the next one of a kept operand uses."""
+"""Method of a comparison of two operands, and figures for the next one of a kept operand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operands of a comparison: a file, a table of a database, or what an earlier comparison kept."""
+"""Operands of a comparison: a file, a table, or what an earlier comparison kept."""
 
 from __future__ import annotations
 
@@ -87,7 +87,9 @@ class Operand(ABC):
 
     @abstractmethod
     def load(self, database: LocalDatabase, captured: Sequence[Column], keys: int) -> tuple[Query, int]:
-        """Read all rows into a table of `database`: ``range_id, key_id, digest, c0..cn``; also return their number.
+        """Read all rows into a table of `database`; also return their number.
+
+        The columns of the table are ``range_id, key_id, digest, c0..cn``.
 
         Args:
             captured: The columns; the first are the key.
@@ -259,7 +261,7 @@ def _config(url: str, source: str, table: str, more: Mapping[str, Any]) -> Proje
 
 
 def _name_of(url: str) -> str:
-    """Return the name of a source for messages: its database, which messages show next to host and port."""
+    """Return a source's name for messages: its database, shown next to host and port."""
     name = url.partition("?")[0].rpartition("/")[2]
     return name if NAME_PATTERN.fullmatch(name) else _DATABASE
 
@@ -282,7 +284,7 @@ def in_table(database: LocalDatabase, rows: Query) -> Query:
 
 
 def identified(database: LocalDatabase, rows: Query, captured: Sequence[Column], keys: int) -> Query:
-    """Return rows with the identity of their key by its wire values, which is the same for all operands."""
+    """Return rows with key identities by wire values, which are the same for all operands."""
     others = [f"{quoted_name(name, DIALECT)}" for name in rows.columns if name not in ("key_id", "digest")]
     key = identity_of(captured[:keys])
     sql = f"SELECT {', '.join(others)}, {key} AS key_id, CAST(NULL AS BIGINT) AS digest FROM ({rows.sql})"

@@ -36,7 +36,7 @@ _AS = "as"  # a fact of a common column: the SQL of what is compared, of a value
 
 
 def unified(old: Operand, new: Operand) -> tuple[Operand, Operand]:
-    """Return both operands with texts read as the types of the other one, where they can do that."""
+    """Return both operands with texts read as types of the other one, if they can do that."""
     found = []
     for one, other in ((old, new), (new, old)):
         types = {c.name: c.travel for c in other.columns}
@@ -75,10 +75,9 @@ def _form_of(old: Column, new: Column) -> str:
 
 
 def exact_forms(database: LocalDatabase, sides: Sequence[Side], common: Sequence[Column]) -> list[Column]:
-    """Return the common columns, some in a form that depends on values or on functions of this process.
+    """Return the common columns; some forms depend on values or functions of this process.
 
     Args:
-        database: The database of the rows.
         sides: Rows and columns of each operand.
     """
     if any(column.fact(_AS).startswith(_COMPACT) for column in common):
@@ -91,7 +90,7 @@ def exact_forms(database: LocalDatabase, sides: Sequence[Side], common: Sequence
 
 
 def _has_six_digits(database: LocalDatabase, sides: Sequence[Side], i: int, column: Column) -> bool:
-    """Return True if one side is a float of MariaDB or MySQL, and no value of the other one has more digits."""
+    """Return True if one side is a float of MariaDB or MySQL and the other has no more digits."""
     of_server = [bool(own[i].fact("all_digits")) for _, own in sides]
     if column.travel.kind != "float32" or of_server[0] == of_server[1]:
         return False
@@ -102,7 +101,7 @@ def _has_six_digits(database: LocalDatabase, sides: Sequence[Side], i: int, colu
 
 
 def _of_facts(old: Column, new: Column) -> Travel | None:
-    """Return the form of columns of files without values, and of timestamps that Spark writes in UTC."""
+    """Return the form of empty file columns, and of timestamps that Spark writes in UTC."""
     for one, other in ((old, new), (new, old)):
         is_instant = one.fact(INT96) and {one.travel.kind, other.travel.kind} <= {"timestamp", "timestamptz"}
         if one.fact(EMPTY) or (is_instant and other.travel.kind == "timestamptz"):

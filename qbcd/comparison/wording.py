@@ -1,4 +1,7 @@
-"""Messages of a comparison: errors of layers that streams use too name no stream, poll or configuration."""
+"""Messages of a comparison, without stream, poll or configuration.
+
+Errors come from layers that streams use too.
+"""
 
 from __future__ import annotations
 

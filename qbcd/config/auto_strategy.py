@@ -1,4 +1,4 @@
-"""The options of `strategy: auto`: what a stream needs, by which a strategy is chosen at `prepare`."""
+"""Options of `strategy: auto`: the needs by which `prepare` chooses a strategy."""
 
 from __future__ import annotations
 

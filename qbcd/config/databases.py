@@ -42,7 +42,7 @@ def connector_names() -> list[str]:
 
 
 def is_native(name: str) -> bool:
-    """Return True if a JDBC URL with this name is one of a database that has a connector of qbcd's own."""
+    """Return True if a JDBC URL with this name is of a database with a connector of qbcd."""
     return database_name(name) in BUILT_CONNECTORS
 
 

@@ -1,4 +1,4 @@
-"""Descriptions of configuration keys, from the ``Attributes:`` sections of the models' docstrings."""
+"""Descriptions of configuration keys, from ``Attributes:`` of the models' docstrings."""
 
 from __future__ import annotations
 

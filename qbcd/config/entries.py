@@ -13,7 +13,7 @@ from qbcd.errors import ConfigError
 
 
 def names_in(path: Path) -> list[str]:
-    """Return the names of the streams that have an entry of their own; none if the file cannot be read.
+    """Return the names of streams with an entry of their own; none if the file is unreadable.
 
     The names of tables that match a pattern are only known to the catalog.
     """

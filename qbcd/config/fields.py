@@ -257,7 +257,10 @@ def _table(value: str) -> str:
 
 
 def pattern_problem(pattern: str) -> tuple[str, str] | None:
-    """Return problem and remedy of a text that cannot be the pattern of a sink's table names; None if it can."""
+    """Return problem and remedy of a text that cannot be a pattern of a sink's table names.
+
+    None if it can.
+    """
     remedy = f"write a name with {', '.join(f'{{{name}}}' for name in TABLE_PLACEHOLDERS)}"
     try:
         fields = [(field, spec, change) for _, field, spec, change in Formatter().parse(pattern)]

@@ -1,4 +1,4 @@
-"""Sources that are files: the pattern of their paths, their order, their marker of completion, their format."""
+"""Sources that are files: path pattern, order, completion marker and format."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ class SourceConfig(Login):
 
 
 def source_class(written: Any) -> type[SourceConfig] | type[FilesConfig] | type[JdbcSourceConfig]:
-    """Return the model of a source as written: a database with a connector, any other database, or files."""
+    """Return the model of a source as written: database with a connector, other one, or files."""
     if not isinstance(written, dict):
         return SourceConfig
     if written.get("files") is not None:
@@ -198,7 +198,7 @@ NO_TABLE = ("`table` is missing", "write table: schema.table, or query: SELECT .
 
 
 class TableConfig(DefaultsConfig):
-    """A stream as written, or all streams of a pattern; :class:`StreamConfig` also has the inherited values.
+    """A stream as written, or all of a pattern; :class:`StreamConfig` adds inherited values.
 
     Attributes:
         name: Name of the stream, unique in the file; default: the table's name.
@@ -256,7 +256,10 @@ class TableConfig(DefaultsConfig):
 
     @property
     def stream_name(self) -> str:
-        """The given name, or the table's name without its schema; a query must have a name, a pattern a template."""
+        """The given name, or the table's name without its schema.
+
+        A query must have a name, a pattern a template.
+        """
         return self.name if self.name is not None else split_table(self.table or "")[1]
 
 
@@ -339,7 +342,10 @@ class ProjectConfig(Section):
 
     @property
     def streams(self) -> tuple[StreamConfig, ...]:
-        """Every stream with an entry of its own, in the order of the file; the catalog knows those of patterns."""
+        """Each stream with an entry of its own, in the order of the file.
+
+        The catalog knows those of patterns.
+        """
         return tuple(self._resolved(index, table) for index, table in enumerate(self.tables) if table.tables is None)
 
     @property
@@ -379,14 +385,14 @@ class ProjectConfig(Section):
         return self._strategy(stream.index, self.tables[stream.index])
 
     def with_strategy(self, stream: StreamConfig, chosen: StrategyConfig | None) -> StreamConfig:
-        """Return a stream with the strategy that was chosen for it; with None, that is the written one."""
+        """Return a stream with the strategy that was chosen for it; with None, the written one."""
         written = self.tables[stream.index]
         if written.tables is None:
             return self._resolved(stream.index, written, chosen=chosen)
         return self._of_pattern(stream.index, stream.name, (stream.table_schema, stream.table_name), chosen)
 
     def with_table(self, source: str, table: str) -> ProjectConfig:
-        """Return the configuration with one more stream of ``strategy: auto``, which is the last one.
+        """Return the configuration with one more stream of ``strategy: auto`` at the end.
 
         Raises:
             ConfigError: There is no such source.
@@ -472,7 +478,7 @@ class ProjectConfig(Section):
         return table.source or self.defaults.source or ""
 
     def layers(self, table: TableConfig) -> Iterator[tuple[KeyPath, StreamDefaults]]:
-        """Yield the sections that give a table its settings, the first one before the next, with their key paths.
+        """Yield the sections that give a table its settings, by precedence, with key paths.
 
         The path of the table itself is empty.
         """
@@ -482,15 +488,21 @@ class ProjectConfig(Section):
         yield ("defaults",), self.defaults
 
     def setting(self, table: TableConfig, key: str) -> Any:
-        """Return a setting of a table: its own, or that of its source's `defaults`, or of `defaults`, or None."""
+        """Return a setting of a table: its own, else of the source's `defaults`, else `defaults`.
+
+        None if none sets it.
+        """
         return next((found for _, section in self.layers(table) if (found := getattr(section, key)) is not None), None)
 
     def place_of(self, table: TableConfig, key: str) -> KeyPath:
-        """Return the key path of the section that sets `key` for a table; empty for its own or if none does."""
+        """Return the path of the section that sets `key` for a table; empty for its own or none."""
         return next((path for path, section in self.layers(table) if getattr(section, key) is not None), ())
 
     def _plain_settings(self, table: TableConfig) -> dict[str, Any]:
-        """Return the inherited settings that a table or a section sets; for others :class:`StreamConfig` has values."""
+        """Return the inherited settings that a table or section sets.
+
+        :class:`StreamConfig` has values for others.
+        """
         found = {name: self.setting(table, name) for name in PLAIN_SETTINGS}
         found["sinks"] = tuple(found["sinks"] or ())
         found["baseline"] = found["baseline"] or self._baseline(table)
@@ -502,7 +514,7 @@ class ProjectConfig(Section):
         return "events" if any(self.sinks[name].begins_with_all_rows for name in names) else "silent"
 
     def _guards(self, table: TableConfig) -> GuardsConfig:
-        """Resolve each guard separately: from the table, then the `defaults`, then the built-in value."""
+        """Resolve each guard separately: from the table, the `defaults`, the built-in value."""
         written: dict[str, Any] = {}
         for _, section in reversed(list(self.layers(table))):
             if section.guards is not None:

@@ -33,7 +33,10 @@ _NOISE = ("title", "format", "writeOnly")
 
 
 class _Generator(GenerateJsonSchema):
-    """Pydantic's generator, with defaults as users write them, and descriptions of keys instead of classes."""
+    """Pydantic's generator, with defaults as users write them and descriptions of keys.
+
+    Classes have no descriptions.
+    """
 
     @override
     def model_schema(self, schema: ModelSchema) -> dict[str, Any]:

@@ -85,7 +85,9 @@ def expand_text(text: str, base_dir: Path, *, in_url: bool) -> str:
 
 
 def expand_argument(url: str, folder: Path) -> str:
-    """Return a URL of a command line with its placeholders replaced; relative files start from `folder`.
+    """Return a URL of a command line with its placeholders replaced.
+
+    Relative files start from `folder`.
 
     Raises:
         ConfigError: A placeholder has no value.

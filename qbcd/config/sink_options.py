@@ -1,4 +1,4 @@
-"""Base classes of the options of sinks. The options of each type are in the module of its sink."""
+"""Base classes of sink options; those of each type are in the module of its sink."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SinkConfig(Section):
 
     @property
     def starts_from(self) -> Initial | None:
-        """The beginning of a sink that is new in a prepared stream; None for the default of its type."""
+        """The beginning of a new sink in a prepared stream; None for the default of its type."""
         return None
 
     @property

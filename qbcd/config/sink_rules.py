@@ -1,4 +1,7 @@
-"""Rules between a stream and its sinks: a sink may need a key, old values, or all rows from the beginning."""
+"""Rules between a stream and its sinks.
+
+A sink may need a key, old values, or all rows from the beginning.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores of sinks of files: URLs, options of object stores and HDFS, and when files are rolled."""
+"""Stores of file sinks: URLs, options of object stores and HDFS, conditions of a roll."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _checked_url(text: str, scheme: str) -> str:
 
 
 def _is_folder(text: str) -> bool:
-    """Return True if a path of plain characters has no empty part, and none that leads elsewhere."""
+    """Return True if a path of plain characters has no empty part, and no ``.`` or ``..``."""
     return not text or (_FOLDER.fullmatch(text) is not None and not {"", ".", ".."} & set(text.split("/")))
 
 

@@ -61,7 +61,7 @@ class StrategyUse:
 
 
 class Needs(Protocol):
-    """The needs of a stream, as far as they decide which variants of a strategy there are (`AutoOptions`)."""
+    """Needs of a stream that decide which variants of a strategy exist (`AutoOptions`)."""
 
     write_source: bool
     delete_flag: str | None
@@ -140,7 +140,10 @@ class StrategyConfig(Section):
 
     @classmethod
     def variants(cls, needs: Needs) -> list[Variant]:
-        """Return the variants that `auto` may choose, in the order of preference at equal cost; the default is first."""
+        """Return the variants that `auto` may choose, the default first.
+
+        Their order is that of preference at equal cost.
+        """
         return [Variant()]
 
     # -- rules -------------------------------------------------------------------------------------------------------

@@ -105,7 +105,7 @@ def _without_port(host: str) -> str:
 
 
 def is_local_host(host: str) -> bool:
-    """Return True if a host is this machine: localhost, a loopback address, the path of a socket."""
+    """Return True if a host is this machine: localhost, a loopback address, a socket path."""
     if host.lower() == "localhost" or host.startswith(("/", "@")) or os.path.isabs(host):
         return True
     try:

@@ -34,7 +34,6 @@ class Served:
         pid: The process that owns the server.
         started: Start of that process in clock ticks since the machine's start, to recognize another process with the
             same id.
-        host, port: Address of the server.
         programs: Folder with `psql`.
     """
 

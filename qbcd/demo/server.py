@@ -55,7 +55,6 @@ class EmbeddedPostgres:
             its programs.
         bin: Folder with `psql`, `pgbench`, `pg_ctl` ..
         host: Always 127.0.0.1.
-        port: TCP port.
         url: SQLAlchemy and libpq URL of the superuser `postgres` in database `postgres`; it needs no password.
     """
 

@@ -36,7 +36,7 @@ def compared(found: Mapping[str, Mapping[str, int]], applied: Mapping[str, Table
 
 
 def change_rows(found: Mapping[str, int], applied: TableChanges) -> tuple[Table, bool]:
-    """Return a table of the change rows that Spark has read next to the applied changes, and True if they are equal.
+    """Return a table of change rows read by Spark and applied ones, and True if they are equal.
 
     Args:
         found: Rows by `_change_type`.

@@ -1,4 +1,4 @@
-"""Polls as tasks of Airflow 3: changed, unchanged, refused and failed are four different states of a task."""
+"""Polls as tasks of Airflow 3; changed, unchanged, refused, failed are four task states."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ except ModuleNotFoundError as error:
 
 
 def stream_asset(stream: str, namespace: str = "qbcd") -> Asset:
-    """Return the asset of a stream: ``DAG(schedule=stream_asset("orders"))`` runs after each change of it.
+    """Return the asset of a stream.
+
+    ``DAG(schedule=stream_asset("orders"))`` runs after each change of it.
 
     Args:
         namespace: That of the operator; it keeps streams of several projects apart.

@@ -1,4 +1,4 @@
-"""One poll of one stream as an orchestrator sees it: its batches, or an error that a retry may cure."""
+"""One poll of one stream for an orchestrator: its batches, or an error that a retry may fix."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def poll_in(project: Project, stream: str, stop: threading.Event | None = None) 
 
 
 def undelivered_runs(runs: Sequence[Run], this: Run) -> list[dict[str, Any]]:
-    """Return the batches of the polls directly before `this` that ended with an error, oldest first.
+    """Return the batches of failed polls directly before `this`, oldest first.
 
     The orchestrator has not seen them: a task that fails reports nothing.
 
@@ -119,7 +119,7 @@ def _batch(stream: str, epoch: int, seq: int, counts: Mapping[str, int]) -> dict
 
 
 def missing(package: str, extra: str, error: ModuleNotFoundError) -> Exception:
-    """Return the error of a module whose framework is not installed; `error` itself if another module is missing."""
+    """Return the error of a missing framework; `error` itself if another module is missing."""
     if (error.name or "").partition(".")[0] != package:
         return error
     return EnvironmentMissing(

@@ -16,7 +16,6 @@ class Background(Generic[T]):
     """A thread that sends items in order. Nobody waits for it, except at the end.
 
     Args:
-        name: Name of the thread.
         send: Sends one item, from the thread; must raise nothing.
         dropped: Called from :meth:`put` with an item for which the queue has no room.
 

@@ -87,7 +87,10 @@ class Polled:
     attempts: dict[str, int] = field(default_factory=dict)
 
     def lag(self, now: float) -> float | None:
-        """Return the seconds since a poll succeeded, or since `prepare`, as `qbcd status` does; None if not known."""
+        """Return the seconds since a poll succeeded, or since `prepare`, as in `qbcd status`.
+
+        None if not known.
+        """
         since = self.last_success if self.last_success is not None else float(self.epoch)
         if self.epoch <= now:  # a host with a faster clock may have set it
             since = max(since, float(self.epoch))
@@ -95,7 +98,7 @@ class Polled:
 
 
 class Measured:
-    """The numbers of all polls of this process. Threads may add outcomes while another one reads."""
+    """Numbers of all polls of this process; threads may add outcomes while another reads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

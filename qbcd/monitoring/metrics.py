@@ -1,6 +1,7 @@
-"""Metrics for Prometheus: a page that it scrapes, or a file for the node exporter's textfile collector.
+"""Metrics for Prometheus: a page that it scrapes, or a file.
 
-The package ``prometheus-client`` writes and reads the format. It is imported when metrics are wanted.
+The textfile collector of the node exporter reads the file. The package ``prometheus-client`` writes and reads the
+format. It is imported when metrics are wanted.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class Metrics:
         return str(self._client.generate_latest(self._registry).decode())
 
     def read(self, path: Path) -> None:
-        """Continue the counters of an earlier file; a process that polls once would begin with 0 each time.
+        """Continue the counters of an earlier file, since single polls would begin with 0.
 
         Raises:
             QbcdError: The file cannot be read, or is no file of metrics.

@@ -1,4 +1,7 @@
-"""Changes of the state of streams, from the outcomes of their polls: one notice per change, none per poll."""
+"""Changes of the state of streams from the outcomes of polls: one notice per change.
+
+A poll that changes no state has none.
+"""
 
 from __future__ import annotations
 
@@ -155,7 +158,7 @@ class States:
             yield Notice("failed", tuple(well), outcome.source, "ok", at, lasted[0], outcome.error)
 
     def _source_answers(self, outcome: Outcome, at: float, but: str) -> Iterator[Notice]:
-        """Let the streams that failed with their source recover together, but for one that has another error now."""
+        """Let streams that failed with their source recover together, except one with another error."""
         back = [n for n, one in self._known.items() if one.unreached and one.source == outcome.source and n != but]
         lasted = [self._known[name].turn("ok", at) for name in back]
         if back:

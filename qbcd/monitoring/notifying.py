@@ -1,4 +1,4 @@
-"""Notifications: each hook has a thread and a bounded queue of its own, so that no poll and no other hook waits."""
+"""Notifications: each hook has its own thread and bounded queue, so no poll or hook waits."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def notifying(parts: Assembly, streams: Sequence[Stream]) -> Iterator[Notificati
 
 
 class Notifications:
-    """The notices of a job's polls; without hooks there are none. The threads of sources share it.
+    """The notices of a job's polls, none without hooks. The threads of sources share it.
 
     Args:
         masking: Masks secrets in notices.

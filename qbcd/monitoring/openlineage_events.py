@@ -1,4 +1,4 @@
-"""OpenLineage events of polls: START, then COMPLETE or FAIL, with the table and the sinks as datasets.
+"""OpenLineage events of polls: START, then COMPLETE or FAIL; datasets are table and sinks.
 
 The package ``openlineage-python`` makes and sends them, as its own configuration says: a file, HTTP, Kafka. A thread
 sends them, so that no poll waits.
@@ -35,7 +35,7 @@ PRODUCER = f"urn:qbcd:{__version__}"  # OpenLineage wants a URI
 
 @contextmanager
 def openlineage(parts: Assembly, streams: Sequence[Stream]) -> Iterator[Callable[[Outcome], None]]:
-    """Yield a function that takes outcomes and sends their events, if the configuration wants events.
+    """Yield a function that sends events of outcomes, if the configuration wants events.
 
     Raises:
         EnvironmentMissing: The package is not installed.
@@ -115,7 +115,7 @@ class Events:
         return {"errorMessage": facets.error_message_run.ErrorMessageRunFacet(message, "python")}
 
     def _inputs(self) -> Iterator[tuple[str, str]]:
-        """Yield namespace and name of the table, or of a series of files; the tables of a query are in its text."""
+        """Yield namespace and name of the table or file series; a query's text has its tables."""
         stream, dumps = self._stream, self._parts.config.dumps
         if stream.source in dumps:
             yield "file", str(dumps[stream.source].files)
@@ -124,7 +124,7 @@ class Events:
             yield _namespace(url), _name(url, stream.table_schema, stream.table_name)
 
     def _outputs(self) -> Iterator[tuple[str, str]]:
-        """Yield namespace and name of what each sink writes; a sink of a package has the name of the sink."""
+        """Yield namespace and name of each sink's target; a package's sink has its own name."""
         stream = self._stream
         for sink in stream.sinks:
             config = self._parts.config.sinks[sink]

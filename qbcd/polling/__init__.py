@@ -1,1 +1,1 @@
-"""The polling loop: what is due, one poll with its outcome, the threads of a job, tables that come and go."""
+"""The polling loop: due streams, polls and outcomes, threads of a job, new and lost tables."""

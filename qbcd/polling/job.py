@@ -181,7 +181,7 @@ class _Polls:
 
 
 def run_once(streams: Sequence[Stream], events: JobEvents, stop: threading.Event) -> JobReport:
-    """Poll each stream once; those of one source in order. A failed stream does not stop the others."""
+    """Poll each stream once, those of one source in order; a failure does not stop the others."""
     polls, outcomes, works = _Polls(events, stop), dict[int, Outcome](), list[Callable[[], object]]()
     with ExitStack() as kept:
         for source, places in _by_source(streams).items():
@@ -197,7 +197,7 @@ def run_once(streams: Sequence[Stream], events: JobEvents, stop: threading.Event
 def run_always(
     streams: Sequence[Stream], events: JobEvents, stop: threading.Event, sources: Collection[str] = ()
 ) -> JobReport:
-    """Poll each stream at its interval until `stop` is set; the current steps are finished first.
+    """Poll each stream at its interval until `stop` is set; current steps finish first.
 
     If only a sink fails, stream and sink are tried again at the stream's interval, so that its other sinks do not wait.
 
@@ -223,7 +223,7 @@ def run_always(
 
 @contextmanager
 def short_waits_after(stop: threading.Event, sinks: Callable[[], Collection[Sink]]) -> Iterator[None]:
-    """In the block, let each wait on the targets of `sinks` last at most `GRACE_S` once `stop` is set.
+    """In the block, limit each wait on the targets of `sinks` to `GRACE_S` once `stop` is set.
 
     A delivery that ends so is undone by its target, and the next job begins it again. No sink rests when a job begins.
     """

@@ -83,9 +83,10 @@ def poll(stream: Stream) -> Outcome:
 
 
 def _record(stream: Stream, outcome: Outcome, report: Report, started: float) -> Run | None:
-    """Add the poll to the history and return it. A failure is only logged: polls do not need the history.
+    """Add the poll to the history and return it; a failure is only logged.
 
-    An attempt while another process works on the stream is not recorded: it shows nothing about the stream.
+    Polls do not need the history. An attempt while another process works on the stream is not recorded: it shows
+    nothing about the stream.
     """
     header, error = report.header, outcome.error
     if isinstance(error, LeaseHeld) and outcome.report is None:

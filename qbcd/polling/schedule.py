@@ -18,7 +18,7 @@ LEAST_JITTER = 0.5  # of a wait: sources that were down together do not all get 
 
 
 def back_off(failures: int) -> float:
-    """Return the seconds to wait after so many failures in a row: 2, 4, 8 .. 300, of which up to half are left out."""
+    """Return the seconds to wait after some failures in a row: 2, 4, 8 .. 300, less up to half."""
     if not failures:
         return 0.0
     return min(MAX_BACKOFF_S, 2.0 ** min(failures, MOST_DOUBLINGS)) * random.uniform(LEAST_JITTER, 1.0)
@@ -38,7 +38,7 @@ class Schedule:
         self.keep({stream.name: stream for stream in streams})
 
     def keep(self, streams: Mapping[str, Stream]) -> None:
-        """Poll these streams from now on: new ones are due at once, or at the next moment of their cron line."""
+        """Poll these streams from now on; new ones are due at once, or by their cron line."""
         self.streams = dict(streams)
         self._due = {name: self._due.get(name, _first_due(stream)) for name, stream in streams.items()}
         self._failures = {name: self._failures.get(name, 0) for name in streams}

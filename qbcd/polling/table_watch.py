@@ -1,4 +1,4 @@
-"""Tables that appear or go while patterns capture a source: reported once, or captured by themselves.
+"""Tables that appear or go while patterns capture a source: reported once, or captured.
 
 A new table of an entry with ``new_tables: capture`` is prepared here. It is in the record as captured only after that,
 so that a process that was killed in between prepares it when it runs again.
@@ -91,7 +91,7 @@ class TableWatch:
         return self._streams
 
     def renewed(self, source: str, polled: Collection[str]) -> list[str] | None:
-        """Return the streams of a source if they are others than `polled`; None if they are the same.
+        """Return the streams of a source if they differ from `polled`; None if they are the same.
 
         All sources are asked for their tables once in a while.
         """

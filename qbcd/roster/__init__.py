@@ -1,1 +1,1 @@
-"""The tables of sources: streams of patterns, the record of known tables, and drafted configurations."""
+"""Tables of sources: streams of patterns, known tables, and drafted configurations."""

@@ -1,4 +1,4 @@
-"""The tables of a source, with what a configuration needs to know about each, and a drafted configuration."""
+"""Tables of a source with what a configuration needs to know, and a drafted configuration."""
 
 from __future__ import annotations
 
@@ -84,7 +84,9 @@ def refuse_no_database(config: ProjectConfig, source: str) -> None:
 
 
 def discover(config: ProjectConfig, of: Source, roster: Roster, patterns: Sequence[str] = ()) -> list[FoundTable]:
-    """Return the tables of a source that match one of `patterns`, by default all; without partitions and qbcd's own.
+    """Return the tables of a source that match a pattern, or all.
+
+    Partitions and tables of qbcd are left out.
 
     Raises:
         ConfigError: A pattern is none.

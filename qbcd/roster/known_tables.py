@@ -1,4 +1,4 @@
-"""The record of tables that patterns match: those that are captured, and those that were reported.
+"""The record of tables that patterns match: captured ones, and reported ones.
 
 Its table is created when it is first written: projects without patterns, and of older versions, have none.
 """

@@ -1,4 +1,4 @@
-"""The streams of a project: entries of the configuration, and the tables that its patterns match.
+"""Streams of a project: configured entries, and tables that patterns match.
 
 :func:`roster_of` is pure. A table is captured once a `prepare` has captured it, or if its entry captures new tables.
 The record in the state database says which tables were captured or reported before. With it a project also knows its
@@ -149,7 +149,10 @@ class _Making:
         return one.source == entry.source and entry.matches(one.schema, one.name)
 
     def _matching(self, entry: PatternEntry, source: SourceTables) -> list[tuple[str, str]]:
-        """Return the tables of an entry: not those of qbcd, of another entry, or whose rows another one has."""
+        """Return the tables of an entry, without those of qbcd or of other entries.
+
+        A table whose rows another one has is left out too.
+        """
         found = [
             table
             for table in source.tables

@@ -30,7 +30,6 @@ class Wanted(NamedTuple):
     """A JDBC driver that sources need.
 
     Attributes:
-        jar: The configured jar.
         place: File, line and key of the configuration that names the jar.
     """
 

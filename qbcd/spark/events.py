@@ -1,4 +1,4 @@
-"""Public events from staged rows with Spark: typed for Parquet and Python, JSON text for other sinks."""
+"""Events from staged rows with Spark: typed for Parquet and Python, JSON text for others."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ if TYPE_CHECKING:
 
 
 def events(staged: DataFrame, header: BatchHeader, *, lenient: bool = False) -> DataFrame:
-    """Return the events of a batch, unordered, one row each, with the columns :data:`~qbcd.model.wire.EVENT_FIELDS`.
+    """Return the events of a batch, unordered, one row each.
+
+    The columns are :data:`~qbcd.model.wire.EVENT_FIELDS`.
 
     Args:
-        staged: The batch's staged rows.
         lenient: A value outside the key that does not fit its type is NULL.
 
     Returns:

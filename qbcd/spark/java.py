@@ -38,9 +38,7 @@ class Surroundings:
     """Everything outside the process that the search uses; tests pass their own.
 
     Attributes:
-        environ: The environment's variables.
         system_folders: The folders of the system's packages for jars.
-        run: Function that runs a command.
         may_install: Returns True if the system's package may be installed: root on a Debian system.
         spark_conf: The user's Spark settings; those of the resolver (mirrors, ``spark.jars.ivySettings``) apply.
     """
@@ -59,7 +57,6 @@ def resolve_maven(coordinates: str, ivy: Path, *, around: Surroundings | None = 
     of the search and not the session. Spark's defaults file, with its mirrors, applies.
 
     Args:
-        coordinates: The artifact.
         ivy: Folder for the resolver's own files.
         around: The machine; tests pass another.
 

@@ -1,4 +1,4 @@
-"""Rows of a database that a JDBC driver alone reaches, as a DataFrame with the types of its plan."""
+"""Rows of a JDBC-only database as a DataFrame with the types of its plan."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ def _read(spark: SparkSession, source: JdbcSource, select: str, fields: Sequence
 
 
 def _check_zone(spark: SparkSession) -> None:
-    """Refuse a Java whose time zone is not UTC: drivers make timestamps in it, and some hours do not exist there.
+    """Refuse a Java whose time zone is not UTC.
+
+    Drivers make timestamps in its zone, and some hours do not exist there.
 
     Raises:
         Refused: It is another one.

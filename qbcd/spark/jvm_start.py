@@ -101,7 +101,10 @@ def java_messages_to(receiver: Callable[[str], None]) -> Iterator[None]:
 
 
 def is_out_of_memory() -> bool:
-    """Return True if the last Java process said that it ran out of memory; wait for its last lines if it has ended."""
+    """Return True if the last Java process said that it ran out of memory.
+
+    Wait for its last lines if it has ended.
+    """
     if _copier is not None:
         _copier.join(_LAST_LINES)
     return _out_of_memory.is_set()

@@ -45,7 +45,7 @@ _STOPPED = "the Spark session passed to qbcd has stopped"
 
 
 class _OfThread(threading.local):
-    """One thread's use of Spark: open blocks of `turn`, a block of `working`, and the reason for its next use."""
+    """One thread's use of Spark: open `turn` blocks, a `working` block, reason of the next use."""
 
     blocks = 0
     has_turn = False
@@ -148,12 +148,15 @@ class SparkProvider:
             found.why = mine.reason if found.used else ""
 
     def give_reason(self, why: str) -> None:
-        """Note why this thread is about to use Spark for work that this process could do; the last reason counts."""
+        """Note why this thread is about to use Spark for work that this process could do.
+
+        The last reason counts.
+        """
         self._mine.reason = why or self._mine.reason
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """In the block of one thread, keep Spark from the blocks of other threads, from the first :meth:`await_turn`.
+        """In the block, keep blocks of other threads from Spark, from the first :meth:`await_turn`.
 
         Until then it does not wait: most polls find no change and need no Spark.
         """
@@ -168,16 +171,16 @@ class SparkProvider:
                 self._turn.release()
 
     def await_turn(self) -> None:
-        """Wait until no block of another thread uses Spark or delivers; outside a block return at once."""
+        """Wait until no other thread's block uses Spark or delivers; outside a block, do not wait."""
         if self._mine.blocks and not self._mine.has_turn:
             self._turn.acquire()
             self._mine.has_turn = True
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """In the block, let `get` return a session with qbcd's settings, also where users started the session.
+        """In the block, let `get` return a session with qbcd's settings.
 
-        Frames of two different sessions must not be joined.
+        It does so also where users started the session. Frames of two different sessions must not be joined.
         """
         before, self._mine.works = self._mine.works, True
         try:
@@ -186,9 +189,10 @@ class SparkProvider:
             self._mine.works = before
 
     def get(self) -> SparkSession:
-        """Return the session; start or adopt it on first use. Inside :meth:`turn` it waits for its turn.
+        """Return the session; start or adopt it on first use.
 
-        Inside :meth:`working` it may be another session of the same context.
+        Inside :meth:`turn` it waits for its turn. Inside :meth:`working` it may be another session of the same
+        context.
 
         Raises:
             QbcdError: An error of :func:`create_session`, :func:`adopt_session` or `drivers`.

@@ -72,7 +72,6 @@ def check_setting(name: str, value: str, shown: str = "") -> None:
     """Refuse a user's setting that contradicts one of `FIXED`.
 
     Args:
-        name: The setting.
         shown: The value as messages may show it; by default the value itself.
 
     Raises:
@@ -128,7 +127,7 @@ def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores:
 
 
 def engine_settings(master: str, cores: int) -> dict[str, str]:
-    """Return the settings for the jobs of a poll; the number of a cluster's cores is not known here.
+    """Return the settings for jobs of a poll; the cores of a cluster are not known here.
 
     On one machine, planning again after every exchange costs more than it gains, and exchanges have one partition for
     each core.
@@ -236,7 +235,7 @@ def _fix_sql_settings(session: SparkSession) -> None:
 
 
 def sibling(session: SparkSession) -> SparkSession:
-    """Return another session of the same context, with the same SQL settings except those that qbcd needs."""
+    """Return another session of the context, with its SQL settings except those qbcd needs."""
     made, context = session.newSession(), session.sparkContext
     ours = {**engine_settings(context.master or "", context.defaultParallelism), **FIXED}
     for name, value in {**session.conf.getAll, **ours}.items():

@@ -51,7 +51,10 @@ def source_rows(
 
 
 def quotes_alike(spark: SparkSession, jdbc_url: str, source: Source) -> bool:
-    """Return True if Spark's dialect for a URL quotes names as the source does, which proves `canary` without a job."""
+    """Return True if Spark's dialect for a URL quotes names as the source does.
+
+    This proves `canary` without a job.
+    """
     jvm = spark.sparkContext._jvm
     assert jvm is not None
     dialect = jvm.org.apache.spark.sql.jdbc.JdbcDialects.get(jdbc_url)

@@ -1,4 +1,4 @@
-"""A limit on each call of a Java that qbcd started: Spark's jobs are canceled, a Java that hangs is killed.
+"""A limit on each call of qbcd's Java: Spark jobs are canceled, a hanging Java is killed.
 
 Py4J waits for Java without a limit. All of Spark's actions are such calls.
 """

@@ -1,4 +1,4 @@
-"""Conditions of subscriptions: parsed once for each text without its literals, and refused if they are not exact.
+"""Conditions of subscriptions, parsed once per shape, and refused if not exact.
 
 Two conditions that differ only in literals have one *shape*; their literals are rows of constants (Carnes & Hanson,
 future work: conditions are placed into a relation).
@@ -107,7 +107,7 @@ class Shape:
 
 
 def divided(condition: str) -> tuple[str, tuple[str, ...]]:
-    """Return a condition without its literals, and the literals as texts: numbers as they are, texts with quotes."""
+    """Return a condition without literals, and its literals: numbers as written, quoted texts."""
     literals: list[str] = []
 
     def named(match: re.Match[str]) -> str:
@@ -300,7 +300,7 @@ def _shown(tree: Tree | str) -> str:
 
 
 def _functions(node: Tree) -> Tree:
-    """Spell functions of sets for DuckDB, and the escape of LIKE, which DuckDB has only by request."""
+    """Spell set functions and the escape of LIKE for DuckDB, whose LIKE has none by default."""
     if isinstance(node, exp.Like):
         return exp.Escape(this=node, expression=exp.Literal.string("\\"))
     if not isinstance(node, exp.Anonymous):

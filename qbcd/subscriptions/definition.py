@@ -1,4 +1,4 @@
-"""What a subscription is: a condition over the events of one stream, and what must happen to it."""
+"""Subscriptions: a condition over events of one stream, and what must happen to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The matcher: thousands of subscriptions against events, by one join for each shape of condition."""
+"""Matching of thousands of subscriptions against events, by one join per condition shape."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Matcher:
 
     @property
     def shapes(self) -> dict[str, int]:
-        """The conditions without their literals, each with its number of subscriptions, most frequent first."""
+        """Conditions without literals, with their numbers of subscriptions, most frequent first."""
         counted: Counter[str] = Counter()
         for home in self._homes.values():
             counted[home.shape.text] += 1
@@ -119,7 +119,7 @@ class Matcher:
                     self._database.execute(f"DELETE FROM {table} WHERE number IN (SELECT number FROM removed)")
 
     def match(self, events: pa.RecordBatch | pa.Table) -> pa.Table:
-        """Return the matches: `position` of the event, from 0, and `id` of the subscription, in that order."""
+        """Return the matches: `position` of the event, from 0, and subscription `id`, in that order."""
         table = pa.table(events) if isinstance(events, pa.Table) else pa.Table.from_batches([events])
         found = [pa.table({"position": pa.array([], pa.int64()), "id": pa.array([], pa.string())})]
         homes = list({id(home): home for home in self._homes.values()}.values())
@@ -260,7 +260,7 @@ class _Image:
 
 
 def _part(home: _Relation, image: _Image) -> dict[str, str]:
-    """Return a part of the template: the subscriptions of one shape that the rows of one side meet."""
+    """Return a part of the template: one shape's subscriptions that rows of one side meet."""
     anchor, elements, joined = home.shape.anchor, "", EVERY_ROW
     if anchor is not None and anchor.element:
         column = f"v{anchor.column}"
@@ -279,7 +279,7 @@ def _part(home: _Relation, image: _Image) -> dict[str, str]:
 
 
 def _anchors(home: _Relation, anchor: Anchor, literals: tuple[str, ...]) -> Iterable[str]:
-    """Return the values at which a subscription is found: each one, or the rarest if an event must have all."""
+    """Return the values that find a subscription: each one, or the rarest if all are needed."""
     values = {literals[parameter] for parameter in anchor.parameters}
     if not anchor.every:
         return values

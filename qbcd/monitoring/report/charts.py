@@ -1,4 +1,4 @@
-"""Charts of a report as SVG, made of numbers only: polls and events over time, cost, a map of ranges."""
+"""Charts of a report as SVG of numbers only: polls and events over time, cost, ranges."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def events(parts: Sequence[Slot]) -> Markup:
 
 
 def cost(parts: Sequence[Slot], rows: int | None) -> Markup:
-    """Return bars with the rows that the costliest poll of a slot scanned, and a line for a scan of the table."""
+    """Return bars of the most rows that a poll of each slot scanned, and a full-scan line."""
     top = max([rows or 0, *(one.most("rows_scanned") for one in parts)])
     width, shapes = (WIDTH - LEFT) / SLOTS, _axis(top)
     for n, one in enumerate(parts):
@@ -102,7 +102,7 @@ def cost(parts: Sequence[Slot], rows: int | None) -> Markup:
 
 
 def ranges(found: Sequence[ShownRange]) -> Markup:
-    """Return a map of the ranges in the order of the key: a cell is one range, or several if there are many."""
+    """Return a map of the ranges in key order; each cell is one range, or several if many."""
     size = math.ceil(len(found) / MOST_CELLS)
     shapes, first = [], 1
     groups = [found[n : n + size] for n in range(0, len(found), size)]
@@ -120,7 +120,7 @@ def ranges(found: Sequence[ShownRange]) -> Markup:
 
 
 def shade(ago: float | None) -> int:
-    """Return the shade of an age, 0 for a recent visit; the last one for a range that was never visited."""
+    """Return the shade of an age: 0 for a recent visit, the last for a range never visited."""
     return len(AGES) + 1 if ago is None else sum(ago > limit for limit in AGES)
 
 

@@ -1,4 +1,7 @@
-"""The facts of a report: state, polls of the history, ranges. Nothing is changed, and Spark is not started."""
+"""Facts of a report: state, polls of the history, ranges.
+
+Nothing is changed, and Spark is not started.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a report. Every text is escaped, and the page's policy lets a browser request nothing."""
+"""The page of a report, with escaped texts and a policy that lets a browser request nothing."""
 
 from __future__ import annotations
 
