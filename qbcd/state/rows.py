@@ -79,7 +79,6 @@ class Visits:
     """Progress of a pass over a stream's ranges.
 
     Attributes:
-        ranges: Number of ranges.
         visited: Number of ranges that the pass has visited.
         oldest: Seconds of the store's clock at the oldest last visit of a range; 0 if one was never visited.
         pages: Page counts of the ranges; None if none is stored.
