@@ -177,7 +177,7 @@ def _kept(project: ProjectParts, name: str, site: Site) -> list[LeftStream]:
     row = own_row(site.context)
     if row is None or not row.prepared or row.project_id != project.state.project_id:
         return []
-    place = "the workdir" if site.context.kind == "spark" else _schema_of(site)
+    place = "the workdir" if site.context.kind == "lake" else _schema_of(site)
     table = project.roster().dropped.get(name)
     dropped = "" if table is None else f"{table.schema}.{table.name}"
     forget = partial(project.known_tables.forget, [name])

@@ -247,7 +247,7 @@ def plan_batch(options: ReadOptions, loaded: Loaded, filters: Sequence[Any]) -> 
 def _pin(stream: Stream) -> None:
     """Keep the files of a lake replica for some minutes: executors read them after the plan is made."""
     context = stream.site.context
-    if context.kind == "spark":
+    if context.kind == "lake":
         with context.writing() as conn:
             context.store.add_pin(conn, stream.name, PIN_SECONDS)
 

@@ -37,7 +37,7 @@ class LakeContext(StreamContext):
         files: The stream's folder in the workdir.
     """
 
-    kind = "spark"
+    kind = "lake"
     folds_at_once = False
 
     def __init__(

@@ -347,7 +347,7 @@ def is_used(context: LakeContext, leased: LeasedStream) -> bool:
     options = requested.get("options", {})
     return (
         requested.get("source") == context.source.name
-        and options.get("replica") in ("lake", "spark")
+        and options.get("replica") == "lake"
         and (requested.get("strategy") == "tlcs")
     )
 

@@ -215,7 +215,7 @@ def identified(rows: AnyRows, plan: StreamPlan) -> AnyRows:
 def _by_content(rows: AnyRows, plan: StreamPlan, which: Sequence[int]) -> AnyRows:
     """Return rows with a `key_id` made of their values.
 
-    It is for digests that are not comparable, or equal by chance.
+    Such a `key_id` serves where digests are not comparable, or equal by chance.
 
     Args:
         rows: Rows with wire values c0..cn.

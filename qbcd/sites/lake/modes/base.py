@@ -37,12 +37,7 @@ class LakeMode(ABC, Generic[S]):
 
     Args:
         strategy: Its strategy, of a class that polls in this mode.
-
-    Attributes:
-        writes_source: Polls need tables of qbcd's own in the source.
     """
-
-    writes_source = False
 
     def __init__(self, context: LakeContext, strategy: S) -> None:
         self.context, self.strategy = context, strategy

@@ -52,8 +52,6 @@ class QueueMode(LakeMode[QueuedTlcs]):
     If the digests prove nothing, a poll compares all rows.
     """
 
-    writes_source = True
-
     @override
     def refuse_unfit(self, session: Session, place: Place) -> None:
         finder = self.strategy.finder
