@@ -94,7 +94,10 @@ class TsOptions(WatermarkOptions):
     @property
     @override
     def options(self) -> dict[str, Any]:
-        """All options; `deletes` is an interval, ``only``, or None; `lake` is stored as ``spark``, its older name."""
+        """All options of the strategy.
+
+        `deletes` is an interval, ``only``, or None; `lake` is stored as ``spark``, its older name.
+        """
         return {**super().options, "replica": self._place, "deletes": self.deletes and (self.deletes.every or ONLY)}
 
     @property
