@@ -274,7 +274,7 @@ def _pinned(stream: Stream) -> Iterator[None]:
     A reader of tables needs no pin, because it sees one state.
     """
     site = stream.site
-    if site.context.kind != "spark":
+    if site.context.kind != "lake":
         yield
         return
     with site.context.writing() as conn:

@@ -19,6 +19,11 @@ _SAME_AS_UTC = ("utc", "z", "gmt", "+00", "+0", "-00:00", "etc/utc", "zulu")
 _WIDEST = 2**63
 
 
+def place_of(replica: str) -> str:
+    """Return the place of a replica; `spark` is an older name of the lake."""
+    return "lake" if replica == "spark" else replica
+
+
 def _columns(value: Any) -> Any:
     if isinstance(value, str):
         return [filled(value)]

@@ -1,1 +1,4 @@
-"""Rows of one poll or one delivery in this process: DuckDB, with a limit of memory, and Arrow to carry rows in."""
+"""Rows of one poll or one delivery in this process.
+
+DuckDB processes them, with a limit of memory, and Arrow carries rows in.
+"""

@@ -89,7 +89,10 @@ def unfit_column(rows: LocalRows, header: BatchHeader) -> str | None:
 
 
 def event_schema(header: BatchHeader) -> pa.Schema:
-    """Return the schema of typed events; a key without columns is a text, since Parquet has no empty type."""
+    """Return the schema of typed events.
+
+    A key without columns is a text, since Parquet has no empty type.
+    """
     image = pa.struct([pa.field(name, _type(travel)) for name, travel in header.columns])
     known = dict(header.columns)
     key = pa.struct([pa.field(name, _type(known[name])) for name in header.key]) if header.key else pa.string()
@@ -165,7 +168,10 @@ def _misfit(error: duckdb.Error, stream: str) -> UnsupportedType | None:
 
 
 def _events(piece: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return flat typed columns as events. DuckDB's own structs cannot have names that differ only in case."""
+    """Return flat typed columns as events.
+
+    DuckDB's own structs cannot have names that differ only in case.
+    """
     columns = {name: piece.column(name) for name in piece.schema.names}
     values = {
         "key": _image(piece, "k", schema.field("key").type, None),

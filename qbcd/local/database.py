@@ -1,4 +1,7 @@
-"""A DuckDB database of one poll or one delivery: in memory, limited, and spilling into the workdir."""
+"""A DuckDB database of one poll or one delivery.
+
+It is in memory, limited, and spills into the workdir.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Rows of a dump in a local database: key identity, digest and wire values, as rows of a source have them.
+"""Rows of a dump in a local database, as rows of a source have them.
 
-The key's identity is the bytes of its value: the text of one column, or the texts of several with their lengths. The
-digest is the first half of the MD5 of all values with their lengths.
+They have key identity, digest and wire values. The key's identity is the bytes of its value: the text of one column,
+or the texts of several with their lengths. The digest is the first half of the MD5 of all values with their lengths.
 """
 
 from __future__ import annotations
@@ -71,7 +71,10 @@ class DumpRows:
         return pa.schema([(f"c{i}", self._loaded(c)) for i, c in enumerate(self._captured)])
 
     def _loaded(self, column: Column) -> pa.DataType:
-        """Return the type in which values of a column are loaded: the file's, unless they have to be converted."""
+        """Return the type in which values of a column are loaded.
+
+        It is the file's type, unless the values have to be converted.
+        """
         field = self._reader.schema.field(column.name)
         return _loaded(field.type if _travels_as(field, column) else arrow_of(column.travel))
 
@@ -124,12 +127,18 @@ def _travels_as(field: pa.Field, column: Column) -> bool:
 
 
 def _loaded(kind: pa.DataType) -> pa.DataType:
-    """Return the type in which values are loaded: times as their texts, timestamps without a zone."""
+    """Return the type in which values are loaded.
+
+    Times are loaded as their texts, timestamps without a zone.
+    """
     return _NAIVE if pa.types.is_timestamp(kind) else pa.string() if pa.types.is_time(kind) else kind
 
 
 def wire_value(kind: pa.DataType, column: Column, value: str) -> str:
-    """Return SQL of a loaded value of an Arrow type in wire form; a text is in that form already."""
+    """Return SQL of a loaded value of an Arrow type in wire form.
+
+    A text is in that form already.
+    """
     if pa.types.is_uint64(kind):
         return f"CAST({value} AS DECIMAL(20, 0))"
     if pa.types.is_decimal(kind) or pa.types.is_date(kind):
@@ -171,5 +180,8 @@ def content(texts: Sequence[str]) -> str:
 
 
 def row_digest(texts: Sequence[str]) -> str:
-    """Return SQL of the digest of texts: the first half of the MD5 of their content, as a signed integer."""
+    """Return SQL of the digest of texts.
+
+    It is the first half of the MD5 of their content, as a signed integer.
+    """
     return f"CAST(CAST(md5_number_upper({content(texts)}) AS HUGEINT) - 9223372036854775808 AS BIGINT)"

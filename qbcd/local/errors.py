@@ -30,7 +30,9 @@ _AS_JSON = re.compile(
 
 @contextmanager
 def explained_errors(stream: str = "", more: str = MORE_MEMORY) -> Iterator[None]:
-    """In the block, turn an error of DuckDB into a `LocalFailed` that names the stream; `more` gives it more memory.
+    """In the block, turn an error of DuckDB into a `LocalFailed` that names the stream.
+
+    `more` is the way to give it more memory.
 
     Raises:
         KeyboardInterrupt: Ctrl-C ended a statement; DuckDB has errors of its own for it.

@@ -10,7 +10,9 @@ from qbcd.model.wire import json_text
 
 
 def event_lines(rows: Query, header: BatchHeader) -> Query:
-    """Return the events as JSON in the order of their ordinals: `ordinal` and `line` (text, one line).
+    """Return the events as JSON in the order of their ordinals.
+
+    The columns are `ordinal` and `line`, a text that is one line.
 
     Args:
         rows: The batch's staged rows, or some of them.
@@ -54,7 +56,10 @@ def typed_columns(rows: Query, header: BatchHeader, *, lenient: str = "") -> Que
 
 
 def unfit_flags(rows: Query, header: BatchHeader) -> Query | None:
-    """Return one row with a flag per column: some value does not fit its type. None if all values do."""
+    """Return one row with a flag per column: some value does not fit its type.
+
+    Return None if all values fit.
+    """
     found = DUCKDB.misfits(header)
     if not found:
         return None
@@ -67,7 +72,10 @@ def part_of(rows: Query, part: range) -> Query:
 
 
 def _with_header(rows: Query, header: BatchHeader) -> Query:
-    """Add what is the same in all events of the batch, so that other queries do not depend on it."""
+    """Add values that are the same in all events of the batch.
+
+    Other queries then do not depend on them.
+    """
     source = [f'"{name}":{json_text(v) if isinstance(v, str) else v}' for name, v in source_of(header).items()]
     named = tuple(f"source_{i}" for i in range(len(source)))
     columns = (*rows.columns, "event_prefix", "event_source", "event_ms", *named)

@@ -1,4 +1,7 @@
-"""Rows of Parquet files as a query of DuckDB, for any process: it imports nothing else of qbcd."""
+"""Rows of Parquet files as a query of DuckDB, for any process.
+
+It imports nothing else of qbcd.
+"""
 
 from __future__ import annotations
 

@@ -62,7 +62,10 @@ class Query:
         /,
         **context: Any,
     ) -> Query:
-        """Return the query of a template over queries of this database; arguments as of :func:`derived`."""
+        """Return the query of a template over queries of this database.
+
+        The arguments are those of :func:`derived`.
+        """
         return derived(template, columns, inputs, numbers, **context)
 
     def hinted(self, hint: str) -> Query:
@@ -82,8 +85,6 @@ def derived(
 
     Args:
         template: Name of a template; it reads the inputs by their names.
-        columns: The names of its columns.
-        inputs: Queries by name.
         numbers: Values of the template's ``:name``.
         context: Variables of the template.
     """

@@ -48,7 +48,6 @@ class SourceReads:
     """Statements on a source whose rows are read together.
 
     Attributes:
-        stream: The stream's name.
         statements: SELECTs of the same columns.
         snapshot: Name of the exported snapshot that all readers share; None if each statement sees its own state.
         at_once: Number of statements that are read at the same time; one with a session.
@@ -223,7 +222,10 @@ def _read(session: Session, reads: SourceReads, statement: Statement, fields: Fi
 
 
 def _read_values(session: Session, statement: Statement, fields: Fields, put: Put) -> None:
-    """Read a statement through the driver's objects, with a cursor of the server if the driver has one."""
+    """Read a statement through the driver's objects.
+
+    Use a cursor of the server if the driver has one.
+    """
     result = session.streamed(statement)
     names, size = list(result.keys()), 1
     while rows := result.fetchmany(size):

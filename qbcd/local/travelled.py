@@ -1,6 +1,7 @@
-"""Rows that came from a source as plain values: key identity, bucket and digest are computed here, by DuckDB.
+"""Rows that came from a source as plain values.
 
-The bytes of identity and digest are those of dumps (`qbcd.local.dumps`); :data:`ENCODER` is their version.
+DuckDB computes their key identity, bucket and digest here. The bytes of identity and digest are those of dumps
+(`qbcd.local.dumps`); :data:`ENCODER` is their version.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Files of the sink `jsonl` as a log. JSON has no types: they are those of the values, or of the target's columns."""
+"""Files of the sink `jsonl` as a log.
+
+JSON has no types: they are those of the values, or of the target's columns.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A log of events in files of the sinks `jsonl` and `parquet`: its batches, in order, checked before one is applied."""
+"""A log of events in files of the sinks `jsonl` and `parquet`.
+
+Its batches are in order, and are checked before one is applied.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,10 @@ class LoggedBatch:
 
     @property
     def fingerprint(self) -> str:
-        """A fingerprint that is the same for all files with these events: ids are equal only for equal events."""
+        """A fingerprint that is the same for all files with these events.
+
+        Ids are equal only for equal events.
+        """
         return digest_of([self.seen.stream, *self.key, sorted(self.seen.counts.items()), self.seen.ts_ms])
 
 
@@ -174,7 +180,10 @@ def _refuse_gaps(batches: Sequence[LoggedBatch]) -> None:
 
 
 def _refuse_incomplete(batch: LoggedBatch) -> None:
-    """Compare a batch with the number of events that its sink noted, if the note is there and is of this batch."""
+    """Compare a batch with the number of events that its sink noted.
+
+    A missing note, or one of another batch, is not compared.
+    """
     for file in (piece.file for piece in batch.pieces if piece.file.batches == 1):
         if (noted := file.noted()) not in (None, batch.seen.size):
             raise Refused(

@@ -68,7 +68,6 @@ class LogFile(ABC):
     """A file of events.
 
     Attributes:
-        path: The file.
         batches: Number of batches in it, once `runs` was read.
     """
 
@@ -85,7 +84,9 @@ class LogFile(ABC):
 
     @abstractmethod
     def runs(self) -> Iterator[tuple[BatchKey, Seen, int, int]]:
-        """Yield each run of events of one batch: its facts, and the places of its first event and after its last.
+        """Yield each run of events of one batch: its facts, and its places in the file.
+
+        The places are those of its first event and after its last.
 
         Raises:
             Refused: An event is no event of qbcd, or the file is cut off.
@@ -104,7 +105,10 @@ class LogFile(ABC):
         """Return the form of a column by the kinds of its values; None if a file does not show it."""
 
     def noted(self) -> int | None:
-        """Return the number of events that the sink noted for the batch of this file; None without a note."""
+        """Return the number of events that the sink noted for the batch of this file.
+
+        Return None without a note.
+        """
         note = read_json(self.note)
         events = note.get("events") if note else None
         return events if isinstance(events, int) else None

@@ -1,4 +1,7 @@
-"""Apply a log of events to a table, each batch once and in order, by the frame of table sinks."""
+"""Apply a log of events to a table by the frame of table sinks.
+
+Each batch is applied once and in order.
+"""
 
 from __future__ import annotations
 
@@ -142,7 +145,10 @@ def _after(batches: list[LoggedBatch], record: TableRecord | None) -> list[Logge
 
 
 def _forms(batches: Sequence[LoggedBatch], database: TargetDatabase, types: dict[str, str]) -> dict[str, Travel]:
-    """Return the form of each column: that of the files, and for JSON the one that the target's column can hold."""
+    """Return the form of each column.
+
+    It is that of the files, and for JSON the one that the target's column can hold.
+    """
     kinds: dict[str, set[Any]] = {}
     for batch in batches:
         for name, found in batch.seen.kinds.items():

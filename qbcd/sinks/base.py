@@ -66,13 +66,18 @@ class SinkBatch:
         return self._make_local(self._part)
 
     def json_lines(self) -> Iterator[list[str]]:
-        """Yield the events as JSON, a line each without its end, in the order of their ordinals, in pieces."""
+        """Yield the events as JSON, in pieces, in the order of their ordinals.
+
+        Each event is one line, without its end.
+        """
         from qbcd.local.arrow import lines_of
 
         return lines_of(self._local, self.header, self._part)
 
     def arrow(self) -> pa.RecordBatchReader:
-        """Return the events, typed, in the order of their ordinals, in pieces (`qbcd.local.arrow.event_schema`).
+        """Return the events, typed, in pieces, in the order of their ordinals.
+
+        The schema is `qbcd.local.arrow.event_schema`.
 
         Reading raises `UnsupportedType` for a value that does not fit its type.
         """
@@ -121,7 +126,9 @@ class SinkBatch:
         )
 
     def fitted(self, policy: Unsupported, texts: Collection[str] | None = None, *, old: bool = True) -> SinkBatch:
-        """Return the batch for a policy about values that do not fit their types; keys must always fit.
+        """Return the batch for a policy about values that do not fit their types.
+
+        Keys must always fit.
 
         Args:
             policy: With ``null`` they are NULL. With ``text`` columns that can have some arrive as texts.
@@ -248,7 +255,9 @@ class Sink(ABC):
         self.check()
 
     def problems(self, planned: PlannedBatch) -> list[DeliveryError]:
-        """Return all known reasons why the sink would refuse batches of a stream; leave it unchanged.
+        """Return all known reasons why the sink would refuse batches of a stream.
+
+        The sink is left unchanged.
 
         `check`, `prepare` and deliveries judge by the same functions.
 

@@ -41,7 +41,6 @@ class ConsoleSink(Sink):
     """Prints up to `limit` events of a batch.
 
     Args:
-        name: The sink's name.
         limit: Rows shown of a batch; the others are counted.
         console: Where to print; default: standard output at the time of the print.
     """
@@ -95,7 +94,10 @@ def _title(header: BatchHeader) -> str:
 
 
 def _change(event: dict[str, Any]) -> str:
-    """Shorten an event: old and new values of an update's changed columns, the row of an insert or a delete."""
+    """Shorten an event: the changed columns of an update, the row of an insert or a delete.
+
+    A changed column has its old and its new value.
+    """
     before, after, key = event["before"], event["after"], event["key"] or {}
     if before is not None and after is not None:
         named = event["changed"]
@@ -107,7 +109,10 @@ def _change(event: dict[str, Any]) -> str:
 
 
 def _show(value: Any) -> str:
-    """Return a value as short markup without control characters, which must not reach the terminal."""
+    """Return a value as short markup without control characters.
+
+    Control characters must not reach the terminal.
+    """
     if value is None:
         return "[dim]null[/]"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -55,10 +55,11 @@ class FileOptions(BuiltOptions):
 
 
 class FolderSink(Sink):
-    """A sink that writes batches under `path`, one folder for driver and all executors, or a URL of a store.
+    """A sink that writes batches under a local folder or a URL of an object store.
+
+    A local folder must be one folder for the driver and all executors.
 
     Args:
-        name: The sink's name.
         path: A local folder, or a URL such as ``s3://bucket/prefix``.
         lock_timeout: Limit of the wait for another process that writes the same stream in a local folder.
         roll: Small batches become visible together; see :class:`Roll`.

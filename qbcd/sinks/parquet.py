@@ -1,4 +1,7 @@
-"""Sink `parquet`: one folder of typed events per batch; see `qbcd.sinks.stored.parquet_files`."""
+"""Sink `parquet`: one folder of typed events per batch.
+
+See `qbcd.sinks.stored.parquet_files`.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,6 @@ class ParquetSink(FolderSink):
     """A sink that writes one folder of Parquet files per batch.
 
     Args:
-        name: The sink's name.
         path: As for every sink of files.
         unsupported: The policy for values that no type of Parquet has.
         files: Other options of :class:`FolderSink`.

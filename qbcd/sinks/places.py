@@ -1,4 +1,7 @@
-"""The places of the streams of a project in its sinks: no two streams, and no two sinks, may have the same one."""
+"""The places of the streams of a project in its sinks.
+
+No two streams, and no two sinks, may have the same place.
+"""
 
 from __future__ import annotations
 

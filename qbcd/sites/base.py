@@ -49,9 +49,10 @@ class Site(ABC):
 
     @abstractmethod
     def ddl(self, plan: StreamPlan) -> list[str]:
-        """Return statements on the source for a DBA: the DDL that `create` and `prepare` run, grants, indexes.
+        """Return statements on the source for a DBA.
 
-        If the source is only read, these are the grants and indexes that polls need or gain from.
+        They are the DDL that `create` and `prepare` run, grants, and indexes. If the source is only read, they are the
+        grants and indexes that polls need or gain from.
         """
 
     def has_tables(self, plan: StreamPlan) -> bool:
@@ -106,7 +107,9 @@ class Site(ABC):
     def examine(
         self, session: Session, plan: StreamPlan, place: Callable[[str], str], *, prepared: bool = False
     ) -> Iterator[Remark]:
-        """Refuse a table or role that cannot carry the stream, and yield remarks; nothing has been created yet.
+        """Refuse a table or role that cannot carry the stream, and yield remarks.
+
+        Nothing has been created yet.
 
         Args:
             place: Returns the place in the configuration of an option of the strategy, or of ``where``.
@@ -127,9 +130,9 @@ class Site(ABC):
             yield Remark("strategy", text)
 
     def examine_before_prepare(self, plan: StreamPlan, place: Callable[[str], str]) -> list[str]:
-        """Refuse a table, key or role that cannot carry the stream, before `prepare` creates anything.
+        """Refuse a table, key or role that cannot carry the stream; return warnings and remarks.
 
-        Return warnings and remarks.
+        `prepare` calls it before it creates anything.
 
         Raises:
             Refused: They cannot.

@@ -55,7 +55,6 @@ class StreamContext(ABC):
     """Source, store, lease and commit of one stream, which all its steps share.
 
     Args:
-        stream: The stream's name.
         project: The project's state database (acknowledgements, history, confirmations).
         store: Tables of the stream's row, ranges and batches: in the source or in the state database.
         spark: Starts Spark on first use.
@@ -96,7 +95,10 @@ class StreamContext(ABC):
         self.needs_spark = why
 
     def why_spark_for(self, choice: EngineChoice, rows: int, size: int = 0) -> str:
-        """Return the reason why Spark does work on that many rows and bytes of the replica; empty if it does not."""
+        """Return the reason why Spark does work of this size; empty if it does not.
+
+        The size is a number of rows and of bytes of the replica.
+        """
         return choice.why_spark(rows, size) or (self.needs_spark if choice.engine == "auto" else "")
 
     def rest(self, seconds: float) -> None:
@@ -190,13 +192,19 @@ class StreamContext(ABC):
             raise
 
     def abandon(self, lease: LeaseKeeper, silence: SourceSilent) -> None:
-        """Leave the lease to its end if the source keeps it: it would not answer to the release either."""
+        """Leave the lease to its end, without a release, if the source keeps it.
+
+        The source would not answer to the release either.
+        """
         if self.kind == "database":
             lease.abandon()
             self.source.interrupt(self.stream, silence.what)
 
     def _end_waits(self, caller: object, reason: str) -> None:
-        """End the waits of a poll that can commit nothing any more: for the source, and for Java by its thread."""
+        """End the waits of a poll that can commit nothing any more.
+
+        These are waits for the source, and for Java by its thread.
+        """
         self.source.interrupt(self.stream, reason)
         waits.interrupt(caller, reason)
 

@@ -1,4 +1,7 @@
-"""Text of a database that does not know its encoding, so that the text may have no Unicode form."""
+"""Text of a database that does not know its encoding.
+
+Such a text may have no Unicode form.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The choice of the engine for a step or a delivery: DuckDB in this process (``local``), or Spark."""
+"""The choice of the engine for a step or a delivery.
+
+It is DuckDB in this process (``local``), or Spark.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,10 @@ class EngineChoice:
         return f"local; Spark beyond {self.rows:,} rows or {self.size >> 20:,} MB of the replica's files"
 
     def is_local(self, rows: int, size: int = 0) -> bool:
-        """Return True if work on that many rows, and on replica files of that size, runs in this process."""
+        """Return True if work of this size runs in this process.
+
+        The size is a number of rows, and of bytes of replica files.
+        """
         return not self.why_spark(rows, size)
 
     def why_spark(self, rows: int, size: int = 0) -> str:

@@ -1,6 +1,7 @@
-"""qbcd's own tables of a stream in the source, in either wing: created by prepare or a DBA, altered, dropped by reset.
+"""qbcd's own tables of a stream in the source, in either wing.
 
-A wing says which tables (`OwnTable`) and how its statements run: `Run` runs repeatable ones under the stream's lease.
+Prepare or a DBA creates them, later they are altered, and reset drops them. A wing says which tables (`OwnTable`) and
+how its statements run: `Run` runs repeatable ones under the stream's lease.
 """
 
 from __future__ import annotations
@@ -60,7 +61,10 @@ def exist(source: Source, conn: Connection, strategy: HasOwnTables) -> bool:
 
 @contextmanager
 def explaining_rights(source: Source, stream: str, otherwise: str) -> Iterator[None]:
-    """Add to errors the choices of a role without the right to create tables; `otherwise` is one."""
+    """In the block, add to errors the choices of a role that may not create tables.
+
+    `otherwise` is one of the choices.
+    """
     try:
         yield
     except MissingPrivilege as error:
@@ -120,7 +124,6 @@ def remove(source: Source, stream: str, run: Run, more: Sequence[tuple[str, str]
 
     Args:
         stream: The stream; a reset knows no plan.
-        run: Runs the statements.
         more: Names of further tables that it may have.
     """
     try:

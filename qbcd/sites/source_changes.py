@@ -1,4 +1,4 @@
-"""Detection of another server, another table of the same name, and partitions that were attached.
+"""Detection of another server, another table of the same name, and attached partitions.
 
 The source's identity numbers, DDL times and list of partitions show them. Timestamps and digests of another table's
 rows cannot be compared with those of the earlier table, and rows that come with a partition may be older than the
@@ -72,14 +72,19 @@ def remark(plan: StreamPlan) -> str:
 
 
 def has_other_parts(checkpoint: Mapping[str, Any], plan: StreamPlan) -> bool:
-    """Return True if the checkpoint does not have the partitions of today; an early version stored none."""
+    """Return True if the checkpoint does not have the partitions of today.
+
+    An early version stored none.
+    """
     return bool(checkpoint.get(Entry.MADE, {}).get(PARTS) != plan.made().get(PARTS))
 
 
 def identity_before(
     checkpoint: Mapping[str, Any], plan: StreamPlan, *, attached: bool, comparable: bool
 ) -> Mapping[str, Any]:
-    """Return the identity to store before all rows are read: an old one shows the next poll that they were not.
+    """Return the identity to store before all rows are read.
+
+    An old one shows the next poll that they were not.
 
     Args:
         plan: By today's catalog.
@@ -95,10 +100,11 @@ def identity_before(
 def attached_parts(
     source: Source, checkpoint: Mapping[str, Any], plan: StreamPlan, watermarks: Sequence[Read]
 ) -> tuple[str, ...]:
-    """Return the first partition that was attached since the last poll with rows before the watermark.
+    """Return the first partition that was attached with rows before the watermark.
 
-    Polls would not read these rows. A partition without any costs nothing: rows that are written later are newer.
-    A detached partition does not matter either: its rows are missing like deleted rows.
+    It was attached since the last poll. Polls would not read these rows. A partition without any costs nothing: rows
+    that are written later are newer. A detached partition does not matter either: its rows are missing like deleted
+    rows.
 
     Args:
         checkpoint: The stream's; nothing is attached if it has no partitions, as those of early versions.
@@ -124,7 +130,10 @@ def attached_parts(
 
 
 def _may_have_rows_before(session: Session, strategy: Watermarked, part: Part, watermark: str) -> bool:
-    """Return True unless the rows of `part` can be read alone and are all at or past the watermark."""
+    """Return True unless the rows of `part` are all known to be at or past the watermark.
+
+    They are known only if they can be read alone.
+    """
     plan = strategy.plan
     if part.table is None or plan.table.kind not in LISTED:
         return True

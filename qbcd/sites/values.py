@@ -83,7 +83,10 @@ class Settings:
         return any(name not in known or known[name].old for name in self.typed_for)
 
     def judged(self, positions: Sequence[int], keys: int) -> list[int]:
-        """Return those of `positions` whose values must be in their type's range; the first `keys` are of the key."""
+        """Return those of `positions` whose values must be in their type's range.
+
+        The first `keys` are of the key.
+        """
         return [one for one in positions if self.typed_for or one < keys]
 
     def range_size(self, rows: int) -> int:

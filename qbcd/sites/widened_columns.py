@@ -1,8 +1,9 @@
-"""Columns of qbcd's own tables in the source that get a wider type, because a captured column has one.
+"""Columns of qbcd's own tables in the source that get a wider type.
 
-DDL of MariaDB and MySQL commits by itself, so the tables are altered before the step that stores the new type. If the
-process is killed in between, the next poll continues: a column that has the type already needs no statement, and a
-wider column of a replica or an outbox holds all values that a narrower one holds (docs/design/protocol.md#rule-16).
+A captured column has that type. DDL of MariaDB and MySQL commits by itself, so the tables are altered before the step
+that stores the new type. If the process is killed in between, the next poll continues: a column that has the type
+already needs no statement, and a wider column of a replica or an outbox holds all values that a narrower one holds
+(docs/design/protocol.md#rule-16).
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ def widening(
 
     Args:
         tables: The stream's own tables with their types of now, each as the catalog shows it; None if it is missing.
-        change: The change of the captured definition.
         images: Name of an image in an outbox, and its captured column.
     """
     names = {name for name, *_ in change.retyped}

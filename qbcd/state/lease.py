@@ -162,7 +162,6 @@ def acquire_row(conn: Connection, store: StreamStore, stream: str, owner: Owner,
 
     Args:
         conn: A connection in a write transaction that contains nothing else.
-        stream: Name of the stream.
         ttl: Seconds of the store's clock after which the lease ends, unless it is renewed.
 
     Returns:
@@ -274,7 +273,6 @@ class LeaseKeeper:
     """Hold a stream's lease while a ``with`` block runs; a separate thread renews it.
 
     Args:
-        stream: Name of the stream.
         transactions: Returns a context manager with a connection in a new write transaction; called from any thread.
         ttl: Seconds of the store's clock from the last renewal to the end of the lease.
         owner: The owner; by default a new one in this process.
@@ -341,9 +339,10 @@ class LeaseKeeper:
             raise _lost(self.stream)
 
     def abandon(self) -> None:
-        """Leave the lease to its end: the store does not answer, so that a release would only wait again.
+        """Leave the lease to its end, without a release.
 
-        This process may acquire it at once, other hosts once it has ended.
+        The store does not answer, so a release would only wait again. This process may acquire the lease at once, other
+        hosts once it has ended.
         """
         self._abandoned = True
 

@@ -196,7 +196,6 @@ class ProjectState(StateDatabase):
         """Refuse a site that does not know a batch of a sink, e.g. one restored from a backup.
 
         Args:
-            stream: Name of the stream.
             row: The stream's row at its site.
             batches: The batches that the site still has, in any order.
 
@@ -220,9 +219,9 @@ class ProjectState(StateDatabase):
 
     # -- resends -----------------------------------------------------------------------------------------------------
     def request_resend(self, stream: str, sink: str, restriction: str = "") -> Resend:
-        """Record that `sink` is to get the rows of the replica; it replaces a request that still waits.
+        """Record that `sink` is to get the rows of the replica.
 
-        Its deliveries wait until :meth:`resent`.
+        It replaces a request that still waits. The sink's deliveries wait until :meth:`resent`.
         """
         with self.write() as conn:
             here = _resend_of(stream, sink)
@@ -329,7 +328,7 @@ class ProjectState(StateDatabase):
 
     # -- skipped batches ---------------------------------------------------------------------------------------------
     def skip(self, stream: str, sink: str, header: BatchHeader) -> None:
-        """Record in the history that `sink` does not get a batch, and let it go on with the next one.
+        """Record in the history that `sink` does not get a batch, and continue with the next one.
 
         The history keeps this row for ever.
 
@@ -383,8 +382,6 @@ class ProjectState(StateDatabase):
         """Delete exactly this refusal, since the user accepted it; return False if there is none.
 
         Args:
-            stream: Name of the stream.
-            kind: Kind of the refusal.
             version: Version of the stream at the refusal.
             amount: Rows that the guard refused.
             conn: The transaction of the accepted step, if that step is in this database.

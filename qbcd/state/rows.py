@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from qbcd.errors import StateConflict
 from qbcd.model import BatchHeader, KeyRange, travel_from_json
+from qbcd.model.checkpoint import Entry
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,6 @@ class Visits:
     """Progress of a pass over a stream's ranges.
 
     Attributes:
-        ranges: Number of ranges.
         visited: Number of ranges that the pass has visited.
         oldest: Seconds of the store's clock at the oldest last visit of a range; 0 if one was never visited.
         pages: Page counts of the ranges; None if none is stored.
@@ -127,12 +127,26 @@ def dump(data: Any) -> str:
 def stream_values(row: StreamRow) -> dict[str, Any]:
     """Return the columns of a stream's row."""
     values = {f.name: getattr(row, f.name) for f in fields(row)}
-    return {**values, "checkpoint": dump(dict(row.checkpoint))}
+    return {**values, "checkpoint": dump(_renamed(row.checkpoint, "lake", "spark", of=("ts",)))}
 
 
 def stream_row(values: Mapping[str, Any]) -> StreamRow:
     """Return a stream's row from its columns."""
-    return StreamRow(**{**values, "checkpoint": json.loads(values["checkpoint"])})
+    return StreamRow(**{**values, "checkpoint": _renamed(json.loads(values["checkpoint"]), "spark", "lake")})
+
+
+def _renamed(
+    checkpoint: Mapping[str, Any], old: str, new: str, *, of: tuple[str, ...] = ("ts", "tlcs")
+) -> dict[str, Any]:
+    """Return a checkpoint with another word for the replica's place, in streams with a strategy of `of`.
+
+    The lake is stored as `spark` for ts, and as `lake` for tlcs.
+    """
+    requested = checkpoint.get(Entry.REQUESTED) or {}
+    options = requested.get("options") or {}
+    if requested.get("strategy") not in of or options.get("replica") != old:
+        return dict(checkpoint)
+    return {**checkpoint, Entry.REQUESTED: {**requested, "options": {**options, "replica": new}}}
 
 
 def batch_to_json(header: BatchHeader) -> dict[str, Any]:

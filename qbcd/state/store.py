@@ -117,7 +117,9 @@ class StreamStore:
         return self._own(conn.execute(query.order_by(table.c.stream)).mappings().all(), project_id, stream)
 
     def find_own(self, conn: Connection, project_id: str, stream: str) -> tuple[bool, StreamRow | None]:
-        """Return `exists` and `own`; together in one query if the session has seen the tables before.
+        """Return `exists` and `own`.
+
+        Both come from one query if the session has seen the tables before.
 
         Raises:
             StateConflict: Another project keeps a stream in the store.
@@ -162,7 +164,9 @@ class StreamStore:
         )
 
     def take_over(self, conn: Connection, stream: str, project_id: str) -> None:
-        """Give a stream's row to another project, as not prepared: what it kept must be dropped before `prepare`.
+        """Give a stream's row to another project, as not prepared.
+
+        All that it kept must be dropped before `prepare`.
 
         Raises:
             StateConflict: There is no row, or a step locks it too long.
@@ -202,7 +206,6 @@ class StreamStore:
 
         Args:
             conn: A connection in the step's transaction.
-            stream: Name of the stream.
             version: The version that was read before the first read of the source.
             token: The lease's fencing token.
 
@@ -222,7 +225,6 @@ class StreamStore:
 
         Args:
             conn: A connection in the step's transaction.
-            stream: Name of the stream.
             wait: Wait for another transaction that locks the row; otherwise return None.
 
         Raises:
@@ -340,7 +342,6 @@ class StreamStore:
         """Return the batches that may be deleted, oldest first and without a gap.
 
         Args:
-            stream: Name of the stream.
             through: The (epoch, number) that every sink has acknowledged.
             retain_s: Least age of a batch, in seconds of the store's clock.
         """
@@ -396,7 +397,10 @@ class StreamStore:
         return RangePages(int(found[0]), int(found[1]), int(found[2])) if found[0] else None
 
     def keeps_pages(self, conn: Connection) -> bool:
-        """Return True if the store has room for page counts of ranges; that of an older version may lack it."""
+        """Return True if the store has room for page counts of ranges.
+
+        A store of an older version may lack it.
+        """
         return self.tables.has(conn, self.tables.range_pages)
 
     def add_pages(self, conn: Connection) -> None:
@@ -574,7 +578,6 @@ class StreamStore:
 
         Args:
             conn: A connection in a write transaction.
-            stream: Name of the stream.
             delivered: Returns (epoch, batch_seq) of the batches that sinks are known to have.
         """
         try:

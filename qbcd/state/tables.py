@@ -163,7 +163,10 @@ class SiteTables:
         return True
 
     def has(self, conn: Connection, table: Table) -> bool:
-        """Return True if one of the `added` tables exists; a state database gets all when it is opened."""
+        """Return True if one of the `added` tables exists.
+
+        A state database gets all of them when it is opened.
+        """
         if self.schema is None:
             return True
         names = (_NAMES, self.schema)
@@ -242,7 +245,10 @@ class SiteTables:
 
 
 def lock_ddl(conn: Connection) -> None:
-    """Let no other process create tables of qbcd's own until the transaction ends, if the database can do that."""
+    """Keep other processes from creating qbcd's own tables until the transaction ends.
+
+    Some databases cannot do that; there it does nothing.
+    """
     if lock := facts_of(conn).ddl_lock_sql:
         conn.exec_driver_sql(lock)
 
@@ -261,7 +267,10 @@ def schema_ddl(conn: Connection, schema: str) -> str:
 
 @lru_cache
 def site_tables(schema: str | None) -> SiteTables:
-    """Return the tables of a store; all streams share them, and with them SQLAlchemy's compiled statements."""
+    """Return the tables of a store, shared by all streams.
+
+    With the tables they share SQLAlchemy's compiled statements.
+    """
     return SiteTables(schema)
 
 
@@ -275,7 +284,6 @@ def make_table(
     """Return the definition of one of qbcd's own tables.
 
     Args:
-        metadata: The metadata to which the table is added.
         columns: Its columns without the seal.
         loose: Columns that the seal does not cover, since they change alone; None for a table without a seal.
         unique: Columns of a unique index, created in one statement with the table.

@@ -27,7 +27,9 @@ class StoredFile:
 
 
 class Store(ABC):
-    """Files under a path; errors are `OSError` or Arrow's until :meth:`explained` translates them.
+    """Files under a path.
+
+    Errors are `OSError` or Arrow's until :meth:`explained` translates them.
 
     Attributes:
         has_locks: :meth:`locked` keeps other processes away.
@@ -49,7 +51,10 @@ class Store(ABC):
 
     @abstractmethod
     def files_in(self, folder: str, *, deep: bool = False) -> list[StoredFile]:
-        """Return the files of a folder by name, with `deep` those of its folders too; none if it is missing."""
+        """Return the files of a folder by name; none if it is missing.
+
+        With `deep` the files of its folders are included.
+        """
 
     @abstractmethod
     def size_of(self, name: str) -> int | None:
@@ -85,14 +90,17 @@ class Store(ABC):
 
     @abstractmethod
     def publish_folder(self, attempt: str, target: str, marker: tuple[str, bytes]) -> None:
-        """Give the durable files of the folder `attempt` their place in `target`; the marker is written last.
+        """Give the durable files of the folder `attempt` their place in `target`.
 
-        What is left in `target` from an incomplete attempt is removed first.
+        The marker is written last. Files that an incomplete attempt left in `target` are removed first.
         """
 
     @abstractmethod
     def retire_folder(self, folder: str, marker: str, attempt: str) -> None:
-        """Remove a complete folder; a reader sees it without its marker, or not at all, before files are missing."""
+        """Remove a complete folder.
+
+        Before files are missing, a reader sees the folder without its marker, or not at all.
+        """
 
     @abstractmethod
     def check(self, sink: str, folder: str) -> None:
@@ -113,7 +121,10 @@ class Store(ABC):
             self.delete_folder(f"{stream}/{ATTEMPTS}")
 
     def shared_folder(self, name: str) -> Path | None:
-        """Return the path of a new folder that Spark's executors may create and fill; None without such paths."""
+        """Return the path of a new folder that Spark's executors may create and fill.
+
+        Return None for a store without such paths.
+        """
         return None
 
     def read_json(self, name: str) -> dict[str, Any] | None:
@@ -131,7 +142,10 @@ class Store(ABC):
 
 
 def new_attempt(stream: str) -> str:
-    """Return a unique name for an attempt of a stream, or of the stream that a file's name begins with."""
+    """Return a unique name for an attempt of a stream.
+
+    A file's name may be given too; the attempt is of the stream that it begins with.
+    """
     return f"{stream.partition('/')[0]}/{ATTEMPTS}/{uuid.uuid4().hex}"
 
 

@@ -152,7 +152,10 @@ def delivery(sink: str, stream: str, folder: Path) -> Iterator[None]:
 
 
 def compares_without_case(folder: Path) -> bool:
-    """Return True if names in `folder`, or its nearest existing parent, are compared without case."""
+    """Return True if names in `folder` are compared without case.
+
+    If the folder does not exist, its nearest existing parent decides.
+    """
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     for path in (existing, *existing.parents):
         if path.name != path.name.swapcase():

@@ -1,4 +1,7 @@
-"""Messages for errors of object stores: one line, without secrets, and the key that fixes it."""
+"""Messages for errors of object stores.
+
+Each is one line without secrets, and has the key that fixes the error.
+"""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Strategy(ABC):
     """
 
     name: ClassVar[str]
-    site: ClassVar[Literal["database", "spark"]]
+    site: ClassVar[Literal["database", "lake"]]
     consistency: Consistency  # of a batch; set by the class, or by its instances if the connector decides
     needs: str  # set in the same way, as are the next two: options may decide
     sees: str

@@ -86,7 +86,7 @@ class DumpStrategy(Strategy):
     """Facts about a stream of dumps."""
 
     name = "dump"
-    site = "spark"
+    site = "lake"
     consistency: Consistency = "snapshot"
     ships_unchanged = "nothing; a poll without a new file reads names and times"
     needs = "files with all rows of a table, one after another, and a key; no database"

@@ -160,7 +160,7 @@ class IdRcs(TableStrategy):
     """
 
     name = "id_rcs"
-    site = "spark"
+    site = "lake"
     statements = (13, 24)
     ships_unchanged = "count and checksum of each range"
     needs = "SELECT on the table; a key, or rows that all their values identify; nothing is written to the source"

@@ -14,6 +14,7 @@ from typing_extensions import override
 from qbcd.config.document import Problem, dotted
 from qbcd.config.fields import Filled, Switch, split_table, wrong
 from qbcd.config.strategy_base import Needs, StrategyClass, StrategyUse, Variant
+from qbcd.config.strategy_values import place_of
 from qbcd.strategies.by_ranges import RangeOptions
 from qbcd.strategies.tlcs_lake import LakeTlcs, QueuedTlcs
 from qbcd.strategies.tlcs_source import Tlcs
@@ -47,7 +48,7 @@ class TlcsOptions(RangeOptions):
         if self.checksums == "remote" and given:
             what = "this is for ranges that are visited in the source, and `checksums: remote` compares under Spark"
             raise wrong(what, "remove it", at=min(given))
-        if self._place == "lake" and given:
+        if place_of(self.replica) == "lake" and given:
             what = f"this is for ranges that are visited in the source, and `replica: {self.replica}` has the lake's"
             raise wrong(what, "remove it", at=min(given))
         if self.checksums != "column" and self.checksum_column is not None:
@@ -85,12 +86,8 @@ class TlcsOptions(RangeOptions):
     @override
     def options(self) -> dict[str, Any]:
         """All options; in the lake wing there is no pace, and `spark` means the lake."""
-        values = {**super().options, "replica": self._place}
-        return {**values, "target": None} if self.checksums == "remote" or self._place == "lake" else values
-
-    @property
-    def _place(self) -> str:
-        return "lake" if self.replica == "spark" else self.replica
+        values = {**super().options, "replica": place_of(self.replica)}
+        return {**values, "target": None} if self.checksums == "remote" or place_of(self.replica) == "lake" else values
 
     @property
     @override
@@ -108,7 +105,7 @@ class TlcsOptions(RangeOptions):
     @override
     def compares_digests(self) -> bool:
         """True in the lake wing: polls compare digests, an audit each row's digest or its values."""
-        return self.checksums == "remote" or self._place == "lake"
+        return self.checksums == "remote" or place_of(self.replica) == "lake"
 
     @override
     def problems(self, use: StrategyUse) -> Iterator[Problem]:

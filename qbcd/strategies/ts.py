@@ -17,7 +17,7 @@ from typing_extensions import override
 from qbcd.config.document import Problem
 from qbcd.config.fields import Count, wrong
 from qbcd.config.strategy_base import Needs, StrategyClass, StrategyUse, Variant
-from qbcd.config.strategy_values import ONLY, Deletes
+from qbcd.config.strategy_values import ONLY, Deletes, place_of
 from qbcd.connectors.base import Connector
 from qbcd.model import KeyRange, Statement, StreamPlan
 from qbcd.sql import compile_sql
@@ -30,7 +30,7 @@ from qbcd.strategies.watermarked import UNNAMED, Watermarked, WatermarkOptions, 
 from qbcd.watermark import Window
 
 SWEEP = "1h"  # interval of sweeps for deletes, which a timestamp does not show, if `auto` chooses
-KEPT: dict[str, ReplicaContent] = {"source": "rows", "spark": "rows", "keys": "keys", "none": "nothing"}
+KEPT: dict[str, ReplicaContent] = {"source": "rows", "lake": "rows", "keys": "keys", "none": "nothing"}
 _ROOM: dict[ReplicaContent, str] = {
     "rows": ", with room for a copy of the captured rows",
     "keys": ", with room for the keys",
@@ -69,7 +69,7 @@ class TsOptions(WatermarkOptions):
         if self.deletes is not None and self.replica == "none":
             what = "without a replica there is nothing to find deleted rows by"
             raise wrong(what, "write `replica: keys`, or remove `deletes`", at="deletes")
-        if self.deletes is not None and self.deletes.every is None and self._place == "spark":
+        if self.deletes is not None and self.deletes.every is None and place_of(self.replica) == "lake":
             what = "`deletes: only` goes with a replica in the source"
             raise wrong(what, "write how often: {every: 1h}, or remove `replica`", at="deletes")
         return self
@@ -94,15 +94,12 @@ class TsOptions(WatermarkOptions):
     @property
     @override
     def options(self) -> dict[str, Any]:
-        """All options of the strategy.
-
-        `deletes` is an interval, ``only``, or None; `lake` is stored as ``spark``, its older name.
-        """
-        return {**super().options, "replica": self._place, "deletes": self.deletes and (self.deletes.every or ONLY)}
-
-    @property
-    def _place(self) -> str:
-        return "spark" if self.replica == "lake" else self.replica
+        """All options; `deletes` is an interval, ``only``, or None; `spark` means the lake."""
+        return {
+            **super().options,
+            "replica": place_of(self.replica),
+            "deletes": self.deletes and (self.deletes.every or ONLY),
+        }
 
     @property
     @override
@@ -143,7 +140,7 @@ class TsOptions(WatermarkOptions):
     @override
     def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
         """Return TS with its replica in the source or in the lake."""
-        return LakeTs if options.get("replica") == "spark" else Ts
+        return LakeTs if options.get("replica") == "lake" else Ts
 
 
 class Ts(Watermarked):
@@ -190,7 +187,7 @@ class Ts(Watermarked):
 
 
 class LakeTs(IdRcs):
-    """Statements of TS with ``replica: lake`` (in a plan and a checkpoint: ``spark``).
+    """Statements of TS with ``replica: lake``.
 
     Attributes:
         watermarked: TS over the same plan, for the timestamp and its safe high watermark.

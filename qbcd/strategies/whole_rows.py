@@ -22,7 +22,7 @@ class WholeRows(Strategy):
     """Facts about a stream whose rows all travel."""
 
     name = "id_rcs"
-    site = "spark"
+    site = "lake"
     consistency: Consistency = "statement"
     ships_unchanged = "all captured values of all rows of the table"
     needs = "SELECT, a JDBC driver, and a key or `key: none`; all captured rows travel at each poll"

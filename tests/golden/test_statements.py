@@ -185,7 +185,7 @@ def read_by(strategy: Tdi, at: str) -> list[ReadPosition]:
 
 def windowed(which: str, kind: str, options: Mapping[str, Any], window: Window) -> Iterator[tuple[str, Statement]]:
     """Yield the statements that TS runs for a lake replica."""
-    strategy = LakeTs(CONNECTORS[which], optioned(which, "stamped", "ts", **{**options, "replica": "spark"}))
+    strategy = LakeTs(CONNECTORS[which], optioned(which, "stamped", "ts", **{**options, "replica": "lake"}))
     ranges = ranges_of(which, strategy.plan)
     yield f"{kind}, under Spark: anything there", strategy.watermarked.any_row(window)
     yield f"{kind}, under Spark: window", strategy.window_images(ranges, window, typed=False)

@@ -46,7 +46,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Written:
-    """The content of an attempt as it was written: the number of events, and the note's description."""
+    """The content of an attempt as it was written: number of events, description of the note."""
 
     events: int
     measure: Mapping[str, Any]
@@ -103,7 +103,10 @@ class SinkFileFormat(ABC):
         """Remove a target; `attempt` is a free name in the same store."""
 
     def found(self, store: Store, target: str) -> tuple[dict[str, Any], bool]:
-        """Return the note of a target, empty if it has none or no file, and whether the target is complete."""
+        """Return the note of a target, and whether the target is complete.
+
+        The note is empty if the target has none, or has no file.
+        """
         note = store.read_json(self.note_of(target))
         files = self.files_of(store, target) if note else []
         if not note or not files:

@@ -1,4 +1,7 @@
-"""Files of JSON lines: ``<stream>/<epoch>-<batch_seq, 12 digits>.jsonl``, and a hidden note next to each."""
+"""Files of JSON lines, and a hidden note next to each.
+
+A file is ``<stream>/<epoch>-<batch_seq, 12 digits>.jsonl``.
+"""
 
 from __future__ import annotations
 

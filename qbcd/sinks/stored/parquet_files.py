@@ -1,6 +1,6 @@
-"""Parquet: ``<stream>/epoch=<epoch>/batch_seq=<n>/*.parquet``, and the note ``_SUCCESS`` in each folder.
+"""Folders of Parquet files, one per batch, each with the note ``_SUCCESS``.
 
-A folder without ``_SUCCESS`` is not a batch.
+The files are ``<stream>/epoch=<epoch>/batch_seq=<n>/*.parquet``. A folder without ``_SUCCESS`` is not a batch.
 """
 
 from __future__ import annotations
@@ -141,7 +141,10 @@ class _Parts(ExitStack):
 
 
 def row_groups(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
-    """Yield the rows in pieces of about :data:`ROW_GROUP` bytes, since a row group is in memory as a whole."""
+    """Yield the rows in pieces of about :data:`ROW_GROUP` bytes.
+
+    A row group is in memory as a whole.
+    """
     waiting: list[pa.RecordBatch] = []
     for piece in reader:
         waiting.append(piece)

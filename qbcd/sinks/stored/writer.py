@@ -101,7 +101,10 @@ class StoredFiles:
                     self._roll(header.folder, known)
 
     def _fill(self, batch: SinkBatch, attempt: str) -> Written:
-        """Write a batch, by Spark if its engine is Spark and it gets a target of its own in a local folder."""
+        """Write a batch, in this process or by Spark.
+
+        Spark writes it if the batch's engine is Spark and it gets a target of its own in a local folder.
+        """
         folder = None if batch.is_local or self.roll else self.store.shared_folder(attempt)
         if folder is None:
             return self.format.fill(batch, self.store, attempt)
@@ -180,7 +183,10 @@ class StoredFiles:
         return True
 
     def _covering(self, targets: Sequence[Target], stream: str, number: Number) -> tuple[str, str] | None:
-        """Return the fingerprint of a batch in a rolled target, and the target; None if none has this batch."""
+        """Return the fingerprint of a batch in a rolled target, and the target.
+
+        Return None if no target has this batch.
+        """
         last = next((one.number for one in targets if one.number >= number), None)
         if last is None or last.epoch != number.epoch:
             return None
@@ -238,7 +244,10 @@ class StoredFiles:
         known.held = []
 
     def _not_visible(self, stream: str) -> list[HeldBatch]:
-        """Return the held batches; remove those that a target has, since a process died before it removed them."""
+        """Return the held batches that no target has; remove the others.
+
+        A process died before it removed those.
+        """
         targets, left = self.format.targets(self.store, stream), []
         for one in holding.held_batches(self.store, stream):
             covering = self._covering(targets, stream, one.number)

@@ -1,4 +1,6 @@
-"""A batch that is to be applied to a table, and the statements that apply it, as SQLAlchemy Core without a connection.
+"""A batch that is to be applied to a table, and the statements that apply it.
+
+The statements are SQLAlchemy Core, built without a connection.
 
 A batch is a set: at most one row for each key. `mirror` and `history` build the statements of their modes from those
 here. Each statement names the staging table once, since MySQL cannot open a temporary table twice.
@@ -50,7 +52,6 @@ class Application:
         counts: The number of staged rows with each operation.
         replace: The batch is the whole state: rows that it does not have are deleted.
         boundary: Of a history: the instant at which the batch's versions begin, as the database takes it.
-        seq: The batch's number.
     """
 
     database: TargetDatabase
@@ -91,7 +92,10 @@ class Application:
 
 
 def deleted(one: Application, *conditions: ColumnElement[bool]) -> Executable:
-    """Return the DELETE of the target's rows with a staged key; it finds them by the target's index."""
+    """Return the DELETE of the target's rows with a staged key.
+
+    It finds them by the target's index.
+    """
     if one.database.joins_in_delete:
         return delete(one.target).where(one.same_key(), *conditions)
     staged = [one.stage.c[name] for name in one.layout.key]

@@ -1,4 +1,7 @@
-"""Constraints of a target table that decide how a batch can be applied; read only when a plain way has failed."""
+"""Constraints of a target table that decide how a batch can be applied.
+
+They are read only when a plain way has failed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Events made to fit a target: values that it cannot hold are refused with their key, or replaced by the user's policy.
+"""Events made to fit a target.
+
+Values that the target cannot hold are refused with their key, or replaced by the user's policy.
 
 Detection has refused such values before they were committed. They still come here in a batch that is older than the
 sink or its policy, in the rows of a resend, and in a replay.

@@ -80,7 +80,10 @@ class _Events:
         return next((fields[name].type for fields in self._images.values() if name in fields), pa.null())
 
     def row(self, name: str) -> pa.Array:
-        """Return a column of the row after the change; of a delete, the row before it, or its key at least."""
+        """Return a column of the row after the change.
+
+        Of a delete, it is the row before it, or at least its key.
+        """
         old = pc.if_else(self.there("before"), self.value("before", name), self.value("key", name))
         return pc.if_else(self.there("after"), self.value("after", name), old)
 
@@ -93,9 +96,10 @@ def _fields(struct: pa.Array) -> dict[str, pa.Array]:
 
 # -- mirrors and histories ---------------------------------------------------------------------------------------------
 def _staged(events: _Events) -> tuple[Arrays, Arrays | None]:
-    """Return operation, key and new values; and a row that only removes for each key that is spelled differently.
+    """Return the staged rows, and the keys that are spelled differently.
 
-    These keys are the second value, as in `Flat.renamed`.
+    The rows have operation, key and new values. Each key that is spelled differently has one more row, which only
+    removes. These keys are the second value, as in `Flat.renamed`.
 
     Where the source compares keys without case, `Ada` can become `ADA` by an update. A target compares exactly.
     """
@@ -136,7 +140,10 @@ def _facts(events: _Events) -> Arrays:
 
 
 def _changes(events: _Events) -> Arrays:
-    """Return the rows of Spark's change feed: an update is two rows, its old image and its new one."""
+    """Return the rows of Spark's change feed.
+
+    An update is two rows, its old image and its new one.
+    """
     header, updates = events.header, pc.equal(events.op, "u")
     first = pc.if_else(
         updates, "update_preimage", pc.if_else(pc.equal(events.op, "d"), "delete", "insert")

@@ -109,7 +109,10 @@ def _inserted(
 
 
 class _Merge:
-    """A batch that is staged, and then applied as a set: to a mirror by the first way that its constraints allow."""
+    """A batch that is staged, and then applied as a set.
+
+    A mirror gets it by the first way that its constraints allow.
+    """
 
     def __init__(self, session: TargetSession, write: TargetWrite, layout: Layout, target: TableClause) -> None:
         self.session, self.write, self.layout, self.target = session, write, layout, target
@@ -194,9 +197,9 @@ def claim_target(write: TargetWrite) -> None:
 
 
 def last_record(write: TargetWrite) -> tuple[TableRecord | None, dict[str, str]]:
-    """Return the last batch that a table has, and the types of its columns by their names in lower case.
+    """Return the last batch that a table has, and the types of its columns.
 
-    None, and no columns, if there is no such table.
+    The types are by names in lower case. Return None and no columns if there is no such table.
     """
     database = write.database
     with database.open(write.header.stream) as session, session.transaction(ddl=True):
@@ -290,7 +293,10 @@ def _temporary(
 
 
 class _Counted:
-    """The rows of a batch, piece by piece; the number of their events, and the keys that are spelled differently."""
+    """The rows of a batch, piece by piece, with two results.
+
+    They are the number of their events, and the keys that are spelled differently.
+    """
 
     def __init__(self, rows: Iterator[Flat], write: TargetWrite) -> None:
         self._rows, self._write, self.found = rows, write, 0
@@ -362,9 +368,9 @@ def read_record(session: TargetSession, write: TargetWrite, *, lock: bool = Fals
 
 
 def _lock(session: TargetSession, record: TableClause, write: TargetWrite) -> None:
-    """Lock the record by a write to it, which every database understands; insert it before a first batch.
+    """Lock the record by a write to it; insert it before a first batch.
 
-    A second writer waits for the first one, or fails.
+    Every database understands such a lock. A second writer waits for the first one, or fails.
     """
     if session.run(update(record).where(_mine(record, write.owner)).values(boundary=record.c.boundary)):
         return

@@ -9,7 +9,10 @@ from qbcd.sinks.table.apply import Application, inserted, unstaged
 
 
 def history_steps(one: Application) -> list[Executable]:
-    """Close the current version of each key, and open a new one; an unchanged version stays open."""
+    """Close the current version of each key, and open a new one.
+
+    An unchanged version stays open.
+    """
     names, columns = one.options.history, one.target.c
     current = columns[names.valid_to].is_(None)
     equal = [columns[name].is_not_distinct_from(one.stage.c[name]) for name in one.layout.values]

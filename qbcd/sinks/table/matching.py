@@ -1,6 +1,7 @@
-"""The judgment of a target: do its names, an existing table and its record fit the batches of a stream?
+"""The judgment whether a target's names, table and record fit the batches of a stream.
 
-One set of functions for `qbcd check`, `prepare` and each delivery. They connect to nothing, and return all problems.
+The table and its record may exist already. One set of functions serves `qbcd check`, `prepare` and each delivery.
+They connect to nothing, and return all problems.
 """
 
 from __future__ import annotations

@@ -139,9 +139,10 @@ def _careful_steps(one: Application, way: Way, known: TableConstraints) -> list[
 
 
 def _changed(one: Application, known: TableConstraints) -> Iterator[Executable]:
-    """Return the UPDATEs of rows that stay and differ; columns that the database would move are set where they differ.
+    """Return the UPDATEs of rows that stay and differ.
 
-    An update is not compared: the source has said that the row changed.
+    Columns that the database would move are set where they differ. An update is not compared: the source has said that
+    the row changed.
     """
     names = [name for name in one.layout.values if name not in known.always]
     moving = [name for name in names if name in known.moving and known.references]
@@ -163,7 +164,10 @@ def _removed(one: Application) -> list[Executable]:
 
 
 def _flagged(one: Application) -> list[Executable]:
-    """Return the statements that flag deleted rows; the old key of a renamed row is no deleted row."""
+    """Return the statements that flag deleted rows.
+
+    The old key of a renamed row is no deleted row.
+    """
     flagged = update(one.target).values({SOFT_DELETED: true()}).where(one.target.c[SOFT_DELETED] == false())
     if one.replace:
         return [flagged.where(~one.staged_row_exists())]
@@ -222,7 +226,10 @@ def _rewritten(one: Application, known: TableConstraints) -> list[Executable]:
 
 
 def _can_rewrite(one: Application, known: TableConstraints) -> bool:
-    """Return True if rows may be deleted and inserted: nobody refers to them, and no trigger sees it."""
+    """Return True if rows may be deleted and inserted.
+
+    No other row may refer to them, and no trigger may see it.
+    """
     rigid = _in(known.rigid(one.layout.values), one)
     return bool(rigid and one.layout.key) and not known.references and not known.has_triggers and not known.always
 

@@ -1,4 +1,7 @@
-"""Options of table sinks, in the configuration and for the sink: mode, deletes, envelope, names."""
+"""Options of table sinks: mode, deletes, envelope, names.
+
+They are those of the configuration and those of the sink.
+"""
 
 from __future__ import annotations
 
@@ -170,11 +173,17 @@ class TableOptions:
 
     @property
     def loads_new_rows(self) -> bool:
-        """True if new rows go into the table as they are: those of a log, or of a mirror without a flag."""
+        """True if new rows go into the table as they are.
+
+        They are those of a log, or of a mirror without a flag.
+        """
         return self.mode == "log" or (self.mode == "mirror" and self.deletes == "hard")
 
     def table_of(self, header: BatchHeader) -> str:
-        """Return the name of a stream's target table; a query has no schema, and its table is the stream's name."""
+        """Return the name of a stream's target table.
+
+        A query has no schema, and its table is the stream's name.
+        """
         schema, dot, table = header.table.partition(".")
         values = {"schema": schema if dot else "", "table": table if dot else header.table}
         name = self.table.format(stream=header.stream, source=header.source, **values)

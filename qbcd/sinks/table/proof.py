@@ -1,8 +1,8 @@
-"""The proof that a target takes the batches of a stream, before there is one; it leaves nothing behind.
+"""The proof that a target takes the batches of a stream, before there is one.
 
-What is known about names, table and record is judged as a delivery judges it (`qbcd.sinks.table.matching`). Then an
-empty batch of each kind is applied by the statements of a delivery, in a transaction that is rolled back. Where DDL
-commits (MariaDB, MySQL), a temporary table takes the place of a target that does not exist yet.
+It leaves nothing behind. Names, table and record are judged as a delivery judges them (`qbcd.sinks.table.matching`).
+Then an empty batch of each kind is applied by the statements of a delivery, in a transaction that is rolled back.
+Where DDL commits (MariaDB, MySQL), a temporary table takes the place of a target that does not exist yet.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ class _Undone(Exception):
 
 
 def batch_problems(write: TargetWrite) -> list[DeliveryError]:
-    """Return all known reasons why the target would refuse batches like that of `write`; change nothing.
+    """Return all known reasons why the target would refuse batches like that of `write`.
+
+    Change nothing.
 
     Raises:
         DeliveryError: The target cannot be reached.
@@ -124,7 +126,10 @@ def _undone(session: TargetSession) -> Iterator[None]:
 
 
 def _widened(session: TargetSession, write: TargetWrite, layout: Layout, existing: ExistingTable) -> ExistingTable:
-    """Return a table of the sink as it will be after its columns got wider types; an attempt could take long."""
+    """Return a table of the sink as it will be after its columns got wider types.
+
+    The types are not widened for this, since an attempt could take long.
+    """
     widened = as_widened(write.database, existing, layout)
     if widened is not existing:
         session.refuse_unwritable(write.target(layout), ("ALTER",))

@@ -39,7 +39,7 @@ class TableRecord:
 
 
 def verdict(found: TableRecord | None, header: BatchHeader, sink: str) -> Verdict:
-    """Return what a batch is for a table: in it already, the next one, or the first one of a new state.
+    """Return the relation of a batch to a table: in it already, next, or first of a new state.
 
     Rows of a replica are the state after the batch with their number: they replace the rows of that batch or of an
     earlier one, but never those of a later one.
@@ -75,7 +75,10 @@ def verdict(found: TableRecord | None, header: BatchHeader, sink: str) -> Verdic
 
 
 def next_boundary(found: TableRecord | None, header: BatchHeader) -> int:
-    """Return the instant at which a batch's versions begin; it is later than that of every batch before."""
+    """Return the instant at which a batch's versions begin.
+
+    It is later than that of every batch before.
+    """
     return header.ts_ms if found is None else max(header.ts_ms, found.boundary + 1)
 
 

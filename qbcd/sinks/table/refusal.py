@@ -1,4 +1,7 @@
-"""Messages for constraints of a target that reject a batch: the constraint, the keys, the remedies."""
+"""Messages for constraints of a target that reject a batch.
+
+A message has the constraint, the keys and the remedies.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,10 @@ def refusal(violation: Violation, database: TargetDatabase, target: TableClause,
 def refused_deletes(
     session: TargetSession, one: Application, violation: Violation, stream: str
 ) -> DeliveryError | None:
-    """Return the error for rows that cannot be deleted since rows of another table refer to them; None without any."""
+    """Return the error for rows that cannot be deleted since others refer to them.
+
+    Those are rows of another table. Return None without any.
+    """
     names = one.layout.key
     for found in session.constraints(one.target).references:
         is_another = violation.name and found.name and violation.name != found.name

@@ -31,7 +31,6 @@ class DatabaseSink(Sink):
     """Applies batches to a table per stream.
 
     Args:
-        name: The sink's name.
         url: SQLAlchemy URL of the target, with the password.
         schema: Schema of the target tables; None for the database's default.
         statement_timeout: Time limit of statements, kept by the server; 0 for none.
@@ -98,7 +97,10 @@ class DatabaseSink(Sink):
         return batch.fitted(policy, old=old) if policy == "null" else batch.fitted(policy, texts, old=old)
 
     def _by_policy(self, header: BatchHeader) -> tuple[TargetWrite, Mapping[str, Travel]]:
-        """Return the table of a batch by the policy, and the columns that are texts there, with their own form."""
+        """Return the table of a batch by the policy, and the columns that are texts there.
+
+        These columns come with their own form.
+        """
         from qbcd.sinks.table.frame import last_record
 
         write = self._write_of(header)

@@ -72,7 +72,10 @@ def widen(
 
 
 def narrow_columns(database: TargetDatabase, found: ExistingTable, layout: Layout) -> dict[str, Travel]:
-    """Return the columns of a table that need a wider type for a batch, with the form of its values."""
+    """Return the columns of a table that need a wider type for a batch.
+
+    Each comes with the form of its values.
+    """
     known = {database.folded(name): name for name in found.types}
     return {
         name: column.travel
@@ -92,7 +95,10 @@ def as_widened(database: TargetDatabase, found: ExistingTable, layout: Layout) -
 
 
 def is_narrow(database: TargetDatabase, travel: Travel, existing: str) -> bool:
-    """Return True if a column holds the values of a narrower type only, which the stream's column may have had."""
+    """Return True if a column holds only the values of a narrower type.
+
+    The stream's column may have had that type.
+    """
     if database.holds(travel, existing):
         return False
     if travel.kind == "decimal":

@@ -1,4 +1,7 @@
-"""The baseline in the database wing: one step fills the replica and, if wanted, a first batch."""
+"""The baseline in the database wing.
+
+One step fills the replica and, if wanted, a first batch.
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,6 @@ class DatabaseContext(StreamContext):
     """A stream whose replica is in the source.
 
     Args:
-        stream: The stream's name.
         source: The database of the table and of schema `qbcd`.
         spark: Starts Spark on first use.
         local: Opens databases in this process.

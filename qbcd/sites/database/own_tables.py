@@ -1,4 +1,7 @@
-"""Tables of a stream of the database wing: each change of them while the stream's row is locked."""
+"""Tables of a stream of the database wing.
+
+Each change of them is made while the stream's row is locked.
+"""
 
 from __future__ import annotations
 

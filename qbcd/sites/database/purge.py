@@ -1,4 +1,4 @@
-"""Purge of flagged rows (TDI, ATDI): list candidates, remove those that all streams have read.
+"""Purge of flagged rows (TDI, ATDI): list candidates, remove those all streams have read.
 
 A row is listed in the step that reports it. It is removed before a later poll, if it has not changed since and all
 streams that read the table by a timestamp have read it (docs/design/protocol.md#rule-13).

@@ -182,7 +182,9 @@ def _bases(strategy: VbdDelta) -> dict[str, Any]:
 
 
 def _check_references(plan: StreamPlan, then: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse a query whose text refers to other columns than before, by a new column of that name.
+    """Refuse a query whose text refers to other columns than before.
+
+    It is found by a column of a base table that the query did not refer to before.
 
     Raises:
         SchemaChanged: Names the column.

@@ -1,7 +1,8 @@
-"""Page counts of key ranges: pages of the captured table that hold rows of a range (paper, 3.4 and figure 7).
+"""Page counts of key ranges (paper, 3.4 and figure 7).
 
-They are counted where the database shows the page of a row, otherwise estimated by the table's statistics. Each change
-of a row may put it on another page. So the changes since the last count are stored too, and decide about the next one.
+A range's pages are those of the captured table that hold its rows. They are counted where the database shows the page
+of a row, otherwise estimated by the table's statistics. Each change of a row may put it on another page. So the changes
+since the last count are stored too, and decide about the next one.
 """
 
 from __future__ import annotations
@@ -92,7 +93,10 @@ def _portions(ranges: Sequence[StoredRange]) -> list[list[StoredRange]]:
 
 
 def make_room(poll: DatabasePoll) -> bool:
-    """Create the table of page counts in a store of an older version; return True if it is there."""
+    """Create the table of page counts in a store of an older version.
+
+    Return True if the table is there.
+    """
     context = poll.context
     if context.source in _WITHOUT_PAGES:
         return False

@@ -1,8 +1,9 @@
-"""Sizes of key ranges in the database wing: built at prepare, split if large, merged if small.
+"""Sizes of key ranges in the database wing.
 
-With `pages_per_range` a range's size is its pages if they are known, otherwise its rows. Bounds come from the source,
-range ids are never reused, and a pass continues by key bounds: the parts of a range inherit its last visit, a merged
-range takes the older one (docs/design/protocol.md#rule-11).
+Ranges are built at prepare, split if large, merged if small. With `pages_per_range` a range's size is its pages if they
+are known, otherwise its rows. Bounds come from the source, range ids are never reused, and a pass continues by key
+bounds: the parts of a range inherit its last visit, a merged range takes the older one
+(docs/design/protocol.md#rule-11).
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Values that a sink cannot hold: found in the outbox, and refused before their batch is committed."""
+"""Values that a sink cannot hold.
+
+They are found in the outbox, and refused before their batch is committed.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,10 @@ def _error(poll: DatabasePoll, doubt: Doubt, name: str, row: Any) -> Unsupported
 
 
 def _first_text(poll: DatabasePoll, session: Session, part: OutboxSlice, position: int) -> FoundValue | None:
-    """Return the first value of a column that the column's type does not have; None if there are no words for it."""
+    """Return the first value of a column that the column's type does not have.
+
+    Return None if there is none, or if there are no words for it.
+    """
     travel, keys = poll.plan.captured[position].travel, len(poll.plan.key)
     query = f"SELECT {_keys(poll)}, q.a_{position}, q.b_{position} {_rows(poll, session, part)} ORDER BY q.ordinal"
     result = session.streamed(Statement(query))

@@ -227,7 +227,10 @@ class DatabaseSite(Site):
 
 
 def _parts(query: str, part: range, connections: int) -> list[Statement]:
-    """Return statements over the rows of a batch in `part`, each over other ordinals, at most one a connection."""
+    """Return statements over the rows of a batch in `part`, at most one a connection.
+
+    Each is over other ordinals.
+    """
     readers = max(1, min(connections, len(part) // ROWS_PER_READER))
     step = max(1, -(-len(part) // readers))
     pieces = [part[first : first + step] for first in range(0, max(1, len(part)), step)]

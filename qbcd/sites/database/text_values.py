@@ -1,4 +1,7 @@
-"""Text that no sink can take, because it has no Unicode form: refused before its batch is committed."""
+"""Text that no sink can take, because it has no Unicode form.
+
+It is refused before its batch is committed.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,10 @@ class _TextSearch:
         self._session, self._first, self._keys = session, part.first, len(poll.plan.key)
 
     def is_unicode(self, columns: list[int], end: int | None = None) -> bool:
-        """Return True if all texts of `columns`, in events before ordinal `end`, have a Unicode form."""
+        """Return True if all texts of `columns` have a Unicode form.
+
+        With `end`, only events before that ordinal count.
+        """
         values = [self._encodings.as_unicode(f"q.{side}_{i}") for i in columns for side in "ba"]
         run = self._session.run
         run(f"SAVEPOINT {_SAVED}")

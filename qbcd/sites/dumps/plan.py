@@ -82,7 +82,9 @@ def opened(dump: DumpFile, files: FilesConfig, stream: str, known: Sequence[str]
 
 
 def fitted_plan(reader: DumpReader, plan: StreamPlan, taken: TakenDumps, *, digests: bool) -> FittedPlan:
-    """Compare the columns of a dump with those of the dumps before, and return the plan with their widest types.
+    """Compare the columns of dumps, and return the plan with their widest types.
+
+    They are the columns of this dump and of the dumps before.
 
     Args:
         digests: The replica has digests and no values.

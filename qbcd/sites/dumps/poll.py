@@ -68,12 +68,18 @@ class FilePoll(TimedPoll):
 
     @property
     def local(self) -> LocalEngine | None:
-        """The engine of this block if it is this process's own, whose comparison has methods that spill."""
+        """The engine of this block if it is this process's own, otherwise None.
+
+        Its comparison has methods that spill.
+        """
         return self.engine if isinstance(self.engine, LocalEngine) else None
 
     @contextmanager
     def reading(self) -> Iterator[LocalEngine]:
-        """The engine that reads dumps, which is always this process's own: its readers spell every format."""
+        """Yield the engine that reads dumps, which is always this process's own.
+
+        Its readers spell every format.
+        """
         if self.local is not None:
             yield self.local
             return

@@ -104,7 +104,10 @@ class DumpSite(ParquetSite):
         ]
 
     def _method(self, plan: StreamPlan, row: StreamRow | None) -> str:
-        """Return the method of the next comparison, by the last one: its name, the reason, its blocks."""
+        """Return a line about the method of the next comparison, by the last one.
+
+        The line has the method's name, the reason and its blocks.
+        """
         strategy = self.strategy(plan)
         if row is None or not row.prepared:
             return f"method {strategy.method}: there is no replica to compare with yet"

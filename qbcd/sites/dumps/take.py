@@ -1,4 +1,7 @@
-"""Take one dump: stage its rows, compare them with the replica, commit batch, replica and checkpoint in one step."""
+"""Take one dump: stage its rows, compare them with the replica, commit the result.
+
+Batch, replica and checkpoint are committed in one step.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,6 @@ class StagedDump:
     Attributes:
         poll: The poll, with the widest types of the stream's columns.
         fitted: The same types, and what the values of the replica need to have them.
-        rows: Number of rows.
         header: Names of all columns of the dump.
     """
 
@@ -94,7 +96,10 @@ class StagedDump:
         return rows
 
     def segment(self, stage: Rows) -> FileSet:
-        """Return the files of the replica after the dump: those of the stage, or its keys and digests."""
+        """Return the files of the replica after the dump.
+
+        They have the rows of the stage, or its keys and digests.
+        """
         poll = self.poll
         if poll.strategy.keeps == "rows":
             return self.files
@@ -190,7 +195,8 @@ def changes_of(dump: StagedDump, stage: Rows, known: StoredRange) -> DumpChanges
     old, new = _both_sides(dump, known)
     sides = sides_of(old, new)
     method = strategy.chosen(sides, compared_by(poll.leased.row.checkpoint)).method
-    if method == JOIN or poll.local is None:  # only joins with Spark: `Assembly` leaves other methods to this process
+    # Only joins run with Spark: `ProjectParts` leaves other methods to this process.
+    if method == JOIN or poll.local is None:
         return DumpChanges(_by_join(dump, stage, known, sides), sides)
     # the name of a part, which the next commit removes if this process is killed
     prefix = f"method-{poll.leased.row.fencing_token}-"
@@ -266,7 +272,10 @@ def take_dump(poll: FilePoll) -> Detection:
 
 
 def take_first(poll: FilePoll) -> Detection:
-    """Take the first dump as the replica; with `baseline_events` its rows are the first batch too."""
+    """Take the first dump as the replica.
+
+    With `baseline_events` its rows are the first batch too.
+    """
     started, context, leased = time.monotonic(), poll.context, poll.leased
     epoch = new_epoch(leased.row)
     with context.reading() as conn:

@@ -89,7 +89,10 @@ def kind_for(tables: Sequence[ComparedTable], plans: Sequence[IdRcs]) -> tuple[K
 
 
 def _same_server(tables: Sequence[ComparedTable]) -> bool:
-    """Return True if both tables are in one database, so that equal collations order texts alike."""
+    """Return True if both tables are in one database.
+
+    Equal collations then order texts alike.
+    """
     old, new = tables
     servers = [(one.address, one.server.identity, one.server.meaning) for one in (old, new)]
     return servers[0] == servers[1]

@@ -34,9 +34,10 @@ def refuse_unordered_key(source: Source, session: Session, strategy: InSource, p
 
 
 def missing_index(source: Source, session: Session, strategy: TableStrategy) -> tuple[str, str]:
-    """Return that the index is missing without which the strategy polls as another one, and its DDL.
+    """Return a message about a missing index, and its DDL.
 
-    Both are empty if it is there, or if the strategy needs none.
+    It is the index without which the strategy polls as another one. Both are empty if it is there, or if the strategy
+    needs none.
     """
     if not strategy.covering:
         return "", ""

@@ -1,7 +1,7 @@
-"""Checks of variants of captured queries, and the choice for `variant: auto`: the prepared one, or one that can work.
+"""Checks of variants of captured queries, and the choice for `variant: auto`.
 
-The variant decides the store of the stream's row, so it must be known before that row is read. While a row exists, the
-choice is read from it and not made again.
+The choice is the prepared variant, or one that can work. The variant decides the store of the stream's row, so it must
+be known before that row is read. While a row exists, the choice is read from it and not made again.
 """
 
 from __future__ import annotations

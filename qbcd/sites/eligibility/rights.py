@@ -1,4 +1,7 @@
-"""Rights that a stream needs if polls write to the source: tables of qbcd's own, and writes to the captured table."""
+"""Rights that a stream needs if polls write to the source.
+
+They are for tables of qbcd's own, and for writes to the captured table.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,10 @@ def own_schema(source: Source, session: Session, table: Table, columns: Sequence
 
 
 def missing_schema_right(source: Source, schema: OwnSchema, strategy: str) -> list[MissingRight]:
-    """Return the right to qbcd's own schema, with the statements that grant it, if the role lacks it."""
+    """Return the right to qbcd's own schema if the role lacks it.
+
+    It comes with the statements that grant it.
+    """
     if schema.is_usable:
         return []
     grant = "; ".join(source.connector.ddl.own_schema(schema.name, schema.rights.role, exists=schema.exists))

@@ -88,7 +88,10 @@ def _refuse_counter(source: Source, session: Session, strategy: Watermarked, pla
 
 
 def _may_be_promised(plan: StreamPlan) -> bool:
-    """Return True if the strategy has the option by which the user guarantees that a counter grows."""
+    """Return True if the strategy lets the user guarantee that a counter grows.
+
+    It then has the option for that.
+    """
     return "counter" in dict(plan.options)
 
 
@@ -166,9 +169,9 @@ def session_grants(connector: Connector, conn: Connection, strategy: Watermarked
 
 
 def suggestions(source: Source, session: Session, strategy: Watermarked) -> list[str]:
-    """Return what a DBA may run for a stream that only reads its source: the GRANT of its watermark, and an index.
+    """Return statements that a DBA may run for a stream that only reads its source.
 
-    Each statement is below a comment that says why. The index is not there if one serves already.
+    They are the GRANT of its watermark, and an index unless one serves already. Each is below a comment that says why.
     """
     connector, conn, table = source.connector, session.connection, strategy.plan.table
     role = connector.catalog.privileges(conn, table, (), "").role

@@ -1,1 +1,4 @@
-"""Streams of databases that a JDBC driver alone reaches: the replica is Parquet, as in the lake wing."""
+"""Streams of databases that a JDBC driver alone reaches.
+
+The replica is Parquet, as in the lake wing.
+"""

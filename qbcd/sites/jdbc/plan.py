@@ -1,4 +1,7 @@
-"""The plan of a stream whose rows all travel: by the driver's metadata, checked against the checkpoint."""
+"""The plan of a stream whose rows all travel.
+
+It is made by the driver's metadata, and checked against the checkpoint.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The steps of a poll of whole rows: the baseline, and the comparison of the buckets that differ."""
+"""The steps of a poll of whole rows.
+
+They are the baseline, and the comparison of the buckets that differ.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,10 @@ def bucket_count(rows: int, size: int) -> int:
 
 
 def take_baseline(poll: RowsPoll) -> Detection:
-    """Read all rows and commit them as the replica; with `baseline_events` they are the first batch too."""
+    """Read all rows and commit them as the replica.
+
+    With `baseline_events` they are the first batch too.
+    """
     with ExitStack() as work:
         return _replace_all(poll, work)
 
@@ -256,9 +262,10 @@ def poll_rows(poll: RowsPoll) -> Detection:
 
 
 def _compared(poll: RowsPoll, dirty: Sequence[StoredRange], now: Sequence[StoredRange]) -> Compared:
-    """Choose how the rows are kept: as a segment of the dirty ranges, as a layer, or all as one segment.
+    """Choose the form in which the rows are kept.
 
-    All rows are here anyway: when layers are many, they are folded by the next poll with changes.
+    It is a segment of the dirty ranges, a layer, or one segment of all rows. All rows are here anyway: when layers are
+    many, they are compacted by the next poll with changes.
     """
     ids = {one.range_id for one in dirty}
     with poll.context.reading() as conn:

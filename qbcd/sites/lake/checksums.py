@@ -120,7 +120,6 @@ class SessionsOfSnapshot:
     """Sessions that read one snapshot of a source: an open one, and new ones.
 
     Attributes:
-        stream: The stream's name.
         snapshot: Name of its exported snapshot; None if each statement of another session sees its own state.
     """
 

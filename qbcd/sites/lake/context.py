@@ -1,4 +1,7 @@
-"""The context of a stream in the lake wing: a row in the state database, files in the workdir."""
+"""The context of a stream in the lake wing.
+
+The stream has a row in the state database, and files in the workdir.
+"""
 
 from __future__ import annotations
 
@@ -28,14 +31,13 @@ class LakeContext(StreamContext):
     """A stream whose replica is Parquet.
 
     Args:
-        stream: The stream's name.
         project: The project's state database, which also has the stream's row.
         spark: Starts Spark when rows are fetched.
         local: Opens databases in this process.
         files: The stream's folder in the workdir.
     """
 
-    kind = "spark"
+    kind = "lake"
     folds_at_once = False
 
     def __init__(

@@ -1,4 +1,6 @@
-"""Digests and queue in the source, for TLCS with a lake replica (Carnes & Hanson 3.3, variant c).
+"""Digests and queue in the source, for TLCS with a lake replica.
+
+This is variant c of Carnes & Hanson, 3.3.
 
 The source keeps a digest of each row as the lake replica has it. A poll puts the rows whose digest differs into the
 queue, reads them from there, commits them in the lake, and only then advances the digests, from the same queue. So a
@@ -150,7 +152,10 @@ class DigestQueue:
         return str(self.poll.leased.checkpoint.get(Entry.DIGESTS, ""))
 
     def is_current(self) -> bool:
-        """Return True if the digests show the lake's last commit; finish an advance that was interrupted."""
+        """Return True if the digests show the lake's last commit.
+
+        Finish an advance that was interrupted.
+        """
         with self._writing() as session:
             applied, queued = self._locked(session)
         return applied == self.committed or (queued == self.committed and self.advance(self.committed))
@@ -188,7 +193,10 @@ class DigestQueue:
         return found
 
     def advance(self, commit: str) -> bool:
-        """Store the digests of the queue, which `commit` has taken into the lake; return False if it is another's."""
+        """Store the digests of the queue, which `commit` has taken into the lake.
+
+        Return False if the queue is another commit's.
+        """
         with self._writing() as session:
             if self._locked(session)[1] != commit:
                 return False
@@ -214,7 +222,10 @@ class DigestQueue:
             poll.context.files.discard(*parts)
 
     def _fetch(self, poll: TablePoll, asked: Sequence[KeyRange], within: KeyRange | None) -> FileSet:
-        """Read all rows of `within`, whose digests were removed, and store these; `asked` are all ranges."""
+        """Read all rows of `within`, whose digests were removed, and store their digests.
+
+        `asked` are all ranges.
+        """
         with self._writing(table=True) as session:
             self._locked(session)
             self._clear(session)
@@ -239,7 +250,10 @@ class DigestQueue:
     # -- transactions ------------------------------------------------------------------------------------------------
     @contextmanager
     def _writing(self, *, table: bool = False) -> Iterator[Session]:
-        """A transaction on the source; with `table` one that reads the captured table, which DDL must not change."""
+        """Run the block in a transaction on the source.
+
+        With `table` it reads the captured table, which DDL must not change meanwhile.
+        """
         context, plan, connector = self.context, self.poll.plan, self.context.source.connector
         self.poll.leased.keeper.check()
         with context.source.write(context.stream) as session:
@@ -273,7 +287,10 @@ class DigestQueue:
 
     @staticmethod
     def _without_snapshot(poll: TablePoll) -> TablePoll:
-        """Return the poll as one that reads the present state: the queue is newer than the poll's snapshot."""
+        """Return the poll as one that reads the present state.
+
+        The queue is newer than the poll's snapshot.
+        """
         return replace(poll, snapshot=replace(poll.snapshot, name=None))
 
     def _overtaken(self) -> StateConflict:
@@ -322,20 +339,23 @@ def explain(source: str, strategy: QueuedTlcs, known: Sequence[KeyRange], *, typ
 
 
 def is_used(context: LakeContext, leased: LeasedStream) -> bool:
-    """Return True if the stream has tables in the source of `context`, also if the configuration no longer names it."""
+    """Return True if the stream has tables in the source of `context`.
+
+    The configuration need not name that source any more.
+    """
     requested = leased.checkpoint.requested
     options = requested.get("options", {})
     return (
         requested.get("source") == context.source.name
-        and options.get("replica") in ("lake", "spark")
+        and options.get("replica") == "lake"
         and (requested.get("strategy") == "tlcs")
     )
 
 
 def position_of(source: Source, stream: str) -> tuple[str, str] | None:
-    """Return the project that owns a stream's queue in a source, and the commits that its digests show.
+    """Return the project that owns a stream's queue, and the commits that its digests show.
 
-    None without such a table. The commits change with each poll that finds changes.
+    The queue is in `source`; return None without such a table. The commits change with each poll that finds changes.
     """
     name = (source.schema, table_name("queue", stream))
     with source.read(stream) as session:
@@ -357,10 +377,11 @@ def drop(source: Source, stream: str) -> None:
 
 
 def take_over(context: StreamContext) -> None:
-    """Drop the digests that another project keeps in a source, so that this one can prepare the stream.
+    """Drop the digests that another project keeps in a source.
 
-    It waits until the other project has found no change for `takeover.QUIET_S` seconds. A project that still polls
-    finds its tables missing and is refused, so it loses no change in silence.
+    This project can then prepare the stream. It waits until the other project has found no change for
+    `takeover.QUIET_S` seconds. A project that still polls finds its tables missing and is refused, so it loses no
+    change in silence.
 
     Raises:
         StateConflict: The other project polls, or there are no such tables of another project.

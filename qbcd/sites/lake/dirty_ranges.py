@@ -45,7 +45,10 @@ class EveryRow(PlanPath):
 
 
 class RowDigests(PlanPath):
-    """Compare the digest of each row with the replica's, for an audit of a replica without values."""
+    """Compare the digest of each row with the replica's.
+
+    It serves an audit of a replica without values.
+    """
 
     name = "row_digests"
     is_optional = False
@@ -61,10 +64,10 @@ class RowDigests(PlanPath):
 
 
 def ranges_of_other_digests(poll: TablePoll) -> list[StoredRange]:
-    """Return the ranges that have a row whose digest differs from the replica's, or that only one side has.
+    """Return the ranges that have a row whose digest differs from the replica's.
 
-    Sums of digests are not compared: changes may cancel in them. Rows move among ranges of pages, so these are compared
-    as a whole.
+    A row that only one side has differs too. Sums of digests are not compared: changes may cancel in them. Rows move
+    among ranges of pages, so these are compared as a whole.
     """
     context, known = poll.context, poll.due.known
     context.progress(f"comparing the digests of about {counted(sum(r.rows for r in known), 'row')}")
@@ -104,9 +107,9 @@ class RangeChecksums(PlanPath):
 
 
 def without_excluded(poll: TablePoll, due: Sequence[StoredRange]) -> Sequence[StoredRange]:
-    """Return the ranges of `due` that the restriction does not exclude, and those with rows of the replica.
+    """Return the ranges of `due` without excluded ones that have no rows of the replica.
 
-    Excluded ranges are those of a restriction that was changed, or rows that left it for good: they are not asked for.
+    Excluded ranges are those of a restriction that was changed, or rows that left it for good: they are not requested.
     """
     empty = [r for r in due if not r.rows]
     if len(empty) < FEW_EMPTY:

@@ -116,7 +116,6 @@ def check_delta(stream: str, plan: FetchPlan, came: tuple[int, int | None], old:
     """Check rows that were looked up, and their old versions, against the growth of checksums.
 
     Args:
-        stream: Name of the stream.
         plan: The plan by which they were fetched.
         came: Count and sum of digests of the fetched rows.
         old: Count and sum of digests of the replica's rows that they are compared with.

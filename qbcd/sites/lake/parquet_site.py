@@ -1,4 +1,7 @@
-"""The part of a site that every stream has whose replica and batches are Parquet files in the workdir."""
+"""The part of a site that all streams with Parquet files in the workdir share.
+
+Their replica and batches are such files.
+"""
 
 from __future__ import annotations
 

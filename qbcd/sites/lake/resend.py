@@ -65,7 +65,10 @@ def _written(poll: ParquetPoll, known: Sequence[StoredRange], rows: int, restric
 
 
 def _restricted(changes: Query, captured: Sequence[Column], restriction: str) -> Query:
-    """Return the rows for which a condition on the stream's own columns holds; the others have plain names."""
+    """Return the rows for which a condition on the stream's own columns holds.
+
+    The other columns have plain names.
+    """
     own = {f"qbcd_{i}": name for i, name in enumerate(changes.columns)}
     typed = [
         f"{duckdb_sql(DUCKDB.typed_value(column.travel, f'a_{i}', column.name))} AS {quoted(column.name, DIALECT)}"

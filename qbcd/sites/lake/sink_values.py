@@ -1,6 +1,7 @@
-"""Values that a sink cannot hold: found in the files of a batch, and refused before they are committed.
+"""Values that a sink cannot hold, found in the files of a batch.
 
-The files are read in this process, whichever engine wrote them, and only the columns in question.
+They are refused before the batch is committed. The files are read in this process, whichever engine wrote them, and
+only the columns in question.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ Find = Callable[[pa.Array], int]  # returns the place of the first value that is
 
 
 def unsupported_in(files: Sequence[Path], plan: StreamPlan, settings: Settings) -> UnsupportedType | None:
-    """Return the refusal of the first value in a batch that a sink cannot hold, by the limits of the sinks."""
+    """Return the refusal of the first value in a batch that a sink cannot hold.
+
+    The limits of the sinks decide.
+    """
     for doubt in doubts_of(plan, settings):
         for field in doubt.fields:
 
@@ -56,7 +60,10 @@ def _first_misfit(values: pa.Array, travel: Travel, words: list[str]) -> int:
 
 
 def _key_of_first(files: Sequence[Path], plan: StreamPlan, field: str, find: Find) -> str | None:
-    """Return the key of the first event whose value is found, as messages have it; None without one."""
+    """Return the key of the first event whose value is found, as messages have it.
+
+    Return None without one.
+    """
     keys = [f"{side}_{i}" for i in range(len(plan.key)) for side in "ab"]
     for rows in _pieces(files, list(dict.fromkeys([field, *keys]))):
         place = find(rows.column(field))

@@ -51,10 +51,6 @@ class LakeSite(ParquetSite):
         return self._mode(plan).remarks(session)
 
     @override
-    def writes_source(self, plan: StreamPlan) -> bool:
-        return self._mode(plan).writes_source
-
-    @override
     def has_tables(self, plan: StreamPlan) -> bool:
         return self._mode(plan).has_tables()
 

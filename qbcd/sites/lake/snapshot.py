@@ -81,7 +81,7 @@ def snapshot_of(
     one_state: bool,
     accept_source: bool = False,
 ) -> Iterator[Snapshot]:
-    """Open one read-only transaction: lock, then take the snapshot, then check catalog and server.
+    """Open one read-only transaction: lock, then snapshot, then check catalog and server.
 
     See docs/design/protocol.md#rule-9.
 

@@ -111,7 +111,10 @@ def stored_fields(poll: LakePoll) -> Fields:
 
 
 def stable_values(poll: LakePoll) -> list[int]:
-    """Return the positions of the captured columns whose texts stay equal while their values are unchanged."""
+    """Return the positions of the captured columns that have stable texts.
+
+    Such a text stays equal while its value is unchanged.
+    """
     expressions = poll.context.source.connector.expressions
     return [i for i, c in enumerate(poll.plan.captured) if expressions.has_stable_text(c)]
 
@@ -139,7 +142,10 @@ def check_values(poll: LakePoll, stage: Rows) -> None:
 
 
 def _found(poll: LakePoll, stage: Rows, position: int) -> FoundValue | None:
-    """Return the value of one row that has one in this column; None if there are no words for it."""
+    """Return a value of the column that no typed sink can hold, from one row.
+
+    Return None if there are no words for it.
+    """
     keys = len(poll.plan.key)
     columns = [f"c{i}" for i in (*range(keys), position)]
     row = algebra.one_row(poll.engine, stage, columns, f"CONCAT(',', {UNTRAVELLED}) LIKE '%,{position:d},%'")

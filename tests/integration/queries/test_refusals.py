@@ -147,7 +147,7 @@ def test_auto_takes_what_the_source_allows(place: Place, workspace: Path) -> Non
     place.sql(TABLES)
     rows, one = "SELECT id, v FROM {a}", "SELECT COUNT(*) AS n FROM {a}"
     for number, (query, key, kind) in enumerate(
-        ((rows, {}, "database"), (one, {}, "database"), (one, {"key": "none"}, "spark"))
+        ((rows, {}, "database"), (one, {}, "database"), (one, {"key": "none"}, "lake"))
     ):
         with opened(stream(place, query, "auto", **key), workspace / str(number), None) as project:
             assert assembly_of(project).open_stream("q").site.context.kind == kind
@@ -159,7 +159,7 @@ def test_auto_takes_what_the_source_allows(place: Place, workspace: Path) -> Non
             project.stream("q").prepare()
         data["sources"]["shop"]["url"] = place.url_as(role)
         with opened(data, workspace / "reader", None) as project:
-            assert assembly_of(project).open_stream("q").site.context.kind == "spark"
+            assert assembly_of(project).open_stream("q").site.context.kind == "lake"
         place.sql(f"GRANT USAGE ON SCHEMA qbcd TO {role}; GRANT SELECT ON ALL TABLES IN SCHEMA qbcd TO {role}")
         with opened(data, workspace / "database", None) as project:  # it stays as it was prepared
             assert assembly_of(project).open_stream("q").site.context.kind == "database"

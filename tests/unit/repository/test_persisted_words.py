@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any, get_args
 
 import pyarrow as pa
+import pytest
 from sqlalchemy import MetaData
 
 import qbcd
@@ -206,6 +207,22 @@ def test_keys_of_a_checkpoint() -> None:
     assert made["shape"].keys() == {"table", "key", "columns", "encoding", "means", "where", "strategy"}
     assert {entry.name for entry in ENTRIES} == OF_SOME_CHECKPOINTS | OF_EVERY_CHECKPOINT
     assert set(literal_keys()) <= OF_SOME_CHECKPOINTS | OF_EVERY_CHECKPOINT
+
+
+@pytest.mark.parametrize(
+    ("strategy", "stored", "read"),
+    [("ts", "spark", "lake"), ("ts", "keys", "keys"), ("tlcs", "lake", "lake"), ("tlcs", "source", "source")],
+)
+def test_place_of_a_replica(strategy: str, stored: str, read: str) -> None:
+    """The lake is `spark` in the state of ts, which older versions wrote and later ones must find."""
+    columns = {"project_id": "p", "stream": "s", "epoch": 1, "version": 1, "fencing_token": 1, "last_batch_seq": 1}
+    requested = {"strategy": strategy, "options": {"replica": stored, "zone": "UTC"}, "where": "a"}
+    values = {**columns, "prepared": True, "checkpoint": rows.dump({"requested": requested, "rows": 3})}
+    row = rows.stream_row(values)
+    options = {"replica": read, "zone": "UTC"}
+    assert row.checkpoint == {"requested": {**requested, "options": options}, "rows": 3}
+    written = rows.stream_values(row)
+    assert {name: written[name] for name in values} == values
 
 
 def test_entries_of_checkpoints() -> None:

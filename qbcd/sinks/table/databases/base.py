@@ -56,7 +56,9 @@ class ExistingColumn:
 
 @dataclass(frozen=True)
 class TableProblem:
-    """A reason why batches cannot be applied to a table: what follows its name in a message, and the remedy.
+    """A reason why batches cannot be applied to a table, and the remedy.
+
+    The reason is the text that follows the table's name in a message.
 
     Both may have the placeholder ``{table}``, the table's name as SQL.
     """
@@ -120,7 +122,10 @@ class TargetSession(ABC):
 
     @abstractmethod
     def transaction(self, *, ddl: bool = False) -> AbstractContextManager[None]:
-        """A transaction for the block, in which an exception undoes everything; `ddl` lets one create at a time."""
+        """Run the block in a transaction; an exception undoes everything.
+
+        `ddl` lets one create at a time.
+        """
 
     @abstractmethod
     def load(self, made: TableClause, columns: Columns, pieces: Iterable[Sequence[pa.Array]]) -> None:
@@ -144,8 +149,9 @@ class TargetSession(ABC):
 
     @abstractmethod
     def refuse_unwritable(self, made: TableClause, rights: Sequence[str]) -> None:
-        """Refuse a server that accepts no writes, a schema that does not exist, and a user without rights on a table.
+        """Refuse a server, a schema or a user that cannot write to a table.
 
+        These are a server that accepts no writes, a schema that does not exist, and a user without rights on the table.
         Rights that an attempt shows as well need not be checked. A table that does not exist needs CREATE, too.
 
         Args:
@@ -210,7 +216,10 @@ class TargetDatabase(ABC):
         return len(name)
 
     def name_problem(self, name: str, *, of_column: bool) -> str:
-        """Return why the database takes no table or column of this name, whatever its length; usually empty."""
+        """Return why the database takes no table or column of this name; usually empty.
+
+        The name's length is not judged here.
+        """
         return ""
 
     def folded(self, name: str) -> str:
@@ -222,12 +231,18 @@ class TargetDatabase(ABC):
         return self.folded(name)
 
     def limit_of(self, travel: Travel, existing: str) -> int | None:
-        """Return the most characters or bytes of a column whose type limits them, None for one without a limit."""
+        """Return the most characters or bytes of a column whose type limits them.
+
+        Return None for a column without a limit.
+        """
         return None
 
     @contextmanager
     def proving(self) -> Iterator[TargetDatabase]:
-        """The database for an attempt: itself, or an empty one in place of a file that does not exist yet."""
+        """Yield the database for an attempt.
+
+        It is this one, or an empty one in place of a file that does not exist yet.
+        """
         yield self
 
     @abstractmethod
@@ -263,7 +278,10 @@ class TargetDatabase(ABC):
         return or_(changed, old == 0) if travel.kind in ("float32", "float64") else changed
 
     def selected_for_insert(self, columns: Sequence[ColumnElement[Any]]) -> Select[Any]:
-        """Return the SELECT of an INSERT that sets every column, also those that the table numbers itself."""
+        """Return the SELECT of an INSERT that sets every column.
+
+        It also sets columns that the table numbers itself.
+        """
         return select(*columns)
 
     def table(self, name: str, columns: Sequence[tuple[str, Travel | None]], *, temporary: bool = False) -> TableClause:

@@ -187,7 +187,10 @@ class DuckSession(TargetSession):
         )
 
     def has_extras(self, made: TableClause) -> bool:
-        """Return True if a table has an index, a default, or a constraint other than NOT NULL and its primary key."""
+        """Return True if a table has an index, a default, or a further constraint.
+
+        Further ones are all except NOT NULL and its primary key.
+        """
         place = [made.schema or "main", made.name]
         return any(
             self.connection.execute(

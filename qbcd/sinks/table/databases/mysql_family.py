@@ -1,4 +1,7 @@
-"""MariaDB and MySQL as targets: rows come by INSERTs of many rows, since servers seldom allow LOCAL INFILE."""
+"""MariaDB and MySQL as targets.
+
+Rows are written by INSERTs of many rows, since servers seldom allow LOCAL INFILE.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Targets on a server: sessions with the TLS rules, settings, time limits and messages of sources."""
+"""Targets on a server.
+
+Their sessions have the TLS rules, settings, time limits and messages of sources.
+"""
 
 from __future__ import annotations
 

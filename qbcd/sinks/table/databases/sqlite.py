@@ -71,7 +71,10 @@ _VIOLATED = re.compile(r"^(?P<kind>[A-Z ]+) constraint failed(?:: (?P<name>.*))?
 
 
 class SqliteTarget(EngineDatabase):
-    """A file of SQLite. Decimals, dates and times are texts, since numbers of SQLite would round them."""
+    """A file of SQLite as a target.
+
+    Decimals, dates and times are texts, since numbers of SQLite would round them.
+    """
 
     product, sql_name = "SQLite", "sqlite"
     longest_name = 200
@@ -183,7 +186,10 @@ class SqliteTarget(EngineDatabase):
     def _keys(
         self, connection: Connection, name: str
     ) -> tuple[frozenset[str], tuple[frozenset[str], ...], dict[str, tuple[str, ...]]]:
-        """Return the primary key, all unique keys that hold for all rows, and the columns of other unique indexes."""
+        """Return the primary key, the unique keys, and the columns of other unique indexes.
+
+        The unique keys are all that hold for all rows.
+        """
         primary = frozenset(row[0] for row in connection.exec_driver_sql(_PRIMARY, (name,)).fetchall())
         whole, partial = [primary] if primary else [], {}
         for index, is_partial in connection.exec_driver_sql(_INDEXES, (name,)).fetchall():

@@ -24,7 +24,7 @@ SURE = 2  # answers in a row: a result may be on its way when the first one come
 
 @contextmanager
 def watched(connection: Any, is_at_work: Callable[[], bool]) -> Iterator[None]:
-    """In the block, end a wait of the driver's `connection` if the server does not work on its statement.
+    """In the block, end a wait of `connection` if the server does not work on its statement.
 
     Args:
         connection: The driver's connection.

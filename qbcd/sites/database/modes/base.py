@@ -122,7 +122,10 @@ class DatabaseMode(ABC, Generic[S]):
         return PollStart(change, server, table, rows, began, attached, self.strategy.keeps == "rows")
 
     def _attached(self, poll: DatabasePoll) -> tuple[str, ...]:
-        """Return a partition that was attached since the last poll, with rows that polls would not read."""
+        """Return a partition that was attached since the last poll and has unread rows.
+
+        Polls would not read these rows.
+        """
         checkpoint = poll.leased.checkpoint
         known = self.known_watermarks(checkpoint)
         return source_changes.attached_parts(poll.context.source, checkpoint.entries, self.plan, known)

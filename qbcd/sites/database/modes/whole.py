@@ -21,7 +21,10 @@ from qbcd.strategies import InSource
 
 
 class WholeTableMode(DatabaseMode[InSource]):
-    """Each poll compares all rows, so another server or table makes no difference to it, unless it compares digests."""
+    """The mode of polls that compare all rows.
+
+    So another server or table makes no difference to them, unless they compare digests.
+    """
 
     @override
     def remarks(self, session: Session) -> list[str]:

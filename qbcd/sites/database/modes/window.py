@@ -1,8 +1,8 @@
-"""Polls by watermark (TS): read the next watermark, read the window in one step, sweep if due.
+"""Polls by watermark (TS): read the next watermark, then the window, and sweep if due.
 
-The watermark is read in its own transaction, which ends before the rows are read (docs/design/protocol.md#rule-6).
-If the table or the server is another one, the window has all rows; deleted keys are then a separate step and batch
-(docs/design/protocol.md#rule-14).
+The window is read in one step. The watermark is read in its own transaction, which ends before the rows are read
+(docs/design/protocol.md#rule-6). If the table or the server is another one, the window has all rows; deleted keys are
+then a separate step and batch (docs/design/protocol.md#rule-14).
 
 An audit follows a poll and compares the rows before the watermark, which no later window would read; newer ones are
 pending (docs/design/protocol.md#rule-19). It has two steps too, whose deletes the guards count together

@@ -1,7 +1,7 @@
-"""Operations on rows of the lake wing: comparisons, layers of the replica, batches. Each is written once.
+"""Operations on rows of the lake wing: comparisons, layers of the replica, batches.
 
-They compose canonical SQL, which the engine of the rows spells in its dialect. Functions with an engine run queries;
-the others compose one. The columns are those of `qbcd.sites.lake.engines.base`.
+Each is written once. They compose canonical SQL, which the engine of the rows spells in its dialect. Functions with an
+engine run queries; the others compose one. The columns are those of `qbcd.sites.lake.engines.base`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,6 @@ def selected(
     """Return columns or aggregates of rows.
 
     Args:
-        rows: The rows.
         values: Canonical SQL of each column, by its name.
         where: Canonical SQL of a condition; default: all rows.
         by: Columns of groups.
@@ -158,11 +157,11 @@ def has_duplicates(engine: Engine, stage: AnyRows) -> bool:
 
 
 def repeated_key(engine: Engine, stage: AnyRows, keys: int) -> tuple[tuple[str, ...], int] | None:
-    """Return the texts of a key that occurs more than once, and how often; None if all keys are unique.
+    """Return the texts of a key that occurs more than once, and the number of its rows.
+
+    Return None if all keys are unique.
 
     Args:
-        engine: The engine of the rows.
-        stage: The rows.
         keys: Number of key columns among the captured columns.
     """
     if not has_duplicates(engine, stage):
@@ -175,7 +174,10 @@ def repeated_key(engine: Engine, stage: AnyRows, keys: int) -> tuple[tuple[str, 
 
 
 def untravelled(engine: Engine, stage: AnyRows) -> list[int]:
-    """Return the positions of one row's columns with a value that no typed sink can hold; empty without one."""
+    """Return the positions of one row's values that no typed sink can hold.
+
+    The list is empty if there is no such row.
+    """
     found = engine.run(selected(stage, _same(UNTRAVELLED), f"{UNTRAVELLED} <> ''", most=1))
     return [int(p) for (positions,) in found for p in positions.split(",") if p]
 
@@ -187,7 +189,10 @@ def one_row(engine: Engine, rows: AnyRows, columns: Sequence[str], where: str) -
 
 
 def aligned(replica: AnyRows, before: StreamPlan, plan: StreamPlan) -> AnyRows:
-    """Return rows with the columns of `before` as rows with the columns of `plan`; missing values are NULL."""
+    """Return rows with the columns of `before` as rows with the columns of `plan`.
+
+    Missing values are NULL.
+    """
     places = {c.name: i for i, c in enumerate(before.captured)}
     values = {
         f"c{i}": f"CAST({f'c{places[c.name]}' if c.name in places else 'NULL'} AS {wire_type(c.travel)})"
@@ -208,7 +213,9 @@ def identified(rows: AnyRows, plan: StreamPlan) -> AnyRows:
 
 
 def _by_content(rows: AnyRows, plan: StreamPlan, which: Sequence[int]) -> AnyRows:
-    """Return rows with a `key_id` made of their values, for digests that are not comparable, or equal by chance.
+    """Return rows with a `key_id` made of their values.
+
+    Such a `key_id` serves where digests are not comparable, or equal by chance.
 
     Args:
         rows: Rows with wire values c0..cn.
@@ -233,7 +240,9 @@ def _content(values: Any) -> str:
 def differences(
     replica: AnyRows, stage: AnyRows, plan: StreamPlan, *, by: By, both: Sequence[int] | None = None
 ) -> AnyRows:
-    """Return the net changes that turn `replica` into `stage`; ``net, weight`` is the growth of their range.
+    """Return the net changes that turn `replica` into `stage`.
+
+    The columns ``net, weight`` are the growth of their range.
 
     Args:
         replica: Old rows of the ranges, with the values of all captured columns or of the key alone.
@@ -297,7 +306,10 @@ def _changed(plan: StreamPlan, both: Sequence[int]) -> str:
 
 
 def comparable(column: Column, value: str) -> str:
-    """Return SQL for the wire value, without trailing zeros or a sign of zero that the type's equality ignores."""
+    """Return SQL for the wire value without differences that the type's equality ignores.
+
+    These are trailing zeros, and a sign of zero.
+    """
     if column.travel.kind in ("float32", "float64"):
         return f"CASE WHEN {value} = 0 THEN ABS({value}) ELSE {value} END"
     if column.fact("zeros") == "loose" and column.travel.kind in ("text", "decimal"):
@@ -346,7 +358,9 @@ def changed_pairs(changed: AnyRows, rows: AnyRows, names: Sequence[str], about: 
 
 
 def window_differences(replica: AnyRows, stage: AnyRows, plan: StreamPlan, about: int) -> AnyRows:
-    """Return the changes of the rows in a window of timestamps; ``weight`` is the growth of the key checksum.
+    """Return the changes of the rows in a window of timestamps.
+
+    The column ``weight`` is the growth of the key checksum.
 
     Args:
         replica: Old rows of the ranges.
@@ -383,9 +397,10 @@ def settled_keys(replica: AnyRows, stage: AnyRows, digest_column: str) -> AnyRow
 
 
 def differing_ranges(engine: Engine, replica: AnyRows, fingerprints: AnyRows) -> set[int]:
-    """Return the ranges of rows that differ between `replica` and `fingerprints`; only digests are compared.
+    """Return the ranges of rows that differ between `replica` and `fingerprints`.
 
-    Both have ``range_id, key_id, digest``. A key that has another range in `fingerprints` is no difference.
+    Both have ``range_id, key_id, digest``; only digests are compared. A key that has another range in `fingerprints` is
+    no difference.
     """
     columns, inputs = ("key_id", "old_range", "new_range"), {"replica": replica, "stage": fingerprints}
     found = replica.over("lake_different", columns, inputs, {}, judged="digest", ranges=True)
@@ -446,7 +461,6 @@ def batch_rows(changes: AnyRows, seq: int, ordinal: str) -> AnyRows:
     """Return changes as rows of a batch.
 
     Args:
-        seq: The batch's number.
         ordinal: SQL of the number of a row, in the order of `RANK`.
     """
     images = [c for c in changes.columns if c[:2] in ("b_", "a_")]
@@ -461,13 +475,14 @@ RANK = "CASE op WHEN 'd' THEN 0 WHEN 'u' THEN 1 WHEN 'c' THEN 2 ELSE 3 END"
 
 
 def paired(batch: AnyRows, *, keys: int, width: int, epoch: int, seq: int) -> AnyRows:
-    """Return the batch with `reason` and `pair_id` for deletes and inserts that differ only by key.
+    """Return the batch with `reason` and `pair_id` for changes of keys.
+
+    These are deletes and inserts that differ only by key.
 
     Args:
         batch: Numbered rows.
         keys: Number of key columns among the captured columns.
         width: Number of captured columns.
-        seq: The batch's number.
     """
     if keys == width:
         return batch
@@ -525,7 +540,6 @@ class Layers:
     """The rows of batches on top of a segment.
 
     Attributes:
-        rows: The rows.
         number: Number of rows in the batches.
         one: There is one batch, so each key occurs once in it.
     """
@@ -541,7 +555,6 @@ def merged(
     """Return the replica's rows in some ranges: base segments with later batches on top.
 
     Args:
-        engine: The engine of the rows.
         base: The rows of these ranges in the segments.
         layers: The later batches, if there are any.
         asked: The ranges, or some of their leaves.
@@ -577,5 +590,8 @@ def _named(batches: AnyRows, names: Sequence[str]) -> AnyRows:
 
 
 def _of_leaves(rows: AnyRows, some: AnyRows) -> AnyRows:
-    """Return the rows that `some` leaves request; deleted rows have no digest, so none of them is a `lost` row."""
+    """Return the rows that `some` leaves request.
+
+    Deleted rows have no digest, so none of them is a `lost` row.
+    """
     return rows.over("lake_of_leaves", rows.columns, {"rows": rows, "leaves": some}, {})

@@ -31,7 +31,10 @@ AnyRows = TypeVar("AnyRows", bound="ComposableRows")
 
 
 class ComposableRows(Protocol):
-    """Rows of one engine, computed when they are needed: SQL over files, tables and rows of the source."""
+    """Rows of one engine, computed when they are needed.
+
+    They are SQL over files, tables and rows of the source.
+    """
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -39,7 +42,10 @@ class ComposableRows(Protocol):
 
     @property
     def judges_first(self) -> bool:
-        """True if a comparison by digest finds the keys that differ first, and reads only their rows whole."""
+        """True if a comparison by digest reads only rows of differing keys whole.
+
+        It then finds these keys first.
+        """
 
     def over(
         self: AnyRows,
@@ -54,8 +60,6 @@ class ComposableRows(Protocol):
 
         Args:
             template: Name of a template of canonical SQL; it reads the inputs by their names.
-            columns: The names of its columns.
-            inputs: Rows by name.
             numbers: Values of the template's ``:name``.
             context: Variables of the template.
         """
@@ -77,7 +81,10 @@ class RowChecksum(ABC):
 
     @abstractmethod
     def read(self) -> tuple[int, int | None]:
-        """Return (rows, sum of digests) after the rows were evaluated; the sum is None if a digest is missing."""
+        """Return (rows, sum of digests) after the rows were evaluated.
+
+        The sum is None if a digest is missing.
+        """
 
     @abstractmethod
     def untravelled(self) -> list[int]:
@@ -97,11 +104,17 @@ class EventCounts(ABC):
 
     @abstractmethod
     def unfit(self) -> list[int]:
-        """Return the positions whose old value no typed sink can hold in some event, after the batch was written."""
+        """Return the positions whose old value no typed sink can hold in some event.
+
+        They are known after the batch was written.
+        """
 
 
 def total(parts: Iterable[RowChecksum]) -> tuple[int, int | None]:
-    """Return (rows, sum of digests) of all parts together; the sum is None if a digest is missing."""
+    """Return (rows, sum of digests) of all parts together.
+
+    The sum is None if a digest is missing.
+    """
     found = [one.read() for one in parts]
     sums = [checksum for _, checksum in found if checksum is not None]
     return sum(rows for rows, _ in found), sum(sums) if len(sums) == len(found) else None
@@ -141,7 +154,6 @@ class Engine(ABC):
         """Evaluate `rows` once, cast them to `fields` and write them into a new folder.
 
         Args:
-            rows: The rows.
             fields: Name and type of each column.
             folder: The folder to create.
             temporary: This process reads the files once.
@@ -153,7 +165,10 @@ class Engine(ABC):
 
     @abstractmethod
     def texts(self, rows: Rows) -> list[list[str]]:
-        """Return the texts of the values of a few rows, as Spark's casts write them; NULL is ``None``."""
+        """Return the texts of the values of a few rows, as Spark's casts write them.
+
+        NULL is ``None``.
+        """
 
     @abstractmethod
     def kept(self, rows: Rows) -> AbstractContextManager[Rows]:
@@ -165,7 +180,10 @@ class Engine(ABC):
 
     @abstractmethod
     def event_counts(self, old_values: Mapping[int, Travel]) -> EventCounts:
-        """Return new counts of events; `old_values` are the columns whose old values must fit a typed sink."""
+        """Return new counts of events.
+
+        `old_values` are the columns whose old values must fit a typed sink.
+        """
 
     @abstractmethod
     def table(self, rows: pa.Table) -> Rows:
@@ -192,7 +210,6 @@ class Engine(ABC):
 
         Args:
             changes: The changes; evaluated once within the block.
-            seq: The batch's number.
             rows: Approximate number of compared rows.
             sizes: The `groups` of these changes, if they are known.
         """

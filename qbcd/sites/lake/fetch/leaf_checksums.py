@@ -116,7 +116,9 @@ def range_leaves(now: Sequence[StoredRange], texts: Mapping[int, str]) -> dict[i
 
 
 def restrict_to_dirty_leaves(plan: FetchPlan, known: Mapping[int, RangeLeaves], width: int | None) -> FetchPlan:
-    """Return the plan for dirty leaves of ranges whose old leaves are known, if that saves enough.
+    """Return the plan for the dirty leaves of ranges, if that saves enough.
+
+    Only ranges whose old leaves are known are restricted.
 
     Args:
         plan: The plan for whole ranges, with their leaves of now.
@@ -157,7 +159,6 @@ def remember_after_changes(poll: TablePoll, plan: FetchPlan, events: int, *, spa
     """Return the checkpoint's entry after a poll with `events`; write the leaf checksums.
 
     Args:
-        events: Number of events.
         spared: It did not need whole ranges even without leaves, so leaves were useless.
     """
     if not can_be_asked(poll):

@@ -1,8 +1,8 @@
-"""Fetch path: compare rows that are looked up by key while they come; the batch is the first file.
+"""Fetch path: compare rows that are looked up by key while they come.
 
-One job reads the rows once and writes the batch. If the rows do not match the checksums, the batch is removed. The
-snapshot stays open until all rows are compared, and one task holds the rows of both sides in memory. So this path is
-for few bytes; larger fetches go through a stage.
+The batch is the first file. One job reads the rows once and writes the batch. If the rows do not match the checksums,
+the batch is removed. The snapshot stays open until all rows are compared, and one task holds the rows of both sides in
+memory. So this path is for few bytes; larger fetches go through a stage.
 """
 
 from __future__ import annotations

@@ -243,7 +243,10 @@ def _fingerprints(poll: TablePoll, plan: FetchPlan) -> Iterator[Callable[[Sequen
 
 
 def _keys(poll: LakePoll, old: Sequence[FileSet]) -> list[tuple[str, ...]]:
-    """Return the source's texts of the keys that exist there; at most one more than a poll looks up."""
+    """Return the source's texts of the keys that exist there.
+
+    There is at most one more than a poll looks up.
+    """
     changed = poll.context.files.read(poll.engine, _old_fields(poll), *old)
     return algebra.changed_keys(poll.engine, changed, _text_names(poll), MOST_KEYS + 1)
 

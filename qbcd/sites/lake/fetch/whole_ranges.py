@@ -115,7 +115,10 @@ def _by(snapshot: Snapshot) -> By:
 
 
 def _counted(poll: TablePoll, plan: FetchPlan, stage: Rows) -> dict[int, StoredRange]:
-    """Return the ranges with counts and checksums of the read rows, or the source's if one state."""
+    """Return the ranges with counts and checksums of the read rows.
+
+    Counts and checksums are the source's if they and the rows are of one state.
+    """
     if poll.snapshot.proves_checksums and not plan.is_split:
         return {r.range_id: r for r in (*plan.unsplit, *plan.merged)}
     counted = with_counts(poll.context.stream, plan.asked, algebra.sums(poll.engine, stage, poll.strategy.summed))

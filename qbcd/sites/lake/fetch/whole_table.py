@@ -54,7 +54,10 @@ def _found_nothing(run: Run) -> bool:
 
 
 def rows_unchanged(poll: TablePoll) -> int | None:
-    """Return the table's row count if its checksum is the sum of all range checksums; otherwise None."""
+    """Return the table's row count if its checksum is the sum of all range checksums.
+
+    Otherwise return None.
+    """
     poll.context.progress("checksum of the whole table")
     rows, checksum = table_checksum(poll)
     known = sum(r.rows for r in poll.due.due), sum(r.checksum for r in poll.due.due)

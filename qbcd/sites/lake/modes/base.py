@@ -1,6 +1,7 @@
-"""A poll mode: operations of the lake wing that depend on how polls read the source, and the frame of one step.
+"""A poll mode of the lake wing, and the frame of one step.
 
-A strategy names its mode (`IdRcs.poll_mode`), and `qbcd.sites.lake.modes.MODES` has the class of each.
+A mode has the operations that depend on how polls read the source. A strategy names its mode (`IdRcs.poll_mode`), and
+`qbcd.sites.lake.modes.MODES` has the class of each.
 """
 
 from __future__ import annotations
@@ -36,12 +37,7 @@ class LakeMode(ABC, Generic[S]):
 
     Args:
         strategy: Its strategy, of a class that polls in this mode.
-
-    Attributes:
-        writes_source: Polls need tables of qbcd's own in the source.
     """
-
-    writes_source = False
 
     def __init__(self, context: LakeContext, strategy: S) -> None:
         self.context, self.strategy = context, strategy
@@ -124,11 +120,17 @@ class LakeMode(ABC, Generic[S]):
 
 # -- one step ----------------------------------------------------------------------------------------------------------
 class Step(ABC):
-    """The end of a step whose rows are fetched: what it commits, and what it has cost the source."""
+    """The end of a step whose rows are fetched.
+
+    It has what the step commits, and its cost for the source.
+    """
 
     @abstractmethod
     def run(self, entries: Mapping[str, Any]) -> BatchHeader | None:
-        """Commit the step with further `entries` of the checkpoint; return its batch, if there is one."""
+        """Commit the step; return its batch, if there is one.
+
+        The checkpoint gets the further `entries`.
+        """
 
     @abstractmethod
     def cost(self) -> Cost:
@@ -187,7 +189,9 @@ def one_step(
     entries: Mapping[str, Any],
     known: Sequence[StoredRange] | None = None,
 ) -> Detection:
-    """Do one step: fetch rows in a snapshot of the source, close it, compare the rows and commit.
+    """Do one step: fetch rows in a snapshot, close it, compare the rows and commit.
+
+    The snapshot is one of the source.
 
     Args:
         fetch: Fetches rows, or finds that there are none to fetch; its poll covers all ranges.

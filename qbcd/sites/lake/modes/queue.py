@@ -1,4 +1,6 @@
-"""Polls of TLCS in the lake wing with digests in the source: read the queue of rows that differ.
+"""Polls of TLCS in the lake wing with digests in the source.
+
+A poll reads the queue of rows that differ:
 
     find rows that differ into the queue -> read it -> compare with the replica, commit -> advance the digests
 
@@ -45,9 +47,10 @@ ALL_ROWS = (
 
 
 class QueueMode(LakeMode[QueuedTlcs]):
-    """Each poll finds changed rows by the digests in the source; if these prove nothing, it compares all rows."""
+    """The mode of polls that find changed rows by the digests in the source.
 
-    writes_source = True
+    If the digests prove nothing, a poll compares all rows.
+    """
 
     @override
     def refuse_unfit(self, session: Session, place: Place) -> None:
@@ -79,7 +82,10 @@ class QueueMode(LakeMode[QueuedTlcs]):
 
     @override
     def reading(self, poll: LakePoll) -> LakePoll:
-        """Return the poll whose rows travel through the queue, so that the digests are those of these very rows."""
+        """Return the poll whose rows travel through the queue.
+
+        The digests are then those of these very rows.
+        """
         return replace(poll, reader=DigestQueue(poll, self.strategy).fetch_ranges)
 
     @override

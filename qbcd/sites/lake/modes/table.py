@@ -1,6 +1,7 @@
-"""Polls of a whole table: find dirty ranges, fetch, compare, commit in one step (ID/RCS, TLCS, VBD).
+"""Polls of a whole table (ID/RCS, TLCS, VBD).
 
-`qbcd.sites.lake.fetch.paths` has the ways to find ranges and fetch rows.
+A poll finds dirty ranges, fetches, compares, and commits in one step. `qbcd.sites.lake.fetch.paths` has the ways to
+find ranges and fetch rows.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ from qbcd.strategies import IdRcs
 
 
 class TableMode(LakeMode[IdRcs]):
-    """Each poll finds changes by checksums of ranges; an audit reads all rows, or the digest of each."""
+    """The mode of polls that find changes by checksums of ranges.
+
+    An audit reads all rows, or the digest of each.
+    """
 
     @override
     def remarks(self, session: Session) -> list[str]:
@@ -68,7 +72,10 @@ def poll_table(poll: LakePoll, entries: Mapping[str, Any] | None = None, *, audi
 
 
 def _fetch(poll: TablePoll, *, now: float, engines: ExitStack, audit: bool) -> Step:
-    """Find dirty ranges and fetch their rows, with an engine of `engines`, which may compare them meanwhile."""
+    """Find dirty ranges and fetch their rows.
+
+    An engine of `engines` fetches them, and may compare them meanwhile.
+    """
     due = due_ranges(poll.plan, poll.settings, poll.leased.checkpoint, poll.due.known, now)
     poll = _with_old_digest(replace(poll, snapshot=replace(poll.snapshot, audits=_audited(poll) if audit else None)))
     poll = replace(poll, due=all_ranges(due) if poll.snapshot.reads_all or audit else due)
@@ -136,7 +143,10 @@ def _becomes_segment(poll: TablePoll, plan: FetchPlan) -> bool:
 
 
 def _unchanged(poll: TablePoll, plan: FetchPlan) -> Unchanged:
-    """Return the step that stores visited ranges, a schema change without effect, leaf checksums, if any changed."""
+    """Return the step of a poll that finds no changed row.
+
+    It stores visited ranges, a schema change without effect, and leaf checksums, if any changed.
+    """
     leased, change = poll.leased, poll.snapshot.change
     cost = Cost(plan.scanned, 0, 0, len(poll.due.due), 0)
     entries = {

@@ -50,7 +50,10 @@ ROW_BYTES = 20  # of a fetched row, at least
 
 
 class LakeWindowMode(LakeMode[LakeTs]):
-    """Each poll reads the rows of a window of timestamps; sweeps find deletes, audits everything else."""
+    """The mode of polls that read the rows of a window of timestamps.
+
+    Sweeps find deletes, audits everything else.
+    """
 
     @override
     def refuse_unfit(self, session: Session, place: Place) -> None:

@@ -75,7 +75,6 @@ class Files:
     Args:
         workdir: The project's workdir, local or mounted by all hosts.
         project_id: Separates projects that share a workdir.
-        stream: The stream's name.
     """
 
     def __init__(self, workdir: Path, project_id: str, stream: str) -> None:
@@ -114,7 +113,6 @@ class Files:
         It is durable unless it is temporary.
 
         Args:
-            engine: The engine of the rows.
             rows: The rows; cast to `fields`.
             fields: Name and type of each column.
             kind: ``fetch``, ``batch``, ``segment`` or :data:`PASSING`.

@@ -50,7 +50,6 @@ class Replica:
     """Reads the replica and changes its manifest, always in the caller's transaction.
 
     Args:
-        stream: The stream's name.
         store: Tables of manifest and batches.
     """
 

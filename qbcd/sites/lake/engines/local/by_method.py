@@ -36,9 +36,6 @@ class ParquetSide(Dump):
         width: Number of columns ``c0..cn``.
         keys: Number of key columns among them.
         name: Name in messages.
-
-    Attributes:
-        rows: Number of rows.
     """
 
     def __init__(self, files: Sequence[Path], width: int, keys: int, name: str) -> None:
@@ -56,7 +53,6 @@ class ParquetSide(Dump):
         """Give the rows in other types, which hold all values of the stored ones.
 
         Args:
-            schema: The types.
             padding: By position, a text to be added to each value.
         """
         self.schema, self._padding = schema, padding

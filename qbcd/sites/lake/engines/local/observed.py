@@ -1,4 +1,7 @@
-"""Counts and checksums of rows that are put into a table of the local database before they are written."""
+"""Counts and checksums of rows, computed before the rows are written.
+
+The rows are put into a table of the local database first.
+"""
 
 from __future__ import annotations
 

@@ -63,9 +63,10 @@ class SparkEngine(Engine):
         return next(iter(rows.frames.values())).sparkSession.sql(rows.sql)
 
     def close(self) -> None:
-        """Drop the views of frames, unless Java has ended; frames that were made of them stay usable.
+        """Drop the views of frames, unless Java has ended.
 
-        Spark then also drops kept rows of the same plan, so blocks of `kept` must have ended.
+        Frames that were made of them stay usable. Spark then also drops kept rows of the same plan, so blocks of `kept`
+        must have ended.
         """
         views, self._views = self._views, {}
         for name, frame in views.items():
@@ -161,7 +162,9 @@ class SparkEngine(Engine):
                 yield self._numbered_by_group(kept, found, seq) if found else _numbered(kept, seq)
 
     def _numbered_by_group(self, changes: SparkRows, sizes: Mapping[tuple[str, int], int], seq: int) -> SparkRows:
-        """Return any number of changes as `numbered` does: each (op, range) has its own first number.
+        """Return any number of changes as `numbered` does.
+
+        Each (op, range) has its own first number.
 
         Args:
             changes: Changes of `differences` or `baseline`.
@@ -180,7 +183,10 @@ class SparkEngine(Engine):
 
 
 def _numbered(changes: SparkRows, seq: int, *, few: bool = False) -> SparkRows:
-    """Return the changes as batch rows; one task sorts them, and finds them too if they are `few`."""
+    """Return the changes as batch rows.
+
+    One task sorts them, and finds them too if they are `few`.
+    """
     alone = changes.hinted("one task" if few else "collected")
     # with one partition, the id is the position of the row
     return algebra.batch_rows(
