@@ -33,7 +33,7 @@ from qbcd.planning import plan_of
 from qbcd.polling.job import JobEvents, run_always, run_once, short_waits_after
 from qbcd.polling.outcome import JobReport, Outcome, poll
 from qbcd.polling.table_watch import TableEvents, TableWatch
-from qbcd.project import Assembly
+from qbcd.project import ProjectParts
 from qbcd.run import Preparation, Verification, prepare_stream, reset_stream, verify_stream
 from qbcd.sinks import SinkBatch
 from qbcd.spark.jdbc import explained
@@ -198,7 +198,7 @@ def diff(
 class StreamHandle:
     """A stream of an open project."""
 
-    def __init__(self, assembly: Assembly, config: StreamConfig) -> None:
+    def __init__(self, assembly: ProjectParts, config: StreamConfig) -> None:
         self._assembly = assembly
         self.config = config
 
@@ -397,7 +397,7 @@ class Project:
     """
 
     def __init__(self, config: ProjectConfig, spark: SparkSession | None = None) -> None:
-        self._assembly = Assembly(config, spark)
+        self._assembly = ProjectParts(config, spark)
 
     @classmethod
     def from_dict(
@@ -634,7 +634,7 @@ class JobOptions:
 
 
 def run_job(
-    parts: Assembly, streams: str | Iterable[str], options: JobOptions, events: JobEvents, stop: threading.Event
+    parts: ProjectParts, streams: str | Iterable[str], options: JobOptions, events: JobEvents, stop: threading.Event
 ) -> JobReport:
     """Poll streams of a project, once or until `stop` is set.
 
@@ -676,7 +676,7 @@ def run_job(
         parts.stopping, parts.jobs = lambda: False, 1  # a later poll is another job
 
 
-def _notifying(parts: Assembly, work: Sequence[Stream]) -> AbstractContextManager[Notifications | None]:
+def _notifying(parts: ProjectParts, work: Sequence[Stream]) -> AbstractContextManager[Notifications | None]:
     """Return what sends notifications of polls in a block; None if no address is configured."""
     if not parts.config.notify:
         return nullcontext()
@@ -685,7 +685,9 @@ def _notifying(parts: Assembly, work: Sequence[Stream]) -> AbstractContextManage
     return notifying(parts, work)
 
 
-def _openlineage(parts: Assembly, work: Sequence[Stream]) -> AbstractContextManager[Callable[[Outcome], None] | None]:
+def _openlineage(
+    parts: ProjectParts, work: Sequence[Stream]
+) -> AbstractContextManager[Callable[[Outcome], None] | None]:
     """Return a block that yields a function to send OpenLineage events of polls.
 
     It yields None if the configuration does not want them.
@@ -698,7 +700,11 @@ def _openlineage(parts: Assembly, work: Sequence[Stream]) -> AbstractContextMana
 
 
 def _renewed(
-    parts: Assembly, watch: TableWatch, on_stream: Callable[[Stream], None], source: str, polled: Mapping[str, Stream]
+    parts: ProjectParts,
+    watch: TableWatch,
+    on_stream: Callable[[Stream], None],
+    source: str,
+    polled: Mapping[str, Stream],
 ) -> Mapping[str, Stream] | None:
     """Return the streams of a source if they differ from `polled`.
 
@@ -742,7 +748,7 @@ def _verified(handle: StreamHandle) -> Verification:
         return Verification(handle.name, error=error)
 
 
-def assembly_of(project: Project) -> Assembly:
+def assembly_of(project: Project) -> ProjectParts:
     """Return the parts of a project, for the command line, the demonstration and tests only."""
     return project._assembly
 

@@ -44,21 +44,21 @@ class Registry(Mapping[str, type[T]]):
     """
 
     def __init__(self, places: Mapping[str, str]) -> None:
-        self._places = dict(places)
+        self.places = dict(places)
 
     @override
     def __getitem__(self, name: str) -> type[T]:
-        found: type[T] = resolve_name(self._places[name])
+        found: type[T] = resolve_name(self.places[name])
         return found
 
     @override
     def __contains__(self, name: object) -> bool:
-        return name in self._places
+        return name in self.places
 
     @override
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(self.places)
 
     @override
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self.places)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from qbcd.errors import ConfigError, QbcdError, Refused
-from qbcd.project import Assembly
+from qbcd.project import ProjectParts
 from qbcd.run import reset_stream, take_over_stream
 from qbcd.sites import Site, digest_queue, own_row
 from qbcd.state import nothing_to_take_over
@@ -76,7 +76,7 @@ class ForeignStream:
     name: str
     place: str
     project_id: str
-    project: Assembly
+    project: ProjectParts
 
     @property
     def question(self) -> str:
@@ -114,7 +114,7 @@ def refuse_to_keep(name: str, *, discard: bool) -> None:
         )
 
 
-def foreign_stream(project: Assembly, name: str) -> ForeignStream:
+def foreign_stream(project: ProjectParts, name: str) -> ForeignStream:
     """Find a stream that a source keeps for another project.
 
     Raises:
@@ -125,7 +125,7 @@ def foreign_stream(project: Assembly, name: str) -> ForeignStream:
     return ForeignStream(name, _schema_of(site), owner, project)
 
 
-def _foreign_site(project: Assembly, name: str) -> tuple[Site, str, Callable[[Site], None]]:
+def _foreign_site(project: ProjectParts, name: str) -> tuple[Site, str, Callable[[Site], None]]:
     """Return a site, its project and the way to take it over.
 
     The source of a configured stream comes first.
@@ -148,7 +148,7 @@ def _foreign_site(project: Assembly, name: str) -> tuple[Site, str, Callable[[Si
     raise failed or nothing_to_take_over(name, ours=ours)
 
 
-def left_streams(project: Assembly, names: Collection[str] = ()) -> list[LeftStream]:
+def left_streams(project: ProjectParts, names: Collection[str] = ()) -> list[LeftStream]:
     """Find the streams of the state database that are not configured, in sources and the lake.
 
     Args:
@@ -173,7 +173,7 @@ def left_streams(project: Assembly, names: Collection[str] = ()) -> list[LeftStr
     return found
 
 
-def _kept(project: Assembly, name: str, site: Site) -> list[LeftStream]:
+def _kept(project: ProjectParts, name: str, site: Site) -> list[LeftStream]:
     row = own_row(site.context)
     if row is None or not row.prepared or row.project_id != project.state.project_id:
         return []

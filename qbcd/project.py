@@ -52,7 +52,7 @@ T = TypeVar("T")
 MOST_CONNECTIONS = 16  # of a source, if its configuration names no number
 
 
-class Assembly:
+class ProjectParts:
     """The parts of a project.
 
     Args:

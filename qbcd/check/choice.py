@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from qbcd.check.finding import Finding
 from qbcd.errors import QbcdError
-from qbcd.project import Assembly
+from qbcd.project import ProjectParts
 
 
-def check_choices(parts: Assembly, names: list[str]) -> list[Finding]:
+def check_choices(parts: ProjectParts, names: list[str]) -> list[Finding]:
     """Warn of prepared streams for which another strategy would read a fifth.
 
     The strategy itself never changes.

@@ -8,10 +8,10 @@ from pathlib import Path
 from qbcd.check.finding import Finding
 from qbcd.errors import QbcdError
 from qbcd.orphans import left_streams
-from qbcd.project import Assembly
+from qbcd.project import ProjectParts
 
 
-def check_left(project: Assembly, *, state_is_new: bool) -> list[Finding]:
+def check_left(project: ProjectParts, *, state_is_new: bool) -> list[Finding]:
     """Report prepared streams that are no longer configured, and replicas without a state.
 
     Args:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from qbcd.check.finding import Finding, failed
-from qbcd.project import Assembly
+from qbcd.project import ProjectParts
 
 
-def check_patterns(project: Assembly) -> list[Finding]:
+def check_patterns(project: ProjectParts) -> list[Finding]:
     """Report tables that patterns match and cannot capture, and tables that are new."""
     roster = project.roster()
     found = [failed("tables", problem) for problem in roster.problems]

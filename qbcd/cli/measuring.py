@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from qbcd.monitoring.measured import Measured
     from qbcd.monitoring.metrics import Metrics
     from qbcd.polling.outcome import Outcome
-    from qbcd.project import Assembly
+    from qbcd.project import ProjectParts
     from qbcd.stream import Stream
 
 
@@ -28,7 +28,7 @@ class Measuring:
     ) -> None:
         self._measured, self._metrics, self._file = measured, metrics, file
 
-    def begin(self, parts: Assembly, names: Sequence[str]) -> None:
+    def begin(self, parts: ProjectParts, names: Sequence[str]) -> None:
         """Begin with the history of these streams, and the counters of an earlier file."""
         if self._measured is not None:
             self._measured.begin(parts.open_stream(name, ask=False) for name in names)

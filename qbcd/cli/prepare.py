@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from qbcd.api import Project
-    from qbcd.project import Assembly
+    from qbcd.project import ProjectParts
     from qbcd.run import Preparation
     from qbcd.stream import Report
 
@@ -57,7 +57,7 @@ def prepare(output: Output, streams: StreamNames = None, dry_run: DryRun = False
     return worst(codes)
 
 
-def _all_tables(parts: Assembly, streams: Sequence[str]) -> Sequence[str]:
+def _all_tables(parts: ProjectParts, streams: Sequence[str]) -> Sequence[str]:
     with parts.read_only():
         for name in streams:
             parts.stream_config(name)

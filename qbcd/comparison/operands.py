@@ -29,7 +29,7 @@ from qbcd.local.dumps import DumpRows, identity_of
 from qbcd.local.query import DIALECT, Query
 from qbcd.local.source import ReadAmount, SourceReads, fetch_rows
 from qbcd.model import Column, KeyRange, Travel
-from qbcd.project import Assembly
+from qbcd.project import ProjectParts
 from qbcd.sites.lake.replica.schema import row_fields
 from qbcd.snapshots.work import release_freed
 from qbcd.strategies import IdRcs
@@ -182,7 +182,7 @@ class TableOperand(Operand):
         source = _name_of(url)
         config = _config(url, source, table, {"key": list(wanted.key)} if wanted.key else {})
         self.amount = ReadAmount()
-        self._assembly = Assembly(config)
+        self._assembly = ProjectParts(config)
         self.source = self._assembly.source(source)
         with self.source.read(STREAM) as session, _key_by_option():
             connector, connection = self.source.connector, session.connection

@@ -105,7 +105,9 @@ class FixedField(Section):
     """A field of fixed width.
 
     Attributes:
+        name: Name of the column.
         at: First and last position, from 1, in characters.
+        type: Type of the values.
     """
 
     example: ClassVar[str] = "write {name: id, at: [1, 10], type: integer}"

@@ -42,6 +42,7 @@ class JdbcDriverConfig(Section):
     """The JDBC driver of a source, and how it reads.
 
     Attributes:
+        driver_jar: The driver's jar.
         maven: Coordinates of the driver, as ``group:artifact:version``; `sha256` is required.
         sha256: SHA-256 of the jar, in hexadecimal digits.
         properties: Properties of the driver; only those that the profile lists.
@@ -106,6 +107,7 @@ class JdbcSourceConfig(Section):
         password: Password of the login, as ``${env:NAME}`` or ``${file:/path}``.
         dialect: Name of a profile; default: by the prefix of `url`.
         profile: A profile of your own, for a database that has none.
+        jdbc: The driver.
     """
 
     url: Annotated[SecretStr, AfterValidator(_jdbc_url)]

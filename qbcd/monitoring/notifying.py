@@ -24,7 +24,7 @@ from qbcd.monitoring import background
 from qbcd.monitoring.background import Background
 from qbcd.monitoring.notices import Notice, States
 from qbcd.polling.outcome import Outcome
-from qbcd.project import Assembly
+from qbcd.project import ProjectParts
 from qbcd.stream import Stream
 from qbcd.version import __version__
 
@@ -34,7 +34,7 @@ _RETRIED = (408, 425, 429)  # and 5xx; other answers would be the same at the ne
 
 
 @contextmanager
-def notifying(parts: Assembly, streams: Sequence[Stream]) -> Iterator[Notifications]:
+def notifying(parts: ProjectParts, streams: Sequence[Stream]) -> Iterator[Notifications]:
     """Yield what takes outcomes, and sends what they change to the configured hooks.
 
     At the end of the block, wait for what is not sent, at most `background.END_S`.

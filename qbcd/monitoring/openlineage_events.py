@@ -22,7 +22,7 @@ from qbcd.monitoring import background
 from qbcd.monitoring.background import Background
 from qbcd.plugins import in_one_line
 from qbcd.polling.outcome import Outcome
-from qbcd.project import Assembly
+from qbcd.project import ProjectParts
 from qbcd.sinks.folder import FileOptions
 from qbcd.sinks.table.options import DatabaseOptions
 from qbcd.state import Run
@@ -34,7 +34,7 @@ PRODUCER = f"urn:qbcd:{__version__}"  # OpenLineage wants a URI
 
 
 @contextmanager
-def openlineage(parts: Assembly, streams: Sequence[Stream]) -> Iterator[Callable[[Outcome], None]]:
+def openlineage(parts: ProjectParts, streams: Sequence[Stream]) -> Iterator[Callable[[Outcome], None]]:
     """Yield a function that sends events of outcomes, if the configuration wants events.
 
     Raises:
@@ -67,7 +67,7 @@ def openlineage(parts: Assembly, streams: Sequence[Stream]) -> Iterator[Callable
 class Events:
     """The events of one stream."""
 
-    def __init__(self, parts: Assembly, stream: StreamConfig, config: OpenLineageConfig) -> None:
+    def __init__(self, parts: ProjectParts, stream: StreamConfig, config: OpenLineageConfig) -> None:
         self._parts, self._stream, self._config = parts, stream, config
 
     def of(self, outcome: Outcome) -> Iterator[Any]:
@@ -175,7 +175,7 @@ class _Sender:
         self._failing = True
 
 
-def _client(parts: Assembly) -> Any:
+def _client(parts: ProjectParts) -> Any:
     try:
         from openlineage.client import OpenLineageClient
     except ModuleNotFoundError as error:

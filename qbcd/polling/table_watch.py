@@ -15,7 +15,7 @@ from typing import Literal, TypeVar
 
 from qbcd.error_messages import one_message
 from qbcd.errors import QbcdError
-from qbcd.project import Assembly
+from qbcd.project import ProjectParts
 from qbcd.roster.roster import Roster
 from qbcd.run import prepare_stream
 from qbcd.stream import Report, Stream
@@ -75,7 +75,7 @@ class TableWatch:
         events: What is reported.
     """
 
-    def __init__(self, parts: Assembly, events: TableEvents) -> None:
+    def __init__(self, parts: ProjectParts, events: TableEvents) -> None:
         self._parts, self._events = parts, events
         self._lock, self._listing = threading.Lock(), threading.Lock()
         self._said: set[str] = set()  # problems and changes of this job

@@ -32,7 +32,7 @@ from qbcd.wording import batch_numbers
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
-    from qbcd.project import Assembly
+    from qbcd.project import ProjectParts
     from qbcd.state import StreamRow
     from qbcd.stream import Stream
 
@@ -93,7 +93,7 @@ def _spark_type(travel: Travel) -> DataType:
 
 # -- the stream --------------------------------------------------------------------------------------------------------
 @contextmanager
-def opened(options: ReadOptions) -> Iterator[tuple[Assembly, Stream]]:
+def opened(options: ReadOptions) -> Iterator[tuple[ProjectParts, Stream]]:
     """The project and the stream of a read, for the block.
 
     Raises:
@@ -106,7 +106,7 @@ def opened(options: ReadOptions) -> Iterator[tuple[Assembly, Stream]]:
             yield parts, stream_of(parts, options)
 
 
-def stream_of(parts: Assembly, options: ReadOptions) -> Stream:
+def stream_of(parts: ProjectParts, options: ReadOptions) -> Stream:
     """Return the stream of a read; its sinks and source are not opened.
 
     Raises:
@@ -291,7 +291,7 @@ def has_other_columns(header: BatchHeader, loaded: Loaded) -> bool:
 
 # -- partitions --------------------------------------------------------------------------------------------------------
 def partitions(
-    parts: Assembly,
+    parts: ProjectParts,
     stream: Stream,
     headers: Sequence[BatchHeader],
     loaded: Loaded,

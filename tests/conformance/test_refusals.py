@@ -186,7 +186,7 @@ def test_rights_that_are_missing(kind: str, stage: Stage, spark: SparkSession) -
             refused(place, prepare(place, table, url=url), kind_of, "amount", where="tables[0].")
             there.revoke("SELECT (id, region)", "orders", user)
         there.grant("SELECT", "orders", user)
-        said = ("no right to create tables in schema", "qbcd prepare --dry-run prints the DDL for a DBA", "id_rcs")
+        said = ("no right to create tables in schema", "qbcd prepare s --dry-run prints the DDL for a DBA", "id_rcs")
         refused(place, prepare(place, {**orders, "strategy": "mds"}, url=url), MissingPrivilege, *said)
         written = config(url, {"name": "few_rights", **orders, "strategy": "id_rcs"})
         with qbcd.Project.from_dict(written, spark=spark, base_dir=place.folder) as project:

@@ -21,7 +21,7 @@ from qbcd.connectors import CONNECTORS
 from qbcd.errors import GuardTripped
 from qbcd.state import ProjectState, StoredRange
 from tests.support import connect, sql
-from tests.support.by_range import GATED, ByRange, OneByOne, meanwhile
+from tests.support.by_range import GATED, ByRange, meanwhile
 from tests.support.oracle import batches, copy_of
 from tests.support.pausing import at
 from tests.support.project import config, opened, poll
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(autouse=True)
 def _by_range(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(CONNECTORS, "postgresql", ByRange)
+    monkeypatch.setitem(CONNECTORS.places, "postgresql", "tests.support.by_range:ByRange")
 
 
 def ranges_of(folder: Path) -> list[StoredRange]:
@@ -105,7 +105,7 @@ def test_stored_checksums_are_those_of_the_fetched_rows(database: str, workspace
 def test_keys_that_move_between_ranges_mid_read(
     gated: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(CONNECTORS, "postgresql", OneByOne)
+    monkeypatch.setitem(CONNECTORS.places, "postgresql", "tests.support.by_range:OneByOne")
 
     def move() -> None:
         sql(gated, "UPDATE t SET id = 15 WHERE id = 3; UPDATE t SET id = 0 WHERE id = 10")

@@ -195,7 +195,8 @@ def changes_of(dump: StagedDump, stage: Rows, known: StoredRange) -> DumpChanges
     old, new = _both_sides(dump, known)
     sides = sides_of(old, new)
     method = strategy.chosen(sides, compared_by(poll.leased.row.checkpoint)).method
-    if method == JOIN or poll.local is None:  # only joins with Spark: `Assembly` leaves other methods to this process
+    # Only joins run with Spark: `ProjectParts` leaves other methods to this process.
+    if method == JOIN or poll.local is None:
         return DumpChanges(_by_join(dump, stage, known, sides), sides)
     # the name of a part, which the next commit removes if this process is killed
     prefix = f"method-{poll.leased.row.fencing_token}-"

@@ -136,7 +136,9 @@ MISTAKES = {
     "misspelled": Mistake("postgresql:", "postgrsql:", 4, AT_URL, "no connector for", 'did you mean "postgresql"?'),
     "short": Mistake("postgresql:", "psql:", 4, AT_URL, "no connector for", 'did you mean "postgresql"?'),
     "placeholder": Mistake(URL, "    url: ${env:PW}://x\n", 4, AT_URL, '"${env:PW}://x" names', NO_CONNECTOR),
-    "jdbc": Mistake("url: ", "url: jdbc:", 4, AT_URL, "this is a JDBC URL", "without `jdbc:`"),
+    "jdbc": Mistake(
+        "url: ", "url: jdbc:", 4, AT_URL, "postgresql has a connector of its own", "write url: postgresql://user@host"
+    ),
     "no-scheme": Mistake("postgresql://", "", 4, AT_URL, "not a database URL", "write dialect://"),
     "port": Mistake(":5432", ":main", 4, AT_URL, "the port in the URL is not a whole number", "such as 5432"),
     "no-database": Mistake("/store", "", 4, AT_URL, "has no database", "/DATABASE"),

@@ -144,7 +144,7 @@ def test_mds_needs_a_schema_and_id_rcs_does_not(place: Place, role: str, spark: 
         assert assembly_of(project).state.project_id
         assert place.refused(project.stream("s").prepare, MissingPrivilege, 3) == (
             "stream s: no right to create tables in schema qbcd of source shop (source shop (HOST): permission "
-            "denied for database DATABASE) (qbcd prepare --dry-run prints the DDL for a DBA; strategy id_rcs needs "
+            "denied for database DATABASE) (qbcd prepare s --dry-run prints the DDL for a DBA; strategy id_rcs needs "
             "only SELECT)"
         )
         place.sql("CREATE SCHEMA qbcd")

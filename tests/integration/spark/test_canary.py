@@ -49,14 +49,14 @@ def test_column_names_for_values_are_refused(
     place.insert("t", [(1, "one", 0), (2, "two", 0)])
     table = {"name": "s", "table": place.table("t"), "strategy": strategy, "baseline": "events", "engine": "spark"}
     data = config(place.url, table)
-    monkeypatch.setitem(CONNECTORS, "mariadb", Unquoted)
+    monkeypatch.setitem(CONNECTORS.places, "mariadb", f"{__name__}:Unquoted")
     with opened(data, workspace, spark) as project:
         with pytest.raises(Refused, match=r"reads \[\('c0',\)\] through jdbc:mariadb: from source shop .*'value'"):
             project.stream("s").prepare()
         row = assembly_of(project).open_stream("s").site.context.row()
         assert strategy == "mds" or row is None or not row.prepared
         assert not list((workspace / "out").rglob("*.jsonl"))
-    monkeypatch.setitem(CONNECTORS, "mariadb", MariaDB)
+    monkeypatch.undo()
     with opened(data, workspace, spark) as project:
         project.stream("s").prepare()
         poll(project, "s")
