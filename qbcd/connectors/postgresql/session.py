@@ -192,7 +192,9 @@ def _refuse_unknown(given: Mapping[str, Any], known: frozenset[str], place: str,
 
 
 def _by_bytes(most_rows: int) -> Fetch:
-    """Return a fetch that begins with one row; then the widest row so far decides how many rows fit into a request.
+    """Return a fetch that adapts the number of rows to their width.
+
+    It begins with one row; then the widest row so far decides how many rows fit into a request.
 
     If wider rows follow, the driver fails rather than exceed its buffer.
     """
