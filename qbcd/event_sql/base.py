@@ -33,9 +33,7 @@ class EventForm:
         image: Makes an object of columns.
         text: Returns the value of a text.
         changed: The names of changed columns.
-        source: The field `source`.
         event_id: The text of the field `event_id`.
-        ts_ms: The field `ts_ms`.
         absent: The value of an image that an event does not have.
         no_key: The value of a key without columns.
     """

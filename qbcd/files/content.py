@@ -26,7 +26,6 @@ class DumpPlace:
     """A file, and how messages name it and the settings of its format.
 
     Attributes:
-        path: The file.
         label: Its name in messages.
         once: It is an operand of one comparison; otherwise a stream polls it.
     """
@@ -90,11 +89,7 @@ def opened(place: DumpPlace, compression: str) -> pa.NativeFile:
 
 
 class TextReader:
-    """The text of a file as UTF-8, without a byte order mark.
-
-    Args:
-        form: The form of its text.
-    """
+    """The text of a file as UTF-8, without a byte order mark."""
 
     def __init__(self, place: DumpPlace, form: TextForm) -> None:
         self._place, self._form = place, form

@@ -277,7 +277,6 @@ def row_blocks(place: DumpPlace, text: TextReader, rules: CsvRules, longest: int
     """Yield the rows of a file in blocks of some megabytes.
 
     Args:
-        text: Its text.
         longest: Bytes that a row may have.
 
     Raises:

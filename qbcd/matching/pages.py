@@ -24,7 +24,6 @@ class Population:
     """Facts for the cost model: stored sets, and a query.
 
     Attributes:
-        sets: Stored sets.
         elements: Elements of a stored set.
         query: Elements of the query.
         domain: Different elements.

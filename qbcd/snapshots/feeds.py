@@ -121,7 +121,6 @@ def choose_for_rows(sides: Sides, last: LastComparison, memory: int) -> MethodCh
 
     Args:
         sides: Both sides, as far as known.
-        last: The last comparison of the feed.
         memory: The whole budget; the local database has half of it, a method the other half.
     """
     half = memory // 2

@@ -84,7 +84,6 @@ class DumpReader(ABC):
         """Return texts of a column as values.
 
         Args:
-            kind: Its type.
             first: The row of the first text, from 0.
 
         Raises:
