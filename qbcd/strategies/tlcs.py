@@ -46,7 +46,7 @@ class TlcsOptions(RangeOptions):
             raise wrong("`checksum_column` is missing", "name the column that holds the checksums", at="checksums")
         given = self.model_fields_set & {"pages_per_range", "pace", "per_poll", "max_staleness"}
         if self.checksums == "remote" and given:
-            what = "this is for ranges that are visited in the source, and `checksums: remote` compares under Spark"
+            what = "this is for ranges that are visited in the source, and `checksums: remote` compares in the lake"
             raise wrong(what, "remove it", at=min(given))
         if place_of(self.replica) == "lake" and given:
             what = f"this is for ranges that are visited in the source, and `replica: {self.replica}` has the lake's"
