@@ -1,4 +1,4 @@
-"""Check the structure of the code: cycles, duplicate names, long functions, docstrings.
+"""Check the structure of the code: cycles, names, sizes, docstrings, tests of classes.
 
 `make lint` runs it from the root: `python -m tools.check_structure`. CONTRIBUTING.md lists the checks. It reads source
 files and imports nothing of them, prints each finding with its place and a fix, and exits with 1 if there is any.
@@ -13,14 +13,22 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from typing_extensions import override
 
 PACKAGE = "qbcd"
+STRATEGIES = "qbcd.strategies"
 FOLDERS = ("qbcd", "benchmarks", "examples", "tests", "tools")
 LINES = 60
+SMALL = 60  # lines; a shorter module is for two importers at least
+WIDTH = 90  # characters of a docstring's first line
+# Limits of counts in qbcd. CLASS_TESTS stays; each other one is the count of today, and may only fall.
+CLASS_TESTS = 5  # isinstance and issubclass of strategies outside their package
+DOC_LINES = 30  # lines of docstrings for 100 of code
+SMALL_MODULES = 29  # modules under SMALL lines with one importer
+LONG_FIRSTS = 20  # first lines of docstrings over WIDTH
 # Packages whose subpackages have module names of their own: the two wings of sites, the engines, and one package per
 # database. The parallel names there (context, diff, errors) are wanted.
 PARALLEL = ("qbcd.sites", "qbcd.sites.lake.engines", "qbcd.connectors")
@@ -52,11 +60,13 @@ class Module:
 
     path: Path
     tree: ast.Module
+    lines: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, root: Path, path: Path) -> Module:
         """Parse the file at `path` below `root`."""
-        return cls(path, ast.parse((root / path).read_text(encoding="utf-8"), filename=str(path)))
+        text = (root / path).read_text(encoding="utf-8")
+        return cls(path, ast.parse(text, filename=str(path)), tuple(text.splitlines()))
 
     @property
     def name(self) -> str:
@@ -197,14 +207,135 @@ def check_lengths(found: Sequence[Module]) -> Iterator[Finding]:
                     yield Finding(module.path, node.lineno, problem, "move a part with a clear name to a function")
 
 
+def docstrings(module: Module) -> Iterator[tuple[ast.AST, ast.stmt, str]]:
+    """Yield each docstring of a module: what it documents, its statement, its text."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, DOCUMENTED) and (text := ast.get_docstring(node)) is not None:
+            yield node, node.body[0], text
+
+
+def check_copies(found: Sequence[Module]) -> Iterator[Finding]:
+    """Find docstrings of functions, of more than one line, that are copies of another one."""
+    first: dict[str, str] = {}
+    for module in found:
+        for node, statement, text in docstrings(module):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and "\n" in text:
+                where = f"{module.path}:{statement.lineno}"
+                if first.setdefault(text, where) != where:
+                    problem = f"docstring of {node.name} is a copy, of {first[text]}"
+                    fix = "remove it from a method with @override; otherwise say in one line what is particular here"
+                    yield Finding(module.path, statement.lineno, problem, fix)
+
+
+def over(limit: int, kind: str, findings: Sequence[Finding]) -> Iterator[Finding]:
+    """Yield the findings if there are more than `limit`, each with both numbers."""
+    if len(findings) > limit:
+        note = f"({len(findings)} such {kind}, at most {limit} are allowed)"
+        yield from (replace(one, problem=f"{one.problem} {note}") for one in findings)
+
+
+def check_first_lines(found: Sequence[Module]) -> Iterator[Finding]:
+    """Find first lines of docstrings over `WIDTH` characters, if there are over `LONG_FIRSTS`."""
+    long = []
+    for module in found:
+        for _, statement, text in docstrings(module):
+            if (width := len(text.partition("\n")[0])) > WIDTH:
+                problem = f"first line of a docstring has {width} characters, at most {WIDTH} are allowed"
+                fix = "say the one thing that a reader needs, and the rest below it"
+                long.append(Finding(module.path, statement.lineno, problem, fix))
+    yield from over(LONG_FIRSTS, "lines", long)
+
+
+def check_docstring_lines(found: Sequence[Module]) -> Iterator[Finding]:
+    """Find more than `DOC_LINES` lines of docstrings for 100 of code, over all modules together.
+
+    Code is what is neither docstring nor comment nor blank.
+    """
+    counts = {module.path: (documented_lines(module), code_lines(module)) for module in found}
+    documented, code = (sum(numbers[n] for numbers in counts.values()) for n in (0, 1))
+    if 100 * documented > DOC_LINES * code:
+        most = max(counts, key=lambda path: 100 * counts[path][0] - DOC_LINES * counts[path][1])
+        problem = (
+            f"{PACKAGE} has {documented} lines of docstrings and {code} of code, at most {DOC_LINES} for 100 are "
+            f"allowed; the largest part above that is here: {counts[most][0]} and {counts[most][1]}"
+        )
+        yield Finding(most, 1, problem, "remove what names and types say, and what the interface says once")
+
+
+def documented_lines(module: Module) -> int:
+    """Return the number of a module's lines that are in docstrings."""
+    return sum((one.end_lineno or one.lineno) - one.lineno + 1 for _, one, _ in docstrings(module))
+
+
+def code_lines(module: Module) -> int:
+    """Return the number of a module's lines without docstrings, comments and blank lines."""
+    lines = [line.strip() for line in module.lines]
+    for _, one, _ in docstrings(module):
+        for number in range(one.lineno, (one.end_lineno or one.lineno) + 1):
+            lines[number - 1] = ""
+    return sum(bool(line) and not line.startswith("#") for line in lines)
+
+
+def check_small_modules(found: Sequence[Module]) -> Iterator[Finding]:
+    """Find modules under `SMALL` lines with one importer, if there are over `SMALL_MODULES`."""
+    importers: dict[str, list[str]] = {}
+    for name, targets in import_graph(found).items():
+        for target in targets:
+            importers.setdefault(target, []).append(name)
+    small = [
+        Finding(
+            module.path,
+            1,
+            f"module of {len(module.lines)} lines with one importer, {importers[module.name][0]}",
+            "move its content to the importer, or to a module with the same subject",
+        )
+        for module in found
+        if module.path.stem != "__init__" and len(module.lines) < SMALL and len(importers.get(module.name, ())) == 1
+    ]
+    yield from over(SMALL_MODULES, "modules", small)
+
+
+def check_class_tests(found: Sequence[Module]) -> Iterator[Finding]:
+    """Find isinstance and issubclass of strategies elsewhere, if there are over `CLASS_TESTS`."""
+    inside = [module for module in found if f"{module.package}.".startswith(f"{STRATEGIES}.")]
+    names, tests = strategy_classes(inside), []
+    for module in found:
+        for node in ast.walk(module.tree) if module not in inside else ():
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
+                tested = sorted(names & {name for argument in node.args[1:] for name in last_names(argument)})
+                if tested:
+                    problem = f"{ast.unparse(node.func)} of strategy {' or '.join(tested)} outside {STRATEGIES}"
+                    fix = "ask the strategy: give its base a method or an attribute that says it"
+                    tests.append(Finding(module.path, node.lineno, problem, fix))
+    yield from over(CLASS_TESTS, "tests", tests)
+
+
+def strategy_classes(found: Sequence[Module]) -> set[str]:
+    """Return the names of the classes that derive from `Strategy`, and its own."""
+    nodes = [node for module in found for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)]
+    names = {"Strategy"}
+    while (
+        more := {node.name for node in nodes if names & {name for base in node.bases for name in last_names(base)}}
+        - names
+    ):
+        names |= more
+    return names
+
+
+def last_names(node: ast.AST) -> set[str]:
+    """Return the names in an expression, without the modules before them."""
+    names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return names | {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
+
+
 def check_docstrings(found: Sequence[Module]) -> Iterator[Finding]:
     """Find docstrings that begin with a question word."""
     for module in found:
-        for node in ast.walk(module.tree):
-            if isinstance(node, DOCUMENTED) and (word := QUESTION.match(ast.get_docstring(node) or "")):
+        for _, statement, text in docstrings(module):
+            if word := QUESTION.match(text):
                 problem = f"docstring begins with {word.group()}"
                 fix = "begin with an imperative or a noun phrase: `Return ..`, `A session pool: ..`"
-                yield Finding(module.path, node.body[0].lineno, problem, fix)
+                yield Finding(module.path, statement.lineno, problem, fix)
 
 
 def changed_files(root: Path, base: str | None) -> tuple[set[Path], str]:
@@ -246,6 +377,11 @@ PACKAGE_CHECKS: tuple[Callable[[Sequence[Module]], Iterator[Finding]], ...] = (
     check_cycles,
     check_classes,
     check_basenames,
+    check_copies,
+    check_first_lines,
+    check_docstring_lines,
+    check_small_modules,
+    check_class_tests,
 )
 
 

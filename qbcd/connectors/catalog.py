@@ -25,7 +25,10 @@ class Catalog(Collaborator, ABC):
         """
 
     def has_locked_tables(self, conn: Connection) -> bool:
-        """Return True if `probe_tables` could wait for a table that another session has locked or wants to lock."""
+        """Return True if `probe_tables` could wait for a table.
+
+        Another session has locked that table, or wants to lock it.
+        """
         return False
 
     def probe_table(self, conn: Connection, schema: str, name: str) -> Table | None:
@@ -48,7 +51,10 @@ class Catalog(Collaborator, ABC):
         """Return the role's rights on `columns` of `table` and on qbcd's own `schema`."""
 
     def open_policies(self, conn: Connection, table: Table) -> list[str]:
-        """Return the policies of row-level security that show the role all rows now; none if they may hide some."""
+        """Return the row-level security policies that show the role all rows now.
+
+        There is none if they may hide some rows.
+        """
         return []
 
     def kin(self, conn: Connection, table: Table, relations: Sequence[str]) -> dict[str, str]:
@@ -62,7 +68,10 @@ class Catalog(Collaborator, ABC):
         return {one: "same" if one == f"{table.schema}.{table.name}" else "through" for one in relations}
 
     def separate_states(self, conn: Connection, table: Table) -> str:
-        """Return why statements of one transaction may see different states of `table`; empty if they see one."""
+        """Return why statements of one transaction may see different states of `table`.
+
+        Empty if they see one.
+        """
         return ""
 
     def filled_parts(self, conn: Connection, table: Table, parts: Sequence[str]) -> list[Part]:
@@ -85,7 +94,7 @@ class Catalog(Collaborator, ABC):
         """Return why values of `column` cannot be captured, or an empty string."""
 
     def widened(self, then: str, now: Column) -> str | None:
-        """Return the `digested` fact of a column whose type was `then`, and that now has a wider one.
+        """Return the `digested` fact of a column whose type has changed from `then` to a wider one.
 
         Values that it had keep their digest, key identity and text if the column gets the fact; new values have
         digests and identities of their own. Empty if the type of today needs no fact.
@@ -142,7 +151,7 @@ class SupportsTableLists(ABC):
 
     @abstractmethod
     def list_tables(self, conn: Connection) -> list[ListedTable]:
-        """Return the tables of all schemas that are not the server's own, ordered by schema and name.
+        """Return the tables of all schemas but the server's own, ordered by schema and name.
 
         Views, foreign and temporary tables are none. A table that the role may not read is listed if the server shows
         it.

@@ -1,4 +1,4 @@
-"""The encoding of a database's text, for databases that may store text without a Unicode form."""
+"""The encoding of a database's text, if the database may store text without a Unicode form."""
 
 from __future__ import annotations
 
@@ -12,11 +12,17 @@ from qbcd.model import Column
 
 
 class SupportsEncodings(ABC):
-    """A database may have another encoding than Unicode, or none, so that some text cannot leave it."""
+    """A database whose encoding may be another than Unicode, or none.
+
+    Some of its text then cannot leave it.
+    """
 
     @abstractmethod
     def foreign_encoding(self, conn: Connection) -> str:
-        """Return the name of the database's encoding; empty if all text is Unicode. It runs no statement."""
+        """Return the name of the database's encoding; empty if all text is Unicode.
+
+        It runs no statement.
+        """
 
     @abstractmethod
     def is_unknown(self, encoding: str) -> bool:

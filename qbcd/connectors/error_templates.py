@@ -92,7 +92,10 @@ def no_session(message: str, stream: str, source: str) -> QbcdError:
 
 
 def pooled(message: str, stream: str, source: str) -> QbcdError:
-    """Error: a connection pooler lends the server's sessions to several clients, or does not set them up."""
+    """Error: a connection pooler shares the server's sessions, or does not set them up.
+
+    In the first case, it lends a session to several clients.
+    """
     remedy = (
         "put the server's own port into the source's url; a pooler must pass on startup options, and give each client "
         "a session of its own"

@@ -65,7 +65,10 @@ class Expressions(Collaborator, ABC):
         """Return the value in wire form (see :class:`~qbcd.model.Travel`)."""
 
     def has_stable_text(self, column: Column) -> bool:
-        """Return False if the text of an unchanged value may change, such as the name of another object."""
+        """Return False if the text of an unchanged value may change.
+
+        An example is the name of another object.
+        """
         return True
 
     @abstractmethod
@@ -73,7 +76,9 @@ class Expressions(Collaborator, ABC):
         """Test if a typed sink can hold the value (never NULL); None if it can hold every value."""
 
     def is_of_class(self, kind: ValueClass, travel: Travel, value: str, longest: int = 0) -> str:
-        """Return SQL that tests a value in wire form; empty if no value of the database is of the class.
+        """Return SQL that tests if a value in wire form is of the class.
+
+        Empty if no value of the database is of the class.
 
         Args:
             value: SQL of the value.

@@ -1,4 +1,4 @@
-"""The driver psycopg2 with a limit on each wait for the server, and what it has in common with PyMySQL.
+"""The driver psycopg2 with a limit on each wait for the server, and what PyMySQL shares.
 
 libpq has no read timeout. PyMySQL has one for each read, which a server that sends a byte now and then never reaches.
 So the watchdog of `qbcd.waits` limits each statement as a whole, its result included, and each commit.
@@ -27,13 +27,16 @@ class PostgresSilence(Silence, psycopg2.OperationalError):
 
 
 def own_waits(connection: Any, owner: object) -> None:
-    """Let `owner` own the waits of a driver's connection from now on, for `qbcd.waits.interrupt`."""
+    """Let `owner` own the waits of a driver's connection, for `qbcd.waits.interrupt`."""
     if isinstance(limit := getattr(connection, "limit", None), WaitLimit):
         connection.limit = replace(limit, owner=owner)
 
 
 def limit_waits(engine: Engine, limit: WaitLimit) -> None:
-    """Limit each wait of the connections of `engine`; connections of other drivers keep their own limits."""
+    """Limit each wait of the connections of `engine`.
+
+    Connections of other drivers keep their own limits.
+    """
     connect = _CONNECT.get(engine.dialect.driver)
     if connect is not None:
         event.listen(engine, "do_connect", partial(_do_connect, connect, limit))
@@ -81,7 +84,9 @@ class LimitedPostgresConnection(extensions.connection):
         return limited(wait, PostgresSilence, self)
 
     def begin_with(self, statements: Sequence[str]) -> None:
-        """Send `statements`, in a transaction of their own, together with the first statement of the next one.
+        """Send `statements` together with the first statement of the next transaction.
+
+        They run in a transaction of their own.
 
         From then on the level of isolation is only that of `BEGIN`.
         """
@@ -90,7 +95,7 @@ class LimitedPostgresConnection(extensions.connection):
         self._before = "; ".join(("BEGIN", *statements, "END; "))
 
     def send_with_next(self, statement: str) -> bool:
-        """Send a statement without a result together with the next one; return False if this connection cannot.
+        """Send a statement without a result with the next one; return False if impossible.
 
         Its error is that of the next one. If none follows, it is not sent.
         """
@@ -108,7 +113,10 @@ class LimitedPostgresConnection(extensions.connection):
         return text
 
     def taken(self) -> str:
-        """Return the text to send before the next statement: pins, the beginning of a transaction, held statements."""
+        """Return the text to send before the next statement.
+
+        It has pins, the beginning of a transaction, and held statements.
+        """
         if not self._by_text:
             return ""
         text, self._before = self._before, ""
@@ -126,7 +134,10 @@ class LimitedPostgresConnection(extensions.connection):
 
     @override
     def cursor(self, *arguments: Any, **named: Any) -> Any:
-        """Return a cursor whose statements are limited; one with a name belongs to a transaction of the driver."""
+        """Return a cursor whose statements are limited.
+
+        One with a name belongs to a transaction of the driver.
+        """
         if self._by_text and (arguments or named.get("name")) and self.autocommit:
             self.send_taken()
             self.autocommit = False
@@ -158,7 +169,10 @@ class LimitedPostgresConnection(extensions.connection):
 
     @override
     def rollback(self) -> None:
-        """Roll back within the limit; the transaction of a shared session that has ended has ended with it."""
+        """Roll back within the limit.
+
+        If a shared session has ended, its transaction has ended with it.
+        """
         if not (self._by_text and self.closed):
             self._end("ROLLBACK", super().rollback)
 
@@ -220,7 +234,7 @@ _ACCESS = {None: "", True: " READ ONLY", False: " READ WRITE"}
 
 
 def run_with_next(connection: Connection, statement: str) -> None:
-    """Run a statement that returns nothing: together with the transaction's next one, if the driver can.
+    """Run a statement that returns nothing, with the transaction's next one if possible.
 
     Then its error is that of the next one, and if none follows, it does not run.
     """
@@ -230,7 +244,10 @@ def run_with_next(connection: Connection, statement: str) -> None:
 
 
 def commit_with_next(connection: Connection) -> None:
-    """Commit in the round trip of the first statement of a transaction, if the driver can; it then has no result."""
+    """Commit in the round trip of a transaction's first statement, if the driver can.
+
+    That statement then has no result.
+    """
     driver = connection.connection.driver_connection
     if isinstance(driver, LimitedPostgresConnection):
         driver.commit_with_next()

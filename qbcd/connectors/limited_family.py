@@ -84,7 +84,10 @@ class LimitedFamilyConnection(pymysql.connections.Connection):
             yield one
 
     def reset_session(self) -> None:
-        """Let the server forget the session's settings, locks and temporary tables, within the limit."""
+        """Let the server forget the session's settings, locks and temporary tables.
+
+        It does so within the limit.
+        """
         with self.waiting():
             self._execute_command(_COM_RESET_CONNECTION, "")
             self._read_ok_packet()

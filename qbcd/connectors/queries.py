@@ -125,7 +125,6 @@ class SupportsIncrementalQueries(Collaborator, ABC):
         """Return what sqlglot reads or writes with another meaning than this database in a query.
 
         Args:
-            text: The text of the query.
             tables: All tables that it reads, also through views.
 
         Returns:

@@ -161,7 +161,9 @@ class SupportsPages(ABC):
         """Return SQL of the number of pages of a table now. It does not read them."""
 
     def stored_page(self) -> str:
-        """Return SQL of a number for a row's page, distinct over all partitions, in a query of that table alone.
+        """Return SQL of a number for a row's page, in a query of that table alone.
+
+        The number is distinct over all partitions.
 
         By default it is empty: pages of ranges are not counted, but estimated.
         """

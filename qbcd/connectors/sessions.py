@@ -40,7 +40,9 @@ class Sessions(Collaborator, ABC):
         """Return arguments of create_engine(): isolation and access mode of transactions."""
 
     def shared_by(self, connection: Any, another: Callable[[], Any], *, read_only: bool, statement_timeout: int) -> str:
-        """Return the sign that a pooler lends this session to other clients too; empty if it is the client's own.
+        """Return the sign that a pooler lends this session to other clients too.
+
+        Empty if it is the client's own.
 
         Their statements would meet the settings of this one. So nothing is set before this check, and by it.
 
@@ -79,7 +81,10 @@ class Sessions(Collaborator, ABC):
         return self.facts.driver.options(url, fetchsize)
 
     def fetches(self) -> tuple[Fetch, ...]:
-        """Return ways to request rows, the fastest first; each needs less memory for wide rows than the one before."""
+        """Return ways to request rows, the fastest first.
+
+        Each needs less memory for wide rows than the one before.
+        """
         return (Fetch(10_000), Fetch(200), Fetch(1))
 
     def jdbc_query(self, sql: str) -> str:
@@ -127,11 +132,14 @@ class SupportsSessionPool(ABC):
         """
 
     def use_name(self, stream: str) -> tuple[str, ...]:
-        """Return statements that name a session after the stream that uses it, in the source's own monitoring."""
+        """Return statements that name a session after its stream in the source's own monitoring."""
         return ()
 
     def use_level(self, level: str) -> tuple[str, ...]:
-        """Return statements that give a use another isolation level; none if the driver does that without one."""
+        """Return statements that give a use another isolation level.
+
+        There are none if the driver does that without one.
+        """
         return ()
 
 
@@ -152,7 +160,10 @@ class SupportsCsvRows(ABC):
 
 
 class SupportsTextColumns(ABC):
-    """The server's own text of values is read without the driver, which would make an object of each."""
+    """The server's own text of values, read without the driver.
+
+    The driver would make an object of each value.
+    """
 
     @abstractmethod
     def text_columns(self, connection: Any, statement: Statement, take: Callable[[TextColumns], None]) -> None:

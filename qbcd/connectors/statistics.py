@@ -1,4 +1,6 @@
-"""Statistics of a source about one table: sizes, indexes, writes, and the planner's answer about a restriction.
+"""Statistics of a source about one table.
+
+These are sizes, indexes, writes, and the planner's answer about a restriction.
 
 They are read, never computed from rows. Each value may be missing, because the server does not keep it or the role may
 not see it; then it is None.
@@ -18,7 +20,9 @@ from qbcd.model import Statement, Table
 
 @dataclass(frozen=True)
 class StorageLayout:
-    """Storage of rows and index entries by the server, for the sizes of tables that do not exist yet.
+    """Storage of rows and index entries by the server.
+
+    It gives the sizes of tables that do not exist yet.
 
     Attributes:
         page: Bytes of a page that hold no rows.
@@ -41,7 +45,10 @@ class StorageLayout:
     keyed: bool = False
 
     def pages(self, rows: float, width: float, page_bytes: int) -> float:
-        """Return the pages of a table of `rows` rows with values of `width` bytes; no row spans two pages."""
+        """Return the pages of a table of `rows` rows with values of `width` bytes.
+
+        No row spans two pages.
+        """
         room = (page_bytes - self.page) * self.fill
         return rows / _per_page(room, self.align * math.ceil((self.row + width) / self.align))
 
@@ -148,11 +155,17 @@ class SupportsStatistics(ABC):
 
     @abstractmethod
     def planned_scan(self, conn: Connection, table: Table, statement: Statement) -> PlannedScan:
-        """Return the planner's way to read `statement`, a SELECT of whole rows of `table`; it is not run."""
+        """Return the planner's way to read `statement`, a SELECT of whole rows of `table`.
+
+        The statement is not run.
+        """
 
     @abstractmethod
     def column_correlation(self, conn: Connection, table: Table, column: str) -> float | None:
-        """Return the correlation of a column's order with that of the rows, -1 to 1; None if unknown."""
+        """Return the correlation of a column's order with that of the rows.
+
+        It is from -1 to 1; None if unknown.
+        """
 
     @abstractmethod
     def log_capture(self, conn: Connection) -> LogCapture:

@@ -32,7 +32,9 @@ class Silence(Exception):
 
 
 def silence_below(error: BaseException) -> Silence | None:
-    """Return the silence that caused an error: its own, the driver's, or that of an error before it.
+    """Return the silence that caused an error.
+
+    It is the error's own, the driver's, or that of an error before it.
 
     What cleans up after a silence fails too, and hides it.
     """

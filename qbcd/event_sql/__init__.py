@@ -1,1 +1,4 @@
-"""SQL that makes public events of staged rows: composed once, with a table of spellings for each engine."""
+"""SQL that makes public events of staged rows.
+
+It is composed once, with a table of spellings for each engine.
+"""

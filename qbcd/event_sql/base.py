@@ -1,4 +1,6 @@
-"""Events of staged rows in SQL: typed values (docs/design/interface.md#types, last column), and the fields of an event.
+"""Events of staged rows in SQL: typed values and the fields of an event.
+
+The types are those of docs/design/interface.md#types, last column.
 
 A staged row is flat (`op, reason, pair_id, ordinal, changed, b_0.., a_0..`) and in wire form; both wings stage in the
 same form. The public form of an event depends only on the columns in the header.
@@ -31,9 +33,7 @@ class EventForm:
         image: Makes an object of columns.
         text: Returns the value of a text.
         changed: The names of changed columns.
-        source: The field `source`.
         event_id: The text of the field `event_id`.
-        ts_ms: The field `ts_ms`.
         absent: The value of an image that an event does not have.
         no_key: The value of a key without columns.
     """
@@ -50,7 +50,9 @@ class EventForm:
 
 @dataclass(frozen=True)
 class EventSql:
-    """The spelling of an engine: SQL of values, in which ``{}`` are SQL of other values; elements are named ``item``.
+    """The spelling of an engine.
+
+    It is SQL of values, in which ``{}`` are SQL of other values; elements are named ``item``.
 
     Attributes:
         literal: Returns a text.
@@ -104,7 +106,10 @@ class EventSql:
         return f"({whole} OR COALESCE({failing}, FALSE))"
 
     def misfits(self, header: BatchHeader) -> dict[str, str]:
-        """Return by column the condition that an event has a value that does not fit; columns that always fit lack."""
+        """Return, by column, the condition that an event has a value that does not fit.
+
+        Columns that always fit are left out.
+        """
         found: dict[str, str] = {}
         for i, (name, travel) in enumerate(header.columns):
             conditions = [condition for side in "ba" if (condition := self.misfit(travel, f"{side}_{i}")) is not None]

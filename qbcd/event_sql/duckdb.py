@@ -1,4 +1,6 @@
-"""DuckDB's spelling of events; values are canonical SQL. JSON text is byte for byte as Spark writes it.
+"""DuckDB's spelling of events; values are canonical SQL.
+
+JSON text is byte for byte as Spark writes it.
 
 Functions of JSON are never NULL.
 """
@@ -58,7 +60,10 @@ DUCKDB = EventSql(
 
 
 def line_of(header: BatchHeader) -> str:
-    """Return an event as JSON, over rows that have `event_prefix`, `event_source` and `event_ms` too."""
+    """Return an event as JSON.
+
+    The rows have `event_prefix`, `event_source` and `event_ms` too.
+    """
     form = EventForm(
         image=_image,
         text=_quoted,
@@ -86,7 +91,10 @@ def _joined(members: Sequence[tuple[str, str]]) -> str:
 
 
 def _names_of(names: Sequence[str], places: str) -> str:
-    """Return a JSON array of some of the names, by a text of places from 0: ``0,3``; NULL is ``null``."""
+    """Return a JSON array of some of the names; NULL is ``null``.
+
+    They are chosen by a text of places from 0: ``0,3``.
+    """
     named = listed([json_text(name) for name in names], places)
     return (
         f"CASE WHEN {places} IS NULL THEN 'null' WHEN {places} = '' THEN '[]' "

@@ -41,7 +41,10 @@ SPARK = EventSql(
 
 
 def typed_fields(header: BatchHeader, *, lenient: bool) -> list[tuple[str, str]]:
-    """Return the typed fields of an event; with `lenient`, values outside the key that do not fit are NULL."""
+    """Return the typed fields of an event.
+
+    With `lenient`, values outside the key that do not fit are NULL.
+    """
 
     def image(fields: Sequence[Field]) -> str:
         if not fields:

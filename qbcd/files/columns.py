@@ -98,7 +98,10 @@ def _column(name: str, sql_type: str, travel: Travel, facts: tuple[tuple[str, st
 
 
 def value_type(travel: Travel) -> str:
-    """Return the type of the configuration for values of a column; empty if texts have no such type."""
+    """Return the type of the configuration for values of a column.
+
+    Empty if texts have no such type.
+    """
     if travel.kind == "decimal":
         return f"decimal({travel.precision},{travel.scale})"
     return _VALUE_TYPES.get(travel.kind, "")

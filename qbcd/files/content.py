@@ -1,4 +1,6 @@
-"""The content of a text file as UTF-8, decompressed and decoded while it is read, with checks of its end.
+"""The content of a text file as UTF-8, decompressed and decoded while it is read.
+
+The end of the file is checked.
 
 A file is refused if its compressed data ends early, or if its last line has no line end: such a file is probably
 truncated, and its missing rows would be deletes.
@@ -24,7 +26,6 @@ class DumpPlace:
     """A file, and how messages name it and the settings of its format.
 
     Attributes:
-        path: The file.
         label: Its name in messages.
         once: It is an operand of one comparison; otherwise a stream polls it.
     """
@@ -49,7 +50,10 @@ class DumpPlace:
         return f"write --format '{{{text}}}'" if self.once else f"write {text} under `format`"
 
     def refused(self, what: str, remedy: str = "", *, line: int | None = None) -> DumpRefused:
-        """Return the refusal of the file, or of one of its lines; by default it must be written again."""
+        """Return the refusal of the file, or of one of its lines.
+
+        By default, the file must be written again.
+        """
         place = self.label if line is None else f"{self.label}, line {line:,}"
         return DumpRefused(f"{place}: {what}", remedy=remedy or self.again)
 
@@ -85,11 +89,7 @@ def opened(place: DumpPlace, compression: str) -> pa.NativeFile:
 
 
 class TextReader:
-    """The text of a file as UTF-8, without a byte order mark.
-
-    Args:
-        form: The form of its text.
-    """
+    """The text of a file as UTF-8, without a byte order mark."""
 
     def __init__(self, place: DumpPlace, form: TextForm) -> None:
         self._place, self._form = place, form

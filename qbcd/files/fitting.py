@@ -75,7 +75,9 @@ def is_untyped(reader: DumpReader, name: str) -> bool:
 
 
 def fit(column: Column, reader: DumpReader, *, untyped: bool, frozen: bool) -> FittedColumn | None:
-    """Return the stream's column in the type that it has with a further file; None if the types cannot be compared.
+    """Return the stream's column in the type that it has with a further file.
+
+    None if the types cannot be compared.
 
     Args:
         column: The column as it is stored.

@@ -1,4 +1,6 @@
-"""Whole rows of a CSV file: blocks that end with a row, in the form of RFC 4180, and the line of each row.
+"""Whole rows of a CSV file: blocks that end with a row, and the line of each row.
+
+Rows are in the form of RFC 4180.
 
 A quote begins a quoted value at the start of a value only; elsewhere in a value without quotes it is text. After a
 closing quote the value ends. Within quotes a quote is written twice, or after an escape character.
@@ -48,7 +50,10 @@ class CsvRules:
 
     @cached_property
     def quoted(self) -> re.Pattern[bytes]:
-        """A quoted value from its first quote to its last one, which is missing in `end` if the text ends before."""
+        """A quoted value from its first quote to its last one.
+
+        The last one is missing in `end` if the text ends before.
+        """
         quote, start = re.escape(self.quote), self._start(self.quote)
         plain, other = rb"[^%b]*" % quote, quote * 2
         if self.escape:
@@ -58,7 +63,10 @@ class CsvRules:
 
     @cached_property
     def escaped(self) -> re.Pattern[bytes]:
-        """A quoted value of a writer that escapes quotes by a backslash: Spark, Hive, MariaDB, MySQL."""
+        """A quoted value of a writer that escapes quotes by a backslash.
+
+        Such writers are Spark, Hive, MariaDB and MySQL.
+        """
         quote = re.escape(self.quote)
         return re.compile(
             rb"%b[^%b\\]*(?:\\[%b\\\n0][^%b\\]*)+%b(?=[%b\r\n]|\Z)"
@@ -72,7 +80,10 @@ class CsvRules:
 
     @cached_property
     def sequence(self) -> re.Pattern[bytes]:
-        """An escape character and the one after it, or a CR in a value; ``null`` for a value that is NULL."""
+        """An escape character and the one after it, or a CR in a value.
+
+        The group ``null`` is for a value that is NULL.
+        """
         escape = re.escape(self.escape)
         return re.compile(rb"(?P<null>%b)|%b(?P<one>.)|\r(?!\n)" % (self.null.pattern, escape), re.DOTALL)
 
@@ -82,7 +93,10 @@ class CsvRules:
         return bool(self.escape) and not self.quote
 
     def _start(self, text: bytes) -> bytes:
-        """Return a pattern of `text` at the start of a value; it begins with the text, which is searched fast."""
+        """Return a pattern of `text` at the start of a value.
+
+        It begins with the text, which is searched fast.
+        """
         found = re.escape(text)
         return rb"%b(?:(?<=[%b\r\n]%b)|(?<=\A%b))" % (found, re.escape(self.delimiter), found, found)
 
@@ -263,7 +277,6 @@ def row_blocks(place: DumpPlace, text: TextReader, rules: CsvRules, longest: int
     """Yield the rows of a file in blocks of some megabytes.
 
     Args:
-        text: Its text.
         longest: Bytes that a row may have.
 
     Raises:
@@ -334,7 +347,10 @@ def plain_quotes(data: bytes, rules: CsvRules) -> bytes:
 
 
 def plain_escapes(data: bytes, rules: CsvRules, null: bytes) -> bytes:
-    """Return rows without quotes in which an escape is before each special character; `null` is the text of NULL."""
+    """Return rows without quotes, with an escape before each special character.
+
+    `null` is the text of NULL.
+    """
     escape = rules.escape
 
     def character(found: re.Match[bytes]) -> bytes:

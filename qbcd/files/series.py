@@ -1,4 +1,4 @@
-"""A series of dumps: the files that exist, those that were taken, and the next ones in order.
+"""A series of dumps: the files that exist, those that were taken, the next ones in order.
 
 A dump is taken once. It is identified by its name, size and time of modification, and the last one that was taken also
 by its inode and the time of its last change (ctime): a file that replaces it is seen even if size and time are equal.
@@ -145,7 +145,9 @@ class DumpSeries:
         return sorted((one for one in found if one.path not in markers), key=self._order)
 
     def after(self, taken: TakenDumps | None, now: float | None = None) -> tuple[list[DumpFile], list[str]]:
-        """Return the dumps that are complete and were not taken, in order; and remarks on those that must wait.
+        """Return the dumps that are complete and were not taken, in order.
+
+        The second list has remarks on those that must wait.
 
         Args:
             taken: The dumps that were taken; None before the first.
@@ -179,12 +181,18 @@ class DumpSeries:
         return TakenDumps(one, {**files, one.name: one.stamp}, tuple(header), tuple(untyped))
 
     def current(self, taken: TakenDumps) -> DumpFile | None:
-        """Return the last dump that was taken, if it still exists with its size and time of modification."""
+        """Return the last dump that was taken.
+
+        None if it no longer exists with its size and time of modification.
+        """
         last = taken.last
         return next((one for one in self.present() if (one.name, one.stamp) == (last.name, last.stamp)), None)
 
     def doubts(self, taken: TakenDumps | None) -> list[str]:
-        """Return remarks on an order of the names that contradicts the times of modification, or what was taken."""
+        """Return remarks on an order of the names that contradicts other facts.
+
+        These are the times of modification, or the dumps that were taken.
+        """
         present = self.present()
         found = self.contradiction(present)
         after = [one for one in present if taken and taken.has(one) and self._order(one) > self._order(taken.last)]
@@ -197,7 +205,10 @@ class DumpSeries:
         return found
 
     def contradiction(self, files: Sequence[DumpFile]) -> list[str]:
-        """Return a remark on the first two neighbors by name that were modified in the other order, if any."""
+        """Return a remark on two neighbors by name that were modified in the other order.
+
+        They are the first two, if there are any.
+        """
         by_time = self.config.order == "modified"
         named = sorted(files, key=lambda one: numbered(one.name) if by_time else self._order(one))
         pairs = [(one, two) for one, two in itertools.pairwise(named) if one.modified > two.modified]
@@ -251,7 +262,10 @@ class DumpSeries:
 
 
 def numbered(name: str) -> tuple[Any, ...]:
-    """Return the place of a name in an order that compares numbers as numbers: ``c-9`` is before ``c-10``."""
+    """Return the place of a name in an order that compares numbers as numbers.
+
+    ``c-9`` is before ``c-10``.
+    """
     parts = _NUMBER.split(name)
     return tuple(int(part) if place % 2 else part for place, part in enumerate(parts)), name
 

@@ -173,7 +173,10 @@ def _first_bad(texts: pa.Array, kind: str) -> int:
 
 # -- decimals --------------------------------------------------------------------------------------------------------
 def _decimals(texts: pa.Array, precision: int, scale: int) -> pa.Array:
-    """Return decimals with exactly `scale` digits after the point, without zeros before, without the sign of zero."""
+    """Return decimals with exactly `scale` digits after the point.
+
+    They have no zeros before, and zero has no sign.
+    """
     if pc.any(pc.match_substring_regex(texts, "[eE]"), min_count=0).as_py():
         plain = [None if t is None else f"{Decimal(t):f}" for t in texts.to_pylist()]
         texts = pa.array(plain, pa.string())
@@ -202,7 +205,10 @@ def _dates(texts: pa.Array) -> pa.Array:
 
 
 def _times(texts: pa.Array) -> pa.Array:
-    """Return times with six digits of a second. Minutes and seconds are below 60; hours may be more than a day."""
+    """Return times with six digits of a second.
+
+    Minutes and seconds are below 60; hours may be more than a day.
+    """
     texts = pc.replace_substring_regex(texts, r"^(-?[0-9]+:[0-9]{2})$", r"\1:00")
     if not _all(_matches(texts, r"^-?[0-9]+:[0-5][0-9]:[0-5][0-9]")):
         raise ValueError("out of range")
@@ -252,7 +258,10 @@ def _iso(instants: pa.Array) -> pa.Array:
 
 
 def _at_most_six_digits(texts: pa.Array, longest: int = 0) -> pa.Array:
-    """Return texts without zeros after six digits of a second, which only texts beyond a length can have."""
+    """Return texts without zeros after six digits of a second.
+
+    Only texts beyond a length can have them.
+    """
     if not pc.any(pc.greater(pc.binary_length(texts), longest), min_count=0).as_py():
         return texts
     return pc.replace_substring_regex(texts, r"(\.[0-9]{6})0+$", r"\1")
@@ -278,7 +287,10 @@ def _special(text: str) -> str:
 
 
 def _far(text: str) -> str:
-    """Return a timestamp before year 1 or after 9999 as PostgreSQL writes it in UTC; another text as it is."""
+    """Return a timestamp before year 1 or after 9999 as PostgreSQL writes it in UTC.
+
+    Return another text as it is.
+    """
     found = _FAR.fullmatch(text)
     if found is None:
         return text
@@ -324,7 +336,10 @@ def _hex(text: str) -> bytes | None:
 
 
 def _base64(text: str) -> bytes | None:
-    """Return bytes as Spark and most others write them in JSON; PostgreSQL and MySQL have forms of their own."""
+    """Return bytes as Spark and most others write them in JSON.
+
+    PostgreSQL and MySQL have forms of their own.
+    """
     if text.startswith("\\x"):
         return _binary(text)
     text = re.sub("^base64:type[0-9]+:", "", text)

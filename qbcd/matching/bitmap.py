@@ -1,4 +1,7 @@
-"""An exact index for few elements: one bit for each, so that no candidate is wrong (Helmer, chapter 2 with k = 1)."""
+"""An exact index for few elements: one bit for each (Helmer, chapter 2 with k = 1).
+
+So no candidate is wrong.
+"""
 
 from __future__ import annotations
 

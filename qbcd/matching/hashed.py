@@ -92,7 +92,10 @@ class ExtendibleHashing(SetIndex[Ident]):
 
 
 class _Table(Generic[Ident]):
-    """One table of linear hashing; instead of overflow chains, the next level takes what finds its bucket full."""
+    """One table of linear hashing.
+
+    Instead of overflow chains, the next level takes the signatures that find their bucket full.
+    """
 
     def __init__(self) -> None:
         self.depth = 0

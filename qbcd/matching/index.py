@@ -1,4 +1,7 @@
-"""The interface of indexes over sets, and the verification that all of them share (Helmer, chapters 6 and 7)."""
+"""The interface of indexes over sets, and the verification that all of them share.
+
+See Helmer, chapters 6 and 7.
+"""
 
 from __future__ import annotations
 

@@ -43,7 +43,10 @@ def hash_equal(left: Sets, right: Sets) -> Pairs:
 
 
 def sort_merge_equal(left: Sets, right: Sets) -> Pairs:
-    """Yield positions of equal sets by sorting both sides and merging groups (corrected listing, H4)."""
+    """Yield positions of equal sets by sorting both sides and merging groups.
+
+    The listing is corrected (H4).
+    """
     a, b = _sorted(left), _sorted(right)
     low = high = 0
     for key, j in b:
@@ -57,7 +60,10 @@ def sort_merge_equal(left: Sets, right: Sets) -> Pairs:
 
 
 def inverted_contained(left: Sets, right: Sets) -> Pairs:
-    """Yield positions where the left set is contained in the right one, by an inverted file of the left sets."""
+    """Yield positions where the left set is contained in the right one, by an inverted file.
+
+    The file is of the left sets.
+    """
     index: InvertedFile[int] = InvertedFile()
     for i, a in enumerate(left):
         index.insert(i, a)
@@ -67,7 +73,9 @@ def inverted_contained(left: Sets, right: Sets) -> Pairs:
 
 
 def signature_hash_contained(left: Sets, right: Sets) -> Pairs:
-    """Yield positions where the left set is contained in the right one, by signatures as hash keys.
+    """Yield positions where the left set is contained in the right one, by signature hashes.
+
+    The signatures are hash keys.
 
     The left sets are hashed by the low bits of their signatures. Each right set probes with every subset of its own
     low bits. It is slow where left sets are much smaller: few of their low bits are set, and one bucket has most of
@@ -89,7 +97,10 @@ def signature_hash_contained(left: Sets, right: Sets) -> Pairs:
 
 
 def _partial_bits(sets: int, bits: int) -> int:
-    """Return the bits that are hashed: log2 of the relation, less one, since sets are not all of mean weight (H7)."""
+    """Return the bits that are hashed: log2 of the relation, less one (H7).
+
+    One less since sets are not all of mean weight.
+    """
     return min(max(round(math.log2(max(sets, 2))) - 1, 1), bits)
 
 
@@ -102,7 +113,10 @@ class _Branch:
 
 
 def trie_contained(left: Sets, right: Sets) -> Pairs:
-    """Yield positions where the left set is contained in the right one, by a trie of the left sets."""
+    """Yield positions where the left set is contained in the right one, by a trie.
+
+    The trie is of the left sets.
+    """
     root = _Branch()
     for key, i in _sorted(left):
         node = root

@@ -1,4 +1,7 @@
-"""Pages that set indexes take and that queries read, by the thesis' cost model (Helmer, 7.6 to 7.8)."""
+"""Pages that set indexes take and queries read (Helmer, 7.6 to 7.8).
+
+They follow the thesis' cost model.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,6 @@ class Population:
     """Facts for the cost model: stored sets, and a query.
 
     Attributes:
-        sets: Stored sets.
         elements: Elements of a stored set.
         query: Elements of the query.
         domain: Different elements.
@@ -51,7 +53,10 @@ def signature_tree(sets: int, bits: int) -> float:
 
 
 def extendible_hashing(sets: int, bits: int) -> float:
-    """Return the pages of buckets of extendible hashing, 1.44 times those of the file; the directory is extra."""
+    """Return the pages of buckets of extendible hashing, 1.44 times those of the file.
+
+    The directory is extra.
+    """
     return signature_file(sets, bits) * math.log2(math.e)
 
 
@@ -68,7 +73,9 @@ def inverted_file(sets: int, elements: float, domain: int) -> float:
 
 
 def bucket_loads(sets: int, capacity: int) -> tuple[float, float]:
-    """Return the records that arrive at a split and at an unsplit bucket of one level; 100,000 give 97.7 and 195.3.
+    """Return the records that arrive at a split and at an unsplit bucket of one level.
+
+    100,000 sets give 97.7 and 195.3.
 
     The printed shares are of a whole side of the table, not of one bucket (H16, H17).
     """
@@ -100,7 +107,10 @@ def fetched(pages: int, sets: int, wanted: float) -> float:
 
 
 def reads(facts: Population, relation: SetRelation, coding: Coding) -> dict[str, float]:
-    """Return the pages that a query reads with each index (Table 7.11); those of objects are included."""
+    """Return the pages that a query reads with each index (Table 7.11).
+
+    Those of objects are included.
+    """
     size = signature_file(facts.sets, coding.bits)
     stored, query = round(facts.elements), facts.query
     if relation is SetRelation.EQUALS:

@@ -110,7 +110,10 @@ def _growth(bits: int, signature: int) -> int:
 
 
 def _halves(entries: dict[Ident, int]) -> tuple[dict[Ident, int], dict[Ident, int]]:
-    """Divide entries linearly: the heaviest and the one most unlike it each attract what resembles them."""
+    """Divide entries linearly.
+
+    The heaviest entry and the one most unlike it each attract the entries that resemble them.
+    """
     heaviest = max(entries, key=lambda entry: entries[entry].bit_count())
     others = [entry for entry in entries if entry != heaviest]
     unlike = max(others, key=lambda entry: _growth(entries[heaviest], entries[entry]))

@@ -1,4 +1,6 @@
-"""Superimposed coding: a set as a bit string, for pretests that never miss (Helmer, chapter 2).
+"""Superimposed coding: a set as a bit string (Helmer, chapter 2).
+
+It serves for pretests that never miss.
 
 A signature never proves a relation of two sets, it only excludes one: who uses it verifies the survivors.
 """
@@ -98,7 +100,9 @@ def weight(coding: Coding, elements: int) -> float:
 
 
 def false_drops(coding: Coding, stored: int, query: int) -> float:
-    """Return the share of sets that pass the test of ``stored contains all of query`` by chance (2.4).
+    """Return the share of sets that pass a test by chance (2.4).
+
+    The test is ``stored contains all of query``.
 
     For ``stored is contained in query`` pass the sizes in the other order (2.5).
 
@@ -110,10 +114,16 @@ def false_drops(coding: Coding, stored: int, query: int) -> float:
 
 
 def best_per_element(bits: int, elements: int) -> int:
-    """Return the bits for each element with the fewest false drops: half of the signature is set then (2.9, 2.10)."""
+    """Return the bits for each element with the fewest false drops (2.9, 2.10).
+
+    Half of the signature is set then.
+    """
     return min(max(round(bits * math.log(2) / max(elements, 1)), 1), bits)
 
 
 def best_bits(elements: int) -> int:
-    """Return the width at which one bit for each element sets half of the signature (4.1); 100 elements need 144."""
+    """Return the width at which one bit for each element sets half of the signature (4.1).
+
+    100 elements need 144.
+    """
     return max(round(elements / math.log(2)), 1)

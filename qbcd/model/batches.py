@@ -78,7 +78,9 @@ class BatchHeader:
 
 @dataclass(frozen=True)
 class ResentRows(BatchHeader):
-    """The rows of a replica as events of op r, for one sink, after batch `seq`. It is never stored.
+    """The rows of a replica as events of op r, for one sink, after batch `seq`.
+
+    It is never stored.
 
     Attributes:
         label: Name of the resend: ``resend-2``, or ``part-2`` if it has only some rows.
@@ -112,7 +114,9 @@ class ResentRows(BatchHeader):
 
 @dataclass(frozen=True)
 class PlannedBatch(BatchHeader):
-    """The facts of a stream's batches by its plan, before there is one: without events and number. It is never stored.
+    """The facts of a stream's batches by its plan, before there is one.
+
+    It has no events and no number, and is never stored.
 
     Its epoch is that of the stream, 0 before `prepare`. Its consistency is the weakest of any batch.
 

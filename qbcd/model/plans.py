@@ -19,7 +19,6 @@ class StreamPlan:
         key: Key columns in key order; empty for a result of one row and for rows without a key.
         columns: Captured columns without key columns, in table order or as the user lists them.
         where: The user's restriction, verbatim, or an empty string.
-        options: The strategy's options.
         counted: Rows have no key: they are identified by all their values, and equal rows are counted.
     """
 

@@ -50,7 +50,10 @@ class ValueLimits:
         return [kind for kind, kinds in _CLASSES.items() if kind in self.classes and travel.kind in kinds]
 
     def longest(self, travel: Travel, key_parts: int) -> int:
-        """Return the most characters, or bytes of a binary value, of a column in a key; 0 if there is no limit."""
+        """Return the most characters, or bytes of a binary value, of a column in a key.
+
+        0 if there is no limit.
+        """
         if not self.key_bytes or travel.kind not in (*TEXTS, "binary", "array"):
             return 0
         bytes_of_one = self.key_bytes // key_parts - 16
@@ -63,7 +66,10 @@ def words_of_class(kind: ValueClass, longest: int = 0) -> str:
 
 
 def words_of_text(travel: Travel, text: str) -> str:
-    """Return the words for a database's text of a value that the type of its column does not have; or nothing."""
+    """Return the words for a text of a value that the type of its column does not have.
+
+    The text is the database's; the words are empty if the type has the value.
+    """
     if travel.kind in ("date", "timestamp", "timestamptz"):
         return _words_of_date(text, "date" if travel.kind == "date" else "timestamp")
     if travel.kind == "decimal":

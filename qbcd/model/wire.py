@@ -29,7 +29,10 @@ _ESCAPED = {**{i: f"\\u{i:04X}" for i in range(32)}, **{ord(c): text for c, text
 
 
 def wire_type(travel: Travel) -> str:
-    """Return the type of a value in wire form; what is not among :data:`PLAIN_TYPES` travels as text."""
+    """Return the type of a value in wire form.
+
+    A type that is not among :data:`PLAIN_TYPES` travels as text.
+    """
     return PLAIN_TYPES.get(travel.kind, "string")
 
 

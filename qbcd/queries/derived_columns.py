@@ -19,7 +19,6 @@ def handed_on(tree: Any, base: Find[Item], every: Mapping[str, Item], dialect: s
     Scopes are not distinguished: a name without a table counts wherever it occurs.
 
     Args:
-        tree: A query.
         base: Returns the item of a column of a base table, or None if the column is not relevant.
         every: All relevant items by column name, since an asterisk passes on every column.
         dialect: sqlglot's name of the query's dialect.

@@ -82,7 +82,6 @@ def check_written_again(text: str, dialect: str, known: Collection[str]) -> None
     """Refuse a text whose meaning would change if it is parsed and written by sqlglot.
 
     Args:
-        text: The text of a query.
         dialect: sqlglot's name of its dialect.
         known: sqlglot's keys of the functions whose meaning is known to stay the same.
 

@@ -51,7 +51,10 @@ def rows_to_look_up(one: KeyRange, was: Mapping[int, Sums], now: Mapping[int, Su
 
 
 def _identity(key: int, width: int) -> bytes:
-    """Return the identity of a whole number; a key that was widened has longer ones of larger numbers."""
+    """Return the identity of a whole number.
+
+    A key that was widened has longer identities of larger numbers.
+    """
     bits = (key if key >= 0 else ~key).bit_length() + 1
     bytes_needed = next(one for one in (width, 4, 8) if one >= width and 8 * one >= bits)
     return key.to_bytes(bytes_needed, "big", signed=True)

@@ -1,4 +1,6 @@
-"""Differences of two snapshots: the algorithms of Labio & Garcia-Molina (VLDB 1996) over Arrow record batches.
+"""Differences of two snapshots: the algorithms of Labio & Garcia-Molina (VLDB 1996).
+
+They run over Arrow record batches.
 
 Start at `base.py`: :class:`~qbcd.snapshots.base.Dump` is one side, and
 :func:`~qbcd.snapshots.compare.differences` finds what changed.

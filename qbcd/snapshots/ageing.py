@@ -1,4 +1,7 @@
-"""The ageing buffer of the window method: rows that wait for their partner, oldest first out."""
+"""The ageing buffer of the window method: rows that wait for their partner.
+
+The oldest row is the first out.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,10 @@ class AgeingBuffer:
         self._levels: list[_Level] = []
 
     def find(self, key: Codes) -> tuple[Numbers, Numbers]:
-        """Return row numbers within `key`, and the arrival numbers of waiting rows with the same code, one to one."""
+        """Return row numbers within `key`, and the arrival numbers of waiting rows.
+
+        They are matched one to one by the same code.
+        """
         rows, numbers = [], []
         free = np.ones(len(key.high), np.bool_)
         for level in self._levels:
@@ -99,7 +105,10 @@ class AgeingBuffer:
         self._tidy()
 
     def _tidy(self) -> None:
-        """Merge levels, and drop rows that left: in the index, in the queue, and in the marks of the past."""
+        """Merge levels, and drop rows that are no longer in the buffer.
+
+        They are dropped in the index, in the queue, and in the marks of the past.
+        """
         while len(self._levels) > 1 and 2 * len(self._levels[-1].high) >= len(self._levels[-2].high):
             two, one = self._levels.pop(), self._levels.pop()
             self._levels.append(self._together(one, two))

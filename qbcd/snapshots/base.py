@@ -38,7 +38,10 @@ class Dump(ABC):
 
     @abstractmethod
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Read all rows from the start. Raises if the snapshot is incomplete; nothing is then reported."""
+        """Read all rows from the start.
+
+        Raises if the snapshot is incomplete; nothing is then reported.
+        """
 
     def take(self, rows: Numbers) -> pa.RecordBatch:
         """Return the rows with these numbers (from 0, ascending, distinct), in this order.

@@ -1,4 +1,7 @@
-"""Rows of one side with their key codes: whole rows (`K, B`), or entries (`K, b` and `K, b, p`)."""
+"""Rows of one side with their key codes.
+
+They are whole rows (`K, B`), or entries (`K, b` and `K, b, p`).
+"""
 
 from __future__ import annotations
 
@@ -47,13 +50,19 @@ class DumpLayout:
         return cls(schema, tuple(keys))
 
     def entry_schema(self, pointers: bool) -> pa.Schema:
-        """Return the columns of an entry: key columns, digest, and with `pointers` the row number in the snapshot."""
+        """Return the columns of an entry: key columns, digest, and optionally the row number.
+
+        With `pointers` it has the row number in the snapshot.
+        """
         keys = [self.schema.field(name) for name in self.keys]
         pointer = [(ROW, pa.int64())] if pointers else []
         return pa.schema([*keys, (HIGH, pa.uint64()), (LOW, pa.uint64()), *pointer])
 
     def codes(self, body: pa.RecordBatch) -> Codes:
-        """Return the code of each key: the mixed value itself if it is one number, else a 128-bit digest."""
+        """Return the code of each key.
+
+        It is the mixed value itself if the key is one number, else a 128-bit digest.
+        """
         if not self.keys:
             return self.digests(body)
         if len(self.keys) == 1 and str(body.schema.field(self.keys[0]).type).startswith(_DIRECT):
@@ -84,7 +93,9 @@ class DumpLayout:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some rows: key codes, columns, digests as far as computed, and row numbers in the snapshot.
+    """Some rows: key codes, columns, digests as far as computed, row numbers.
+
+    The row numbers are those in the snapshot.
 
     Attributes:
         whole: `body` has the columns of the snapshot, else those of entries.
@@ -170,7 +181,9 @@ def _concatenated(codes: Sequence[Codes]) -> Codes:
 
 
 def differ(old: Chunk, new: Chunk) -> Marks:
-    """Return for each pair of rows if they differ: by value if both are whole rows, else by digest.
+    """Return for each pair of rows if they differ.
+
+    They are compared by value if both are whole rows, else by digest.
 
     Raises:
         Refused: Two different keys have one code.
@@ -201,7 +214,10 @@ def differ_in_digest(old: Chunk, new: Chunk) -> Marks:
 
 
 def _unequal(old: Sequence[pa.Array], new: Sequence[pa.Array]) -> Marks:
-    """Compare column by column: texts as bytes, NULL equals NULL, and numbers as digests see them."""
+    """Compare column by column.
+
+    Texts are compared as bytes, NULL equals NULL, and numbers as digests see them.
+    """
     marks = np.zeros(len(old[0]), np.bool_)
     for one, two in zip(map(plain, old), map(plain, new), strict=True):
         if one.null_count or two.null_count:

@@ -40,7 +40,9 @@ AUTO = "auto"
 
 
 class Comparison:
-    """The differences of two snapshots, found when they are iterated; then `report` has the figures.
+    """The differences of two snapshots.
+
+    They are found when they are iterated; then `report` has the figures.
 
     A batch has the columns of `base.event_schema`. All deletes come before all other events. Nothing is returned, and
     no replica is kept, unless both sides were read to the end.

@@ -1,4 +1,6 @@
-"""Choose the method for the next files of a feed: full join or a method of the paper, from the last comparison.
+"""Choose the method for the next files of a feed, from the last comparison.
+
+It is a full join or a method of the paper.
 
 Both sides have whole rows in files, each key occurs once, and a local database can join them. Labio & Garcia-Molina
 1995, section 4.8, keep the rates of changes, the divergence, the width of a row and the duplicates of each run.
@@ -99,12 +101,18 @@ class Sides:
 
 
 def memory_of_join(method: str, memory: int) -> int:
-    """Return the part of the budget for the local database: all of it where no method of the paper can run."""
+    """Return the part of the budget for the local database.
+
+    It is all of it where no method of the paper can run.
+    """
     return memory if method == JOIN or memory < 2 * LEAST_MEMORY else memory // 2
 
 
 def parts_of_join(sides: Sides, memory: int) -> int:
-    """Return the number of joins, each of a part of the keys, of which each fits into the local database's memory."""
+    """Return the number of joins, each of a part of the keys.
+
+    Each fits into the local database's memory.
+    """
     return max(1, math.ceil(_JOIN_BYTES * sides.bytes / memory))
 
 
@@ -113,7 +121,6 @@ def choose_for_rows(sides: Sides, last: LastComparison, memory: int) -> MethodCh
 
     Args:
         sides: Both sides, as far as known.
-        last: The last comparison of the feed.
         memory: The whole budget; the local database has half of it, a method the other half.
     """
     half = memory // 2

@@ -30,7 +30,10 @@ def growing(work: Work) -> None:
 
 
 def stagnant(work: Work) -> None:
-    """Rows keep their positions, and a few were updated: |f1| + |F2| + |f2| blocks, and no memory for keys."""
+    """Compare rows that keep their positions, of which a few were updated.
+
+    It takes |f1| + |F2| + |f2| blocks, and no memory for keys.
+    """
     for one, two in _by_position(work):
         if len(one) != len(two):
             raise AssumptionFailed("the new file has another number of rows")

@@ -32,13 +32,19 @@ class KeptPartitions(Partitions):
 
 
 def ph(work: Work) -> None:
-    """Compare values, partition by partition: |F1| + 3 |F2| blocks; the partitions are the next replica."""
+    """Compare values, partition by partition: |F1| + 3 |F2| blocks.
+
+    The partitions are the next replica.
+    """
     work.require_rows("ph")
     _by_partitions(work, whole=True)
 
 
 def phc1(work: Work) -> None:
-    """Compare digests; F2 is partitioned as it is: |f1| + 3 |F2| + |f2| blocks, |f1| + |F2| + |f2| if f1 fits."""
+    """Compare digests; F2 is partitioned as it is: |f1| + 3 |F2| + |f2| blocks.
+
+    If f1 fits into memory, the cost is |f1| + |F2| + |f2|.
+    """
     if fits(work):
         compare_in_memory(work)
         return
@@ -48,7 +54,10 @@ def phc1(work: Work) -> None:
 
 
 def phc2(work: Work) -> None:
-    """Compare digests; F2 is compressed first: |f1| + |F2| + 2 |f2| + I + U blocks, as `phc1` if f1 fits."""
+    """Compare digests; F2 is compressed first: |f1| + |F2| + 2 |f2| + I + U blocks.
+
+    If f1 fits into memory, it does the same as `phc1`.
+    """
     if fits(work):
         compare_in_memory(work)
         return

@@ -1,4 +1,6 @@
-"""Hybrid hash comparison (Labio & Garcia-Molina 1995, section 4.1): a part of the old side stays in memory.
+"""Hybrid hash comparison (Labio & Garcia-Molina 1995, section 4.1).
+
+A part of the old side stays in memory.
 
 New rows of that part are matched when they are read. Rows that found their partner leave the memory, and new rows of
 the next part use the space (slot reuse). Only rows beyond that are written to partitions. Reuse needs unique keys; a
@@ -22,7 +24,10 @@ _REPEATED = "a key occurs several times"
 
 
 def hh(work: Work) -> None:
-    """Compare values: |F1| + |F2| + 2 |F2| (1 - 2 k / N) blocks, if k of N partitions fit into memory."""
+    """Compare values: |F1| + |F2| + 2 |F2| (1 - 2 k / N) blocks.
+
+    Here k of N partitions fit into memory.
+    """
     work.require_rows("hh")
     old = old_sorted(work, compressed=False)
     resident = _Resident(work, old)

@@ -1,4 +1,7 @@
-"""Comparison of digests in memory: all entries of the old side in a table, the new side read once."""
+"""Comparison of digests in memory.
+
+All entries of the old side are in a table, and the new side is read once.
+"""
 
 from __future__ import annotations
 
@@ -122,7 +125,10 @@ def _entry(chunk: Chunk) -> Chunk:
 
 
 def _keep(work: Work, table: EntryTable, added: list[Chunk]) -> None:
-    """Write the next replica: owned entries with their new row numbers, merged with the changed rows."""
+    """Write the next replica.
+
+    It has owned entries with their new row numbers, merged with the changed rows.
+    """
     replica = work.keep("key", whole=False, pointers=True)
     if replica is None:
         return

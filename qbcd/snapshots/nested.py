@@ -1,4 +1,7 @@
-"""Nested loop comparison, a reference for tests: the new side is read once for each part of the old one."""
+"""Nested loop comparison, a reference for tests.
+
+The new side is read once for each part of the old one.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,9 @@ from qbcd.snapshots.work import Work, resized
 
 
 def nl(work: Work) -> None:
-    """Compare values: |F1| + |F2| x parts of F1 that fit into memory, and the same again if a key repeats.
+    """Compare values: |F1| + |F2| x parts of F1 that fit into memory.
+
+    It costs the same again if a key repeats.
 
     The first loop matches equal rows, the second one pairs the others of a key; marks say which rows are used. The
     marks of the new side are one byte for each of its rows.

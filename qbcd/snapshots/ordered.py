@@ -76,7 +76,10 @@ class Partitions:
         return self._work.temporary(f"partition-{part}")
 
     def close(self) -> None:
-        """End the writing of files; waiting rows stay in memory if they are no more than those of a step."""
+        """End the writing of files.
+
+        Waiting rows stay in memory if they are no more than those of a step.
+        """
         if self._size > self._work.memory:
             self.flush()
         self._rest = self._split()
@@ -103,7 +106,10 @@ class Partitions:
 
 
 def partition_count(size: int, memory: int) -> int:
-    """Return how many partitions of `size` bytes fit into memory one at a time: a power of two, at most 4,096."""
+    """Return the number of partitions of which one at a time fits into memory.
+
+    All partitions together have `size` bytes. The number is a power of two, at most 4,096.
+    """
     return min(4096, 1 << max(0, -(-size // max(1, memory)) - 1).bit_length())
 
 
@@ -139,7 +145,10 @@ def aligned(old: Iterator[Chunk], new: Iterator[Chunk], work: Work, new_whole: b
 
 
 def merged_runs(work: Work, chunks: Iterator[Chunk], whole: bool) -> Iterator[Chunk]:
-    """Sort rows of any number: sorted runs that fit into memory, in files, then one merge of all of them."""
+    """Sort rows of any number.
+
+    Sorted runs that fit into memory are written to files, then all of them are merged once.
+    """
     parts: list[Chunk] = []
     paths: list[Path] = []
     size = 0
@@ -161,12 +170,18 @@ def merged_runs(work: Work, chunks: Iterator[Chunk], whole: bool) -> Iterator[Ch
 
 
 def waiting_bytes(work: Work) -> int:
-    """Return the bytes of rows that wait to be sorted and written: few copies exist of them, so more than a step."""
+    """Return the bytes of rows that wait to be sorted and written.
+
+    Few copies exist of them, so it is more than the bytes of a step.
+    """
     return _WAITING_STEPS * work.memory
 
 
 def _run(work: Work, parts: list[Chunk], whole: bool) -> Path:
-    """Write a sorted run, in batches of which one of each run fits into memory; takes the chunks out of `parts`."""
+    """Write a sorted run, in batches of which one of each run fits into memory.
+
+    It takes the chunks out of `parts`.
+    """
     chunk = gathered(parts, work.layout, whole)
     parts.clear()
     chunk = chunk.sorted()

@@ -19,7 +19,10 @@ _NONE = np.empty(0, np.int64)
 
 
 class Pairs(NamedTuple):
-    """Row numbers within two chunks. `same_old[i]` equals `same_new[i]`, `old[i]` was updated to `new[i]`."""
+    """Row numbers within two chunks.
+
+    `same_old[i]` equals `same_new[i]`, `old[i]` was updated to `new[i]`.
+    """
 
     same_old: Numbers
     same_new: Numbers
@@ -44,7 +47,10 @@ def pair(old: Chunk, new: Chunk) -> Pairs:
 
 
 def _repeated(old: Codes, new: Codes) -> tuple[Marks, Marks] | None:
-    """Return the rows whose key occurs more than once on either side; both sides are sorted. None if none does."""
+    """Return the rows whose key occurs more than once on either side.
+
+    Both sides are sorted. None if no key does.
+    """
     twice = np.concatenate([codes.high[1:][same_as_next(codes)] for codes in (old, new)])
     if not len(twice):
         return None
@@ -63,7 +69,10 @@ def same_as_next(codes: Codes) -> Marks:
 
 
 def _unique(old: Chunk, new: Chunk, one: Numbers, two: Numbers) -> Pairs:
-    """Pair rows whose keys occur once on each side; `one` and `two` are in the order of the key codes."""
+    """Pair rows whose keys occur once on each side.
+
+    `one` and `two` are in the order of the key codes.
+    """
     left, right, rest_one, rest_two = matched((*old.key.take(one),), (*new.key.take(two),))
     left, right = one[left], two[right]
     changed = differ(old.take(left), new.take(right)) if len(left) else np.empty(0, np.bool_)
@@ -96,7 +105,10 @@ def _staged(old: Chunk, new: Chunk, one: Numbers, two: Numbers) -> Pairs:
 
 
 def _by_rank(old: tuple[Words, ...], new: tuple[Words, ...]) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-    """Match equal rows one to one: the first occurrence with the first, the second with the second."""
+    """Match equal rows one to one.
+
+    The first occurrence is matched with the first, the second with the second.
+    """
     return matched((*old, _occurrence(old)), (*new, _occurrence(new)))
 
 

@@ -1,4 +1,7 @@
-"""Choose the method: the planner of Labio & Garcia-Molina 1995, section 4.8, from what the last comparison kept."""
+"""Choose the method: the planner of Labio & Garcia-Molina 1995, section 4.8.
+
+It uses the facts that the last comparison kept.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Sort-merge comparison: SM, SMC1 and SMC2 of Labio & Garcia-Molina 1996, algorithms 3.1 and 3.2.
+"""Sort-merge comparison: SM, SMC1 and SMC2.
+
+They are algorithms 3.1 and 3.2 of Labio & Garcia-Molina 1996.
 
 The loop ends when both sides are exhausted; the printed one ends with the shorter side.
 """
@@ -26,7 +28,10 @@ def smc1(work: Work) -> None:
 
 
 def smc2(work: Work) -> None:
-    """Compare digests; the runs have entries with row numbers: |f1| + |F2| + 3 |f2| + U + I blocks."""
+    """Compare digests: |f1| + |F2| + 3 |f2| + U + I blocks.
+
+    The runs have entries with row numbers.
+    """
     _merge(work, whole=False, keep_rows=False)
 
 

@@ -1,4 +1,6 @@
-"""The window method: algorithm 3.3 of Labio & Garcia-Molina 1996, corrected, and with a spill.
+"""The window method: algorithm 3.3 of Labio & Garcia-Molina 1996.
+
+It is corrected, and has a spill.
 
 Both sides are read once, side by side. A row that meets no partner waits in an ageing buffer. With the spill, rows that
 must leave a full buffer are compared at the end: the result is exact and minimal for any size of the buffers. Without
@@ -25,7 +27,10 @@ STEP_ROWS = 1 << 14
 
 
 def capacity(memory: int, width: float) -> int:
-    """Return how many rows each side of a window holds; `width` is the bytes of a row of both sides."""
+    """Return how many rows each side of a window holds.
+
+    `width` is the bytes of a row of both sides.
+    """
     return int(step_memory(memory) * 2 // max(1.0, width))
 
 
@@ -35,7 +40,10 @@ def window(work: Work) -> None:
 
 
 def window_plain(work: Work) -> None:
-    """Compare within a window without a spill, as printed: |F1| + |F2| blocks, perhaps with useless pairs."""
+    """Compare within a window without a spill, as printed: |F1| + |F2| blocks.
+
+    There may be useless pairs.
+    """
     WindowRun(work, compressed=False, spill=False).run()
 
 
@@ -52,7 +60,10 @@ def ordered(work: Work) -> None:
 
 
 class WindowRun:
-    """One run. Capacities are in rows; half of the memory holds both buffers, filled at the same rate."""
+    """One run; half of the memory holds both buffers, filled at the same rate.
+
+    Capacities are in rows.
+    """
 
     def __init__(self, work: Work, compressed: bool, spill: bool) -> None:
         if not compressed:
@@ -109,7 +120,10 @@ class WindowRun:
             yield chunk if self.whole else chunk.entries(pointers=False)
 
     def _step(self, one: Chunk, two: Chunk) -> None:
-        """Match the input of both sides with each other, then each with the waiting rows of the other side."""
+        """Match the input of both sides with each other.
+
+        Then match each side with the waiting rows of the other one.
+        """
         left, right = _met(one, two)
         self._report(one.take(left), two.take(right))
         one, two = _without(one, left), _without(two, right)

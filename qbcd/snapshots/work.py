@@ -1,4 +1,7 @@
-"""The shared parts of the methods of one comparison: both sides, temporary files, events found, the replica to keep."""
+"""The shared parts of the methods of one comparison.
+
+These are both sides, temporary files, events found, and the replica to keep.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,10 @@ def step_memory(memory: int) -> int:
 
 
 def release_freed() -> None:
-    """Return freed memory to the system; Arrow's allocator keeps it otherwise, for each thread that used it."""
+    """Return freed memory to the system.
+
+    Arrow's allocator keeps it otherwise, for each thread that used it.
+    """
     pa.default_memory_pool().release_unused()
 
 
@@ -55,7 +61,10 @@ class Work:
 
     @property
     def memory(self) -> int:
-        """Bytes for the rows of one step; the rest of the budget is for their copies, threads and buffers."""
+        """Bytes for the rows of one step.
+
+        The rest of the budget is for their copies, threads and buffers.
+        """
         return step_memory(self.options.memory)
 
     @property
@@ -136,7 +145,10 @@ class Work:
         self._files[delete].write(batch)
 
     def _fetch(self) -> None:
-        """Read the new values of changed entries by their row numbers, in groups that fit into memory."""
+        """Read the new values of changed entries by their row numbers.
+
+        They are read in groups that fit into memory.
+        """
         waiting, self._fetches = self._fetches, []
         for op in ("u", "c"):
             some = [(old, new) for old, new in waiting if (old is not None) == (op == "u")]
@@ -211,7 +223,10 @@ def chunks_of(snapshot: Dump, layout: DumpLayout, work: Work, digest: bool) -> I
 
 
 def resized(batches: Iterable[pa.RecordBatch], most: int) -> Iterator[pa.RecordBatch]:
-    """Split large batches and join small ones: at most `most` bytes, if possible 16,384 to 131,072 rows."""
+    """Split large batches and join small ones.
+
+    A batch has at most `most` bytes, if possible 16,384 to 131,072 rows.
+    """
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:

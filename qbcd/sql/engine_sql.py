@@ -37,7 +37,10 @@ class EngineSql:
         return self._with_numbers(_compiled(self, canonical, ()), numbers or {})
 
     def over(self, canonical: str, inputs: Mapping[str, str], numbers: Mapping[str, int]) -> str:
-        """Return canonical SQL in the dialect, with queries in place of the tables with the names of `inputs`."""
+        """Return canonical SQL in the dialect, with queries in place of tables.
+
+        They replace the tables with the names of `inputs`.
+        """
         text = self._with_numbers(_compiled(self, canonical, tuple(inputs)), numbers)
         return _INPUTS.sub(lambda found: f"(\n{inputs[found[1]]}\n)", text)
 

@@ -1,4 +1,4 @@
-"""Limits that a restriction sets to a key of whole numbers, and the ranges that they exclude.
+"""Limits that a restriction sets to a key of whole numbers, and the ranges they exclude.
 
 Only what the text proves counts: conditions that all rows must meet (joined by AND), which compare the first column of
 the key with a whole number. For keys of other types the order of the restriction may not be that of the ranges.
@@ -34,7 +34,9 @@ _BEYOND: dict[type[exp.Expression], str] = {
 
 
 def excluded_ranges(connector: Connector, plan: StreamPlan, ranges: Sequence[KeyRange]) -> Statement | None:
-    """Return the query for (range_id) of `ranges` that the restriction excludes; None if it sets no limit.
+    """Return the query for (range_id) of `ranges` that the restriction excludes.
+
+    None if it sets no limit.
 
     The source compares.
     """
@@ -77,7 +79,10 @@ def _limits(tree: Any, key: str) -> Iterator[tuple[type[exp.Expression], int]]:
 
 
 def _is_key(tree: exp.Expression, key: str) -> bool:
-    """Return True if the expression is surely the key's column: servers fold unquoted names in different ways."""
+    """Return True if the expression is surely the key's column.
+
+    Servers fold unquoted names in different ways.
+    """
     if not isinstance(tree, exp.Column):
         return False
     name = tree.this

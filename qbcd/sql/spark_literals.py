@@ -12,7 +12,6 @@ def number(value: int, one: str) -> str:
     """Return a long that is not part of the generated code, so that this is not compiled again.
 
     Args:
-        value: The number.
         one: SQL that is 1 for every row, but not a constant for Spark.
     """
     return f"element_at(array(CAST({value:d} AS BIGINT)), {one})"

@@ -138,7 +138,7 @@ def stream_row(values: Mapping[str, Any]) -> StreamRow:
 def _renamed(
     checkpoint: Mapping[str, Any], old: str, new: str, *, of: tuple[str, ...] = ("ts", "tlcs")
 ) -> dict[str, Any]:
-    """Return a checkpoint with another word for the replica's place, in streams with a strategy of `of`.
+    """Return a checkpoint with another word for the place of the replica of strategies `of`.
 
     The lake is stored as `spark` for ts, and as `lake` for tlcs.
     """

@@ -63,7 +63,10 @@ class Amount:
         return Amount(function(self.low), function(self.high) if self.known else math.inf)
 
     def text(self, noun: str, plural: str = "") -> str:
-        """Return ``1,001 pages``, ``1,000 to 2,000 pages``, ``at least 7 pages`` or ``unknown pages``."""
+        """Return the amount in words: ``1,001 pages``, ``1,000 to 2,000 pages``.
+
+        Others are ``at least 7 pages`` and ``unknown pages``.
+        """
         plural = plural or f"{noun}s"
         if not self.known:
             return f"at least {rounded(self.low)} {plural}" if self.low >= 1 else f"unknown {plural}"
@@ -92,7 +95,10 @@ _HUGE = 1e60  # in place of infinity, which times 0 is no number
 
 
 def lifted(function: Callable[..., float], *values: Amount | float) -> Amount:
-    """Return the results of a function that falls with no argument, from all lower bounds to all upper bounds."""
+    """Return the results of a function that falls with no argument.
+
+    They reach from that of all lower bounds to that of all upper bounds.
+    """
     amounts = [_amount(value) for value in values]
     low = function(*(one.low for one in amounts))
     high = function(*(min(one.high, _HUGE) for one in amounts))

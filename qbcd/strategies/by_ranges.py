@@ -142,7 +142,7 @@ class ByRanges(InSource):
         return []
 
     def sweep(self, part: OutboxSlice, within: KeyRange | None = None, reason: str = "") -> Statement:
-        """Write the replica's rows whose keys are no longer in the source into the outbox, as deletes."""
+        """Write replica rows whose keys the source no longer has into the outbox, as deletes."""
         return self._part("changes", part, within, pairs="gone", after=[], exits=False, reason=reason)
 
     def counted(self, ranges: Sequence[KeyRange]) -> Statement:
@@ -167,7 +167,9 @@ class ByRanges(InSource):
         return bool(shown) and self.plan.table.kind in self.paged
 
     def pages(self, ranges: Sequence[KeyRange]) -> Statement:
-        """Return the query for rows (range_id, n): the pages of the captured table with rows of each range.
+        """Return the query for rows (range_id, n): the pages that have rows of each range.
+
+        The pages are those of the captured table.
 
         Only for a table that `shows_pages`.
         """

@@ -40,7 +40,10 @@ def touched(rows: float, pages: float, share: float, clustered: float) -> float:
 
 
 def height(index_pages: float, per_page: int = 250) -> float:
-    """Return the pages from the root of an index to a leaf, with `per_page` entries on an inner page (K, table 2)."""
+    """Return the pages from the root of an index to a leaf (K, table 2).
+
+    An inner page has `per_page` entries.
+    """
     return 1 + math.ceil(math.log(index_pages, per_page)) if index_pages > 1 else 1
 
 
@@ -60,12 +63,18 @@ def sliding_window(n: float) -> float:
 
 
 def id_rcs(n: float, m: float, ranges: float, delta: float, *, share: float = 1.0) -> float:
-    """Return R*N + the range table + delta*M (table 3), for changes that are close together (docs/paper.md#c21)."""
+    """Return R*N + the range table + delta*M (table 3).
+
+    This holds for changes that are close together (docs/paper.md#c21).
+    """
     return share * n + ranges + delta * m
 
 
 def dirty_ranges(rows_per_range: float, delta: float, clustered: float) -> float:
-    """Return the share of ranges with a changed row, of which a share `clustered` are close together."""
+    """Return the share of ranges with a changed row.
+
+    A share `clustered` of the changed rows are close together.
+    """
     scattered = -math.expm1(rows_per_range * math.log1p(-delta)) if delta < 1 else 1.0
     return clustered * delta + (1 - clustered) * scattered
 

@@ -1,4 +1,6 @@
-"""Option `events` of MDS and ID: inserts and deletes alone, with a replica of keys (Carnes & Hanson 3.5).
+"""Option `events` of MDS and ID: inserts and deletes alone (Carnes & Hanson 3.5).
+
+The replica has keys alone.
 
 For triggers on insert and delete the paper keeps key values alone, which saves .9 N of the copy. Updates are not looked
 for, so no value is compared.

@@ -186,7 +186,10 @@ class IdRcs(TableStrategy):
 
     @classmethod
     def of(cls, connector: Connector, plan: StreamPlan, schema: str) -> IdRcs:
-        """Return the strategy of `plan`; `schema` is qbcd's own in the source, for a strategy that has tables there."""
+        """Return the strategy of `plan`.
+
+        `schema` is qbcd's own in the source, for a strategy that has tables there.
+        """
         return cls(connector, plan)
 
     @override
@@ -256,7 +259,9 @@ class IdRcs(TableStrategy):
 
     @override
     def reads(self, facts: TableFacts) -> Reads:
-        """Return R*N, and dirty ranges again, of which the paper reads none: it ships all of their rows.
+        """Return R*N, and the dirty ranges again.
+
+        The paper reads none of them again: it ships all of their rows.
 
         The paper has R*N + size(aux) + delta*M (table 3); here aux and replica are outside of the source.
         """
@@ -276,7 +281,10 @@ class IdRcs(TableStrategy):
         return self._with_checksums(found, facts)
 
     def _with_checksums(self, found: Reads, facts: TableFacts) -> Reads:
-        """Return the reads of a strategy that ships checksums of ranges, and keeps its replica in the lake."""
+        """Return the reads of a strategy that ships checksums of ranges.
+
+        It keeps its replica in the lake.
+        """
         size = self._rows_per_range(facts)
         ranges = lifted(lambda rows: max(1.0, rows / size), facts.restricted_rows)
         return replace(found, workdir_room=self.replica_pages(facts), checksums=ranges)
@@ -341,7 +349,10 @@ class IdRcs(TableStrategy):
         return self.partitioning.rows(ranges, select, "row_marks", part)
 
     def row_digests(self, ranges: Sequence[KeyRange], part: Share = WHOLE) -> Statement:
-        """Return the query for rows (range_id, key_id, digest) of `ranges`; also without lookups by key."""
+        """Return the query for rows (range_id, key_id, digest) of `ranges`.
+
+        It is available without lookups by key too.
+        """
         select = ["t.qbcd_key_id AS key_id", "t.qbcd_digest AS digest"]
         return self.partitioning.rows(ranges, select, "row_images", part, typed=False, **self._digests())
 
@@ -358,7 +369,10 @@ class IdRcs(TableStrategy):
         return Statement(f"SELECT q.* FROM (\n{found.sql}\n) AS q LIMIT {most:d}")
 
     def images_of(self, keys: Sequence[Sequence[str]], *, typed: bool) -> Statement:
-        """Return the query for rows as in `images`, without range_id, by the texts of `row_fingerprints`."""
+        """Return the query for rows as in `images`, by the texts of `row_fingerprints`.
+
+        The rows have no range_id.
+        """
         relation = self.partitioning.relation("row_images", typed=typed, hashed=False, **self._digests())
         return Statement(
             self.connector.require(SupportsKeyLookup).of_keys(self._outputs(typed), relation, self.plan.key, keys)

@@ -201,7 +201,10 @@ class InSource(TableStrategy):
         return found if self.keeps == "nothing" else [*found, self._part("replica_insert", part)]
 
     def complete(self, part: OutboxSlice, within: KeyRange | None = None) -> list[Statement]:
-        """Return statements that add to the changes in the outbox the values that the search did not read."""
+        """Return statements that add the values that the search did not read.
+
+        They add them to the changes in the outbox.
+        """
         return []
 
     def apply(self, part: OutboxSlice, within: KeyRange | None = None) -> list[Statement]:
@@ -242,11 +245,17 @@ class InSource(TableStrategy):
         return None
 
     def replica_count(self, restriction: str) -> Statement:
-        """Return the query for (n), the rows of the replica for which a condition holds; empty for all."""
+        """Return the query for (n), the number of replica rows for which a condition holds.
+
+        An empty condition counts all rows.
+        """
         return self._of_replica("replica_count", restriction)
 
     def replica_events(self, restriction: str) -> str:
-        """Return the query for the replica's rows as staged events of op r, in wire form, in the order of the key."""
+        """Return the query for the replica's rows as staged events of op r.
+
+        They are in wire form, in the order of the key.
+        """
         return self._of_replica("replica_events", restriction).sql
 
     def _of_replica(self, template: str, restriction: str) -> Statement:

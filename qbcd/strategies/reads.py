@@ -1,4 +1,6 @@
-"""The pages that a poll reads: facts about a table, and the formula of a strategy with their values.
+"""The pages that a poll reads.
+
+They follow from facts about a table, and the formula of a strategy with their values.
 
 Each strategy has its formula (:meth:`~qbcd.strategies.base.TableStrategy.reads`). It is the paper's
 (`qbcd.strategies.costs`) with the sizes of this table. Where qbcd reads more than the paper, the formula says so
@@ -92,7 +94,10 @@ class TableFacts:
         return [one.index for one in self.indexes]
 
     def index_pages(self, leading: Sequence[str], others: Sequence[str] = ()) -> Amount:
-        """Return the pages of the smallest index with some leading columns that has `others` too; NONE if none."""
+        """Return the pages of the smallest index with some leading columns.
+
+        The index has `others` too; NONE if there is no such index.
+        """
         found = []
         for one in self.indexes:
             held = {*one.index.columns, *one.index.included}
@@ -144,7 +149,10 @@ class TableFacts:
 
 
 def width_of(columns: Sequence[Column], table: Table) -> Amount:
-    """Return the bytes of a row of some columns of a table, by the server's statistics or by types; maybe unknown."""
+    """Return the bytes of a row of some columns of a table.
+
+    They come from the server's statistics or from types, and may be unknown.
+    """
     widths = [column.width or WIDTHS.get(column.travel.kind, 0) for column in columns]
     if not all(widths) and table.row_width and len(columns) >= len(table.columns):
         return Amount.of(float(table.row_width))
@@ -189,7 +197,10 @@ class Reads:
 
 
 def scanned(facts: TableFacts, *, query: bool = False, restricted: bool = False) -> Term:
-    """Return N, R*N or B: the scan of the table, of its restricted rows, or of the tables of a query."""
+    """Return the scan: N, R*N or B.
+
+    N is that of the table, R*N that of its restricted rows, B that of the tables of a query.
+    """
     text = "B" if query else "R*N" if restricted else "N"
     symbols: Symbols = (("B" if query else "N", facts.pages),)
     if restricted:
@@ -198,7 +209,10 @@ def scanned(facts: TableFacts, *, query: bool = False, restricted: bool = False)
 
 
 def added_up(facts: TableFacts, terms: Sequence[Term], *, times: int = 1) -> Reads:
-    """Return the sum of terms, read `times` times in one transaction; changed rows are read once."""
+    """Return the sum of terms, read `times` times in one transaction.
+
+    Changed rows are read once.
+    """
     formula, once = " + ".join(term.text for term in terms), sum((term.pages for term in terms), NONE) * times
     changing = [pages for term in terms for pages in term.changing]
 

@@ -1,4 +1,7 @@
-"""TLCS, tuple-level checksum (Carnes & Hanson 3.3): its options, which choose the place of digests and copy."""
+"""TLCS, tuple-level checksum (Carnes & Hanson 3.3): its options.
+
+They choose the place of digests and copy.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,7 @@ class TlcsOptions(RangeOptions):
             raise wrong("`checksum_column` is missing", "name the column that holds the checksums", at="checksums")
         given = self.model_fields_set & {"pages_per_range", "pace", "per_poll", "max_staleness"}
         if self.checksums == "remote" and given:
-            what = "this is for ranges that are visited in the source, and `checksums: remote` compares under Spark"
+            what = "this is for ranges that are visited in the source, and `checksums: remote` compares in the lake"
             raise wrong(what, "remove it", at=min(given))
         if place_of(self.replica) == "lake" and given:
             what = f"this is for ranges that are visited in the source, and `replica: {self.replica}` has the lake's"
@@ -135,7 +138,10 @@ class TlcsOptions(RangeOptions):
     @classmethod
     @override
     def strategy_class(cls, options: Mapping[str, Any]) -> StrategyClass:
-        """Return TLCS with its checksums in the source or in the lake, and with a queue to a lake replica."""
+        """Return the class of TLCS: checksums in the source or in the lake, or a queue.
+
+        The queue leads to a lake replica.
+        """
         if options.get("replica") == "lake":
             return QueuedTlcs
         return LakeTlcs if options.get("checksums") == "remote" else Tlcs

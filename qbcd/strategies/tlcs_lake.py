@@ -117,11 +117,17 @@ class QueuedTlcs(IdRcs):
         return create_statements(self.connector, self.tables())
 
     def queued_rows(self, ranges: Sequence[KeyRange], part: OutboxSlice, *, typed: bool) -> Statement:
-        """Return the query for the queue's new and changed rows as in `images`; `ranges` are all ranges."""
+        """Return the query for the queue's new and changed rows, as in `images`.
+
+        `ranges` are all ranges.
+        """
         return self._queued(ranges, part, self._outputs(typed), image="after", values=True, typed=typed)
 
     def queued_keys(self, ranges: Sequence[KeyRange], part: OutboxSlice) -> Statement:
-        """Return the query for (range_id, key_id, digest) of all rows of the queue; deleted rows have no digest."""
+        """Return the query for (range_id, key_id, digest) of all rows of the queue.
+
+        Deleted rows have no digest.
+        """
         select = ["t.qbcd_key_id AS key_id", "t.qbcd_digest AS digest"]
         parts = (
             self._queued(ranges, part, select, image=image, values=False, typed=False) for image in ("after", "before")

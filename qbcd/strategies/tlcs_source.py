@@ -57,7 +57,10 @@ class Tlcs(ByRanges):
 
     @override
     def freeze_options(self, remembered: Mapping[str, Any] | None) -> StreamPlan:
-        """Return the plan with the part of a row that the replica of a stream with a checksum column keeps."""
+        """Return the plan with the part of a row that the replica keeps.
+
+        This is for a stream with a checksum column.
+        """
         if not (self.column and self.deletes):
             return self.plan
         return self.plan.with_options(**{KEPT: "digests" if remembered is None else remembered.get(KEPT, "keys")})
@@ -116,7 +119,10 @@ class Tlcs(ByRanges):
 
     @override
     def _terms(self, facts: TableFacts) -> list[Term]:
-        """Return N + D + delta*W (paper, 3.3; docs/paper.md#c15), D the digests and W the copy, for ranges."""
+        """Return N + D + delta*W (paper, 3.3; docs/paper.md#c15).
+
+        D is the digests, W the copy, for ranges.
+        """
         found = super()._terms(facts)
         if self.copy is None:
             return found
@@ -154,7 +160,10 @@ class Tlcs(ByRanges):
 
     @override
     def complete(self, part: OutboxSlice, within: KeyRange | None = None) -> list[Statement]:
-        """Read old values of changed and deleted rows from the copy, by key: the delta*W of the paper."""
+        """Read old values of changed and deleted rows from the copy, by key.
+
+        This is the delta*W of the paper.
+        """
         return [] if self.copy is None else [self._of_copy("outbox_old_values", part, within)]
 
     def _of_copy(self, template: str, part: OutboxSlice, within: KeyRange | None = None) -> Statement:

@@ -45,7 +45,10 @@ class VbdCompare(Mds):
 
 
 class VbdDigest(VbdCompare):
-    """Statements of variant compare with digests of the result's rows in place of a copy (the paper's third)."""
+    """Statements of variant compare with digests in place of a copy (the paper's third).
+
+    The digests are those of the result's rows.
+    """
 
     keeps: ReplicaContent = "digests"
     needs = "SELECT on what the query reads; a key; a schema of qbcd's own in the source, with room for key and digest"

@@ -210,12 +210,17 @@ class Watermarked(ByRanges):
     # -- cost --------------------------------------------------------------------------------------------------------
     @override
     def reads(self, facts: TableFacts) -> Reads:
-        """Return the reads of a window, of the replica's rows with its keys, and of qbcd's other tables."""
+        """Return the reads of a window.
+
+        They include the replica's rows with its keys, and qbcd's other tables.
+        """
         found = self.window_reads(facts, self.replica_pages(facts), own=OWN_PAGES)
         return replace(found, source_room=self.kept_pages(facts))
 
     def window_reads(self, facts: TableFacts, copy: Amount, own: int = 0) -> Reads:
-        """Return (S + M + I)*delta + K with an index on the timestamp, I*delta + delta*W + K with a covering one.
+        """Return (S + M + I)*delta + K, the reads of a window with an index on the timestamp.
+
+        With a covering index it is I*delta + delta*W + K.
 
         See the paper, 3.2.1 and 3.2.2, figures 5 and 6, and docs/paper.md#c13. With the covering one, pages of the
         table are read too as long as VACUUM has not seen them: a range. Without an index it is S + delta*M.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +75,8 @@ def comparable(value: Any) -> Any:
         return bytes(value)
     if isinstance(value, float):
         return repr(value)
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone().replace(tzinfo=None)  # as Spark's rows have it in Python
     if isinstance(value, list):
         return tuple(map(comparable, value))
     return value

@@ -1,1 +1,1 @@
-"""The tier for any database with a JDBC driver: profiles of dialects, and the rules of their URLs."""
+"""The tier for any database with a JDBC driver: profiles of dialects, rules of their URLs."""

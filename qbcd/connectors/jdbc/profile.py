@@ -90,7 +90,9 @@ class Profile:
     notes: tuple[str, ...] = ()
 
     def quote(self, name: str) -> str:
-        """Return `name` as a quoted identifier. Names enter SQL of this tier only through this function.
+        """Return `name` as a quoted identifier.
+
+        Names enter SQL of this tier only through this function.
 
         Raises:
             ValueError: The name is empty or contains a NUL character.
@@ -101,10 +103,16 @@ class Profile:
         return f"{before}{name.replace(after, after * 2)}{after}"
 
     def quoted_table(self, schema: str, name: str) -> str:
-        """Return schema and name of a table as SQL; the schema may have parts with dots, or be empty."""
+        """Return schema and name of a table as SQL.
+
+        The schema may have parts with dots, or be empty.
+        """
         return ".".join(self.quote(part) for part in (*filter(None, schema.split(".")), name))
 
     def rule(self, type_name: str) -> str:
-        """Return the rule for the driver's name of a type, without its modifiers; empty if there is none."""
+        """Return the rule for the driver's name of a type, without its modifiers.
+
+        Empty if there is none.
+        """
         bare = re.sub(r"\s*\([^)]*\)", "", type_name).strip().upper()
         return self.types.get(bare, "")

@@ -405,7 +405,6 @@ def profile_of(url: str, dialect: str | None, own: Iterable[Profile] = ()) -> Pr
     """Return the profile that the configuration names, or else that of the URL's prefix.
 
     Args:
-        url: The JDBC URL.
         dialect: The name of a profile, or None.
         own: Profiles of the configuration.
 

@@ -115,7 +115,10 @@ class FamilyFacts(DatabaseFacts, ABC):
         """Return True if a server with version text `version` belongs to this connector."""
 
     def version_remark(self, release: tuple[int, int]) -> str:
-        """Return how far a supported version, (major, minor), was tested; empty if the tests run it or one like it."""
+        """Return how far a supported version, (major, minor), was tested.
+
+        Empty if the tests run it or one like it.
+        """
         return ""
 
     @abstractmethod
@@ -133,7 +136,10 @@ class FamilyFacts(DatabaseFacts, ABC):
 
     @abstractmethod
     def plan_steps(self, conn: Connection, sql: str) -> list[PlanStep]:
-        """Return the steps of a statement that read tables; none if the server knows the result without reading."""
+        """Return the steps of a statement that read tables.
+
+        There are none if the server knows the result without reading.
+        """
 
     @override
     def quote(self, name: str) -> str:

@@ -48,13 +48,19 @@ class PlanStep:
 
 
 def steps_by_table(conn: Connection, sql: str) -> list[PlanStep]:
-    """Return the steps that read tables, as MariaDB plans them; none if it knows the result without reading."""
+    """Return the steps that read tables, as MariaDB plans them.
+
+    There are none if it knows the result without reading.
+    """
     rows = conn.exec_driver_sql(f"EXPLAIN EXTENDED {sql}", execution_options=UNBOUND).mappings()
     return [_step(row) for row in rows if _is_table(row["table"])]
 
 
 def steps_by_json(conn: Connection, sql: str) -> list[PlanStep]:
-    """Return the steps that read tables, as MySQL plans them; none if it knows the result without reading."""
+    """Return the steps that read tables, as MySQL plans them.
+
+    There are none if it knows the result without reading.
+    """
     found = conn.exec_driver_sql(f"EXPLAIN FORMAT=JSON {sql}", execution_options=UNBOUND).scalar_one()
     return steps_of(json.loads(found))
 

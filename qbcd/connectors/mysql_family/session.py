@@ -96,10 +96,7 @@ def _database(url: URL) -> str:
 
 
 def _options(url: URL) -> dict[str, str]:
-    """Return the URL's options, checked.
-
-    To another machine the default is TLS with full verification.
-    """
+    """Return the URL's options, checked; another machine gets TLS with full verification."""
     for name, value in url.query.items():
         if not isinstance(value, str):
             raise ConfigError(f"the source's url sets {name} twice", remedy="keep one of them")

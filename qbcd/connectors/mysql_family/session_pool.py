@@ -1,4 +1,7 @@
-"""A session pool for PyMySQL: the protocol's command resets a session when it is used again; one SET begins the use."""
+"""A session pool for PyMySQL: reset by the protocol's command, one SET to begin a use.
+
+The reset takes place when a session is used again.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,10 @@ def _reset(connection: Any, _record: object, state: PoolResetState) -> None:
 
 
 def _begin(statements: Callable[[Any], Sequence[str]], connection: Any, used: bool) -> None:
-    """Set the variables of the start again, which the reset has undone, together with those of the use."""
+    """Set the variables of the start again, together with those of the use.
+
+    The reset has undone them.
+    """
     if used:
         connection.reset_session()
     texts = [*([connection.init_command] if used else ()), *statements(connection)]

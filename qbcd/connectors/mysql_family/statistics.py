@@ -1,4 +1,7 @@
-"""Statistics of MariaDB and MySQL: information_schema, InnoDB's own tables where the role may read them, EXPLAIN."""
+"""Statistics of MariaDB and MySQL.
+
+They come from information_schema, from InnoDB's own tables where the role may read them, and from EXPLAIN.
+"""
 
 from __future__ import annotations
 
@@ -111,7 +114,10 @@ class FamilyStatistics(Collaborator, SupportsStatistics):
 
 
 def _readable(conn: Connection, sql: str, named: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows of a table that the role may not be allowed to read; none if it is not, or has no such table."""
+    """Return the rows of a table that the role may not be allowed to read.
+
+    There are none if it is not allowed, or if there is no such table.
+    """
     try:
         return rows_of(conn, sql, named)
     except DBAPIError as error:

@@ -1,4 +1,6 @@
-"""Types of MariaDB and MySQL that hold all values of another one, with the same digest, key identity and text.
+"""Types of MariaDB and MySQL that hold all values of another one.
+
+Digest, key identity and text of a value stay the same.
 
 A text or a binary value of a short column enters the digest as it is, that of a long one by its hash
 (`types.is_long`). So a column that was short keeps the fact `digested` when it gets long.
@@ -81,7 +83,10 @@ def _longer(was: str, size: int, now: Column) -> str | None:
 
 
 def _appended(then: str, now: Column) -> str | None:
-    """Return the fact of an enum or set with more labels, in the place after all others; None for other changes."""
+    """Return the fact of an enum or set whose new labels come after all others.
+
+    None for other changes.
+    """
     if then.partition("(")[0].lower() != now.base_type:
         return None
     labels, known = types.labels(now.sql_type), types.labels(then)

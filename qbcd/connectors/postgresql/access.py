@@ -188,7 +188,10 @@ def _index(row: Mapping[str, Any]) -> Index:
 
 
 def _shared(parts: Sequence[Sequence[Index]]) -> list[Index]:
-    """Return the ordered indexes that every part has: the columns by which all of them are ordered, and the others."""
+    """Return the ordered indexes that every part has.
+
+    Each has the columns by which all of them are ordered, and the others.
+    """
     found = []
     for shared in (one for one in parts[0] if one.ordered and not one.partial) if parts else ():
         for others in parts[1:]:

@@ -32,7 +32,10 @@ class PostgresCsvRows(SupportsCsvRows):
 
 
 class _Lines:
-    """A file for the driver: each write is a whole line, since the server sends each row in a message of its own."""
+    """A file for the driver, in which each write is a whole line.
+
+    The server sends each row in a message of its own.
+    """
 
     def __init__(self, take: Callable[[Sequence[str], bytes], None], wait: waits.Wait) -> None:
         self._take, self._wait = take, wait

@@ -1,4 +1,7 @@
-"""Encodings of PostgreSQL: sessions are in UTF-8, and the server converts text unless it does not know its encoding."""
+"""Encodings of PostgreSQL.
+
+Sessions are in UTF-8, and the server converts text unless it does not know its encoding.
+"""
 
 from __future__ import annotations
 

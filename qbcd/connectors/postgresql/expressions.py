@@ -246,7 +246,10 @@ def _identity(column: Column, value: exp.Expression) -> exp.Expression:
 
 
 def _widened_identity(column: Column, value: exp.Expression) -> exp.Expression:
-    """Return the identity of a widened integer: that of the narrowest type, of those it had, that holds the value."""
+    """Return the identity of a widened integer.
+
+    It is that of the narrowest type, of those the column had, that holds the value.
+    """
     kinds = list(types.INTEGERS)
     arms = "".join(
         f" WHEN {{v}} BETWEEN {_RANGES[kind]} THEN {kind}send({{v}}::{kind})"

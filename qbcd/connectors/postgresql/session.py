@@ -165,10 +165,7 @@ def _jdbc_tls(url: URL) -> dict[str, str]:
 
 
 def _options(url: URL) -> dict[str, str]:
-    """Return the URL's options, checked.
-
-    To another machine the default is TLS with full verification.
-    """
+    """Return the URL's options, checked; another machine gets TLS with full verification."""
     for name, value in url.query.items():
         if not isinstance(value, str):
             raise ConfigError(f"the source's url sets {name} twice", remedy="keep one of them")
@@ -195,7 +192,9 @@ def _refuse_unknown(given: Mapping[str, Any], known: frozenset[str], place: str,
 
 
 def _by_bytes(most_rows: int) -> Fetch:
-    """Return a fetch that begins with one row; then the widest row so far decides how many rows fit into a request.
+    """Return a fetch that adapts the number of rows to their width.
+
+    It begins with one row; then the widest row so far decides how many rows fit into a request.
 
     If wider rows follow, the driver fails rather than exceed its buffer.
     """

@@ -1,4 +1,4 @@
-"""A session pool for psycopg2: a session is reset when it is used again, in the round trip that begins the use."""
+"""A session pool for psycopg2: a session is reset in the round trip that begins its use."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ def keep_sessions(engine: Engine, begin: Callable[[Any], Sequence[str]]) -> None
 
 
 def _reset(connection: Any, _record: object, _state: PoolResetState) -> None:
-    """End a transaction that the block has left; that of a session that the server has ended has ended too."""
+    """End a transaction that the block has left open.
+
+    If the server has ended the session, its transaction has ended with it.
+    """
     try:
         connection.rollback()
     except psycopg2.Error:

@@ -182,10 +182,7 @@ def type_problem(column: Column) -> str:
 
 
 def key_problem(column: Column) -> str:
-    """Return why `column` cannot be part of a key, or an empty string.
-
-    The caller checks NULL and uniqueness.
-    """
+    """Return why `column` cannot be part of a key; the caller checks NULL and uniqueness."""
     problem = type_problem(column)
     if problem or column.base_type in KEYS or column.fact("kind") == "e":
         return problem

@@ -104,7 +104,10 @@ def kin(conn: Connection, table: Table, relations: Sequence[str]) -> dict[str, s
 
 
 def filled_parts(conn: Connection, table: Table, parts: Sequence[str]) -> list[Part]:
-    """See :meth:`~qbcd.connectors.catalog.Catalog.filled_parts`; a part is the oid of a child, with a mark."""
+    """See :meth:`~qbcd.connectors.catalog.Catalog.filled_parts`.
+
+    A part is the oid of a child, with a mark.
+    """
     oids = sorted({int(part.partition(".")[0]) for part in parts})
     return [
         Part(f"{r['schema']}.{r['name']}", (r["schema"], r["name"]) if r["readable"] else None)

@@ -89,11 +89,7 @@ def flag_problem(column: Column, literal: bool | int | str) -> str:
 
 
 def flag_form(column: Column, value: exp.Expression, literal: bool | int | str) -> exp.Expression:
-    """Test if the flag equals `literal`; never NULL.
-
-    Raises:
-        ValueError: The literal does not fit; see `flag_problem`.
-    """
+    """Test if the flag equals `literal`, which must fit (`flag_problem`); never NULL."""
     problem = flag_problem(column, literal)
     if problem:
         raise ValueError(f"delete flag {column.name}: {problem}")

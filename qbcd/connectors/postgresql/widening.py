@@ -1,4 +1,7 @@
-"""Types of PostgreSQL that hold all values of another one, with the same digest, key identity and text."""
+"""Types of PostgreSQL that hold all values of another one.
+
+Digest, key identity and text of a value stay the same.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,10 @@ def _limit(size: str | None) -> int:
 
 
 def _has_more_digits(size: str | None, wider: str | None) -> bool:
-    """Return True if decimals travel in the same form with both precisions; without one, the scale may vary."""
+    """Return True if decimals travel in the same form with both precisions.
+
+    Without a precision, the scale may vary.
+    """
     if size is None or wider is None or int(size) > int(wider):
         return False
     return (int(size) <= types.MAX_DECIMAL_DIGITS) == (int(wider) <= types.MAX_DECIMAL_DIGITS)

@@ -42,7 +42,9 @@ class DumpReader(ABC):
 
     @abstractmethod
     def batches(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in the order of the file, with the columns `names`, some megabytes at a time.
+        """Yield the rows in the order of the file, with the columns `names`.
+
+        A batch has some megabytes.
 
         Raises:
             DumpRefused: A row is not valid, or the file is truncated or damaged.
@@ -82,7 +84,6 @@ class DumpReader(ABC):
         """Return texts of a column as values.
 
         Args:
-            kind: Its type.
             first: The row of the first text, from 0.
 
         Raises:

@@ -1,4 +1,6 @@
-"""CSV: Arrow's reader divides rows into texts; qbcd finds the rows, makes values, and names the line of a wrong one.
+"""CSV: Arrow's reader divides rows into texts.
+
+qbcd finds the rows, makes values, and names the line of a wrong one.
 
 An empty value without quotes is NULL, and `""` is an empty text. Lines without any character are skipped. Values in
 quotes may have line ends. The module `qbcd.files.rows` has the rules of quotes and escapes.

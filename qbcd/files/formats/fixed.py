@@ -1,4 +1,6 @@
-"""Records of fixed width: fields at positions, in any encoding, also EBCDIC (cp037, cp500, cp1140 ..).
+"""Records of fixed width: fields at positions, in any encoding.
+
+The encoding can also be EBCDIC (cp037, cp500, cp1140 ..).
 
 Blanks at the end of a field are no part of its text, and at both ends of a typed one. A field of blanks is NULL.
 A record is a line, or has `record` bytes; then the encoding must have one byte per character.

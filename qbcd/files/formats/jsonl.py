@@ -130,7 +130,10 @@ class JsonlReader(DumpReader):
 
 
 def compact_json(text: str | None) -> str | None:
-    """Return JSON of another source as the reader returns such a value; what is no JSON stays as it is."""
+    """Return JSON of another source as the reader returns such a value.
+
+    A text that is no JSON stays as it is.
+    """
     try:
         return None if text is None else _text(_parsed(text))
     except (ValueError, RecursionError):

@@ -1,4 +1,6 @@
-"""Columns of Parquet whose values travel as texts: lists, structs, maps, long decimals, durations, intervals.
+"""Columns of Parquet whose values travel as texts.
+
+These are lists, structs, maps, long decimals, durations and intervals.
 
 A list is a JSON array, a struct or map a JSON object with sorted names. Decimals and dates in them are strings, bytes
 are base64, in the form of arrays of databases (docs/reference/types.md).
@@ -64,7 +66,10 @@ def field_of(field: pa.Field) -> pa.Field | None:
 
 
 def converter(kind: pa.DataType) -> Converter | None:
-    """Return what makes texts of the values of a type; None if its values are no texts, or have none."""
+    """Return the function that makes texts of the values of a type.
+
+    None if its values are no texts, or have none.
+    """
     if pa.types.is_duration(kind):
         return _durations
     if pa.types.is_decimal(kind) and not pa.types.is_decimal128(plain_type(kind)):

@@ -1,4 +1,7 @@
-"""Parquet: the file's own types. Lists are arrays; structs, maps and long decimals are texts, as in `nested`."""
+"""Parquet: the file's own types.
+
+Lists are arrays; structs, maps and long decimals are texts, as in `nested`.
+"""
 
 from __future__ import annotations
 

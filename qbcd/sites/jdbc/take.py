@@ -41,7 +41,7 @@ def bucket_count(rows: int, size: int) -> int:
 
 
 def take_baseline(poll: RowsPoll) -> Detection:
-    """Read all rows and commit them as the replica.
+    """Read all rows and commit them as the replica, in buckets of keys.
 
     With `baseline_events` they are the first batch too.
     """

@@ -102,7 +102,9 @@ class Skeleton:
         return [alias for alias, name in self.prepared.bases.items() if name == table]
 
     def affected(self, alias: str, state: State, types: Mapping[str, str] | None = None) -> list[exp.Select]:
-        """Return SELECTs of the distinct keys that changed rows of one mention may affect in one state.
+        """Return SELECTs of the distinct keys that changed rows of one mention may affect.
+
+        They are the keys that those rows may affect in one state.
 
         The arms of a set operation each have their own types. `types` has the types of the key, by column name, if arms
         can be cast to them (otherwise see `typing`).

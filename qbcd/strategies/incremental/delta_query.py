@@ -158,10 +158,7 @@ class Relaxed:
         return exp.Subquery(this=rows, alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
 
     def certain(self, item: Tree) -> bool:
-        """Return True if a relation has exactly the rows of its state.
-
-        A row that finds no partner in it then has none.
-        """
+        """Return True for a table whose rows are exactly those of the state."""
         return self._exact and isinstance(item, exp.Table)
 
 

@@ -67,7 +67,6 @@ def skeleton_of(connector: Connector, query: Table, key: tuple[str, ...]) -> Ske
     """Return the skeleton of a query; cached, since each step needs it.
 
     Args:
-        connector: The connector of the query's dialect.
         query: The query, with all tables that it reads.
         key: Columns of the result that identify its rows.
 

@@ -263,7 +263,10 @@ class VbdDelta(VbdCompare):
 
     @override
     def reads(self, facts: TableFacts) -> Reads:
-        """Return the changed rows of each table of a query, joined with the other tables (docs/paper.md#c23)."""
+        """Return the changed rows of each table of a query, joined with the other tables.
+
+        See docs/paper.md#c23.
+        """
         others = max(1, facts.tables - 1)
 
         def pages(change: ChangeRate) -> Amount:

@@ -186,7 +186,10 @@ class Partitioning(ABC):
         return abs(table.key_correlation or 0.0) if is_known else None
 
     def digests(self, part: Share = WHOLE, *, leaves: bool = False) -> str:
-        """Return captured rows, or a part of them, as a FROM item with key or hash and `qbcd_digest`."""
+        """Return captured rows, or a part of them, as a FROM item.
+
+        It has the key or its hash, and `qbcd_digest`.
+        """
         return self.relation(self.checksum_template, part, leaves=leaves)
 
     def relation(self, template: str, part: Share = WHOLE, **extra: Any) -> str:

@@ -235,7 +235,7 @@ def test_refusals_say_where_and_what_helps(tmp_path: Path, written: str, expecte
         (
             "{type: tlcs, checksums: remote, per_poll: 3}",
             "qbcd.yaml:20: tables[0].strategy.per_poll: this is for ranges that are visited in the source, and "
-            "`checksums: remote` compares under Spark (remove it)",
+            "`checksums: remote` compares in the lake (remove it)",
         ),
     ],
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tools import check_structure
 from tools.check_structure import changed_files, check, import_graph, main, modules
 
 with_git = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
@@ -16,6 +17,7 @@ CLEAN = {
     "qbcd/__init__.py": '"""Of the package."""\n',
     "qbcd/low.py": "class Low:\n    pass\n",
     "qbcd/high.py": "from qbcd.low import Low\n\n\ndef high() -> Low:\n    return Low()\n",
+    "qbcd/code.py": "".join(f"x{n} = {n}\n" for n in range(60)),  # the docstrings of a test are few next to it
 }
 
 
@@ -156,6 +158,101 @@ def test_docstrings_of_changed_files_begin_with_no_question_word(tmp_path: Path,
 @pytest.mark.parametrize("docstring", ["Whatever it is.", "Return what it is.", "However it is.", "Wherever."])
 def test_other_docstrings_are_no_finding(tmp_path: Path, docstring: str) -> None:
     assert problems(tree(tmp_path, {"qbcd/a.py": f'"""{docstring}"""\n'}), "qbcd/a.py") == []
+
+
+COPY = '"""Return one.\n\n    It is not two.\n    """'
+
+
+@pytest.mark.parametrize(
+    ("files", "line"),
+    [
+        ({"a": f"class A:\n    def a(self):\n        {COPY}\n\nclass B(A):\n    def a(self):\n        {COPY}\n"}, 10),
+        ({"a": f"def a():\n    {COPY}\n", "b": f"x = 1\n\nasync def b():\n    {COPY}\n"}, 4),
+        ({"a": f"def a():\n    {COPY}\n", "room/b": f"class B:\n    def b(self):\n        {COPY}\n"}, 3),
+    ],
+    ids=["subclass", "sibling", "elsewhere"],
+)
+def test_a_docstring_of_several_lines_is_written_once(tmp_path: Path, files: dict[str, str], line: int) -> None:
+    root, name = tree(tmp_path, {f"qbcd/{path}.py": text for path, text in files.items()}), list(files)[-1]
+    first = f"qbcd/a.py:{3 if 'class A' in files['a'] else 2}"
+    [found] = problems(root)
+    assert found.startswith(f"qbcd/{name}.py:{line}: docstring of ")
+    assert found.endswith(f" is a copy, of {first}")
+
+
+def test_docstrings_of_one_line_and_of_modules_and_classes_may_be_equal(tmp_path: Path) -> None:
+    one = '"""Return one."""'
+    text = f"{COPY}\n\n\ndef a():\n    {one}\n\n\ndef b():\n    {one}\n"
+    assert problems(tree(tmp_path, {"qbcd/a.py": text, "qbcd/b.py": text})) == []
+
+
+def test_long_first_lines_are_found_above_their_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    of_class = f'class A:\n    """{"a" * 90}\n\n    {"b" * 100}"""\n\n'
+    text = f'"""{"a" * 91}\n\nb"""\n\n\n{of_class}def a():\n    """{"a" * 95}"""\n'
+    root = tree(tmp_path, {"qbcd/a.py": text})
+    monkeypatch.setattr(check_structure, "LONG_FIRSTS", 2)
+    assert problems(root) == []
+    monkeypatch.setattr(check_structure, "LONG_FIRSTS", 1)
+    assert problems(root) == [
+        f"qbcd/a.py:{line}: first line of a docstring has {width} characters, at most 90 are allowed "
+        "(2 such lines, at most 1 are allowed)"
+        for line, width in ((1, 91), (12, 95))
+    ]
+
+
+def test_lines_of_docstrings_are_limited_by_those_of_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check_structure, "DOC_LINES", 25)
+    code = "".join(f"y{n} = {n}  # one\n# two\n\n" for n in range(34))
+    files = {"qbcd/code.py": code, "qbcd/low.py": "class Low:\n    pass\n"}  # 34, 2 and 3 lines; 1 of a docstring
+    whole = "a\n" * 7
+    root = tree(tmp_path, {**files, "qbcd/a.py": f'"""{whole}"""\nx = 1\n'})  # 9 for 40: 22.5
+    assert problems(root) == []
+    tree(root, {**files, "qbcd/a.py": f'"""{whole}a\na\n"""\nx = 1\n'})
+    assert problems(root) == [
+        "qbcd/a.py:1: qbcd has 11 lines of docstrings and 40 of code, at most 25 for 100 are allowed; the largest part "
+        "above that is here: 10 and 1"
+    ]
+
+
+def test_small_modules_with_one_importer_are_found_above_their_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {
+        "qbcd/small.py": "x = 1\n" * 59,
+        "qbcd/room/__init__.py": "",
+        "qbcd/large.py": "x = 1\n" * 60,
+        "qbcd/shared.py": "",
+        "qbcd/one.py": "import qbcd.small\nimport qbcd.large\nimport qbcd.shared\nimport qbcd.room\n",
+        "qbcd/two.py": "import qbcd.shared\n",
+    }
+    root = tree(tmp_path, files)  # `low` of the sound tree is small too, and only `high` imports it
+    monkeypatch.setattr(check_structure, "SMALL_MODULES", 2)
+    assert problems(root) == []
+    monkeypatch.setattr(check_structure, "SMALL_MODULES", 1)
+    note = "(2 such modules, at most 1 are allowed)"
+    assert problems(root) == [
+        f"qbcd/{name}.py:1: module of {lines} lines with one importer, qbcd.{by} {note}"
+        for name, lines, by in (("low", 2, "high"), ("small", 59, "one"))
+    ]
+
+
+def test_tests_of_strategy_classes_are_found_above_their_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {
+        "qbcd/strategies/base.py": "class Strategy: ...\n\n\nclass Middle(Strategy): ...\n\n\nclass Options: ...\n",
+        "qbcd/strategies/one.py": "import base\n\n\nclass Deep(base.Middle[int]): ...\n\n\nisinstance(1, Deep)\n",
+        "qbcd/strategies_of.py": "isinstance(1, int | one.Deep)\nisinstance(1, Options)\nx = Deep\n",
+        "qbcd/use.py": "isinstance(1, (Strategy, Deep))\nissubclass(int, Middle)\nisinstance(Deep, type)\n",
+    }
+    root = tree(tmp_path, files)
+    monkeypatch.setattr(check_structure, "CLASS_TESTS", 3)
+    assert problems(root) == []
+    monkeypatch.setattr(check_structure, "CLASS_TESTS", 2)
+    note = "outside qbcd.strategies (3 such tests, at most 2 are allowed)"
+    assert problems(root) == [
+        f"qbcd/strategies_of.py:1: isinstance of strategy Deep {note}",
+        f"qbcd/use.py:1: isinstance of strategy Deep or Strategy {note}",
+        f"qbcd/use.py:2: issubclass of strategy Middle {note}",
+    ]
 
 
 @with_git

@@ -54,7 +54,9 @@ class DatabaseMode(ABC, Generic[S]):
         return ()
 
     def refuse_unfit(self, session: Session, place: Place) -> None:
-        """Refuse a table, a role or options that cannot work, before anything is created.
+        """Refuse a table, a role or options that cannot work; by default a role without the rights.
+
+        Nothing has been created yet.
 
         Raises:
             UnsafeWatermark: Timestamps of this source are no watermark for this role.

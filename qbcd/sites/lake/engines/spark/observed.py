@@ -37,10 +37,6 @@ class SparkRowChecksum(base.RowChecksum):
 
     @override
     def read(self) -> tuple[int, int | None]:
-        """Return (rows, sum of digests) after the rows were evaluated.
-
-        The sum is None if a digest is missing.
-        """
         found = self._observed.get
         return int(found["n"]), int(found["s"] or 0) if found["n"] == found["d"] else None
 
