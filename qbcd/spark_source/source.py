@@ -151,7 +151,7 @@ class StreamReader(DataSourceStreamReader):
         return self._made
 
     def _refuse_options(self) -> None:
-        """Refuse wrong options; not when the reader is made, where Spark adds an error of its own after ours."""
+        """Refuse wrong options at the first call: earlier, Spark adds an error of its own."""
         self._options.refuse_for_stream()
         if not HAS_LIMITS and self._options.most_rows is not None:
             raise ConfigError(
