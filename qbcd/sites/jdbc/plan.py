@@ -189,7 +189,7 @@ def select_of(source: JdbcSource, plan: StreamPlan, columns: Sequence[Column] | 
 
 
 def with_column(source: JdbcSource, plan: StreamPlan, error: SourceError, fails: Callable[[str], bool]) -> QbcdError:
-    """Return the error that names the column whose values do not fit; `error` if it is about something else.
+    """Return the error that names the column that has a misfit; `error` if there is none.
 
     Args:
         fails: Says if the source refuses a query.
