@@ -1,4 +1,4 @@
-"""Spark reads changes: ``spark.read.format("qbcd")`` and ``spark.readStream.format("qbcd")``.
+"""Changes as a data source of Spark: ``format("qbcd")`` for batch and streaming reads.
 
 `register(spark)` makes the format known to a session. The rest runs in Python processes of Spark.
 """

@@ -59,7 +59,7 @@ def change_count(header: BatchHeader) -> int:
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on one column that the query has; rows for which it does not hold may be left out.
+    """A condition of the query on one column; rows that do not meet it may be left out.
 
     Attributes:
         column: Name of the column.

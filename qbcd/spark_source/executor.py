@@ -1,4 +1,4 @@
-"""Reads one partition in a Python worker of Spark: rows of Parquet files as record batches of Arrow.
+"""Reads of one partition in a Python worker: Parquet files as record batches of Arrow.
 
 Workers import this module and little else: the SQL was composed when the read was planned. See
 docs/how-to/use-from-spark.md.
@@ -161,7 +161,7 @@ def _rows_of_piece(files: Files) -> int:
 
 
 def _parts(part: range | None, number: int) -> Iterator[range | None]:
-    """Yield parts of the ordinals: wide rows are read a few at a time, since DuckDB holds a vector of them."""
+    """Yield parts of the ordinals; of wide rows few, since DuckDB holds a vector of them."""
     if part is None or number >= VECTOR:
         yield part
         return

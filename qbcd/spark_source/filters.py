@@ -1,4 +1,4 @@
-"""Conditions of a query that leave out batches and rows before they are read; Spark applies all of them again."""
+"""Conditions that leave out batches and rows before a read; Spark applies all again."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _literal(value: Any) -> str:
 
 
 def _column(one: Filter) -> str:
-    """Return the column of a filter; empty for fields of structs and for filters over other filters."""
+    """Return a filter's column; empty for fields of structs and filters over filters."""
     path: tuple[str, ...] = getattr(one, "attribute", ())
     return path[0] if len(path) == 1 else ""
 

@@ -1,4 +1,4 @@
-"""Checks that Spark can run the source: its version, Java, the Python of its workers, drivers and streams."""
+"""Checks that Spark can run the source: versions, Java, workers' Python, drivers, streams."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class ReadOptions:
 
 
 def options_of(given: Mapping[str, str]) -> ReadOptions:
-    """Return the options of a read; Spark does not distinguish small and capital letters in their names.
+    """Return the options of a read; Spark ignores the case of their names.
 
     Raises:
         ConfigError: An option or its value is wrong.

@@ -1,4 +1,4 @@
-"""Batches whose rows lie in the source's outbox, as Parquet files in the workdir, written once.
+"""Batches of a source's outbox as Parquet files in the workdir, written once.
 
 Executors read files; they do not connect to the source. Files of batches that the source no longer has are removed when
 the stream is read the next time.

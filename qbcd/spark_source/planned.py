@@ -1,4 +1,4 @@
-"""Plans a read next to the driver: the stream, its columns, its batches, and their files as partitions."""
+"""Plans of reads, made at the driver: stream, columns, batches, and files as partitions."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def load(options: ReadOptions) -> Loaded:
 
 @contextmanager
 def plain_errors() -> Iterator[None]:
-    """Raise errors of qbcd without what caused them: Spark prints every cause with its traceback."""
+    """Raise errors of qbcd without their causes, which Spark prints with tracebacks."""
     try:
         yield
     except QbcdError as error:
@@ -245,7 +245,7 @@ def plan_batch(options: ReadOptions, loaded: Loaded, filters: Sequence[Any]) -> 
 
 
 def _pin(stream: Stream) -> None:
-    """Keep the files of a lake replica for some minutes: executors read them after the plan is made."""
+    """Keep the files of a lake replica for some minutes, for executors that read them later."""
     context = stream.site.context
     if context.kind == "lake":
         with context.writing() as conn:
@@ -284,7 +284,7 @@ def refuse_changed_columns(stream: Stream, header: BatchHeader, loaded: Loaded) 
 
 
 def has_other_columns(header: BatchHeader, loaded: Loaded) -> bool:
-    """Return True if a batch lacks a column of the read, or has it with another type, or has a new one."""
+    """Return True if a batch lacks a column of the read, has another type, or a new column."""
     there = dict(header.columns)
     return (loaded.whole and there != dict(loaded.columns)) or any(there.get(n) != t for n, t in loaded.columns)
 
@@ -297,7 +297,7 @@ def partitions(
     loaded: Loaded,
     conditions: Sequence[Condition] = (),
 ) -> list[Rows]:
-    """Return the rows of batches as partitions: files, or parts of large ones; small batches share one."""
+    """Return partitions of batches: files, or parts of large ones; small batches share one."""
     schema = arrow_schema(loaded.columns, changes=True)
     names = {header.fingerprint for header in stream.site.context.batches()}
     files = outbox_files.OutboxFiles(parts.config.workdir, parts.state.project_id, stream, names)
@@ -321,7 +321,7 @@ def _share(size: int, part: range | None, header: BatchHeader) -> int:
 def _parts(
     stream: Stream, files: outbox_files.OutboxFiles, header: BatchHeader
 ) -> Iterator[tuple[NamedFile, range | None, bool]]:
-    """Yield the files of a batch, large ones in parts of their events; one part of each verifies the whole file."""
+    """Yield a batch's files, large ones in parts; one part of each verifies the whole file."""
     site = stream.site
     if isinstance(site, ParquetSite):
         stored = FileSet.of_location(header.location)
@@ -342,7 +342,7 @@ def _parts(
 
 
 def _ordinals(path: Path) -> list[range]:
-    """Return parts of a file's events that whole row groups have; empty if its groups are not in order."""
+    """Return parts of a file's events by whole row groups; empty if they are not in order."""
     about = parquet.read_metadata(path)
     place = about.schema.to_arrow_schema().get_field_index("ordinal")
     parts: list[range] = []

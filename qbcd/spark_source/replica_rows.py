@@ -1,4 +1,4 @@
-"""The rows of a stream as of its newest batch: the Parquet files of a lake replica, one partition a file.
+"""Rows of a stream as of its newest batch: files of a lake replica, a partition each.
 
 A segment's rows count for the ranges that name it, except keys that later batches changed; what those batches left of
 the keys is a partition of its own (`qbcd.sites.lake.replica.replica`).

@@ -83,7 +83,7 @@ class QbcdDataSource(DataSource):
 
 
 def _filters_are_pushed() -> bool:
-    """Return True in the process to which Spark gives filters; elsewhere a reader that takes them is an error."""
+    """Return True in the process to which Spark gives filters; elsewhere they are an error."""
     main = getattr(sys.modules.get("__main__"), "__spec__", None)
     return _PUSHDOWN in sys.modules or (main is not None and main.name == _PUSHDOWN)
 
@@ -122,7 +122,7 @@ class BatchReader(DataSourceReader):
 
 
 class FilteringReader(BatchReader):
-    """A reader that leaves out files and rows by the query's conditions; Spark applies all of them again."""
+    """A reader that leaves out files and rows by conditions, which Spark applies again."""
 
     @override
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:

@@ -117,7 +117,7 @@ class Follower:
             self._target = self._current().last_batch_seq
 
     def latest(self, start: Offset | None = None, most: int | None = None) -> Offset:
-        """Return the last batch of the next micro-batch; `start`, which is acknowledged, if there is none.
+        """Return the last batch of the next micro-batch, or `start`, which is acknowledged.
 
         Args:
             start: What the query has done; None for Spark before 4.2, which does not say it.
