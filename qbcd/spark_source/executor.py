@@ -114,8 +114,8 @@ def _prove(stream: str, piece: FilePiece) -> None:
             raise StateConflict(
                 f"host {host} does not see {folder}",
                 stream=stream,
-                remedy="mount the project's workdir at the same path on every executor; or, if reading took longer "
-                "than `retain`, the batch was removed meanwhile: read again",
+                remedy="mount the project's workdir at the same path on every executor; or, if the batch was removed "
+                "after the read was planned (`retain`, reset), load the stream again",
             )
         raise StateConflict(
             f"file {folder / named.file.name} is missing or was changed on host {host}",

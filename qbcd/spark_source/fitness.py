@@ -156,7 +156,7 @@ def _spark() -> Finding:
 
 
 def _named_python() -> str:
-    return os.environ.get("PYSPARK_PYTHON", sys.executable)
+    return os.environ.get("PYSPARK_PYTHON") or sys.executable
 
 
 def _prove_python() -> None:

@@ -79,13 +79,6 @@ class QbcdDataSource(DataSource):
 
     @override
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        self._options.refuse_for_stream()
-        if not HAS_LIMITS and self._options.most_rows is not None:
-            raise ConfigError(
-                "option maxRowsPerTrigger needs Spark 4.2 or newer",
-                stream=self._options.stream,
-                remedy="remove it, or pip install 'pyspark>=4.2'",
-            )
         return STREAM_READER(self._options, self._known(schema))
 
 
@@ -153,8 +146,19 @@ class StreamReader(DataSourceStreamReader):
         if self._made is None:
             from qbcd.spark_source.streaming import Follower
 
+            self._refuse_options()
             self._made = Follower(self._options, self._loaded)
         return self._made
+
+    def _refuse_options(self) -> None:
+        """Refuse wrong options at the first call: earlier, Spark adds an error of its own."""
+        self._options.refuse_for_stream()
+        if not HAS_LIMITS and self._options.most_rows is not None:
+            raise ConfigError(
+                "option maxRowsPerTrigger needs Spark 4.2 or newer",
+                stream=self._options.stream,
+                remedy="remove it, or pip install 'pyspark>=4.2'",
+            )
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_made": None}  # connections stay in this process

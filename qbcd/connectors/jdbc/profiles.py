@@ -114,6 +114,7 @@ _BUILT = (
             "BLOB": "BINARY: CASE WHEN typeof({c}) IN ('blob', 'null') THEN {c} ELSE abs(-9223372036854775808) END",
             **dict.fromkeys(("NUMERIC", "DECIMAL", "BOOLEAN", "DATE", "DATETIME", "TIMESTAMP", "TIME"), "text"),
         },
+        misfit="integer overflow",
         notes=("a value of another class than its column, such as a text in an INTEGER, is refused",),
     ),
     Profile(

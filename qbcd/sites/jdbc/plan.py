@@ -5,7 +5,7 @@ It is made by the driver's metadata, and checked against the checkpoint.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from qbcd.catalog.jdbc import JdbcSource
 from qbcd.config import StreamConfig
 from qbcd.config.document import did_you_mean
 from qbcd.connectors.jdbc.reading import Reading, TypedColumn, reading_of
-from qbcd.errors import ConfigError, Refused, SchemaChanged, UnsafeKey, UnsupportedType
+from qbcd.errors import ConfigError, QbcdError, Refused, SchemaChanged, SourceError, UnsafeKey, UnsupportedType
 from qbcd.model import Column, StreamPlan, Table
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.values import Settings
@@ -165,8 +165,11 @@ def _check_unchanged(plan: StreamPlan, row: StreamRow) -> None:
         raise SchemaChanged("the columns have another order", stream=plan.stream, remedy=remedy)
 
 
-def select_of(source: JdbcSource, plan: StreamPlan) -> str:
+def select_of(source: JdbcSource, plan: StreamPlan, columns: Sequence[Column] | None = None) -> str:
     """Return the SELECT of all captured rows, whose columns are c0..cn.
+
+    Args:
+        columns: These only; None: all captured ones.
 
     Raises:
         Refused: A name cannot be quoted.
@@ -175,7 +178,7 @@ def select_of(source: JdbcSource, plan: StreamPlan) -> str:
     try:
         values = [
             f"{c.fact(READ).replace('{c}', profile.quote(c.name))} AS {profile.quote(f'c{i}')}"
-            for i, c in enumerate(plan.captured)
+            for i, c in enumerate(plan.captured if columns is None else columns)
         ]
         table = profile.quoted_table(plan.table.schema, plan.table.name) if not plan.table.query else ""
     except ValueError as error:
@@ -183,3 +186,21 @@ def select_of(source: JdbcSource, plan: StreamPlan) -> str:
     rows = f"(\n{plan.table.query}\n) q" if plan.table.query else table
     where = f" WHERE (\n{plan.where}\n)" if plan.where else ""
     return f"SELECT {', '.join(values)} FROM {rows}{where}"
+
+
+def with_column(source: JdbcSource, plan: StreamPlan, error: SourceError, fails: Callable[[str], bool]) -> QbcdError:
+    """Return the error that names the column that has a misfit; `error` if there is none.
+
+    Args:
+        fails: Says if the source refuses a query.
+    """
+    if not source.profile.misfit or source.profile.misfit not in str(error):
+        return error
+    for column in plan.captured:
+        if fails(f"SELECT COUNT(c0) FROM (\n{select_of(source, plan, [column])}\n) q"):
+            return UnsupportedType(
+                f"column {column.name!r} of type {column.sql_type} has a value of another class",
+                stream=plan.stream,
+                remedy=f"correct the value, or read the column as text: types: {{{column.name}: text}}",
+            )
+    return error

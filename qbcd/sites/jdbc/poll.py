@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from typing_extensions import override
 
-from qbcd.errors import Refused
+from qbcd.errors import Refused, SourceError
 from qbcd.local.travelled import ENCODER, TravelledRows
 from qbcd.model import ServerIdentity
 from qbcd.model.checkpoint import Entry
 from qbcd.sites.checkpoint import checkpoint_of
-from qbcd.sites.jdbc.plan import SPARK, select_of, source_of
+from qbcd.sites.jdbc.plan import SPARK, select_of, source_of, with_column
 from qbcd.sites.lake.engines.local.engine import LocalEngine
 from qbcd.sites.lake.engines.spark.engine import SparkEngine
 from qbcd.sites.lake.engines.spark.rows import SparkRows
 from qbcd.sites.lake.poll import TimedPoll
 from qbcd.sites.lake.replica.files import PASSING, FileSet
 from qbcd.spark.jdbc_read import travelling_rows
+from qbcd.spark.jdbc_tables import asked
 from qbcd.strategies import WholeRows
 
 _DUCKDB = {"timestamp_ntz": "timestamp"}  # by Spark's name of a type, if DuckDB has another one
@@ -70,7 +72,10 @@ def travelled(poll: RowsPoll) -> Iterator[tuple[TravelledRows, FileSet]]:
     fields = [(f"c{i}", column.fact(SPARK).lower()) for i, column in enumerate(plan.captured)]
     context.spark.give_reason("rows of a source with a JDBC driver alone are read by Spark")
     frame = travelling_rows(context.spark.get(), source, plan.stream, select_of(source, plan), fields)
-    part = context.files.write(engine, SparkRows.of(frame), fields, PASSING, poll.leased, source=source)
+    try:
+        part = context.files.write(engine, SparkRows.of(frame), fields, PASSING, poll.leased, source=source)
+    except SourceError as error:
+        raise with_column(source, plan, error, partial(_fails, poll)) from error
     engine.close()
     try:
         poll.leased.keeper.check()
@@ -79,6 +84,17 @@ def travelled(poll: RowsPoll) -> Iterator[tuple[TravelledRows, FileSet]]:
         yield TravelledRows(poll.local.database, plan, raw), part
     finally:
         context.files.discard(part)
+
+
+def _fails(poll: RowsPoll, select: str) -> bool:
+    """Return whether the source refuses a query."""
+    try:
+        asked(
+            poll.context.spark.get(), source_of(poll.context), poll.plan.stream, lambda session: session.texts(select)
+        )
+    except SourceError:
+        return True
+    return False
 
 
 def refuse_old_encoder(poll: RowsPoll) -> None:

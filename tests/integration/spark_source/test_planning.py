@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from qbcd.errors import QbcdError, SchemaChanged, StateConflict
+from qbcd.errors import ConfigError, QbcdError, SchemaChanged, StateConflict
 from qbcd.spark_source.executor import Rows, read_rows
+from qbcd.spark_source.fitness import examine
 from qbcd.spark_source.options import options_of
 from qbcd.spark_source.planned import load, plan_batch
+from qbcd.spark_source.source import STREAM_READER, QbcdDataSource
 from qbcd.spark_source.streaming import Follower
 from tests.support.places import Place
 from tests.support.project import config, opened, poll
@@ -169,3 +171,31 @@ def test_what_cannot_be_read_is_refused_with_words(reads: Reads, given: dict[str
         project.stream("m").prepare()
     with pytest.raises(QbcdError, match=words):
         reads.rows(**given)
+
+
+@pytest.mark.parametrize(("given", "words"), [({}, "option consumer"), ({"rows": "replica"}, "for batch reads")])
+def test_a_stream_refuses_options_at_its_first_offset(reads: Reads, given: dict[str, str], words: str) -> None:
+    """Spark hides an error of `streamReader` behind one of its own."""
+    source = QbcdDataSource({"config": str(reads.file), "path": "s", **given})
+    reader = source.streamReader(source.schema())
+    assert isinstance(reader, STREAM_READER)
+    with pytest.raises(ConfigError, match=words):
+        reader.initialOffset()
+    reader.stop()
+
+
+def test_a_file_removed_after_the_plan_says_load_again(reads: Reads) -> None:
+    reads.place.sql("DELETE FROM t WHERE id = 3")
+    reads.poll()
+    options = reads.options()
+    planned = plan_batch(options, load(options), ())
+    with opened(reads.data, reads.folder) as project:
+        project.stream("s").reset(discard=True)
+    with pytest.raises(StateConflict, match="load the stream again"):
+        rows_of(planned)
+
+
+def test_an_empty_name_of_python_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PYSPARK_PYTHON", "")
+    found = {one.subject: one for one in examine(tmp_path / "none.yaml", start=False)}
+    assert found["workers"].level == "ok"
