@@ -12,8 +12,9 @@ from qbcd.config.jdbc_source import JdbcSourceConfig, ProfileConfig
 from qbcd.config.masking import Masking
 from qbcd.connectors.base import JdbcDriver
 from qbcd.connectors.jdbc.profile import Profile, UrlForm
-from qbcd.connectors.jdbc.profiles import profile_of
+from qbcd.connectors.jdbc.profiles import PROFILES, profile_of
 from qbcd.connectors.jdbc.urls import checked_properties, checked_url
+from qbcd.errors import ConfigError
 
 _QUOTES = {"double": ('"', '"'), "backtick": ("`", "`"), "bracket": ("[", "]")}
 _PLACE = r"[\w.:/@,~-]*"  # of the URL of a profile in the configuration
@@ -62,6 +63,12 @@ def driver_of(profile: Profile, config: JdbcSourceConfig) -> JdbcDriver:
 
 def _own(config: ProfileConfig) -> Profile:
     name = config.prefix.split(":")[1]
+    built = next((one for one in PROFILES.values() if one.url.prefix.split(":")[1] == name), None)
+    if built is not None:
+        raise ConfigError(
+            f"{config.prefix} is the prefix of {built.product}, which has a profile that knows its types",
+            remedy=f"write dialect: {built.name}, without `profile`",
+        )
     return Profile(
         name=name,
         product=config.product,
@@ -74,4 +81,5 @@ def _own(config: ProfileConfig) -> Profile:
         from_nothing=f" {config.from_nothing.strip()}" if config.from_nothing.strip() else "",
         text=config.text,
         session=tuple(config.session),
+        widest=True,
     )

@@ -61,6 +61,7 @@ class Profile:
         types: By the driver's name of a type: how its values are read, instead of the rule for its JDBC type. Each is
             ``SPARK TYPE`` or ``SPARK TYPE: expression`` with ``{c}`` for the column, ``text``, or ``refused: reason``.
         other: How values of a type that has no rule are read.
+        widest: Numbers are read in the widest type, since nobody has seen what the driver's types hold.
         misfit: Part of the driver's message about a value that the rule of its column refuses; empty if it has none.
         notes: What users must know, one sentence each.
     """
@@ -88,6 +89,7 @@ class Profile:
     fetchsize: int = 5_000
     types: Mapping[str, str] = field(default_factory=dict)
     other: str = "text"
+    widest: bool = False
     misfit: str = ""
     notes: tuple[str, ...] = ()
 

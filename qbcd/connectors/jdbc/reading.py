@@ -32,6 +32,7 @@ _TRAVELS = {
     "TIMESTAMP_NTZ": Travel("timestamp"),
 }
 _INTEGERS = {_TINYINT: "SMALLINT", _SMALLINT: "SMALLINT", _INTEGER: "INT", _BIGINT: "BIGINT"}
+_WIDEST = {"SMALLINT": "BIGINT", "INT": "BIGINT", "FLOAT": "DOUBLE"}
 _UNSIGNED = {_TINYINT: "SMALLINT", _SMALLINT: "INT", _INTEGER: "BIGINT", _BIGINT: "DECIMAL(20,0)"}
 
 
@@ -79,7 +80,7 @@ def reading_of(profile: Profile, column: TypedColumn, *, as_text: bool = False) 
     if not rule:
         found = _by_code(column)
         if found:
-            return Reading(found)
+            return Reading(_WIDEST.get(found, found) if profile.widest else found)
         rule = profile.other
     kind, _, rest = rule.partition(": ")
     if kind == "text":

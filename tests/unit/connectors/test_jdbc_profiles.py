@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 import sqlglot
 
+from qbcd.config.jdbc_source import JdbcSourceConfig
 from qbcd.connectors.jdbc.profile import Profile
 from qbcd.connectors.jdbc.profiles import PROFILES, profile_of
 from qbcd.connectors.jdbc.reading import TypedColumn, reading_of
 from qbcd.errors import ConfigError
+from qbcd.jdbc_sources import profile_of_source
 from qbcd.model import Travel
 
 PAGE = Path(__file__).parents[3] / "docs/reference/databases/jdbc.md"
@@ -104,3 +106,23 @@ def test_an_unknown_url_names_the_profiles() -> None:
 )
 def test_values_that_spark_would_change_travel_as_text(name: str, column: TypedColumn, expected: Travel) -> None:
     assert reading_of(PROFILES[name], column).travel == expected
+
+
+def own_profile(prefix: str) -> JdbcSourceConfig:
+    written = {"product": "MonetDB", "driver": "org.monetdb.jdbc.MonetDriver", "prefix": prefix}
+    return JdbcSourceConfig.model_validate({"url": f"{prefix}//db/x", "profile": written})
+
+
+def test_a_profile_of_the_users_own_reads_numbers_in_the_widest_type() -> None:
+    profile = profile_of_source(own_profile("jdbc:monetdb:"))
+    read = {
+        code: reading_of(profile, TypedColumn(code, "any", 10, 0, signed=True)).travel.kind
+        for code in (-6, 5, 4, -5, 7, 8)
+    }
+    assert read == {-6: "int64", 5: "int64", 4: "int64", -5: "int64", 7: "float64", 8: "float64"}
+
+
+@pytest.mark.parametrize("prefix", ["jdbc:sqlite:", "jdbc:oracle:thin:"])
+def test_a_profile_of_the_users_own_is_refused_where_qbcd_has_one(prefix: str) -> None:
+    with pytest.raises(ConfigError, match=r"has a profile that knows its types \(write dialect: (sqlite|oracle)"):
+        profile_of_source(own_profile(prefix))
