@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 from typing_extensions import override
 
-from qbcd.catalog.expected_tables import ExpectedTables
-from qbcd.catalog.source import Round, Sent, Source
+from qbcd.catalog.without_sessions import SourceWithoutSessions
 from qbcd.config.files import FilesConfig
 from qbcd.config.masking import Masking
 from qbcd.errors import QbcdError, SourceError
 
 
-class FileSource(Source):
+class FileSource(SourceWithoutSessions):
     """A configured series of dumps.
 
     Args:
@@ -26,14 +20,9 @@ class FileSource(Source):
         place: ``file:line: key.path`` of the source's configuration.
     """
 
-    has_sessions = False
-
     def __init__(self, name: str, config: FilesConfig, masking: Masking, place: str = "") -> None:
-        # not that of a database: there is no URL and no connector
-        self.name, self.config, self.masking, self.schema = name, config, masking, ""
-        self._place = place
-        self._engines, self.expected = {}, ExpectedTables()
-        self._lock, self._thread = threading.Lock(), threading.local()
+        super().__init__(name, masking, place)
+        self.config = config
 
     @override
     def __repr__(self) -> str:
@@ -44,39 +33,6 @@ class FileSource(Source):
     def label(self) -> str:
         """The source's name and pattern, for messages."""
         return f"{self.name} ({self.config.files})"
-
-    @override
-    def may_share_server(self, other: Source) -> bool:
-        """Return False."""
-        return False
-
-    @contextmanager
-    @override
-    def within(self, polls: Round) -> Iterator[None]:
-        yield
-
-    @contextmanager
-    @override
-    def pooled(self) -> Iterator[None]:
-        yield
-
-    @override
-    def sent(self, stream: str) -> Sent:
-        """Return nothing: no statement is sent."""
-        return Sent()
-
-    @override
-    def clock_ms(self, stream: str) -> int:
-        return int(time.time() * 1000)
-
-    @override
-    def rest(self) -> None:
-        """Do nothing: there are no sessions to end."""
-
-    @override
-    def narrow(self, stream: str) -> bool:
-        """Return False: no reader of JDBC reads files."""
-        return False
 
     @override
     def explain(self, error: BaseException, stream: str) -> QbcdError:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from typing_extensions import override
 
-from qbcd.catalog.expected_tables import ExpectedTables
-from qbcd.catalog.source import Round, Sent, Source
+from qbcd.catalog.without_sessions import SourceWithoutSessions
 from qbcd.config.masking import Masking
 from qbcd.connectors.jdbc.profile import Profile
 from qbcd.errors import QbcdError, SourceError
@@ -30,7 +26,7 @@ class JdbcLogin:
     properties: Mapping[str, str] = field(repr=False)
 
 
-class JdbcSource(Source):
+class JdbcSource(SourceWithoutSessions):
     """A database that a JDBC driver alone reaches.
 
     Args:
@@ -41,17 +37,12 @@ class JdbcSource(Source):
         place: ``file:line: key.path`` of the source's configuration.
     """
 
-    has_sessions = False
-
     def __init__(
         self, name: str, profile: Profile, login: JdbcLogin, fetchsize: int, masking: Masking, place: str = ""
     ) -> None:
         # not that of a database with a connector: there is no SQLAlchemy URL and no connector
-        self.name, self.profile, self.login, self.masking, self.schema = name, profile, login, masking, ""
-        self.fetchsize = fetchsize
-        self._place = place
-        self._engines, self.expected = {}, ExpectedTables()
-        self._lock, self._thread = threading.Lock(), threading.local()
+        super().__init__(name, masking, place)
+        self.profile, self.login, self.fetchsize = profile, login, fetchsize
         self.proven = False  # the canary came back as its value
 
     @override
@@ -63,34 +54,6 @@ class JdbcSource(Source):
     def label(self) -> str:
         """The source's name and product, for messages."""
         return f"{self.name} ({self.profile.product})"
-
-    @override
-    def may_share_server(self, other: Source) -> bool:
-        """Return False: nothing is kept in the source."""
-        return False
-
-    @contextmanager
-    @override
-    def within(self, polls: Round) -> Iterator[None]:
-        yield
-
-    @contextmanager
-    @override
-    def pooled(self) -> Iterator[None]:
-        yield
-
-    @override
-    def sent(self, stream: str) -> Sent:
-        """Return nothing: no control driver sends statements."""
-        return Sent()
-
-    @override
-    def clock_ms(self, stream: str) -> int:
-        return int(time.time() * 1000)
-
-    @override
-    def rest(self) -> None:
-        """Do nothing: there are no sessions to end."""
 
     @override
     def narrow(self, stream: str) -> bool:

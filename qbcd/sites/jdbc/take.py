@@ -32,7 +32,6 @@ from qbcd.sites.values import LISTED, Detection, Difference, Differences
 from qbcd.state import StoredRange
 
 MOST_BUCKETS = 4096
-GROWN = 8  # times the intended rows of a bucket: above it, the table gets more buckets
 
 
 def bucket_count(rows: int, size: int) -> int:
