@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -68,15 +68,14 @@ def travelled(poll: RowsPoll) -> Iterator[tuple[TravelledRows, FileSet]]:
     context, plan = poll.context, poll.plan
     source = source_of(context)
     context.progress(f"reading all rows of {source.label}")
-    engine = SparkEngine(context.spark)
     fields = [(f"c{i}", column.fact(SPARK).lower()) for i, column in enumerate(plan.captured)]
     context.spark.give_reason("rows of a source with a JDBC driver alone are read by Spark")
     frame = travelling_rows(context.spark.get(), source, plan.stream, select_of(source, plan), fields)
-    try:
-        part = context.files.write(engine, SparkRows.of(frame), fields, PASSING, poll.leased, source=source)
-    except SourceError as error:
-        raise with_column(source, plan, error, partial(_fails, poll)) from error
-    engine.close()
+    with closing(SparkEngine(context.spark)) as engine:
+        try:
+            part = context.files.write(engine, SparkRows.of(frame), fields, PASSING, poll.leased, source=source)
+        except SourceError as error:
+            raise with_column(source, plan, error, partial(_fails, poll)) from error
     try:
         poll.leased.keeper.check()
         read = [(name, _DUCKDB.get(kind, kind)) for name, kind in fields]

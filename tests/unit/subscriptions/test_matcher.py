@@ -34,6 +34,9 @@ PLAIN = duckdb.connect(":memory:")
 NAMES = [IMAGE.field(i).name for i in range(IMAGE.num_fields)]
 
 
+EMPTY: dict[str, Any] = dict.fromkeys(NAMES)
+
+
 def updated(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     return {"op": "u", "before": old, "after": new, "changed": [name for name in NAMES if old[name] != new[name]]}
 
@@ -68,6 +71,7 @@ SIMPLE = st.sampled_from(
         "id IN (1, 2.5)",
         "id > -1 ",
         "amount = 1.5",
+        "amount IN (1, 1.5)",
         "amount BETWEEN 1 AND 1.50",
         "amount < -1.999",
         "amount = id",
@@ -218,6 +222,29 @@ def test_a_subscription_is_replaced_also_by_one_that_is_refused() -> None:
         matcher.add([Subscription("one", "id = 'x'")])
         assert matcher.match(event).num_rows == 0
         assert len(matcher) == 0
+
+
+@pytest.mark.parametrize(
+    ("condition", "when", "matches"),
+    [
+        ("amount IN (1, 1.5)", "new", [0, 1]),
+        ("status = 'late'", "enters", [1]),
+        ("status = 'late'", "leaves", [2]),
+        ("contains_all(tags, 'a', 'b')", "new", [0, 1]),
+        ("contains_all(tags, 'b', 'c')", "new", []),
+    ],
+)
+def test_single_conditions(condition: str, when: When, matches: list[int]) -> None:
+    rows: list[dict[str, Any]] = [
+        {"amount": Decimal("1.50"), "status": "late", "tags": ["b", "a"]},
+        {"amount": Decimal("2.00"), "status": "new", "tags": ["c"]},
+    ]
+    late, new = rows
+    events = [updated({**EMPTY, **a}, {**EMPTY, **b}) for a, b in ((late, late), (new, late), (late, new))]
+    with Matcher(SCHEMA) as matcher:
+        assert matcher.add([Subscription("one", condition, when)]) == {}
+        found = matcher.match(pa.Table.from_pylist(events, schema=SCHEMA))
+    assert found.column("position").to_pylist() == matches
 
 
 def test_many_conditions_are_few_shapes() -> None:
