@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from qbcd.config import ProjectConfig, StreamConfig, config_from_dict, load_config
 from qbcd.config.databases import DEFAULT_TARGET_TABLE
-from qbcd.delivery import (
+from qbcd.delivery.batches import (
     PYTHON_SINK,
     doubts_batches,
     enroll_python,
@@ -307,7 +307,7 @@ class StreamHandle:
             Refused: The replica has no rows.
             DeliveryError: The sink failed; the next poll tries again.
         """
-        from qbcd.resend import resend
+        from qbcd.delivery.resend import resend
 
         stream = self._assembly.open_stream(self.name)
         with one_message(stream):

@@ -13,12 +13,12 @@ from qbcd.catalog.files import FileSource
 from qbcd.catalog.jdbc import JdbcSource
 from qbcd.catalog.resolve import Frozen, resolve
 from qbcd.catalog.source import Session
+from qbcd.common.wording import counted
 from qbcd.errors import ConfigError, DeliveryError, QbcdError, Refused, SchemaChanged
 from qbcd.model import PlannedBatch, StreamPlan, Table
 from qbcd.sql import check_chance, check_operators, check_restriction, restriction_probe, restriction_remedy
 from qbcd.state import StreamRow
 from qbcd.stream import Stream
-from qbcd.wording import counted
 
 # The limit of a column of text or bytes.
 _LIMIT = re.compile(r"(?i)(?:character varying|varchar|character|char|varbinary|binary)\((\d+)\)")

@@ -16,20 +16,20 @@ from qbcd import sites
 from qbcd.advisor.settling import settle
 from qbcd.catalog.files import FileSource
 from qbcd.catalog.jdbc import JdbcSource
+from qbcd.catalog.jdbc_sources import driver_of, jdbc_source, profile_of_source
 from qbcd.catalog.rounds import SourceWork, in_rounds
 from qbcd.catalog.source import SessionOptions, Source
+from qbcd.common.side_by_side import side_by_side
 from qbcd.config import ProjectConfig, StreamConfig
 from qbcd.config.files import FilesConfig
 from qbcd.config.jdbc_source import JdbcSourceConfig
 from qbcd.config.masking import masking_of
 from qbcd.connectors import Connector, JdbcDriver, connector_for
-from qbcd.delivery import PYTHON_SINK
+from qbcd.delivery.batches import PYTHON_SINK
 from qbcd.errors import ConfigError, Refused, StateMissing
-from qbcd.jdbc_sources import driver_of, jdbc_source, profile_of_source
 from qbcd.local.database import LocalProvider
 from qbcd.roster.known_tables import KnownTables
 from qbcd.roster.roster import Roster, SourceTables, list_tables, roster_of
-from qbcd.side_by_side import side_by_side
 from qbcd.sinks import Sink, make_sink
 from qbcd.sinks.places import SinkPlaces
 from qbcd.sites import Settings, Site, with_variant

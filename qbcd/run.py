@@ -19,12 +19,13 @@ from typing import Any
 from qbcd.catalog.capture_change import Change, change_of
 from qbcd.catalog.drift import check_requested
 from qbcd.catalog.resolve import UncapturedChange
-from qbcd.delivery import deliver, enroll, pending, removed_sinks, starts_from_replica
+from qbcd.common.wording import counted
+from qbcd.delivery.batches import deliver, enroll, pending, removed_sinks, starts_from_replica
+from qbcd.delivery.resend import refuse_unfilled, refuse_without_rows, resend_waiting
 from qbcd.error_messages import one_message
 from qbcd.errors import QbcdError, Refused, SchemaChanged, SinkConflict, SourceSilent
 from qbcd.model import StreamPlan
 from qbcd.planning import claim_places, option_place, plan_of, refuse_sinks, refuse_unfit_sinks
-from qbcd.resend import refuse_unfilled, refuse_without_rows, resend_waiting
 from qbcd.sites import (
     Detection,
     Differences,
@@ -37,7 +38,6 @@ from qbcd.sites import (
 from qbcd.spark.provider import SparkUse
 from qbcd.state import Signs, StreamRow, nothing_to_take_over, refuse_if_alive, signs_of_owner, takeover
 from qbcd.stream import TOO_WIDE, Report, Stream
-from qbcd.wording import counted
 
 log = logging.getLogger("qbcd")
 

@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from qbcd import watermark as watermarks
-from qbcd.delivery import open_batch, pending
+from qbcd.delivery.batches import open_batch, pending
 from qbcd.errors import QbcdError, Refused, StateConflict
 from qbcd.model import BatchHeader
 from qbcd.model.checkpoint import Checkpoint

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from qbcd.catalog.files import FileSource
 from qbcd.catalog.source import Round, Source
-from qbcd.side_by_side import side_by_side
+from qbcd.common.side_by_side import side_by_side
 
 
 @dataclass(frozen=True)

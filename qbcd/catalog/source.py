@@ -20,8 +20,8 @@ from sqlalchemy.exc import PendingRollbackError, SQLAlchemyError
 from sqlalchemy.pool import NullPool, QueuePool
 from typing_extensions import override
 
-from qbcd import waits
 from qbcd.catalog.expected_tables import ExpectedTables
+from qbcd.common import waits
 from qbcd.config.masking import Masking
 from qbcd.connectors.base import Connector
 from qbcd.connectors.error_templates import pooled

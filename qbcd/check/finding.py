@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from qbcd.common.wording import counted
 from qbcd.errors import QbcdError, together
-from qbcd.wording import counted
 
 
 @dataclass(frozen=True)

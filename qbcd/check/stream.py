@@ -11,10 +11,10 @@ from qbcd.catalog.drift import check_requested, check_server, check_shape
 from qbcd.catalog.source import Session
 from qbcd.check.finding import Finding, failed, run_check
 from qbcd.check.folders import nearest_existing, prove_writable
+from qbcd.delivery.resend import refuse_unfilled
 from qbcd.errors import DeliveryError, QbcdError, UnsafeKey
 from qbcd.model import Consistency, PlannedBatch, StreamPlan, Table
 from qbcd.planning import option_place, plan_of, planned_batch, probe_restriction, refuse_sinks
-from qbcd.resend import refuse_unfilled
 from qbcd.sinks.folder import FolderSink
 from qbcd.sinks.places import SinkPlaces
 from qbcd.sites import (

@@ -13,8 +13,8 @@ from rich.markup import escape
 from qbcd.cli import formatting
 from qbcd.cli.app import StreamNames, switch
 from qbcd.cli.output import Output
+from qbcd.common.wording import counted
 from qbcd.errors import ConfigError
-from qbcd.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

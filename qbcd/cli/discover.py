@@ -13,8 +13,8 @@ from rich.table import Table
 
 from qbcd.cli.app import switch
 from qbcd.cli.output import Output
+from qbcd.common.wording import counted
 from qbcd.errors import ConfigError
-from qbcd.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

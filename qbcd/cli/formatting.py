@@ -1,13 +1,13 @@
-"""Text for people: costs and sizes, and the words of `qbcd.wording`."""
+"""Text for people: costs and sizes, and the words of `qbcd.common.wording`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from qbcd.common.wording import age as age
+from qbcd.common.wording import counted as counted
+from qbcd.common.wording import events as events
 from qbcd.model import Cost
-from qbcd.wording import age as age
-from qbcd.wording import counted as counted
-from qbcd.wording import events as events
 
 
 def size(number: int) -> str:

@@ -23,9 +23,9 @@ from qbcd.cli.measuring import Measuring, measuring
 from qbcd.cli.output import Output, show_progress, worst
 from qbcd.cli.prepare import show_prepared
 from qbcd.cli.run_lines import RunLines
+from qbcd.common.side_by_side import first_true
+from qbcd.common.wording import counted
 from qbcd.errors import NotPrepared, QbcdError, Refused
-from qbcd.side_by_side import first_true
-from qbcd.wording import counted
 
 if TYPE_CHECKING:
     from qbcd.api import Project

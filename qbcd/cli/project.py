@@ -12,8 +12,8 @@ from rich.markup import escape
 from qbcd.cli.app import DEFAULT_CONFIG, StreamNames
 from qbcd.cli.discover import write_discovered
 from qbcd.cli.output import Output, show_progress, worst
+from qbcd.common.wording import counted
 from qbcd.errors import ConfigError
-from qbcd.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

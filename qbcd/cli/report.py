@@ -12,8 +12,8 @@ from rich.markup import escape
 from qbcd.cli.app import StreamNames
 from qbcd.cli.output import Output, worst
 from qbcd.cli.status import shown_data
+from qbcd.common.wording import counted
 from qbcd.errors import QbcdError
-from qbcd.wording import counted
 
 To = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The file; it is replaced.")]
 
@@ -21,7 +21,7 @@ To = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The fi
 def report(output: Output, streams: StreamNames = None, to: To = Path("report.html")) -> int:
     """Write the state of the streams into one HTML file."""
     from qbcd.api import assembly_of
-    from qbcd.durable import replace_text
+    from qbcd.common.durable import replace_text
     from qbcd.monitoring.report import facts_of, page
 
     with output.project() as project, output.working("reading the state"):

@@ -11,8 +11,8 @@ from rich.markup import escape
 
 from qbcd.cli import formatting
 from qbcd.cli.output import Output
+from qbcd.common.wording import batch_number, clock_time
 from qbcd.errors import LeaseHeld, QbcdError, together
-from qbcd.wording import batch_number, clock_time
 
 if TYPE_CHECKING:
     from qbcd.polling.outcome import Outcome

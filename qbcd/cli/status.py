@@ -18,8 +18,8 @@ from rich.text import Text
 from qbcd.cli import formatting
 from qbcd.cli.app import StreamNames, switch
 from qbcd.cli.output import Output, worst
+from qbcd.common.wording import batch_number, clock_time
 from qbcd.errors import ConfigError, QbcdError, streams_named
-from qbcd.wording import batch_number, clock_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from qbcd.common.side_by_side import side_by_side
 from qbcd.comparison.operands import STREAM, TableOperand
 from qbcd.connectors.sessions import SupportsSnapshots
 from qbcd.local.database import LocalDatabase
@@ -18,7 +19,6 @@ from qbcd.local.query import Query
 from qbcd.local.source import SourceReads, fetch_rows
 from qbcd.model import Column, KeyRange
 from qbcd.ranges import hash_buckets, partition
-from qbcd.side_by_side import side_by_side
 from qbcd.sites import check_key
 from qbcd.sites.eligibility import Kind, kind_for
 from qbcd.sites.lake.checksums import SessionsOfSnapshot, added_up, all_rows

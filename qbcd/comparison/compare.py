@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from qbcd.common.durable import sync
 from qbcd.comparison.by_ranges import RangeCounts, differing_rows
 from qbcd.comparison.kept import KeptOperand, folder_of, keep
 from qbcd.comparison.methods import chosen, last_of, remember, sides_of
@@ -21,7 +22,6 @@ from qbcd.comparison.operands import ComparedColumns, Operand, TableOperand, ide
 from qbcd.comparison.unify import common_column, exact_forms, in_common, unified
 from qbcd.comparison.wording import worded
 from qbcd.config.files import FileFormat
-from qbcd.durable import sync
 from qbcd.errors import ConfigError, LocalOutOfMemory, UnsafeKey
 from qbcd.local.arrow import LocalRows, lines_of
 from qbcd.local.database import LocalDatabase

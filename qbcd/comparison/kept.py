@@ -12,9 +12,9 @@ from pathlib import Path
 
 from typing_extensions import override
 
+from qbcd.common.durable import sync
 from qbcd.comparison.methods import COMPARED
 from qbcd.comparison.operands import Operand
-from qbcd.durable import sync
 from qbcd.errors import StateConflict
 from qbcd.local.database import LocalDatabase
 from qbcd.local.query import Query

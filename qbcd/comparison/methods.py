@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from qbcd.durable import sync
+from qbcd.common.durable import sync
 from qbcd.local.database import LocalDatabase
 from qbcd.local.query import Query
 from qbcd.snapshots.feeds import LastComparison, Sides, choose_for_rows

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qbcd import plugins
+from qbcd.common import plugins
 from qbcd.config.document import did_you_mean, quoted
 
 BUILT_CONNECTORS = ("mariadb", "mysql", "postgresql")

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator, SerializeAsAny, ValidationInfo, WithJsonSchema
 
-from qbcd import plugins
+from qbcd.common import plugins
 from qbcd.config.fields import wrong
 from qbcd.config.sink_options import OtherOptions, SinkConfig
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator, SerializeAsAny, ValidationInfo, WithJsonSchema
 
-from qbcd import plugins
+from qbcd.common import plugins
 from qbcd.config.document import did_you_mean
 from qbcd.config.fields import wrong
 from qbcd.config.strategy_base import StrategyConfig

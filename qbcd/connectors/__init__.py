@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy.engine import URL
 
-from qbcd import plugins
+from qbcd.common import plugins
+from qbcd.common.on_demand import Registry, on_demand
 from qbcd.config.databases import no_connector
 from qbcd.config.urls import BadUrl, parse_url
 from qbcd.connectors.base import Connector, JdbcDriver, Privileges
 from qbcd.connectors.dialects import loaded
 from qbcd.errors import ConfigError
-from qbcd.on_demand import Registry, on_demand
 
 if TYPE_CHECKING:
     from qbcd.connectors.mariadb import MariaDB

@@ -1,7 +1,7 @@
 """The driver psycopg2 with a limit on each wait for the server, and what PyMySQL shares.
 
 libpq has no read timeout. PyMySQL has one for each read, which a server that sends a byte now and then never reaches.
-So the watchdog of `qbcd.waits` limits each statement as a whole, its result included, and each commit.
+So the watchdog of `qbcd.common.waits` limits each statement as a whole, its result included, and each commit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sqlalchemy import event
 from sqlalchemy.engine import Connection, Engine
 from typing_extensions import override
 
-from qbcd import waits
+from qbcd.common import waits
 from qbcd.connectors.wait_limits import CONNECT_TIMEOUT, Silence, WaitLimit, limited, reason_of
 
 
@@ -27,7 +27,7 @@ class PostgresSilence(Silence, psycopg2.OperationalError):
 
 
 def own_waits(connection: Any, owner: object) -> None:
-    """Let `owner` own the waits of a driver's connection, for `qbcd.waits.interrupt`."""
+    """Let `owner` own the waits of a driver's connection, for `qbcd.common.waits.interrupt`."""
     if isinstance(limit := getattr(connection, "limit", None), WaitLimit):
         connection.limit = replace(limit, owner=owner)
 

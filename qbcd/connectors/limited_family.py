@@ -12,7 +12,7 @@ import pymysql
 from pymysql.constants import CR
 from typing_extensions import override
 
-from qbcd import waits
+from qbcd.common import waits
 from qbcd.connectors.wait_limits import CONNECT_TIMEOUT, Silence, WaitLimit, limited, reason_of
 
 _COM_RESET_CONNECTION = 0x1F  # MariaDB 10.2, MySQL 5.7; the driver has no name for it

@@ -1,4 +1,4 @@
-"""The limit of each wait of a driver for its server, by the watchdog of `qbcd.waits`."""
+"""The limit of each wait of a driver for its server, by the watchdog of `qbcd.common.waits`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from qbcd import waits
+from qbcd.common import waits
 
 CONNECT_TIMEOUT = 10.0  # seconds, if the driver is given none
 
@@ -19,7 +19,7 @@ class WaitLimit:
     Attributes:
         seconds: Longest duration of a statement, as the client sees it.
         option: The user's name of it, for messages.
-        owner: The owner of the waits, for `qbcd.waits.interrupt`.
+        owner: The owner of the waits, for `qbcd.common.waits.interrupt`.
     """
 
     seconds: float

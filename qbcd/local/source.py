@@ -17,8 +17,8 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from qbcd import waits
 from qbcd.catalog.source import Session, Source
+from qbcd.common import waits
 from qbcd.connectors.error_templates import no_unicode
 from qbcd.connectors.facts import quoted
 from qbcd.connectors.sessions import CHUNK_BYTES, CHUNK_ROWS, SupportsCsvRows, SupportsTextColumns

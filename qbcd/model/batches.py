@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from typing_extensions import override
 
+from qbcd.common.wording import batch_number
 from qbcd.model.columns import Travel
-from qbcd.wording import batch_number
 
 Consistency = Literal["snapshot", "statement", "range"]
 WHOLE, PART = "resend-", "part-"  # first letters of `ResentRows.label`

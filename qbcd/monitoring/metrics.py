@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from qbcd.durable import replace_text
+from qbcd.common.durable import replace_text
+from qbcd.common.plugins import in_one_line
 from qbcd.errors import ConfigError, EnvironmentMissing, QbcdError
 from qbcd.monitoring.measured import METRICS, SECONDS, Measured
-from qbcd.plugins import in_one_line
 
 LOOPBACK = "127.0.0.1"
 _ADDRESS = re.compile(r"(?:(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[^:\[\]\s/]*)):)?(?P<port>[0-9]{1,5})")

@@ -14,13 +14,13 @@ from typing import Any
 
 from sqlalchemy.engine import URL
 
+from qbcd.common.plugins import in_one_line
 from qbcd.config import StreamConfig
 from qbcd.config.databases import OPENLINEAGE_NAMES, SCHEMA_IS_DATABASE
 from qbcd.config.openlineage import OpenLineageConfig
 from qbcd.errors import ConfigError, EnvironmentMissing
 from qbcd.monitoring import background
 from qbcd.monitoring.background import Background
-from qbcd.plugins import in_one_line
 from qbcd.polling.outcome import Outcome
 from qbcd.project import ProjectParts
 from qbcd.sinks.folder import FileOptions

@@ -15,13 +15,13 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from qbcd import waits
 from qbcd.catalog.rounds import turn
 from qbcd.catalog.source import Round
+from qbcd.common import waits
+from qbcd.common.side_by_side import side_by_side
 from qbcd.errors import QbcdError
 from qbcd.polling.outcome import JobReport, Outcome, has_result, poll
 from qbcd.polling.schedule import Schedule
-from qbcd.side_by_side import side_by_side
 from qbcd.sinks import Sink
 from qbcd.stream import Stream
 

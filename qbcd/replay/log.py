@@ -11,12 +11,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from qbcd.common.wording import batch_number, counted
 from qbcd.errors import ConfigError, Refused
 from qbcd.model import PART, WHOLE, BatchHeader, Consistency, ResentRows, Travel, digest_of
 from qbcd.replay.jsonl_log import JsonlFile
 from qbcd.replay.log_file import BatchKey, LogFile, Seen, place_of
 from qbcd.replay.parquet_log import ParquetFile
-from qbcd.wording import batch_number, counted
 
 _FILES: dict[str, type[LogFile]] = {".jsonl": JsonlFile, ".parquet": ParquetFile}
 

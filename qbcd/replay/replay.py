@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from qbcd.common.wording import batch_number
 from qbcd.errors import DeliveryError, Refused
 from qbcd.model import Travel, TravelKind
 from qbcd.replay.log import LoggedBatch, batches_of, events_of, files_of
@@ -22,7 +23,6 @@ from qbcd.sinks.table.frame import apply_batch, last_record
 from qbcd.sinks.table.options import TableOptions
 from qbcd.sinks.table.record import TableOwner, TableRecord
 from qbcd.sinks.table.write import TargetWrite
-from qbcd.wording import batch_number
 
 PROJECT = "qbcd replay"  # in the record of the target, instead of a project's id
 # The forms that JSON text may have in a column of the target, the first that fits.

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from qbcd.catalog.source import Source
+from qbcd.common.wording import counted
 from qbcd.config import ProjectConfig
 from qbcd.config.fields import NAME_PATTERN
 from qbcd.config.patterns import TablePattern
@@ -16,7 +17,6 @@ from qbcd.connectors.catalog import SupportsTableLists
 from qbcd.errors import ConfigError
 from qbcd.model import Table
 from qbcd.roster.roster import Roster
-from qbcd.wording import counted
 
 KEYED = ("id_rcs", "mds", "id", "tlcs")  # strategies for each table with a key
 STAMPED = ("ts", "tdi", "atdi")  # those that need a timestamp too

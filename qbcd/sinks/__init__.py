@@ -12,7 +12,7 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
-from qbcd import plugins
+from qbcd.common import plugins
 from qbcd.config.document import did_you_mean, quoted
 from qbcd.config.masking import credentials_masked
 from qbcd.config.sink_registry import BUILT_SINKS, built_sink

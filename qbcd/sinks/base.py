@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from qbcd.common.wording import counted
 from qbcd.config.sink_options import OtherOptions, SinkConfig
 from qbcd.errors import DeliveryError, SinkConflict
 from qbcd.model import BatchHeader, PlannedBatch, Travel
 from qbcd.model.value_limits import NARROWER, Unsupported, ValueLimits
 from qbcd.sinks.rest import Rest
-from qbcd.wording import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa

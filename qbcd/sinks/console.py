@@ -15,7 +15,7 @@ from rich.markup import escape
 from rich.table import Table
 from typing_extensions import override
 
-from qbcd import hooks
+from qbcd.common import hooks
 from qbcd.config.fields import Whole
 from qbcd.config.sink_options import BuiltOptions
 from qbcd.model import BatchHeader

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qbcd.on_demand import on_demand
+from qbcd.common.on_demand import on_demand
 
 if TYPE_CHECKING:
     from qbcd.sites.base import Site

@@ -18,9 +18,9 @@ from typing import Any, ClassVar
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from qbcd import hooks, waits
 from qbcd.catalog.drift import fixed_at_prepare
 from qbcd.catalog.source import Source
+from qbcd.common import hooks, waits
 from qbcd.errors import MissingPrivilege, QbcdError, Refused, SchemaChanged, SourceSilent
 from qbcd.local.database import LocalProvider
 from qbcd.model import BatchHeader

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from qbcd.durable import sync
+from qbcd.common.durable import sync
 from qbcd.errors import Refused, StateMissing
 from qbcd.snapshots.base import Dump
 from qbcd.snapshots.chunks import Chunk, DumpLayout

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qbcd import waits
+from qbcd.common import waits
 from qbcd.errors import SparkFailed
 from qbcd.spark.time_limit import limit_calls
 

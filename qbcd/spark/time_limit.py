@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from qbcd import waits
+from qbcd.common import waits
 from qbcd.errors import SparkFailed
 
 GRACE = 10.0  # seconds for a canceled call to end, before its Java is killed
@@ -76,7 +76,7 @@ class _Calls:
 
 
 def owner_of_calls() -> object:
-    """Return the owner of this thread's calls, for `qbcd.waits.interrupt`."""
+    """Return the owner of this thread's calls, for `qbcd.common.waits.interrupt`."""
     return "java", threading.get_ident()
 
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from qbcd.api import assembly_of, open
 from qbcd.check.finding import Finding, failed, run_check
+from qbcd.common.wording import counted
 from qbcd.errors import EnvironmentMissing, QbcdError
 from qbcd.spark.drivers import Wanted, find_driver, user_cache
 from qbcd.spark.java import Surroundings, require_java
 from qbcd.spark_source.options import options_of
 from qbcd.spark_source.planned import load
 from qbcd.version import __version__
-from qbcd.wording import counted
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

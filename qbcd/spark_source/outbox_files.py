@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Collection
 from pathlib import Path
 
-from qbcd.durable import sync
+from qbcd.common.durable import sync
 from qbcd.errors import StateConflict
 from qbcd.local.errors import explained_errors
 from qbcd.model import BatchHeader

@@ -13,6 +13,7 @@ from pyarrow import parquet
 
 from qbcd.api import assembly_of, open
 from qbcd.catalog.capture_change import columns_at
+from qbcd.common.wording import batch_numbers
 from qbcd.config.document import did_you_mean
 from qbcd.errors import ConfigError, NotBuilt, QbcdError, SchemaChanged, StateConflict, StateMissing
 from qbcd.local.part_files import PartFile
@@ -27,7 +28,6 @@ from qbcd.spark_source.executor import FilePiece, NamedFile, Rows
 from qbcd.spark_source.filters import conditions_of, versions_of
 from qbcd.spark_source.options import EARLIEST, LATEST, ReadOptions
 from qbcd.status import PIN_SECONDS
-from qbcd.wording import batch_numbers
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType

@@ -21,10 +21,10 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.pool import NullPool
 from typing_extensions import override
 
+from qbcd.common.durable import sync
 from qbcd.config.masking import Masking
 from qbcd.connectors.limited_drivers import limit_waits
 from qbcd.connectors.wait_limits import Silence, WaitLimit
-from qbcd.durable import sync
 from qbcd.errors import ConfigError, QbcdError, Refused, SourceError, StateMissing
 from qbcd.state import upgrades
 from qbcd.state.bootstrap import create_missing, holds_rows, insert_once, present

@@ -24,7 +24,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import SQLAlchemyError
 from typing_extensions import override
 
-from qbcd import waits
+from qbcd.common import waits
 from qbcd.connectors.limited_drivers import commit_with_next
 from qbcd.errors import LeaseHeld, QbcdError, StateConflict
 from qbcd.state.dialects import facts_of

@@ -15,6 +15,7 @@ from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import IntegrityError
 
+from qbcd.common.wording import batch_number
 from qbcd.config.masking import Masking
 from qbcd.errors import StateConflict
 from qbcd.model import PART, WHOLE, BatchHeader
@@ -24,7 +25,6 @@ from qbcd.state.project_tables import ACK, ADDED, DELIVERY_ERROR, HISTORY, METAD
 from qbcd.state.rows import StreamRow, dump
 from qbcd.state.store import StreamStore
 from qbcd.state.tables import seal, unseal
-from qbcd.wording import batch_number
 
 Outcome = Literal["ok", "empty", "failed", "refused"]
 

@@ -20,7 +20,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from qbcd.durable import sync
+from qbcd.common.durable import sync
 from qbcd.errors import DeliveryError
 from qbcd.spark.jdbc import is_of_files, jdbc_failure, spark_failure
 

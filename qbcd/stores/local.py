@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from typing_extensions import override
 
-from qbcd.durable import sync
+from qbcd.common.durable import sync
 from qbcd.stores.base import ATTEMPTS, Store, StoredFile, new_attempt
 from qbcd.stores.folders import LOCK_TIMEOUT, check_folder, delivery, locked, make_folder, remove, sweep
 

@@ -9,10 +9,10 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from qbcd import plugins
+from qbcd.common import plugins
+from qbcd.common.on_demand import on_demand
 from qbcd.config.strategy_registry import options_class
 from qbcd.errors import ConfigError
-from qbcd.on_demand import on_demand
 
 if TYPE_CHECKING:
     from qbcd.strategies.atdi import Atdi

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qbcd import hooks
+from qbcd.common import hooks
 from tests.support.project import opened, poll
 
 if TYPE_CHECKING:

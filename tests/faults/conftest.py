@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from qbcd import hooks
+from qbcd.common import hooks
 from tests.faults.stage import Stage
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from qbcd import hooks
+from qbcd.common import hooks
 from qbcd.errors import Refused, SourceChanged
 from tests.support.oracle import batches
 from tests.support.places import over

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from qbcd import hooks
+from qbcd.common import hooks
 from qbcd.errors import Refused
 from tests.faults.child import kill_at
 from tests.faults.stage import Stage, lease_of, rubbish

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from qbcd import hooks
+from qbcd.common import hooks
 from qbcd.connectors.postgresql import session
 from qbcd.errors import QbcdError, TornRead, UnsafeKey
 from qbcd.sites.lake import dirty_ranges

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from qbcd import hooks
 from qbcd.api import assembly_of
+from qbcd.common import hooks
 from qbcd.errors import DeliveryError, QbcdError, StateConflict
 from qbcd.sites import context as site_context
 from qbcd.state import LeaseKeeper

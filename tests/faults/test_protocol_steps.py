@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy.engine import make_url
 
-from qbcd import hooks
 from qbcd.api import assembly_of
+from qbcd.common import hooks
 from qbcd.errors import LeaseHeld, Refused, SourceError, StateConflict
 from qbcd.sites import context as site_context
 from qbcd.sites.lake import compaction

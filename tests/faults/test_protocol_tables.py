@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import update
 
-from qbcd import hooks
 from qbcd.catalog.source import Session
+from qbcd.common import hooks
 from qbcd.errors import LeaseHeld, QbcdError
 from qbcd.model import Statement
 from qbcd.state import Owner, acquire, lease

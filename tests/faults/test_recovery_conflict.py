@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qbcd import hooks
+from qbcd.common import hooks
 from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import SourceError
 from qbcd.polling.outcome import Outcome

@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy.engine import make_url
 
 import qbcd
-from qbcd import hooks
+from qbcd.common import hooks
 from qbcd.errors import SinkSilent, SourceError, SourceSilent
 from qbcd.polling import job
 from qbcd.polling.outcome import Outcome

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import qbcd
-from qbcd import hooks, run
+from qbcd import run
+from qbcd.common import hooks
 from qbcd.errors import QbcdError
 from qbcd.polling.outcome import Outcome
 from tests.support.project import poll

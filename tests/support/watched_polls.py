@@ -16,8 +16,8 @@ from unittest.mock import patch
 
 from sqlalchemy.engine import Connection
 
-from qbcd import hooks
 from qbcd.api import assembly_of
+from qbcd.common import hooks
 from qbcd.connectors.facts import HighWater
 from qbcd.connectors.mysql_family.watermarks import FamilyWatermarks
 from qbcd.polling.outcome import Outcome

@@ -14,7 +14,7 @@ from pymysql import err
 from pymysql.constants import CR
 from typing_extensions import override
 
-from qbcd import waits
+from qbcd.common import waits
 from qbcd.connectors.limited_family import LimitedFamilyConnection
 from qbcd.connectors.sessions import CHUNK_BYTES, CHUNK_ROWS, SupportsTextColumns, TextColumns
 from qbcd.model import Statement

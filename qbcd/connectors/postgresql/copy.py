@@ -9,7 +9,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from qbcd import waits
+from qbcd.common import waits
 from qbcd.connectors.limited_drivers import LimitedPostgresConnection
 from qbcd.connectors.sessions import CHUNK_BYTES, CHUNK_ROWS, SupportsCsvRows
 from qbcd.model import Statement

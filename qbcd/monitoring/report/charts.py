@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from qbcd.common.wording import counted
 from qbcd.monitoring.report.facts import ShownRange
 from qbcd.monitoring.report.words import age, moment
 from qbcd.state import Run
-from qbcd.wording import counted
 
 SLOTS = 60  # of time
 WIDTH, HEIGHT, LEFT = 660, 90, 60

@@ -14,10 +14,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from qbcd.common.wording import batch_number
 from qbcd.monitoring.report import charts, words
 from qbcd.monitoring.report.facts import StreamFacts
 from qbcd.version import __version__
-from qbcd.wording import batch_number
 
 MOST_DRAWN = 100  # streams with charts, those with trouble first; a browser is slow with more
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from datetime import datetime, timezone
 
-from qbcd.wording import age as age
-from qbcd.wording import events as events
+from qbcd.common.wording import age as age
+from qbcd.common.wording import events as events
 
 _UNPRINTABLE = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\x7f-\x9f]")
 

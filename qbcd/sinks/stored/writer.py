@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from qbcd import hooks
+from qbcd.common import hooks
+from qbcd.common.wording import batch_number
 from qbcd.errors import DeliveryError
 from qbcd.model import BatchHeader
 from qbcd.sinks.base import Sink, SinkBatch
@@ -21,7 +22,6 @@ from qbcd.sinks.stored import held as holding
 from qbcd.sinks.stored.file_format import EVENTS_PER_FILE, Number, SinkFileFormat, Target, Written
 from qbcd.sinks.stored.held import HeldBatch
 from qbcd.stores.base import Store, new_attempt
-from qbcd.wording import batch_number
 
 EXPIRY_EVERY = 3600.0  # seconds between two searches for files to expire
 OTHER_POLLER = "another copy of this project may poll the stream: let only one do so; the batch stays pending"

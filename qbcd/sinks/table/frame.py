@@ -19,7 +19,8 @@ from typing import Any
 import pyarrow as pa
 from sqlalchemy import TableClause, and_, func, insert, literal, or_, select, update
 
-from qbcd import hooks
+from qbcd.common import hooks
+from qbcd.common.wording import counted
 from qbcd.errors import DeliveryError
 from qbcd.sinks.table.apply import Application, all_are_new
 from qbcd.sinks.table.constraints import Violation
@@ -34,7 +35,6 @@ from qbcd.sinks.table.record import TableOwner, TableRecord, Verdict, next_bound
 from qbcd.sinks.table.refusal import refusal, refused_deletes
 from qbcd.sinks.table.widening import widen
 from qbcd.sinks.table.write import RECORD_COLUMNS, RECORD_TABLE, RENAMED_TABLE, STAGE_TABLE, TargetWrite, record_table
-from qbcd.wording import counted
 
 
 def apply_batch(write: TargetWrite, events: Callable[[], Iterable[pa.RecordBatch]]) -> None:

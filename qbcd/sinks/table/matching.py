@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from qbcd.common.wording import counted
 from qbcd.errors import DeliveryError
 from qbcd.model import PlannedBatch
 from qbcd.sinks.table.databases.base import ExistingColumn, ExistingTable, TableProblem
 from qbcd.sinks.table.layout import Layout, TargetColumn
 from qbcd.sinks.table.record import TableRecord, Verdict
 from qbcd.sinks.table.write import OWN_TABLES, RECORD_COLUMNS, RECORD_TABLE, TargetWrite
-from qbcd.wording import counted
 
 OTHER_TABLE = "name another table with `table` of the sink"
 OTHER_NAME = "exclude the column, or capture a view that names it differently"

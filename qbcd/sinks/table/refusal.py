@@ -10,11 +10,11 @@ from typing import Any
 from sqlalchemy import TableClause, and_, column, exists, func, literal, select, table
 from sqlalchemy.sql.elements import quoted_name
 
+from qbcd.common.wording import counted
 from qbcd.errors import DeliveryError
 from qbcd.sinks.table.apply import Application
 from qbcd.sinks.table.constraints import Reference, Violation
 from qbcd.sinks.table.databases.base import TargetDatabase, TargetSession
-from qbcd.wording import counted
 
 
 def refusal(violation: Violation, database: TargetDatabase, target: TableClause, stream: str) -> DeliveryError:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import time
 
-from qbcd import hooks
 from qbcd.catalog.source import Session
+from qbcd.common import hooks
 from qbcd.errors import Refused
 from qbcd.model import BatchHeader, Cost
 from qbcd.sites.checkpoint import new_epoch

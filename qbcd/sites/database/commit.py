@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from qbcd import hooks
 from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.drift import check_server, check_shape
 from qbcd.catalog.source import Session
 from qbcd.catalog.views import check_views
+from qbcd.common import hooks
 from qbcd.errors import StateConflict, UnsafeKey
 from qbcd.model import BatchHeader, KeyRange, ServerIdentity, Statement, StreamPlan
 from qbcd.model.checkpoint import Entry

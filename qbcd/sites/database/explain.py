@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from qbcd.common.wording import counted
 from qbcd.model import KeyRange
 from qbcd.sites.database.context import DatabaseContext
 from qbcd.sites.values import ExplainedStatement
 from qbcd.state import StoredRange, StreamRow
 from qbcd.strategies import ByRanges, InSource, OutboxSlice
 from qbcd.strategies.outbox import OPEN
-from qbcd.wording import counted
 
 
 def next_slice(row: StreamRow | None) -> OutboxSlice:

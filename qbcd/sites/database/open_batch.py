@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from qbcd import hooks
 from qbcd.catalog.source import Session
+from qbcd.common import hooks
 from qbcd.errors import StateConflict
 from qbcd.model import BatchHeader
 from qbcd.model.checkpoint import Checkpoint, Entry

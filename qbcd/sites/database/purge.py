@@ -13,9 +13,9 @@ from typing import Any
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
-from qbcd import hooks
 from qbcd.catalog.drift import check_server, check_shape
 from qbcd.catalog.source import Session
+from qbcd.common import hooks
 from qbcd.errors import MissingPrivilege, QbcdError
 from qbcd.model import Statement, StreamPlan
 from qbcd.model.checkpoint import Entry

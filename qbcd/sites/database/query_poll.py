@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from qbcd import hooks
 from qbcd.catalog.source import Session
+from qbcd.common import hooks
 from qbcd.errors import SchemaChanged
 from qbcd.model import StreamPlan
 from qbcd.model.checkpoint import Entry

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from qbcd import hooks
 from qbcd.catalog.source import Session
+from qbcd.common import hooks
 from qbcd.model.checkpoint import Entry
 from qbcd.ranges import partition
 from qbcd.sites.database import range_pages

@@ -14,7 +14,8 @@ from typing import Any
 
 from typing_extensions import override
 
-from qbcd import hooks
+from qbcd.common import hooks
+from qbcd.common.wording import counted
 from qbcd.errors import DumpRefused, GuardTripped, UnsafeKey
 from qbcd.files.formats import DumpReader
 from qbcd.local.dumps import DumpRows
@@ -36,7 +37,6 @@ from qbcd.snapshots.base import ComparisonReport, Options
 from qbcd.snapshots.feeds import JOIN, LastComparison, Sides, parts_of_join
 from qbcd.sql.render import literal
 from qbcd.state import StoredRange
-from qbcd.wording import counted
 
 _DIGEST_WIDTH = 128.0  # bytes of a key and a digest in memory, about
 

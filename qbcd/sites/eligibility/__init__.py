@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qbcd.on_demand import on_demand
+from qbcd.common.on_demand import on_demand
 
 if TYPE_CHECKING:
     from qbcd.sites.eligibility.checksums import ComparedTable, Kind, kind_for, why_complete

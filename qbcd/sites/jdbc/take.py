@@ -13,7 +13,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from qbcd import hooks
+from qbcd.common import hooks
 from qbcd.errors import GuardTripped, Refused, UnsafeKey, UnsupportedType
 from qbcd.local.travelled import GREGORIAN, Buckets, BucketSums, TravelledRows
 from qbcd.model import BatchHeader, Cost

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from qbcd import hooks
+from qbcd.common import hooks
 from qbcd.model import BatchHeader, Cost
 from qbcd.sites.checkpoint import new_epoch
 from qbcd.sites.lake.commit import WrittenBatch, new_batch, refuse_unsupported

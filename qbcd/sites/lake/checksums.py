@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from qbcd.catalog.source import Session, Source
+from qbcd.common.wording import counted
 from qbcd.errors import TornRead
 from qbcd.model import KeyRange, Statement
 from qbcd.ranges import partition, schedule
@@ -20,7 +21,6 @@ from qbcd.sites.lake.poll import TablePoll
 from qbcd.sites.lake.snapshot import ISOLATION_WITHOUT_SNAPSHOT
 from qbcd.strategies import IdRcs, Query
 from qbcd.strategies.partitions.base import Partitioning
-from qbcd.wording import counted
 
 Range = TypeVar("Range", bound=KeyRange)
 Share = TypeVar("Share")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from qbcd import hooks
+from qbcd.common import hooks
 from qbcd.errors import GuardTripped, TornRead, UnsupportedType
 from qbcd.model import BatchHeader
 from qbcd.sites.checkpoint import new_header

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 
-from qbcd import hooks
+from qbcd.common import hooks
 from qbcd.model import BatchHeader
 from qbcd.ranges import partition
 from qbcd.sites.lake.engines import algebra

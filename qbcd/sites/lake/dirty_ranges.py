@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from typing_extensions import override
 
-from qbcd import hooks
+from qbcd.common import hooks
+from qbcd.common.wording import counted
 from qbcd.ranges import partition
 from qbcd.sites.guards import check_pass, counted_now
 from qbcd.sites.lake.checksums import checksums
@@ -19,7 +20,6 @@ from qbcd.sites.lake.range_sizes import build_ranges
 from qbcd.sites.lake.replica.schema import row_fields
 from qbcd.sites.lake.stage import range_frame, replica_rows, write_stage
 from qbcd.state import StoredRange
-from qbcd.wording import counted
 
 FEW_EMPTY = 2  # asking for one empty range costs less than asking which are excluded
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from qbcd.common.wording import counted
 from qbcd.model import Consistency, KeyRange, Statement
 from qbcd.model.checkpoint import Checkpoint
 from qbcd.sites.lake.context import LakeContext
@@ -21,7 +22,6 @@ from qbcd.strategies.partitions.base import Partitioning
 from qbcd.strategies.partitions.hash import HashPartitioning
 from qbcd.strategies.partitions.key import KeyPartitioning
 from qbcd.strategies.partitions.page import PagePartitioning
-from qbcd.wording import counted
 
 AUDITED_VALUES = "rows of all ranges (here: the first), by Spark, for an audit by their values"
 

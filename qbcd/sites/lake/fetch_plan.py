@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from qbcd.common.wording import counted
 from qbcd.errors import TornRead
 from qbcd.ranges.leaves import are_some
 from qbcd.sites.values import LeasedStream
 from qbcd.state import StoredRange
-from qbcd.wording import counted
 
 NO_SNAPSHOT = "poll again; if it happens again, set `consistency: range`, under which readers share no snapshot"
 SPLIT_AT = 2  # times `rows_per_range`: a dirty range with more rows is split

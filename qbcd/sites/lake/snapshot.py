@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from qbcd import hooks
 from qbcd.catalog.capture_change import Change, change_of, columns_before
 from qbcd.catalog.drift import check_server, check_shape
 from qbcd.catalog.source import Session, Source
 from qbcd.catalog.views import check_views
+from qbcd.common import hooks
 from qbcd.connectors.sessions import SupportsSnapshots
 from qbcd.connectors.watermarks import SupportsSystemMarks
 from qbcd.model import Column, ServerIdentity, StreamPlan, Table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from qbcd.common.wording import counted
 from qbcd.model import KeyRange, Statement
 from qbcd.model.value_limits import words_of_text
 from qbcd.ranges import partition
@@ -17,7 +18,6 @@ from qbcd.sites.lake.replica.schema import UNTRAVELLED, Fields, row_fields
 from qbcd.sites.refusals import FoundValue, key_error, key_shown, untravelled_error
 from qbcd.state import StoredRange
 from qbcd.strategies import Query
-from qbcd.wording import counted
 
 
 def range_frame(poll: TablePoll, asked: Sequence[KeyRange], query: Query, fields: Fields, connections: int = 0) -> Rows:

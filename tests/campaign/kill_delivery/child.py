@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import qbcd
-from qbcd import hooks
 from qbcd.api import assembly_of
+from qbcd.common import hooks
 from tests.support.project import opened, poll
 
 POINTS = ("before_publish", "mid_publish", "after_publish", "after_acknowledge")

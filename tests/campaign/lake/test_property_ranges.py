@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import qbcd
-from qbcd import hooks
 from qbcd.api import assembly_of
+from qbcd.common import hooks
 from qbcd.errors import Refused
 from qbcd.sites.database import range_poll
 from qbcd.state import StoredRange

@@ -122,7 +122,7 @@ DELIVERIES = (
     Mutant(
         "state-before-sink",
         "A batch is acknowledged after its sink has it (rule 20).",
-        "qbcd/delivery.py",
+        "qbcd/delivery/batches.py",
         '    hooks.reach("before_publish")\n',
         '    hooks.reach("before_publish")\n    stream.project.acknowledge(stream.name, sink.name, header)\n',
         (f"{ACKNOWLEDGED}test_a_sink_that_raises_anything_stops_only_itself",),
@@ -138,7 +138,7 @@ DELIVERIES = (
     Mutant(
         "only-the-newest-batch",
         "A sink gets every batch that it lacks, oldest first.",
-        "qbcd/delivery.py",
+        "qbcd/delivery/batches.py",
         "return waiting\n\n\ndef _publish",
         "return waiting[-1:]\n\n\ndef _publish",
         (f"{ACKNOWLEDGED}test_a_sink_that_is_put_back_gets_what_it_missed",),

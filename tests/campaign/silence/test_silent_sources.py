@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy.engine import make_url
 
-from qbcd import hooks
+from qbcd.common import hooks
 from qbcd.errors import QbcdError, SourceSilent, SparkFailed
 from qbcd.spark import time_limit
 from qbcd.spark.time_limit import limit_calls

@@ -20,7 +20,7 @@ import pytest
 from sqlalchemy.engine import make_url
 
 import qbcd
-from qbcd import hooks
+from qbcd.common import hooks
 from qbcd.errors import DeliveryError, QbcdError, SinkSilent
 from qbcd.sinks.jsonl import JsonlSink
 from qbcd.sinks.table.sink import DatabaseSink

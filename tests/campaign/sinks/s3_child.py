@@ -8,7 +8,7 @@ import sys
 import time
 from datetime import timedelta
 
-from qbcd import hooks
+from qbcd.common import hooks
 from qbcd.sinks.folder import FolderSink
 from qbcd.sinks.jsonl import JsonlSink
 from qbcd.sinks.parquet import ParquetSink

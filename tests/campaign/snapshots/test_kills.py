@@ -151,7 +151,8 @@ def test_kill_while_rows_are_kept(folder: Path) -> None:
 # It dies at the nth visit to a point; `in_method`: when a method has found the changes, before its files are removed.
 POLL = """
 import json, os, signal, sys
-from qbcd import Project, hooks
+from qbcd import Project
+from qbcd.common import hooks
 from qbcd.sites.dumps import take
 data, folder, point, last = json.loads(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4])
 visits = 0

@@ -56,7 +56,7 @@ def failures_of(report: Any) -> dict[str, str]:
 
 def die_at(point: str, nth: int) -> None:
     """Kill this process when it reaches `point` for the nth time."""
-    from qbcd import hooks
+    from qbcd.common import hooks
 
     visits = 0
 

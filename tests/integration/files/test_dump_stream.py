@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qbcd import hooks
+from qbcd.common import hooks
 from qbcd.errors import GuardTripped, QbcdError, Refused, SchemaChanged
 from qbcd.snapshots import feeds
 from tests.support.dumps import FIRST, SECOND, STREAM, THIRD, DumpScene, text_of
@@ -300,7 +300,8 @@ def test_what_prepare_fixes(workspace: Path) -> None:
 
 CHILD = """
 import json, os, signal, sys
-from qbcd import Project, hooks
+from qbcd import Project
+from qbcd.common import hooks
 data, folder, point, what = json.loads(sys.argv[1]), *sys.argv[2:]
 hooks.register(point, lambda: os.kill(os.getpid(), signal.SIGKILL))
 with Project.from_dict(data, base_dir=folder) as project:

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from qbcd import hooks
 from qbcd.api import assembly_of
+from qbcd.common import hooks
 from qbcd.errors import QbcdError, StateConflict
 from qbcd.orphans import ForeignStream
 from qbcd.state import takeover

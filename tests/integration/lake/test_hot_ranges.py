@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from qbcd import hooks
 from qbcd.api import Project, assembly_of
+from qbcd.common import hooks
 from qbcd.sites.context import StreamContext
 from qbcd.sites.database import range_poll
 from qbcd.sites.database.range_poll import RangePoll

@@ -15,8 +15,8 @@ import pytest
 from pyarrow import parquet
 
 import qbcd
-from qbcd import hooks
 from qbcd.api import assembly_of
+from qbcd.common import hooks
 from qbcd.errors import DeliveryError, QbcdError, Refused, SourceError
 from tests.support import wait_until
 from tests.support.places import Place, new_place, over, place_of

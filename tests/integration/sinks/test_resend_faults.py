@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from qbcd import hooks
 from qbcd.api import assembly_of
+from qbcd.common import hooks
 from tests.support import wait_until
 from tests.support.places import Place, over, place_of
 from tests.support.project import config, opened, poll

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from qbcd import hooks
 from qbcd.api import assembly_of
+from qbcd.common import hooks
 from qbcd.errors import DeliveryError, SinkConflict
 from qbcd.sinks.folder import FolderSink
 from qbcd.sinks.jsonl import JsonlSink

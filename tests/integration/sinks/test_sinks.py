@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rich.console import Console
 
-from qbcd import hooks
+from qbcd.common import hooks
 from qbcd.config.sink_registry import BUILT_SINKS
 from qbcd.errors import ConfigError, DeliveryError, NotBuilt
 from qbcd.local.database import LocalDatabase

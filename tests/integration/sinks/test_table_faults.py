@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from qbcd import hooks
+from qbcd.common import hooks
 from qbcd.errors import ConfigError, DeliveryError, SinkConflict
 from qbcd.model import Travel
 from qbcd.sinks.table.sink import DatabaseSink

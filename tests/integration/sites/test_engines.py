@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from qbcd import hooks
 from qbcd.api import assembly_of
+from qbcd.common import hooks
 from qbcd.config.streams import EngineName
 from qbcd.errors import LocalOutOfMemory, QbcdError
 from qbcd.sites.engine_choice import EngineChoice

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 import duckdb
 import pytest
 
-from qbcd import hooks
 from qbcd.api import assembly_of
+from qbcd.common import hooks
 from qbcd.connectors import connector_for
 from qbcd.errors import DeliveryError, SchemaChanged
 from qbcd.sites.lake import compaction

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import sqlglot
 
+from qbcd.catalog.jdbc_sources import profile_of_source
 from qbcd.config.jdbc_source import JdbcSourceConfig
 from qbcd.connectors.jdbc.profile import Profile
 from qbcd.connectors.jdbc.profiles import PROFILES, profile_of
 from qbcd.connectors.jdbc.reading import TypedColumn, reading_of
 from qbcd.errors import ConfigError
-from qbcd.jdbc_sources import profile_of_source
 from qbcd.model import Travel
 
 PAGE = Path(__file__).parents[3] / "docs/reference/databases/jdbc.md"

@@ -193,7 +193,7 @@ def test_connectors_of_other_packages(monkeypatch: pytest.MonkeyPatch) -> None:
 
     points = [_Point("other", Other), _Point("wrong", object), _Point("postgresql", Other)]
     points.append(_Point("broken", ImportError("no module named pkg\nand more")))
-    monkeypatch.setattr("qbcd.plugins.entry_points", lambda group: points if group == "qbcd.connectors" else [])
+    monkeypatch.setattr("qbcd.common.plugins.entry_points", lambda group: points if group == "qbcd.connectors" else [])
     assert connector_for("other://h/d").name == "Other"
     assert type(connector_for("postgresql://h/d")) is CONNECTORS["postgresql"]
     with pytest.raises(ConfigError, match="is no qbcd Connector"):

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import pytest
 from typing_extensions import override
 
-from qbcd.durable import replace_text
+from qbcd.common.durable import replace_text
 from qbcd.model import BatchHeader
 from qbcd.monitoring.report import StreamFacts, charts, page
 from qbcd.monitoring.report.facts import ShownRange

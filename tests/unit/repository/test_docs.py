@@ -11,6 +11,7 @@ from typer.main import get_command
 
 from qbcd.catalog.resolve import RESERVED
 from qbcd.cli.commands import application
+from qbcd.common.hooks import POINTS
 from qbcd.config import GuardsConfig, JdbcConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
 from qbcd.config.fields import Section
 from qbcd.config.notify import NotifyConfig
@@ -18,7 +19,6 @@ from qbcd.config.openlineage import OpenLineageConfig
 from qbcd.config.sink_registry import BUILT_SINKS
 from qbcd.config.strategy_registry import BUILT_STRATEGIES, options_class
 from qbcd.connectors import Connector, MariaDB, MySQL, PostgreSQL
-from qbcd.hooks import POINTS
 from qbcd.state.database import META
 from qbcd.state.project_tables import METADATA
 from qbcd.state.tables import SiteTables

@@ -18,8 +18,8 @@ import pytest
 from sqlalchemy import MetaData
 
 import qbcd
-from qbcd import hooks
-from qbcd.delivery import PYTHON_SINK
+from qbcd.common import hooks
+from qbcd.delivery.batches import PYTHON_SINK
 from qbcd.files.series import TakenDumps
 from qbcd.local.part_files import PartFile
 from qbcd.model import BatchHeader, Column, ResentRows, ServerIdentity, StreamPlan, Table, Travel

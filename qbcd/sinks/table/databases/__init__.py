@@ -27,7 +27,7 @@ def target_at(
         url: The URL, with the login.
         schema: The schema of target tables.
         limits: The limits of a server's statements and waits; default: those of a source.
-        owner: The owner of the waits, for `qbcd.waits.shorten`.
+        owner: The owner of the waits, for `qbcd.common.waits.shorten`.
 
     Raises:
         ConfigError: Table sinks cannot write to it.

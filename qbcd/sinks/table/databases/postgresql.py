@@ -17,8 +17,8 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.elements import ColumnElement
 from typing_extensions import override
 
-from qbcd import waits
 from qbcd.catalog.source import SessionOptions
+from qbcd.common import waits
 from qbcd.connectors.dialects import loaded
 from qbcd.errors import DeliveryError, Refused
 from qbcd.model import Travel

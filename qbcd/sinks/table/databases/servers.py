@@ -46,7 +46,7 @@ class ServerTarget(EngineDatabase):
         url: Its URL, with the login.
         schema: The schema of target tables.
         limits: The limits of statements and waits, by the names that sources have for them.
-        owner: The owner of the waits, for `qbcd.waits.shorten`.
+        owner: The owner of the waits, for `qbcd.common.waits.shorten`.
     """
 
     own_number: str

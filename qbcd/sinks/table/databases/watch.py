@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from qbcd import waits
+from qbcd.common import waits
 from qbcd.connectors.wait_limits import wait_of
 
 EVERY_S = 15.0  # seconds between two looks at the wait in progress

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from qbcd.common.on_demand import Registry
 from qbcd.model import StreamPlan
-from qbcd.on_demand import Registry
 from qbcd.sites.database.context import DatabaseContext
 from qbcd.sites.database.modes.base import DatabaseMode
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from typing_extensions import override
 
-from qbcd import hooks
 from qbcd.catalog.source import Session
+from qbcd.common import hooks
 from qbcd.model import Cost
 from qbcd.model.checkpoint import Checkpoint, Entry
 from qbcd.sites.checkpoint import AUDIT

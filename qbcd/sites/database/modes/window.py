@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 
 from typing_extensions import override
 
-from qbcd import hooks
 from qbcd.catalog.source import Session
+from qbcd.common import hooks
 from qbcd.model import Cost, Statement
 from qbcd.model.checkpoint import Checkpoint, Entry
 from qbcd.ranges import schedule

@@ -21,6 +21,7 @@ from typing import Any
 
 from typing_extensions import override
 
+from qbcd.common.wording import counted
 from qbcd.connectors.ranges import SupportsLeafChecksums
 from qbcd.errors import TornRead
 from qbcd.model import RowSelection
@@ -32,7 +33,6 @@ from qbcd.sites.lake.notes import LeafNote
 from qbcd.sites.lake.poll import LakePoll, TablePoll
 from qbcd.sites.lake.replica.files import Files
 from qbcd.state import StoredRange
-from qbcd.wording import counted
 
 NAME = "leaf_checksums"
 KEY_RECOVERY = "key_recovery"  # its own switch; part of this path

@@ -15,6 +15,7 @@ from typing import Any
 
 from typing_extensions import override
 
+from qbcd.common.wording import counted
 from qbcd.model import KeyRange, NamedKey, RowSelection, Statement
 from qbcd.ranges import recent_keys
 from qbcd.sites.lake.checksums import rows_of
@@ -24,7 +25,6 @@ from qbcd.sites.lake.fetch_plan import FetchPlan
 from qbcd.sites.lake.notes import RecentNote
 from qbcd.sites.lake.poll import TablePoll
 from qbcd.strategies import IdRcs
-from qbcd.wording import counted
 
 LEAST_ROWS = 20_000  # in dirty ranges; fewer are fetched whole
 MOST_SHARE = 0.1  # of these rows: if more were written since the last poll, the path saves little

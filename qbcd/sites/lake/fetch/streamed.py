@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing_extensions import override
 
+from qbcd.common.wording import counted
 from qbcd.errors import TornRead
 from qbcd.model import StreamPlan
 from qbcd.ranges import row_selection
@@ -21,7 +22,6 @@ from qbcd.sites.lake.poll import TablePoll
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.stage import images_frame, replica_rows
 from qbcd.sites.refusals import untravelled_error
-from qbcd.wording import counted
 
 FEW_BYTES = 64_000_000  # of the rows of both sides, about
 ROW_BYTES = 500  # of a row whose width the source does not know

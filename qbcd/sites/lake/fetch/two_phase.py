@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from typing_extensions import override
 
+from qbcd.common.wording import counted
 from qbcd.errors import TornRead
 from qbcd.model import StreamPlan
 from qbcd.model.checkpoint import Entry
@@ -31,7 +32,6 @@ from qbcd.sites.lake.replica.replica import travels_of
 from qbcd.sites.lake.replica.schema import Fields, row_fields
 from qbcd.sites.lake.stage import check_values, frame, range_frame, replica_rows, stored_fields, write_stage
 from qbcd.state import StoredRange
-from qbcd.wording import counted
 
 NAME = "two_phase"
 FINGERPRINT_BYTES = 24  # of digest and overhead, about; the key comes twice in addition, once as text

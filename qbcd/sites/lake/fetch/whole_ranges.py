@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing_extensions import override
 
 from qbcd.catalog.capture_change import plan_before
+from qbcd.common.wording import counted
 from qbcd.errors import TornRead
 from qbcd.sites.checkpoint import AUDIT, NEW_COLUMN
 from qbcd.sites.lake.commit import RangeChanges, WrittenBatch, write_batch
@@ -20,7 +21,6 @@ from qbcd.sites.lake.replica.replica import NewSegment
 from qbcd.sites.lake.snapshot import Snapshot
 from qbcd.sites.lake.stage import check_values, read_ranges, segment_for, staged_rows
 from qbcd.state import StoredRange
-from qbcd.wording import counted
 
 
 class WholeRanges(RowsPath):

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from typing_extensions import override
 
+from qbcd.common.wording import counted
 from qbcd.model import Cost
 from qbcd.sites.checkpoint import AUDIT
 from qbcd.sites.lake.commit import RangeChanges, WrittenBatch, write_batch
@@ -27,7 +28,6 @@ from qbcd.sites.refusals import check_key
 from qbcd.state import StoredRange
 from qbcd.strategies import LakeTs
 from qbcd.watermark import Window
-from qbcd.wording import counted
 
 SETTLED = (("shown", "int"), ("settled", "int"))  # the restriction holds for the row; it is before the watermark
 

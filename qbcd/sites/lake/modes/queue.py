@@ -19,6 +19,7 @@ from typing_extensions import override
 
 from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.source import Session
+from qbcd.common.wording import counted
 from qbcd.model import Cost, KeyRange
 from qbcd.model.checkpoint import Entry
 from qbcd.sites import eligibility, own_tables
@@ -38,7 +39,6 @@ from qbcd.sites.source_changes import server_changed
 from qbcd.sites.values import Detection, ExplainedStatement, Settings
 from qbcd.state import StoredRange, StreamRow
 from qbcd.strategies import QueuedTlcs
-from qbcd.wording import counted
 
 ALL_ROWS = (
     "the digests in the source did not show the last commit of this stream (a poll that was stopped, or a restored "

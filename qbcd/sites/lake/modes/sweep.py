@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from typing_extensions import override
 
+from qbcd.common.wording import counted
 from qbcd.model import Cost
 from qbcd.sites.lake.commit import RangeChanges, WrittenBatch, write_batch
 from qbcd.sites.lake.engines import algebra
@@ -26,7 +27,6 @@ from qbcd.sites.lake.replica.replica import NewSegment
 from qbcd.sites.lake.stage import range_frame, replica_rows, stored_fields, write_stage
 from qbcd.state import StoredRange
 from qbcd.strategies import LakeTs
-from qbcd.wording import counted
 
 FIELDS = [("range_id", "bigint"), ("key_id", "binary"), ("key_digest", "bigint")]
 

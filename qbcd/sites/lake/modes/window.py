@@ -17,9 +17,9 @@ from typing import Any
 
 from typing_extensions import override
 
-from qbcd import hooks
 from qbcd.catalog.capture_change import change_of
 from qbcd.catalog.source import Session
+from qbcd.common import hooks
 from qbcd.model import Cost, KeyRange
 from qbcd.model.checkpoint import Entry
 from qbcd.ranges import schedule

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from qbcd.catalog.source import Source
-from qbcd.durable import sync
+from qbcd.common.durable import sync
 from qbcd.errors import StateConflict
 from qbcd.local.part_files import PartFile
 from qbcd.sites.lake.engines.base import Engine, Rows

@@ -18,9 +18,10 @@ import sqlglot
 from sqlalchemy.exc import DBAPIError
 from sqlglot import exp
 
-from qbcd import hooks
 from qbcd.catalog.capture_change import change_of
-from qbcd.delivery import (
+from qbcd.common import hooks
+from qbcd.common.wording import counted
+from qbcd.delivery.batches import (
     PYTHON_SINK,
     BatchOnItsWay,
     deliver_to,
@@ -46,7 +47,6 @@ from qbcd.sites import LeasedStream, ReplicaRows, not_prepared
 from qbcd.sql import check_restriction
 from qbcd.state import Acknowledged, Resend, StreamRow
 from qbcd.stream import Report, Stream
-from qbcd.wording import counted
 
 PATIENCE_S = 60.0  # how long the command waits for a poll that has the lease
 NAP_S = 0.5

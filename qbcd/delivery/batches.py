@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from qbcd import hooks
+from qbcd.common import hooks
+from qbcd.common.wording import batch_numbers, counted
 from qbcd.errors import (
     ConfigError,
     DeliveryError,
@@ -30,7 +31,6 @@ from qbcd.sites import LeasedStream, Site
 from qbcd.spark.jdbc import explained, is_of_java, is_of_memory, spark_failure
 from qbcd.state import Acknowledged, StreamRow
 from qbcd.stream import Report, Stream
-from qbcd.wording import batch_numbers, counted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -70,7 +70,7 @@ def deliver(stream: Stream, held: LeasedStream, report: Report) -> None:
     """Deliver sealed batches, oldest first, to each sink that lacks them.
 
     A failure ends the deliveries of its sink only, and goes into `report`. A sink that is to get the rows of the
-    replica first has to wait (`qbcd.resend`).
+    replica first has to wait (`qbcd.delivery.resend`).
     """
     acks, resends = stream.project.acknowledged(stream.name), stream.project.resends(stream.name)
     late = {name for name in acks if name not in stream.sinks or name in resends}  # also removed ones, and `python`

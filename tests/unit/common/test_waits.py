@@ -11,7 +11,7 @@ from contextlib import closing
 
 import pytest
 
-from qbcd import waits
+from qbcd.common import waits
 
 Pair = tuple[socket.socket, socket.socket]
 

@@ -1,0 +1,1 @@
+"""Small tools below every layer: durable files, hook points, waits, wording, plug-ins."""
