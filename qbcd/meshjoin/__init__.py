@@ -1,4 +1,4 @@
-"""Joins of a stream with a relation that is larger than the memory, pure: no connection, no clock.
+"""Joins of a stream with a relation larger than the memory, pure.
 
 `CyclicScan` and `MeshJoin` are MESHJOIN and AMESHJOIN (Polyzotis et al., *Meshing Streaming Updates with Persistent
 Data in an Active Data Warehouse*); `DiagJoin` joins two relations whose rows arrived together (Helmer, chapter 5).

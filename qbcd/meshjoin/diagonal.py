@@ -1,4 +1,4 @@
-"""Diag-Join: parents and children in the order of creation are joined in one pass (Helmer, chapter 5).
+"""Diag-Join: one pass over parents and children in the order of creation (Helmer, ch. 5).
 
 A window of parents slides along the children. A child whose parent is not in the window is a *mishit*; mishits are
 partitioned as they occur, and joined by hashing afterwards. So the result is exact, whatever the order of the rows.
@@ -74,7 +74,7 @@ class BasicDiagJoin(Generic[Key, Parent, Child]):
 
 
 class DiagJoin(Generic[Key, Parent, Child]):
-    """The advanced variant: the window is a ring of hash tables, one of which is replaced at a time."""
+    """The advanced variant: a ring of hash tables, one of which is replaced at a time."""
 
     def __init__(self, partners: Partners[Key, Parent, Child], window: int, chunks: int = 5, buckets: int = 16) -> None:
         self.chunks = chunks
@@ -120,7 +120,7 @@ class DiagJoin(Generic[Key, Parent, Child]):
 
 
 class _Mishits(Generic[Key, Parent, Child]):
-    """Children to join by hashing, partitioned as they come, so that no further pass over them is needed."""
+    """Children to join by hashing, partitioned as they come."""
 
     def __init__(self, buckets: int) -> None:
         self._buckets: list[list[tuple[Key, Child]]] = [[] for _ in range(buckets)]
@@ -166,7 +166,7 @@ def deviations(places: Iterable[tuple[int, int]], parent_rows: int, child_rows: 
 
 
 def window_for(deviations: Sequence[float], chunks: int, mishits: float = 0.0) -> float:
-    """Return the smallest window with at most this share of mishits, in the unit of the deviations.
+    """Return the smallest window with at most this share of mishits, as the deviations.
 
     One chunk of the window is lost to stepping.
     """

@@ -1,4 +1,4 @@
-"""The cyclic scan of a mesh join and its queue of events (Polyzotis et al., Figures 3 and 6).
+"""The cyclic scan of a mesh join and its queue (Polyzotis et al., Figures 3 and 6).
 
 The relation is read page after page, round and round. Events join the scan at its current page and leave it one full
 cycle later, so every event meets every page once, and all waiting events share each read.
@@ -26,9 +26,9 @@ class Waiting(Generic[Group]):
 
 
 class CyclicScan(Generic[Group]):
-    """The position of the scan and the groups that wait; the size of a group and of a read may vary (Figure 6).
+    """The position of the scan, and the groups that wait.
 
-    Groups expire by their first page, so the last read of a cycle may be short (M3).
+    The size of a group and of a read may vary (Figure 6). Groups expire by their first page, so the last read of a cycle may be short (M3).
     """
 
     def __init__(self, pages: int, position: int = 0, waiting: Iterable[Waiting[Group]] = ()) -> None:
@@ -40,7 +40,7 @@ class CyclicScan(Generic[Group]):
 
     @property
     def waiting(self) -> tuple[Waiting[Group], ...]:
-        """The groups that have not met every page, oldest first: with `position`, all that a restart needs."""
+        """The groups that have not met every page, oldest first."""
         return tuple(self._queue)
 
     def admit(self, events: Group) -> None:
@@ -48,11 +48,11 @@ class CyclicScan(Generic[Group]):
         self._queue.append(Waiting(events, self.position))
 
     def turns(self, pages: int) -> range:
-        """Return the numbers of the next pages to read together: at most one cycle (M12), and not over its end."""
+        """Return the next pages to read together, at most to the end of the cycle (M12)."""
         return range(self.position, min(self.position + max(1, pages), self.pages))
 
     def advance(self) -> list[Group]:
-        """Pass over the current page, which was joined; return the groups that have now met every page."""
+        """Pass over the joined page; return the groups that have now met every page."""
         self.position = (self.position + 1) % self.pages
         done: list[Group] = []
         while self._queue and self._queue[0].start == self.position:
@@ -95,7 +95,7 @@ class MeshJoin(Generic[Key, Event, Row]):
             self.scan.admit(group)
 
     def join(self, rows: Iterable[tuple[Key | None, Row]]) -> Iterator[tuple[Event, list[Row]]]:
-        """Join the rows of the current page; yield the events that have met every page, with their partners."""
+        """Join the rows of the current page; yield the events that leave, with their partners."""
         for key, row in rows:
             if key is not None:
                 for entry in self._by_key.get(key, ()):

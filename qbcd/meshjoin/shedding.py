@@ -1,4 +1,4 @@
-"""Load shedding: the events of a window that join now, and those that wait (Polyzotis et al., section 5).
+"""Load shedding: the events that join now, and those that wait (Polyzotis et al., 5).
 
 Each policy keeps `size` of the events that are offered within one iteration. The others are never dropped: they wait
 for the regular path (M15).
@@ -50,7 +50,7 @@ class Shedding(ABC, Generic[Event]):
         return kept
 
     def split(self, events: Iterable[Event]) -> tuple[list[Event], list[Event]]:
-        """Return the events of one iteration that join now, and those that wait, as they were displaced."""
+        """Return the events of one iteration that join now, and those that wait."""
         waiting = [shed for event in events if (shed := self.offer(event)) is not None]
         return self.take(), waiting
 
@@ -72,7 +72,7 @@ class SampleWindow(Shedding[Event]):
 
     @property
     def rate(self) -> float:
-        """Share of the offered events that are kept: counts of the sample, divided by it, estimate all."""
+        """Share of the offered events that are kept; a count divided by it estimates all."""
         return min(1.0, self.size / self._offered) if self._offered else 1.0
 
     @override

@@ -1,4 +1,4 @@
-"""The cost model of a mesh join: memory, service rate, and the pages to read at once (Polyzotis et al., section 4)."""
+"""The cost model of a mesh join: memory, rate, pages to read at once (Polyzotis et al., 4)."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class ReadTimes:
 
     @property
     def line(self) -> tuple[float, float]:
-        """Fixed seconds and seconds of each unit, neither negative; sizes that are all equal give no fixed part."""
+        """Fixed seconds and seconds of each unit, neither negative."""
         weight, x, t, xx, xt = self._sums
         if not weight:
             return self._start
@@ -168,9 +168,9 @@ class ReadTimes:
 
 
 class Tuner:
-    """AMESHJOIN's controller: b and w of the next iteration from the observed rate of arrival and a memory limit.
+    """AMESHJOIN's controller: b and w of the next iteration.
 
-    It asks for the least memory that serves the rate. If that is more than the limit, it takes the best rate within the
+    They follow the observed rate of arrival and a memory limit. It asks for the least memory that serves the rate. If that is more than the limit, it takes the best rate within the
     limit, and `shed` is the share of events that have to wait.
     """
 
