@@ -28,7 +28,8 @@ class Waiting(Generic[Group]):
 class CyclicScan(Generic[Group]):
     """The position of the scan, and the groups that wait.
 
-    The size of a group and of a read may vary (Figure 6). Groups expire by their first page, so the last read of a cycle may be short (M3).
+    The size of a group and of a read may vary (Figure 6). Groups expire by their first page, so the last read of a
+    cycle may be short (M3).
     """
 
     def __init__(self, pages: int, position: int = 0, waiting: Iterable[Waiting[Group]] = ()) -> None:

@@ -170,8 +170,9 @@ class ReadTimes:
 class Tuner:
     """AMESHJOIN's controller: b and w of the next iteration.
 
-    They follow the observed rate of arrival and a memory limit. It asks for the least memory that serves the rate. If that is more than the limit, it takes the best rate within the
-    limit, and `shed` is the share of events that have to wait.
+    They follow the observed rate of arrival and a memory limit. It asks for the least memory that serves the rate. If
+    that is more than the limit, it takes the best rate within the limit, and `shed` is the share of events that have to
+    wait.
     """
 
     def __init__(self, costs: Costs, memory: float) -> None:
