@@ -40,7 +40,7 @@ class Partners(Generic[Key, Parent, Child]):
 
 
 class BasicDiagJoin(Generic[Key, Parent, Child]):
-    """The basic variant: a window of single parents, centred at the expected one."""
+    """The basic variant: a window of single parents, centered at the expected one."""
 
     def __init__(self, partners: Partners[Key, Parent, Child], window: int, buckets: int = 16) -> None:
         self.window = max(1, window)
