@@ -30,7 +30,8 @@ def polled(project: Project, history: History) -> Any:
 @pytest.mark.parametrize("shape", ["key", "hash", "none", "composite", "readers"])
 @pytest.mark.parametrize("name", ["h2", "duckdb"])
 def test_a_growing_table(jdbc_spark: SparkSession, tmp_path: Path, name: str, shape: str, checksums: str) -> None:
-    options: dict[str, Any] = {"none": {"key": "none"}, "composite": {"key": ["id", "Name"]}}.get(shape, {})
+    keys: dict[str, Any] = {"none": {"key": "none"}, "composite": {"key": ["id", "Name"]}}
+    options: dict[str, Any] = keys.get(shape, {})
     strategy = {"type": "id_rcs", "rows_per_range": 10, **({"buckets": "hash"} if shape == "hash" else {})}
     history = History(
         file_place(jdbc_spark, name, tmp_path), tmp_path, seed=5, baseline="events", strategy=strategy, **options
