@@ -20,7 +20,10 @@ class IntegerRanges:
     bounds: tuple[int, ...]
 
     def of(self, value: str) -> str:
-        """Return SQL of the id of a value's range, as nested CASE: few comparisons find one of many ranges."""
+        """Return SQL of the id of a value's range.
+
+        It is a nested CASE, so that few comparisons find one of many ranges.
+        """
         return self._between(value, 0, len(self.ids))
 
     def _between(self, value: str, first: int, end: int) -> str:
@@ -31,7 +34,10 @@ class IntegerRanges:
         return f"CASE WHEN {value} < {self.bounds[middle - 1]:d} THEN {below} ELSE {above} END"
 
     def within(self, value: str, ids: Sequence[int]) -> str:
-        """Return SQL of the condition that a value is in one of these ranges; adjacent ones are one interval."""
+        """Return SQL of the condition that a value is in one of these ranges.
+
+        Adjacent ranges are one interval.
+        """
         chosen, edges = set(ids), (None, *self.bounds, None)
         inside = [(lo, hi) for (lo, hi), one in zip(pairwise(edges), self.ids, strict=True) if one in chosen]
         joined: list[tuple[int | None, int | None]] = []
@@ -43,7 +49,11 @@ class IntegerRanges:
         return " OR ".join(f"({_interval(value, lo, hi)})" for lo, hi in joined) or "1 = 0"
 
     def replaced(self, parent: int, bounds: Sequence[int], ids: Sequence[int]) -> IntegerRanges:
-        """Return the ranges with `parent` split at `bounds`, which are inside of it, into ranges with `ids`."""
+        """Return the ranges with `parent` split into ranges with `ids`.
+
+        Args:
+            bounds: First integers of the new ranges but the first one, inside of `parent`.
+        """
         place = self.ids.index(parent)
         return IntegerRanges(
             (*self.ids[:place], *ids, *self.ids[place + 1 :]), (*self.bounds[:place], *bounds, *self.bounds[place:])

@@ -75,7 +75,10 @@ def plan_of_rows(
 
 
 def _divided(source: JdbcSource, plan: StreamPlan, config: StreamConfig, row: StreamRow | None) -> StreamPlan:
-    """Return the plan with its kind of ranges, and who digests rows; both are fixed at `prepare`."""
+    """Return the plan with its kind of ranges, and who digests rows.
+
+    Both are fixed at `prepare`.
+    """
     if row is not None and row.prepared:
         then = row.checkpoint.get(Entry.FROZEN_OPTIONS, {})
         return plan.with_options(**{DIVIDED: then.get(DIVIDED, "hash"), ADDED_UP: then.get(ADDED_UP, "")})
@@ -93,7 +96,10 @@ def _divided(source: JdbcSource, plan: StreamPlan, config: StreamConfig, row: St
 
 
 def why_all_travel(source: JdbcSource, plan: StreamPlan) -> str:
-    """Return why the database does not add up its own digests; empty if it does, from the next `prepare` on."""
+    """Return why the database does not add up its own digests; empty if it can.
+
+    A stream that was prepared without them goes on without.
+    """
     if source.checksums == "here":
         return "the configuration says checksums: here"
     if found := digests.problem(source.profile, hashed(source, plan.captured)):

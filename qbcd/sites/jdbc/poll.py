@@ -1,4 +1,7 @@
-"""The values that all steps of one poll of whole rows share, and what it reads: rows, or sums of their digests."""
+"""The values that all steps of one poll of whole rows share, and what it reads.
+
+It reads rows, and sums of the database's digests.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +106,10 @@ def travelled(
 
 
 def _readers(poll: RowsPoll, division: Division | None, ranges: Sequence[StoredRange] | None) -> list[str]:
-    """Return the condition of each of several readers, of about as many rows; empty for one reader."""
+    """Return the condition of each of several readers; empty for one reader.
+
+    They have about as many rows each.
+    """
     if poll.strategy.readers < 2 or not isinstance(division, IntegerRanges):
         return []
     known = {one.range_id: one.rows or 0 for one in ranges or poll.known_ranges()}

@@ -40,7 +40,9 @@ def select_of(source: JdbcSource, plan: StreamPlan, columns: Sequence[Column] | 
 
 
 def rows_of(source: JdbcSource, plan: StreamPlan, division: Division | None, ids: Sequence[int] | None) -> str:
-    """Return the SELECT of captured rows with the database's digests, and with their hash bucket if there are any.
+    """Return the SELECT of captured rows with the database's digests.
+
+    They also have their hash bucket, if there are any.
 
     Args:
         division: The ranges; None for an integer key at the baseline.
@@ -60,7 +62,10 @@ def rows_of(source: JdbcSource, plan: StreamPlan, division: Division | None, ids
 
 
 def sums_of(source: JdbcSource, plan: StreamPlan, division: Division) -> str:
-    """Return the query for (range id, rows, sum of digests, rows whose key is NULL) of each range with rows."""
+    """Return the query for the sums of each range with rows.
+
+    They are its id, its rows, the sum of their digests, and the rows whose key is NULL.
+    """
     nulls = " OR ".join(f"{value_of(source, c)} IS NULL" for c in plan.key)
     null = f"CASE WHEN {nulls} THEN 1 ELSE 0 END" if nulls else "0"
     rows = _select(

@@ -107,7 +107,10 @@ def _replace_all(poll: RowsPoll, work: ExitStack) -> Detection:
 
 
 def _buckets_before_reading(poll: RowsPoll) -> Buckets | None:
-    """Return the hash buckets that the database puts its rows into; None if ranges are made of the rows."""
+    """Return the hash buckets into which the database puts its rows.
+
+    None if ranges are made of the rows.
+    """
     if not poll.strategy.added_up or poll.strategy.divided == "key":
         return None
     [(rows,)] = asked_of(poll, count_of(source_of(poll.context), poll.plan))
