@@ -54,7 +54,18 @@ RESEND = make_table(
     seconds("at"),
     loose=("pending", "at"),
 )
-ADDED = (RESEND,)  # states of older versions lack these tables
+LOOKUP_KEY = make_table(
+    METADATA,
+    PREFIX + "lookup_key",
+    text("lookup", key=True),
+    text("digest", key=True),
+    big("number"),
+    text("text"),
+    seconds("at"),
+    loose=("at",),
+    unique=("lookup", "number"),
+)
+ADDED = (RESEND, LOOKUP_KEY)  # states of older versions lack these tables
 REFUSAL = make_table(
     METADATA,
     PREFIX + "refusal",
