@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from qbcd.common.wording import counted
-from qbcd.enrichment import Enricher, StagedBatch
+from qbcd.enrichment import Enricher, BatchToEnrich
 from qbcd.errors import Refused
 from qbcd.event_sql.base import of_key
 from qbcd.event_sql.duckdb import object_of, shortest
@@ -67,7 +67,7 @@ class LookupEnricher(Enricher):
         self._relations = self._origin.resolve()
 
     @override
-    def values(self, batch: StagedBatch) -> Iterator[pa.Array]:
+    def values(self, batch: BatchToEnrich) -> Iterator[pa.Array]:
         database = batch.rows.database
         events = database.new_name()
         travels = dict(batch.header.columns)
@@ -78,9 +78,7 @@ class LookupEnricher(Enricher):
             named = zip(relation.config.on, of_relation, strict=True)
             columns += [f"{form.of(of_key(places[name]))} AS l{n}_k{i}" for i, (name, form) in enumerate(named)]
         self._execute(database, f"CREATE TABLE {events} AS SELECT {', '.join(columns)} FROM ({batch.rows.query.sql})")
-        found = [
-            self._found(database, events, n, of_relation) for n, of_relation in enumerate(forms)
-        ]
+        found = [self._found(database, events, n, of_relation) for n, of_relation in enumerate(forms)]
         yield from self._objects(database, events, found)
 
     def _found(self, database: LocalDatabase, events: str, n: int, forms: Sequence[KeyForm]) -> str:
@@ -121,8 +119,9 @@ class LookupEnricher(Enricher):
         """
         state, name = self._origin.state, relation.name
         count = len(relation.match)
-        read = f"SELECT {', '.join(f'k{i}' for i in range(count))}, t0 FROM {search.keys} LEFT JOIN {search.partners} USING (id) ORDER BY id"
-        rows = self._execute(database, read)
+        ks = ", ".join(f"k{i}" for i in range(count))
+        joined = f"{search.keys} LEFT JOIN {search.partners} USING (id)"
+        rows = self._execute(database, f"SELECT {ks}, t0 FROM {joined} ORDER BY id")
         texts = {_canonical(row[:-1]): row for row in rows}
         known = allocated_keys(state, name, list(texts))
         for text, number in known.items():
@@ -161,7 +160,9 @@ class LookupEnricher(Enricher):
             parts += [literal(f"{',' if n else '{'}{json_text(relation.name)}:"), f"coalesce(f{n}.object, 'null')"]
             equal = " AND ".join(f"e.l{n}_k{i} = f{n}.k{i}" for i in range(len(relation.match)))
             joins.append(f"LEFT JOIN {table} AS f{n} ON {equal}")
-        sql = f"SELECT concat({', '.join(parts)}, '}}') AS value FROM {events} AS e {' '.join(joins)} ORDER BY e.ordinal"
+        sql = (
+            f"SELECT concat({', '.join(parts)}, '}}') AS value FROM {events} AS e {' '.join(joins)} ORDER BY e.ordinal"
+        )
         with explained_errors(self._origin.stream):
             relation_of: Any = database.connection.cursor().sql(sql)
             read = getattr(relation_of, "to_arrow_reader", None) or relation_of.fetch_record_batch

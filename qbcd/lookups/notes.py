@@ -10,6 +10,7 @@ import os
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -77,4 +78,4 @@ class Notes:
     def ranges(self) -> list[KeyRange]:
         """Return the key ranges, which cover all keys."""
         ends = [None, *(tuple(bound) for bound in self.bounds), None]
-        return [KeyRange(i, lo, hi) for i, (lo, hi) in enumerate(zip(ends, ends[1:], strict=False))]
+        return [KeyRange(i, lo, hi) for i, (lo, hi) in enumerate(pairwise(ends))]

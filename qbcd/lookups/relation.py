@@ -15,6 +15,7 @@ from qbcd.model import Column, KeyRange, Statement, StreamPlan, Travel
 from qbcd.model.wire import Fields, wire_type
 from qbcd.sql.compile import compile_sql
 from qbcd.sql.render import render
+from qbcd.sql.restriction import check_operators, check_restriction
 
 INTEGERS = frozenset({"int16", "int32", "int64", "uint64"})
 DIGITS = 38  # of a decimal
@@ -57,7 +58,9 @@ def form_of(event: Travel, relation: Column, text_equality: str) -> KeyForm | st
         return KeyForm(f"DECIMAL({DIGITS}, {scale})")
     if kinds == {"text"}:
         if not text_equality:
-            return f"its type {relation.sql_type} {relation.collation} treats different texts as equal".replace("  ", " ")
+            return f"its type {relation.sql_type} {relation.collation} treats different texts as equal".replace(
+                "  ", " "
+            )
         return KeyForm("VARCHAR", padded=text_equality == "padded")
     if kinds in ({"date"}, {"timestamp"}):
         return KeyForm("DATE" if travel.kind == "date" else "TIMESTAMP")
@@ -120,9 +123,7 @@ class Relation:
         for name, column in zip(self.config.on, self.match, strict=True):
             if name not in events:
                 raise ConfigError(
-                    f"lookup {self.name}: events have no column {name!r}",
-                    remedy=_near(name, events),
-                    where=self.place,
+                    f"lookup {self.name}: events have no column {name!r}", remedy=_near(name, events), where=self.place
                 )
             form = form_of(events[name], column, self.source.connector.expressions.text_equality(column))
             if isinstance(form, str):
@@ -151,7 +152,7 @@ class Relation:
     def bounds(self, rows: int) -> Statement:
         """Return the statement for the bounds of key ranges with so many rows."""
         connector, table = self.source.connector, self.plan.table
-        text = connector.ranges.range_bounds(connector.facts.quoted_table(table), self.plan.key, rows_per_range=rows)
+        text = connector.ranges.range_bounds(connector.quoted_table(table), self.plan.key, rows_per_range=rows)
         return Statement(text)
 
     def largest(self, first: int) -> Statement:
@@ -227,7 +228,7 @@ def _resolved(name: str, config: LookupConfig, source: Source, place: str, sessi
     if not rights.select or not rights.schema_usage:
         raise MissingPrivilege(
             f"lookup {name}: role {rights.role} may not read {table.label}",
-            remedy=f"GRANT SELECT ON {connector.facts.quoted_table(table)} TO {connector.facts.grantee(rights.role)}",
+            remedy=f"GRANT SELECT ON {connector.quoted_table(table)} TO {connector.grantee(rights.role)}",
             where=place,
         )
     key = tuple(one for one in map(table.column, table.row_key) if one is not None)
@@ -235,6 +236,8 @@ def _resolved(name: str, config: LookupConfig, source: Source, place: str, sessi
         key = ()
     others = tuple(dict.fromkeys(one for one in (*match, *take) if one not in key))
     plan = StreamPlan(f"lookup {name}", source.name, table, key, others, config.where or "", "lookup")
+    check_restriction(plan.where, connector.dialect, place=place)
+    check_operators(plan, connector.dialect, place=place)
     indexed = False
     if connector.supports(SupportsIndexes):
         wanted = {one.name for one in match}

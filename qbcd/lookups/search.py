@@ -164,7 +164,11 @@ class Search:
             self._partition(session)
         tuning = self._tuning(len(self._notes.bounds) + 1)
         pages = len(self._notes.bounds) + 1
-        scan, group, groups = CyclicScan[int](pages, self._notes.position % pages), 0, -(-(count - done) // tuning.events)
+        scan, group, groups = (
+            CyclicScan[int](pages, self._notes.position % pages),
+            0,
+            -(-(count - done) // tuning.events),
+        )
         capacity = max(1, pages // tuning.pages)
         while group < groups or scan.waiting:
             while group < groups and len(scan.waiting) < capacity:
@@ -254,7 +258,9 @@ class Search:
         )
         if twice:
             *values, rows = twice[0]
-            key = ", ".join(f"{column.name} = {value}" for column, value in zip(self._relation.match, values, strict=True))
+            key = ", ".join(
+                f"{column.name} = {value}" for column, value in zip(self._relation.match, values, strict=True)
+            )
             raise Refused(
                 f"lookup {self._relation.name}: {counted(rows, 'row')} of {self._relation.label} have {key}",
                 stream=self._stream,

@@ -64,7 +64,7 @@ def _known(conn: Connection, lookup: str, keys: Sequence[str]) -> dict[str, int]
         digests = {_digest(key): key for key in keys[start : start + _AT_ONCE]}
         here = (LOOKUP_KEY.c.lookup == lookup) & LOOKUP_KEY.c.digest.in_(list(digests))
         for row in conn.execute(select(LOOKUP_KEY).where(here)).mappings():
-            whole = unseal(LOOKUP_KEY, row)
+            whole = unseal(LOOKUP_KEY, dict(row))
             found[digests[str(whole["digest"])]] = int(whole["number"])
     return found
 

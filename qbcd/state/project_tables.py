@@ -65,7 +65,21 @@ LOOKUP_KEY = make_table(
     loose=("at",),
     unique=("lookup", "number"),
 )
-ADDED = (RESEND, LOOKUP_KEY)  # states of older versions lack these tables
+ENRICHED = make_table(
+    METADATA,
+    PREFIX + "enriched",
+    text("stream", key=True),
+    big("epoch", key=True),
+    big("batch_seq", key=True),
+    text("fingerprint"),
+    text("fields"),
+    text("file"),
+    text("hash"),
+    text("counts"),
+    seconds("at"),
+    loose=("at",),
+)
+ADDED = (RESEND, LOOKUP_KEY, ENRICHED)  # states of older versions lack these tables
 REFUSAL = make_table(
     METADATA,
     PREFIX + "refusal",
