@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from qbcd.common.wording import counted
-from qbcd.enrichment import Enricher, BatchToEnrich
+from qbcd.enrichment import BatchToEnrich, Enricher
 from qbcd.errors import Refused
 from qbcd.event_sql.base import of_key
 from qbcd.event_sql.duckdb import object_of, shortest
