@@ -32,7 +32,7 @@ class BatchToEnrich:
     def events(self) -> pa.RecordBatchReader:
         """Return the typed events in the order of their ordinals (`qbcd.local.arrow.event_schema`).
 
-        Each call reads anew. Reading raises `UnsupportedType` for a value that does not fit its type.
+        Each call reads again. Reading raises `UnsupportedType` for a value that does not fit its type.
         """
         from qbcd.local.arrow import events_of
 

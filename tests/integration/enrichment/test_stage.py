@@ -6,6 +6,7 @@ import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -189,7 +190,7 @@ def test_spark_gives_the_same_values(database: str, workspace: Path, spark: Spar
             assert stream.enrichment is not None
             view = stream.enrichment.view(header, sink)
             with open_batch(stream, header) as batch:
-                local = SinkBatch(view.header, lambda: view.frame(stream.site.staged(header)), None)
+                local = SinkBatch(view.header, partial(view.frame, stream.site.staged(header)), None)
                 lines = [row.line for row in local.lines.orderBy("ordinal").collect()]
                 rows = {row.event_id: row.asDict(recursive=True) for row in local.events.collect()}
                 typed = batch.arrow().read_all().to_pylist()
