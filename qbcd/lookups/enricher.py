@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,6 +67,15 @@ class LookupEnricher(Enricher):
         self._relations = self._origin.resolve()
 
     @override
+    def findings(self, columns: Mapping[str, Travel]) -> Iterator[tuple[str, str]]:
+        for relation in self._origin.resolve():
+            relation.forms(columns)
+            yield f"lookup {relation.name}", relation.describe(self._notes(relation))
+
+    def _notes(self, relation: Relation) -> Notes:
+        return Notes.read(self._origin.workdir / FOLDER / self._origin.state.project_id / f"{relation.name}.json")
+
+    @override
     def values(self, batch: BatchToEnrich) -> Iterator[pa.Array]:
         database = batch.rows.database
         events = database.new_name()
@@ -83,9 +92,8 @@ class LookupEnricher(Enricher):
 
     def _found(self, database: LocalDatabase, events: str, n: int, forms: Sequence[KeyForm]) -> str:
         """Return the table of the JSON texts of a lookup, by the columns of its key."""
-        relation, state = self._relations[n], self._origin.state
-        notes = Notes.read(self._origin.workdir / FOLDER / state.project_id / f"{relation.name}.json")
-        search = Search(relation, forms, notes, database, self._origin.stream)
+        relation = self._relations[n]
+        search = Search(relation, forms, self._notes(relation), database, self._origin.stream)
         search.progress = self._origin.progress
         keys = [f"l{n}_k{i}" for i in range(len(forms))]
         known = " AND ".join(f"{key} IS NOT NULL" for key in keys)

@@ -11,6 +11,7 @@ from qbcd.catalog.source import Session, Source
 from qbcd.config.lookups import LookupConfig
 from qbcd.connectors.catalog import SupportsIndexes
 from qbcd.errors import ConfigError, MissingPrivilege, UnsupportedType
+from qbcd.lookups.notes import Notes
 from qbcd.model import Column, KeyRange, Statement, StreamPlan, Travel
 from qbcd.model.wire import Fields, wire_type
 from qbcd.sql.compile import compile_sql
@@ -134,6 +135,22 @@ class Relation:
                 )
             found.append(form)
         return found
+
+    def describe(self, notes: Notes) -> str:
+        """Return what the lookup reads, by which method and why, for `qbcd check`."""
+        table, names = self.plan.table, [column.name for column in self.columns]
+        rows = f"about {table.rows:,} rows" if table.rows >= 0 else "rows unknown (never analyzed)"
+        read = f"reads {', '.join(dict.fromkeys(names))} of {self.label} in {self.source.label}, {rows}"
+        on = ", ".join(column.name for column in self.match)
+        if self.config.method != "auto":
+            return f"{read}; method {self.config.method}, as configured"
+        if not self.indexed:
+            return f"{read}; method mesh, since no index begins with {on}"
+        what = (
+            "by measured times" if notes.keys.observed and notes.rows.observed else "by estimated times until measured"
+        )
+        keys, rows_read = notes.keys.predict(1000), notes.rows.predict(max(table.rows, 0))
+        return f"{read}; method auto {what}: 1,000 keys by index take {keys:.3f} s, a scan {rows_read:.2f} s"
 
     # -- statements --------------------------------------------------------------------------------------------------
     def whole(self) -> Statement:

@@ -106,6 +106,17 @@ class Search:
             method = "broadcast" if whole else method
         self._outcome.method = method
 
+    @property
+    def _range_rows(self) -> int:
+        """Rows of a range."""
+        return max(LEAST_ROWS_PER_RANGE, self._relation.config.memory // RANGE_SHARE // self._relation.row_bytes)
+
+    @property
+    def _rows(self) -> int:
+        """Rows of the relation by the server's statistics, or by the number of ranges."""
+        rows = self._relation.plan.table.rows
+        return rows if rows >= 0 else (len(self._notes.bounds) + 1) * self._range_rows
+
     # -- the choice --------------------------------------------------------------------------------------------------
     def _cheapest(self, session: Session, count: int) -> Method:
         """Return the method with the lowest predicted time."""
@@ -122,7 +133,7 @@ class Search:
         return statements * times.predict(KEYS_PER_STATEMENT) + (times.predict(rest) if rest else 0)
 
     def _scan_seconds(self, count: int) -> float:
-        rows = max(self._relation.plan.table.rows, LEAST_ROWS_PER_RANGE)
+        rows = max(self._rows, LEAST_ROWS_PER_RANGE)
         reads = math.ceil(rows * self._relation.row_bytes / self._relation.config.memory)
         cycles = math.ceil(count * KEY_BYTES / self._relation.config.memory)
         fixed, each = self._notes.rows.line
@@ -187,7 +198,7 @@ class Search:
     def _partition(self, session: Session) -> None:
         """Note the bounds of key ranges, unless those of this relation are known."""
         relation, table = self._relation, self._relation.plan.table
-        size = max(LEAST_ROWS_PER_RANGE, relation.config.memory // RANGE_SHARE // relation.row_bytes)
+        size = self._range_rows
         key = [[column.name, column.sql_type, column.collation] for column in relation.plan.key]
         doubled = max(table.rows, 1).bit_length() // 2  # the rows, but for a factor of four
         of = [relation.source.name, table.schema, table.name, key, size, doubled]
@@ -201,7 +212,7 @@ class Search:
     def _tuning(self, pages: int) -> Tuning:
         """Return the ranges of a read and the keys admitted before it, by the closed cost model."""
         relation = self._relation
-        rows = max(relation.plan.table.rows, 1) / pages
+        rows = max(self._rows, 1) / pages
         fixed, each = self._notes.rows.line
         costs = Costs(
             pages=pages,
