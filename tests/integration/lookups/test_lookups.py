@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.check import check_stream
 from qbcd.errors import ConfigError, NotBuilt, QbcdError, Refused
 from qbcd.status import latest_events
@@ -68,9 +68,7 @@ def test_all_readers_have_the_stored_partner(place: Place, workspace: Path) -> N
         place.sql("DELETE FROM sales WHERE id = 1")
         poll(project)
         shown = [
-            json.loads(line)
-            for _, some in latest_events(assembly_of(project).stream_to_read("sales"), 9)
-            for line in some
+            json.loads(line) for _, some in latest_events(parts_of(project).stream_to_read("sales"), 9) for line in some
         ]
         batches = [row["lookup"] for batch in stream.poll() for row in batch.rows()]
     found = events(workspace)
@@ -202,14 +200,14 @@ def test_every_type_of_a_taken_value_is_as_in_events(place: Place, workspace: Pa
 def test_check_shows_what_a_lookup_reads(place: Place, workspace: Path) -> None:
     filled(place)
     with opened(looked_up(place, {"on": {"customer_no": "no"}, "take": ["sk"]}), workspace) as project:
-        parts = assembly_of(project)
+        parts = parts_of(project)
         found = check_stream(parts.open_stream("sales"))
         [one] = [finding for finding in found if finding.subject == "lookup customer"]
         assert one.level == "ok"
         assert "reads no, sk of " in one.message
         assert "no index begins with no" in one.message
     with opened(looked_up(place, {"on": {"nobody": "no"}, "take": ["sk"]}), workspace) as project:
-        found = check_stream(assembly_of(project).open_stream("sales"))
+        found = check_stream(parts_of(project).open_stream("sales"))
         [one] = [finding for finding in found if finding.level == "error"]
         assert "events have no column 'nobody'" in one.message
 
