@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from qbcd.advisor import Advice, Amount
-    from qbcd.lookups import Relation
+    from qbcd.lookups import LookupRelation
 
 log = logging.getLogger("qbcd")
 T = TypeVar("T")
@@ -333,7 +333,7 @@ class ProjectParts:
             )
         )
 
-    def relations(self, config: StreamConfig) -> list[Relation]:
+    def relations(self, config: StreamConfig) -> list[LookupRelation]:
         """Return the relations of a stream's lookups, as their catalogs describe them now.
 
         Raises:

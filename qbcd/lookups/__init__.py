@@ -13,8 +13,10 @@ from qbcd.common.on_demand import on_demand
 
 if TYPE_CHECKING:
     from qbcd.lookups.enricher import LookupEnricher, LookupOrigin
-    from qbcd.lookups.relation import Relation, resolve_relation
+    from qbcd.lookups.relation import LookupRelation, resolve_relation
 else:
-    __getattr__ = on_demand(__name__, enricher="LookupEnricher LookupOrigin", relation="Relation resolve_relation")
+    __getattr__ = on_demand(
+        __name__, enricher="LookupEnricher LookupOrigin", relation="LookupRelation resolve_relation"
+    )
 
-__all__ = ["LookupEnricher", "LookupOrigin", "Relation", "resolve_relation"]
+__all__ = ["LookupEnricher", "LookupOrigin", "LookupRelation", "resolve_relation"]

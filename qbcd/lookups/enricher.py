@@ -1,4 +1,4 @@
-"""The enricher of lookups: field `lookup`, an object with the partner of each event by lookup."""
+"""The enricher of lookups: field `lookup`, the partner of each event by lookup."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from qbcd.event_sql.duckdb import object_of, shortest
 from qbcd.local.errors import explained_errors
 from qbcd.local.query import duckdb_sql
 from qbcd.lookups.notes import FOLDER, Notes
-from qbcd.lookups.relation import KeyForm, Relation
-from qbcd.lookups.search import Outcome, Search
+from qbcd.lookups.relation import KeyForm, LookupRelation
+from qbcd.lookups.search import Search, SearchReport
 from qbcd.model import Travel
 from qbcd.model.wire import json_text
 from qbcd.sql.render import literal
@@ -45,7 +45,7 @@ class LookupOrigin:
     """
 
     stream: str
-    resolve: Callable[[], Sequence[Relation]]
+    resolve: Callable[[], Sequence[LookupRelation]]
     state: ProjectState
     workdir: Path
     progress: Callable[[str], None]
@@ -59,8 +59,8 @@ class LookupEnricher(Enricher):
 
     def __init__(self, origin: LookupOrigin) -> None:
         self._origin = origin
-        self._relations: Sequence[Relation] = ()
-        self.outcomes: dict[str, Outcome] = {}  # of the last batch, by lookup
+        self._relations: Sequence[LookupRelation] = ()
+        self.reports: dict[str, SearchReport] = {}  # of the last batch, by lookup
 
     @override
     def begin(self) -> None:
@@ -72,7 +72,7 @@ class LookupEnricher(Enricher):
             relation.forms(columns)
             yield f"lookup {relation.name}", relation.describe(self._notes(relation))
 
-    def _notes(self, relation: Relation) -> Notes:
+    def _notes(self, relation: LookupRelation) -> Notes:
         return Notes.read(self._origin.workdir / FOLDER / self._origin.state.project_id / f"{relation.name}.json")
 
     @override
@@ -102,7 +102,7 @@ class LookupEnricher(Enricher):
             f"INSERT INTO {search.keys} SELECT row_number() OVER () - 1, * FROM (SELECT DISTINCT {', '.join(keys)} "
             f"FROM {events} WHERE {known} ORDER BY {', '.join(keys)})",
         )
-        self.outcomes[relation.name] = search.run()
+        self.reports[relation.name] = search.run()
         fields = [
             (column.name, column.travel, shortest(f"t{i}") if column.travel.kind == "float32" else f"t{i}")
             for i, column in enumerate(relation.take)
@@ -116,10 +116,10 @@ class LookupEnricher(Enricher):
         )
         if relation.config.missing == "allocate":
             self._allocate(database, relation, search, found)
-        self._origin.progress(_described(relation, self.outcomes[relation.name]))
+        self._origin.progress(_described(relation, self.reports[relation.name]))
         return found
 
-    def _allocate(self, database: LocalDatabase, relation: Relation, search: Search, found: str) -> None:
+    def _allocate(self, database: LocalDatabase, relation: LookupRelation, search: Search, found: str) -> None:
         """Add the allocated keys to the table `found`.
 
         Raises:
@@ -155,7 +155,7 @@ class LookupEnricher(Enricher):
         described = self._execute(database, f"DESCRIBE {search.keys}")
         return [str(row[1]) for row in described[1 : count + 1]]
 
-    def _next(self, relation: Relation) -> int:
+    def _next(self, relation: LookupRelation) -> int:
         """Return the least number that may be allocated: larger than all in the relation."""
         first = relation.config.allocate_from or 0
         with relation.source.read(self._origin.stream) as session:
@@ -193,8 +193,8 @@ def _plain(value: Any) -> str:
     return text.rstrip("0").rstrip(".") if is_decimal else text
 
 
-def _described(relation: Relation, outcome: Outcome) -> str:
+def _described(relation: LookupRelation, report: SearchReport) -> str:
     return (
-        f"lookup {relation.name}: {counted(outcome.keys, 'key')}, {outcome.found:,} found by {outcome.method}, "
-        f"{counted(outcome.statements, 'statement')}, {counted(outcome.rows, 'row')} read"
+        f"lookup {relation.name}: {counted(report.keys, 'key')}, {report.found:,} found by {report.method}, "
+        f"{counted(report.statements, 'statement')}, {counted(report.rows, 'row')} read"
     )

@@ -1,4 +1,4 @@
-"""Notes of a lookup between polls: measured times, bounds of key ranges, the position of the scan.
+"""Notes of a lookup between polls: measured times, key ranges, position of the scan.
 
 They are a file in the workdir that may be lost: the next poll measures and partitions again.
 """
@@ -24,7 +24,7 @@ _KEYS, _ROWS = (2e-3, 2e-5), (5e-3, 5e-7)
 
 @dataclass
 class Notes:
-    """What a lookup has learned.
+    """Measured times, key ranges and position of a lookup.
 
     Attributes:
         path: The file; its folder need not exist.

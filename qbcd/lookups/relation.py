@@ -25,7 +25,7 @@ OF_INTEGERS = 20  # digits
 
 @dataclass(frozen=True)
 class KeyForm:
-    """The common form of two columns that are compared: a type of DuckDB, and SQL of a wire value of either in it.
+    """The common form of two columns that are compared.
 
     Attributes:
         kind: DuckDB's type, in which equal values are identical.
@@ -42,7 +42,7 @@ class KeyForm:
 
 
 def form_of(event: Travel, relation: Column, text_equality: str) -> KeyForm | str:
-    """Return the form in which a column of events is compared with one of a relation, or why it cannot be.
+    """Return the form in which two columns are compared, or why they cannot be.
 
     Args:
         text_equality: As the relation's connector shows it (`Expressions.text_equality`).
@@ -71,7 +71,7 @@ def form_of(event: Travel, relation: Column, text_equality: str) -> KeyForm | st
 
 
 @dataclass(frozen=True)
-class Relation:
+class LookupRelation:
     """The relation of a lookup.
 
     Attributes:
@@ -196,7 +196,7 @@ class Relation:
         return compile_sql(canonical, self.source.connector, self.plan, params, within=within)
 
 
-def resolve_relation(name: str, config: LookupConfig, source: Source, place: str, stream: str) -> Relation:
+def resolve_relation(name: str, config: LookupConfig, source: Source, place: str, stream: str) -> LookupRelation:
     """Return a lookup's relation, as the catalog describes it.
 
     Args:
@@ -211,7 +211,7 @@ def resolve_relation(name: str, config: LookupConfig, source: Source, place: str
         return _resolved(name, config, source, place, session)
 
 
-def _resolved(name: str, config: LookupConfig, source: Source, place: str, session: Session) -> Relation:
+def _resolved(name: str, config: LookupConfig, source: Source, place: str, session: Session) -> LookupRelation:
     from qbcd.config.fields import split_table
 
     connector = source.connector
@@ -261,7 +261,7 @@ def _resolved(name: str, config: LookupConfig, source: Source, place: str, sessi
         found = connector.require(SupportsIndexes).indexes(session.connection, table)
         indexed = any(set(one.columns[: len(wanted)]) == wanted and not one.partial for one in found)
     indexed = indexed or {one.name for one in match} == set(table.row_key)
-    return Relation(name, config, source, plan, match, take, indexed, place)
+    return LookupRelation(name, config, source, plan, match, take, indexed, place)
 
 
 def _near(name: str, known: Iterable[str]) -> str:

@@ -21,7 +21,7 @@ from qbcd.local.errors import explained_errors
 from qbcd.local.query import duckdb_type
 from qbcd.local.source import SourceReads, each_chunk
 from qbcd.lookups.notes import Notes
-from qbcd.lookups.relation import KeyForm, Relation
+from qbcd.lookups.relation import KeyForm, LookupRelation
 from qbcd.meshjoin import Costs, CyclicScan, MeshError, Tuning
 from qbcd.model import KeyRange, Statement
 
@@ -35,8 +35,8 @@ _INTEGER_TYPES = {"int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT", "u
 
 
 @dataclass
-class Outcome:
-    """How a search went: the method, statements, and keys that one row or no row matches."""
+class SearchReport:
+    """The method of a search, its keys, statements and rows."""
 
     method: str
     keys: int
@@ -49,7 +49,7 @@ class Search:
     """Finds the rows of a relation for keys in a local database.
 
     Args:
-        forms: As `Relation.forms`.
+        forms: As `LookupRelation.forms`.
         stream: Names the session in the source's monitoring, and the stream in errors.
 
     Attributes:
@@ -58,13 +58,13 @@ class Search:
     """
 
     def __init__(
-        self, relation: Relation, forms: Sequence[KeyForm], notes: Notes, database: LocalDatabase, stream: str
+        self, relation: LookupRelation, forms: Sequence[KeyForm], notes: Notes, database: LocalDatabase, stream: str
     ) -> None:
         self._relation, self._forms, self._notes = relation, forms, notes
         self._database, self._stream = database, stream
         self.keys, self.partners = database.new_name(), database.new_name()
         self.progress: Callable[[str], None] = lambda what: None
-        self._outcome = Outcome("", 0)
+        self._report = SearchReport("", 0)
         kinds = [f"k{i} {form.kind}" for i, form in enumerate(forms)]
         takes = [f"t{i} {duckdb_type(kind)}" for i, (_, kind) in enumerate(relation.fields[len(forms) :])]
         self._run(f"CREATE TABLE {self.keys} (id BIGINT, {', '.join(kinds)})")
@@ -74,7 +74,7 @@ class Search:
         with explained_errors(self._stream):
             return self._database.connection.execute(sql, list(values)).fetchall()
 
-    def run(self) -> Outcome:
+    def run(self) -> SearchReport:
         """Fill `partners`, and return how.
 
         Raises:
@@ -83,14 +83,14 @@ class Search:
             QbcdError: The source failed.
         """
         relation, count = self._relation, int(self._run(f"SELECT count(*) FROM {self.keys}")[0][0])
-        self._outcome = Outcome(relation.config.method, count)
+        self._report = SearchReport(relation.config.method, count)
         if count:
             with relation.source.pooled(), relation.source.read(self._stream) as session:
                 self._search(session, count)
             self._notes.write()
             self._refuse_two_partners()
-            self._outcome.found = int(self._run(f"SELECT count(*) FROM {self.partners}")[0][0])
-        return self._outcome
+            self._report.found = int(self._run(f"SELECT count(*) FROM {self.partners}")[0][0])
+        return self._report
 
     def _search(self, session: Session, count: int) -> None:
         method = self._relation.config.method
@@ -104,7 +104,7 @@ class Search:
             self._by_scan(session, done, count, whole=method == "broadcast")
             whole = self._relation.config.method == "auto" and len(self._notes.bounds) == 0
             method = "broadcast" if whole else method
-        self._outcome.method = method
+        self._report.method = method
 
     @property
     def _range_rows(self) -> int:
@@ -255,8 +255,8 @@ class Search:
             )
         size = reads.amount.rows if times is self._notes.rows else (window[1] - window[0] if window else 0)
         times.observe(size, time.perf_counter() - begin)
-        self._outcome.statements += 1
-        self._outcome.rows += reads.amount.rows
+        self._report.statements += 1
+        self._report.rows += reads.amount.rows
 
     def _between(self, done: int, count: int) -> None:
         self.progress(f"lookup {self._relation.name}: {done:,} of {count:,}")

@@ -171,7 +171,7 @@ def equality_class(column: Column) -> Alike:
 
 
 def text_equality(column: Column) -> Literal["exact", "padded", ""]:
-    """See the contract. Binary collations compare code points; most of them ignore trailing spaces."""
+    """See the contract. Binary collations compare code points; most ignore trailing spaces."""
     if column.base_type in STRINGS and column.collation.endswith("_bin"):
         return "exact" if column.fact("no_pad") else "padded"
     return "exact" if column.base_type in ADDRESSES else ""
