@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from qbcd.errors import UnsupportedType
-from qbcd.event_sql.base import MISFIT, source_of
+from qbcd.event_sql.base import MISFIT, has_sets, source_of
 from qbcd.local.database import LocalDatabase
 from qbcd.local.errors import explain
 from qbcd.local.events import event_lines, part_of, typed_columns, unfit_flags
@@ -107,7 +107,8 @@ def event_schema(header: BatchHeader) -> pa.Schema:
         "source": pa.struct(source),
         "ts_ms": pa.int64(),
     }
-    return pa.schema([pa.field(name, types.get(name, pa.string())) for name in EVENT_FIELDS])
+    fields = (*EVENT_FIELDS, *(("elements",) if has_sets(header) else ()))
+    return pa.schema([pa.field(name, types.get(name, pa.string())) for name in fields])
 
 
 def _type(travel: Travel) -> pa.DataType:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from qbcd.event_sql.base import NEW, OLD, key_places, of_key, source_of
+from qbcd.event_sql.base import NEW, OLD, has_sets, key_places, of_key, source_of
 from qbcd.event_sql.duckdb import DUCKDB, EVENT_ID, line_of, listed, shortest
 from qbcd.local.query import Query, derived
 from qbcd.model import BatchHeader
@@ -50,6 +50,7 @@ def typed_columns(rows: Query, header: BatchHeader, *, lenient: str = "") -> Que
         *((f"source_{i}", f"source_{i}") for i in range(len(source_of(header)))),
         ("event_id", EVENT_ID),
         ("ts_ms", "event_ms"),
+        *([("elements", DUCKDB.elements(header))] if has_sets(header) else []),
     ]
     columns = ("op", "reason", "pair_id", *(name for name, _ in values))
     return derived("local_typed_columns", columns, {"staged": _with_header(rows, header)}, values=values)
