@@ -104,9 +104,9 @@ def advise(
 
 def _streams_without_choice(project: Project) -> tuple[list[str], list[str]]:
     """Return the streams of files, and those of databases that a JDBC driver alone reaches."""
-    from qbcd.api import assembly_of
+    from qbcd.api import parts_of
 
-    parts = assembly_of(project)
+    parts = parts_of(project)
     with parts.read_only():
         named = [name for name in parts.select_streams(()) if parts.has_one_strategy(name)]
         files = [name for name in named if parts.reads_files(name)]

@@ -40,6 +40,7 @@ class EventForm:
         absent: The value of an image that an event does not have.
         no_key: The value of a key without columns.
         elements: The text of the field `elements`.
+        added: Returns the value of an added field from its name, form and the JSON text of its value.
     """
 
     image: Callable[[Sequence[Field]], str]
@@ -51,6 +52,7 @@ class EventForm:
     absent: str
     no_key: str
     elements: str
+    added: Callable[[str, Travel, str], str]
 
 
 @dataclass(frozen=True)
@@ -236,12 +238,18 @@ def event_fields(header: BatchHeader, form: EventForm) -> list[tuple[str, str]]:
         "event_id": form.text(form.event_id),
         "ts_ms": form.ts_ms,
     }
-    return [*((name, values[name]) for name in EVENT_FIELDS), *more]
+    added = [(name, form.added(name, travel, f"e_{i}")) for i, (name, travel) in enumerate(header.added)]
+    return [*((name, values[name]) for name in EVENT_FIELDS), *more, *added]
 
 
 def has_sets(header: BatchHeader) -> bool:
     """Return True if events have the field `elements`, since a column is a set."""
     return any(travel.unordered for _, travel in header.columns)
+
+
+def ordinal_of(header: BatchHeader) -> str:
+    """Return the column with the number of an event in its batch."""
+    return "event_ordinal" if header.selected else "ordinal"
 
 
 def _image(header: BatchHeader, side: str) -> list[Field]:

@@ -107,8 +107,10 @@ def event_schema(header: BatchHeader) -> pa.Schema:
         "source": pa.struct(source),
         "ts_ms": pa.int64(),
     }
-    fields = (*EVENT_FIELDS, *(("elements",) if has_sets(header) else ()))
-    return pa.schema([pa.field(name, types.get(name, pa.string())) for name in fields])
+    elements = [pa.field("elements", pa.string())] if has_sets(header) else []
+    added = [pa.field(name, _type(travel)) for name, travel in header.added]
+    fields = (pa.field(name, types.get(name, pa.string())) for name in EVENT_FIELDS)
+    return pa.schema([*fields, *elements, *added])
 
 
 def _type(travel: Travel) -> pa.DataType:
@@ -181,6 +183,8 @@ def _events(piece: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         "changed": columns["changed"].cast(schema.field("changed").type),
         "source": _image(piece, "source", schema.field("source").type, None),
     }
+    for i, name in enumerate(schema.names[len(EVENT_FIELDS) :]):
+        values[name] = piece.column(f"e_{i}").cast(schema.field(name).type)
     return pa.RecordBatch.from_arrays([values.get(name, columns.get(name)) for name in schema.names], schema=schema)
 
 
