@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from qbcd.model import BatchHeader, Travel
-from qbcd.model.wire import EVENT_FIELDS, PLAIN_TYPES, json_text, typed_name
+from qbcd.model.wire import ELEMENTS, EVENT_FIELDS, PLAIN_TYPES, json_text, typed_name
 
 Field = tuple[str, Travel, str]  # name, form of its values, SQL of its value
 
@@ -224,7 +224,7 @@ class EventSql:
 def event_fields(header: BatchHeader, form: EventForm) -> list[tuple[str, str]]:
     """Return the SQL of an event's fields, in order."""
     key = [(*header.columns[place], of_key(place)) for place in key_places(header)]
-    more = [("elements", form.elements)] if has_sets(header) else []
+    more = [(ELEMENTS, form.elements)] if has_sets(header) else []
     old = f"{OLD} AND {str(header.before).upper()}"
     values = {
         "op": form.text("op"),

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from qbcd.event_sql.base import EventForm, EventSql, Field, event_fields, has_sets, ordinal_of, source_of
 from qbcd.model import BatchHeader, Travel
-from qbcd.model.wire import YEAR, json_text, typed_name
+from qbcd.model.wire import ELEMENTS, YEAR, json_text, typed_name
 from qbcd.sql.spark_literals import number, structure, when
 from qbcd.sql.spark_literals import text as _text
 
@@ -85,7 +85,7 @@ def line_of(header: BatchHeader) -> str:
         _members([(name, event[name]) for name in ("changed", "reason", "pair_id")]),
         _member('"source"', f"to_json({event['source']})"),
         _members([(name, event[name]) for name in ("event_id", "ts_ms")]),
-        *([_member('"elements"', event["elements"])] if has_sets(header) else []),
+        *([_member(json_text(ELEMENTS), event[ELEMENTS])] if has_sets(header) else []),
         *[_member(json_text(name), f"e_{i}") for i, (name, _) in enumerate(header.added)],
     ]
     return _joined(parts)
