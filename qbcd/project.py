@@ -199,6 +199,8 @@ class ProjectParts:
 
     def _connections(self, source: str) -> int:
         """Return the number of readers of a source; one process reads the files of a stream."""
+        if source in self.config.drivers:
+            return self.config.drivers[source].connections
         config = self.config.databases.get(source)
         if config is None:
             return 1
@@ -347,10 +349,8 @@ class ProjectParts:
             remedy = f"qbcd explain {name} shows what its polls do; name streams of databases, or none"
             raise ConfigError("there is one strategy for files, dump", stream=name, where=place, remedy=remedy)
         if self.has_one_strategy(name):
-            what = "a source with a JDBC driver alone has one strategy: the whole table travels at each poll"
-            from qbcd.strategies.whole_rows import LESS
-
-            remedy = f"qbcd check {name} says how many bytes; {LESS}"
+            what = "a source with a JDBC driver alone has one strategy for a table, id_rcs, and one for a query, vbd"
+            remedy = f"qbcd check {name} says what travels at a poll, how many bytes, and what would make it less"
             raise ConfigError(what, stream=name, where=self.stream_config(name).place("strategy"), remedy=remedy)
         from qbcd.advisor import advise
 

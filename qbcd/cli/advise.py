@@ -167,12 +167,13 @@ def _of_files(names: list[str]) -> Iterator[str]:
 
 
 def _of_drivers(names: list[str]) -> Iterator[str]:
-    """Yield that the rows of these streams all travel."""
+    """Yield that these streams have one strategy."""
     if names:
         some = ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else "")
         yield from _wrapped(
-            f"{some}: no choice of strategy, since the source has a JDBC driver alone. The whole table travels at each "
-            f"poll; qbcd check {names[0]} says how many bytes, and what would make it less."
+            f"{some}: no choice of strategy, since the source has a JDBC driver alone. Rows of ranges that differ "
+            f"travel, or the whole table at each poll: qbcd check {names[0]} says which, how many bytes, and what "
+            "makes it less."
         )
         yield ""
 
