@@ -80,7 +80,7 @@ def poll_window(poll: RowsPoll) -> Detection:
         found = window.sums(division)
         refuse_unfit_rows(poll, found)
         touched = [one for one in known if one.range_id in found.sums] or known[:1]
-        step = WindowStep(poll, touched, staged(poll, window, division, None, shown=True))
+        step = RowsSinceStep(poll, touched, staged(poll, window, division, None, shown=True))
         header = step.run({})
     cost = Cost(found.rows, found.rows, part.size, len(known), len(touched), time.monotonic() - started)
     return Detection(header, cost, tuple(poll.leased.notes))
@@ -90,7 +90,7 @@ def _entries(poll: RowsPoll, rows: int) -> dict[str, Any]:
     return {**poll.checkpoint_entries(rows), **poll.leased.checkpoint.carried([Entry.AUDITED])}
 
 
-class WindowStep(PollStep[RowsPoll]):
+class RowsSinceStep(PollStep[RowsPoll]):
     """Compare the rows of a window with the replica's rows of the same keys.
 
     Args:
