@@ -26,6 +26,7 @@ from qbcd.config.jdbc_source import JdbcSourceConfig
 from qbcd.config.masking import masking_of
 from qbcd.connectors import Connector, JdbcDriver, connector_for
 from qbcd.delivery.batches import PYTHON_SINK
+from qbcd.enrichment import Enricher, Enrichment
 from qbcd.errors import ConfigError, Refused, StateMissing
 from qbcd.local.database import LocalProvider
 from qbcd.roster.known_tables import KnownTables
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from qbcd.advisor import Advice, Amount
+    from qbcd.lookups import LookupRelation
 
 log = logging.getLogger("qbcd")
 T = TypeVar("T")
@@ -308,7 +310,42 @@ class ProjectParts:
         site = self._site(config)
         guessed = guessed or own.guessed
         stream = Stream(config, self.source(config.source), site, self.state, sinks, settings, guessed, own.refused)
-        return self._with_consumer(replace(stream, places=self._places), python)
+        added = replace(stream, places=self._places, enrichment=self._enrichment(config, site))
+        return self._with_consumer(added, python)
+
+    def _enrichment(self, config: StreamConfig, site: Site) -> Enrichment | None:
+        """Return the fields that a stream's events get in addition; None if there are none."""
+        enrichers: list[Enricher] = []
+        if config.enrich:
+            enrichers.append(self._lookups(config, site))
+        return Enrichment(site, enrichers) if enrichers else None
+
+    def _lookups(self, config: StreamConfig, site: Site) -> Enricher:
+        from qbcd.lookups import LookupEnricher, LookupOrigin
+
+        return LookupEnricher(
+            LookupOrigin(
+                config.name,
+                lambda: self.relations(config),
+                self.state,
+                self.config.workdir,
+                lambda what: site.context.progress(what),
+            )
+        )
+
+    def relations(self, config: StreamConfig) -> list[LookupRelation]:
+        """Return the relations of a stream's lookups, as their catalogs describe them now.
+
+        Raises:
+            QbcdError: One cannot be read.
+        """
+        from qbcd.lookups import resolve_relation
+
+        found = []
+        for name in config.enrich:
+            lookup, place = self.config.lookups[name], self.config.where("lookups", name)
+            found.append(resolve_relation(name, lookup, self.source(lookup.source), place, config.name))
+        return found
 
     def _engine_choice(self, config: StreamConfig) -> EngineChoice:
         """Return the engine of a stream; `auto` compares files in this process, where methods spill."""
@@ -336,7 +373,9 @@ class ProjectParts:
         """Return a stream with a strategy to be judged, without sinks; do not prepare or poll it."""
         source = self.source(config.source)
         config, guessed = with_variant(config, source, self.state)
-        return Stream(config, source, self._site(config), self.state, {}, Settings(config), guessed)
+        site = self._site(config)
+        stream = Stream(config, source, site, self.state, {}, Settings(config), guessed)
+        return replace(stream, enrichment=self._enrichment(config, site))
 
     def advise(self, name: str, per_hour: Amount | None = None) -> Advice:
         """Return every strategy for a stream with its cost, and the choice of `strategy: auto`.

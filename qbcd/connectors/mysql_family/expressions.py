@@ -232,6 +232,7 @@ class FamilyExpressions(Expressions):
     digest_form = staticmethod(digest_form)
     key_identity = staticmethod(key_identity)
     key_hash = staticmethod(key_hash)
+    text_equality = staticmethod(types.text_equality)
     canonical_text = staticmethod(canonical_text)
     travel_form = staticmethod(travel_form)
     fits_typed_sink = staticmethod(fits_typed_sink)

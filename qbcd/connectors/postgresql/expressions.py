@@ -355,6 +355,7 @@ class PostgresExpressions(Expressions):
     key_identity = staticmethod(key_identity)
     key_hash = staticmethod(key_hash)
     key_equal = staticmethod(key_equal)
+    text_equality = staticmethod(types.text_equality)
     canonical_text = staticmethod(canonical_text)
     has_stable_text = staticmethod(has_stable_text)
     travel_form = staticmethod(travel_form)
