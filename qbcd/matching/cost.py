@@ -43,7 +43,7 @@ class Workload:
 
     @property
     def coding(self) -> Coding:
-        """The signatures for the relation that is asked most, of the width that the thesis found best."""
+        """Signatures for the relation that is asked most, of the width that the thesis found best."""
         relation = max(self.queries, key=lambda one: self.queries[one], default=SetRelation.CONTAINED_IN)
         bits = WIDTHS[relation]
         larger = self.query if relation in (SetRelation.CONTAINED_IN, SetRelation.EQUALS) else round(self.elements)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from qbcd.matching import Bitmap, InvertedFile, SetError, SetIndex, SetRelation,
 from qbcd.matching.cost import costs
 
 CONTAINED = {SetRelation.CONTAINED_IN: 1.0}
-CASES = {
+CASES: dict[str, tuple[Workload, type[Any]]] = {
     "many conditions over many elements": (Workload(100_000, 3, 50_000, 40, CONTAINED), InvertedFile),
     "sets of many, all relations": (Workload(100_000, 10, 2000, 4, dict.fromkeys(SetRelation, 1.0)), InvertedFile),
     "sets of columns of one table": (Workload(500, 5, 64, 8, CONTAINED), Bitmap),
