@@ -26,8 +26,10 @@ from qbcd.config.jdbc_source import JdbcSourceConfig
 from qbcd.config.masking import masking_of
 from qbcd.connectors import Connector, JdbcDriver, connector_for
 from qbcd.delivery.batches import PYTHON_SINK
+from qbcd.enrichment import Enricher, Enrichment
 from qbcd.errors import ConfigError, Refused, StateMissing
 from qbcd.local.database import LocalProvider
+from qbcd.planning import plan_of
 from qbcd.roster.known_tables import KnownTables
 from qbcd.roster.roster import Roster, SourceTables, list_tables, roster_of
 from qbcd.sinks import Sink, make_sink
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from qbcd.advisor import Advice, Amount
+    from qbcd.subscriptions.enricher import SubscriptionEnricher
+    from qbcd.subscriptions.registry import Subscriptions
 
 log = logging.getLogger("qbcd")
 T = TypeVar("T")
@@ -64,6 +68,7 @@ class ProjectParts:
         self.masking = masking_of(config)
         self._sources: dict[str, Source] = {}
         self._sinks: dict[str, Sink] = {}
+        self._enrichers: dict[str, list[Enricher]] = {}
         self._made = threading.RLock()  # for what is created on first use, by any thread
         self._places = SinkPlaces()
         self._empty = self._closed = False
@@ -305,7 +310,60 @@ class ProjectParts:
         site.context.connections = settings.connections
         guessed = guessed or own.guessed
         stream = Stream(config, self.source(config.source), site, self.state, sinks, settings, guessed, own.refused)
-        return self._with_consumer(replace(stream, places=self._places), python)
+        stream = replace(stream, places=self._places)
+        return self._with_consumer(replace(stream, enrichment=self._enrichment(stream)), python)
+
+    def _enrichment(self, stream: Stream) -> Enrichment | None:
+        """Return what adds fields to the events of a stream; None if nothing does."""
+        with self._made:
+            if stream.name not in self._enrichers:
+                self._enrichers[stream.name] = self._make_enrichers(stream)
+            enrichers = self._enrichers[stream.name]
+        if not enrichers:
+            return None
+        written = self.config.subscriptions
+        selecting = frozenset(() if written is None else written.deliver) & stream.sinks.keys()
+        return Enrichment(stream.site, enrichers, selecting)
+
+    def _make_enrichers(self, stream: Stream) -> list[Enricher]:
+        made: list[Enricher] = []
+        if (enricher := self.subscription_enricher(stream)) is not None:
+            made.append(enricher)
+        return made
+
+    def subscription_enricher(self, stream: Stream) -> SubscriptionEnricher | None:
+        """Return a new matcher of a stream's events; None if it may not be subscribed to."""
+        written = self.config.subscriptions
+        if written is None or written.allowed(stream.name) is None:
+            return None
+        from qbcd.subscriptions.enricher import SubscriptionEnricher
+
+        return SubscriptionEnricher(stream.name, self.subscriptions, partial(self._folded, stream))
+
+    @cached_property
+    def subscriptions(self) -> Subscriptions:
+        """The subscriptions of the project, which must have some."""
+        from qbcd.subscriptions.registry import Subscriptions
+        from qbcd.subscriptions.relation import Relation
+
+        written = self.config.subscriptions
+        assert written is not None
+        if written.relation is None:
+            return Subscriptions(written, None)
+        place = self.config.where("subscriptions", "from", "table")
+        return Subscriptions(written, Relation(self.source(written.relation.source), written.relation, place))
+
+    def _folded(self, stream: Stream) -> frozenset[str]:
+        """Return the text columns of a stream whose equality in the source is not that of bytes."""
+        written, source = self.config.subscriptions, stream.source
+        if stream.config.source in self.config.dumps or (written is not None and written.equality == "bytes"):
+            return frozenset()
+        plan, _ = plan_of(stream, stream.site.context.row())
+        texts = [column for column in plan.captured if column.travel.kind in ("text", "time", "array")]
+        if stream.config.source in self.config.drivers:
+            return frozenset(column.name for column in texts)
+        compares_bytes = source.connector.expressions.compares_bytes
+        return frozenset(column.name for column in texts if not compares_bytes(column))
 
     def _engine_choice(self, config: StreamConfig) -> EngineChoice:
         """Return the engine of a stream; `auto` compares files in this process, where methods spill."""
@@ -427,6 +485,8 @@ class ProjectParts:
         limits = {name: self.sink(name).limits for name in (*stream.sinks, *removed) if name in self.config.sinks}
         typed = [name for name in (*stream.sinks, *removed) if name not in limits or self.sink(name).typed]
         lenient = [name for name in typed if name in limits and limits[name].policy != "refuse"]
+        if stream.enrichment is not None:  # conditions are evaluated over typed values
+            typed, lenient = list(dict.fromkeys([*typed, *stream.sinks])), []
         settings = replace(
             stream.settings,
             sinks=(*stream.sinks, *consumer),

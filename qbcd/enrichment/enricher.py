@@ -63,6 +63,10 @@ class Enricher(ABC):
             QbcdError: It cannot; the batches wait, and the next poll tries again.
         """
 
+    def remarks(self) -> list[str]:
+        """Return what the user should know about the batches since the last call."""
+        return []
+
     @abstractmethod
     def values(self, batch: BatchToEnrich) -> Iterator[pa.Array]:
         """Yield the values of all events in the order of their ordinals, in pieces of any size.
