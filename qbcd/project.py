@@ -344,14 +344,16 @@ class ProjectParts:
     def subscriptions(self) -> Subscriptions:
         """The subscriptions of the project, which must have some."""
         from qbcd.subscriptions.registry import Subscriptions
-        from qbcd.subscriptions.relation import Relation
+        from qbcd.subscriptions.relation import SubscriptionRelation
 
         written = self.config.subscriptions
         assert written is not None
         if written.relation is None:
             return Subscriptions(written, None)
         place = self.config.where("subscriptions", "from", "table")
-        return Subscriptions(written, Relation(self.source(written.relation.source), written.relation, place))
+        return Subscriptions(
+            written, SubscriptionRelation(self.source(written.relation.source), written.relation, place)
+        )
 
     def _folded(self, stream: Stream) -> frozenset[str]:
         """Return the text columns of a stream whose equality in the source is not that of bytes."""

@@ -11,7 +11,7 @@ from typing import cast
 from qbcd.config.subscriptions import InlineConfig, SubscriptionsConfig
 from qbcd.errors import QbcdError
 from qbcd.subscriptions.definition import OPS, Subscription, When
-from qbcd.subscriptions.relation import Relation, RelationRow
+from qbcd.subscriptions.relation import RelationRow, SubscriptionRelation
 
 log = logging.getLogger("qbcd")
 ACTIVE, INACTIVE = "active", "not active"
@@ -43,7 +43,7 @@ class Subscriptions:
         relation: The relation that has some of them; None if all are in the file.
     """
 
-    def __init__(self, config: SubscriptionsConfig, relation: Relation | None) -> None:
+    def __init__(self, config: SubscriptionsConfig, relation: SubscriptionRelation | None) -> None:
         self.config, self._relation = config, relation
         self._lock = threading.Lock()
         self._version = 0

@@ -1,4 +1,4 @@
-"""The relation of a source that has subscriptions: read if it changed, and the status of its rows.
+"""The relation of a source that has subscriptions: its rows, read if changed; their status.
 
 Each read begins with one digest of all rows; only if that differs from the last one are the rows read, in the same
 transaction. So a poll with an unchanged relation costs one statement, whatever its size.
@@ -56,7 +56,7 @@ class RelationRow:
         return str(self.values["active"]).lower() in ("true", "t", "1", "y", "yes", "active", "on")
 
 
-class Relation:
+class SubscriptionRelation:
     """A relation with subscriptions.
 
     Args:

@@ -152,7 +152,7 @@ def storage_type(column: Column) -> str:
 
 
 def compares_bytes(column: Column) -> bool:
-    """Return True for texts under a deterministic collation, labels of an enum, and arrays of either."""
+    """Return True for texts under a deterministic collation, enums, and arrays of either."""
     if column.fact("operators") or column.fact("uncollated") or is_nondeterministic(column):
         return False
     if is_array(column):
