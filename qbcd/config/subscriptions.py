@@ -1,4 +1,4 @@
-"""Section `subscriptions`: conditions over changes, in this file or in a relation of a source."""
+"""Section `subscriptions`: conditions over changes, in the file or a relation of a source."""
 
 from __future__ import annotations
 
@@ -115,7 +115,10 @@ class SubscriptionsConfig(Section):
         return self
 
     def allowed(self, stream: str) -> tuple[str, ...] | None:
-        """Return the columns that conditions on a stream may use; empty for all, None if it has no subscribers."""
+        """Return the columns that conditions on a stream may use; empty for all.
+
+        None if nobody may subscribe to it.
+        """
         if not self.streams:
             return () if any(one.stream == stream for one in self.inline) else None
         columns = self.streams.get(stream)

@@ -65,7 +65,7 @@ class Expressions(Collaborator, ABC):
         """Return the value in wire form (see :class:`~qbcd.model.Travel`)."""
 
     def compares_bytes(self, column: Column) -> bool:
-        """Return True if `=` of a text of the column, or of an element, with any text compares their bytes."""
+        """Return True if `=` of a text of the column, or of an element, compares bytes."""
         return False
 
     def has_stable_text(self, column: Column) -> bool:
