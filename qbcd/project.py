@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from qbcd.advisor import Advice, Amount
+    from qbcd.lookups import LookupRelation
     from qbcd.subscriptions.enricher import SubscriptionEnricher
     from qbcd.subscriptions.registry import Subscriptions
 
@@ -68,7 +69,7 @@ class ProjectParts:
         self.masking = masking_of(config)
         self._sources: dict[str, Source] = {}
         self._sinks: dict[str, Sink] = {}
-        self._enrichers: dict[str, list[Enricher]] = {}
+        self._matchers: dict[str, SubscriptionEnricher | None] = {}
         self._made = threading.RLock()  # for what is created on first use, by any thread
         self._places = SinkPlaces()
         self._empty = self._closed = False
@@ -225,6 +226,11 @@ class ProjectParts:
         return ProjectState(self.config.state_url(), create=create, masking=self.masking, timeout=seconds)
 
     @property
+    def local(self) -> LocalProvider:
+        """Databases in this process."""
+        return self._local
+
+    @property
     def spark(self) -> SparkProvider:
         """Spark, which starts on first use."""
         self.refuse_closed()
@@ -316,23 +322,47 @@ class ProjectParts:
         stream = replace(stream, places=self._places)
         return self._with_consumer(replace(stream, enrichment=self._enrichment(stream)), python)
 
-    def _enrichment(self, stream: Stream) -> Enrichment | None:
-        """Return what adds fields to the events of a stream; None if nothing does."""
-        with self._made:
-            if stream.name not in self._enrichers:
-                self._enrichers[stream.name] = self._make_enrichers(stream)
-            enrichers = self._enrichers[stream.name]
+    def _enrichment(self, stream: Stream, *, subscribed: bool = True) -> Enrichment | None:
+        """Return the fields that a stream's events get in addition; None if there are none."""
+        with self._made:  # a matcher knows its subscriptions for all polls
+            if subscribed and stream.name not in self._matchers:
+                self._matchers[stream.name] = self.subscription_enricher(stream)
+            matcher = self._matchers[stream.name] if subscribed else None
+        enrichers: list[Enricher] = [] if matcher is None else [matcher]
+        if stream.config.enrich:
+            enrichers.append(self._lookups(stream.config, stream.site))
         if not enrichers:
             return None
         written = self.config.subscriptions
         selecting = frozenset(() if written is None else written.deliver) & stream.sinks.keys()
         return Enrichment(stream.site, enrichers, selecting)
 
-    def _make_enrichers(self, stream: Stream) -> list[Enricher]:
-        made: list[Enricher] = []
-        if (enricher := self.subscription_enricher(stream)) is not None:
-            made.append(enricher)
-        return made
+    def _lookups(self, config: StreamConfig, site: Site) -> Enricher:
+        from qbcd.lookups import LookupEnricher, LookupOrigin
+
+        return LookupEnricher(
+            LookupOrigin(
+                config.name,
+                lambda: self.relations(config),
+                self.state,
+                self.config.workdir,
+                lambda what: site.context.progress(what),
+            )
+        )
+
+    def relations(self, config: StreamConfig) -> list[LookupRelation]:
+        """Return the relations of a stream's lookups, as their catalogs describe them now.
+
+        Raises:
+            QbcdError: One cannot be read.
+        """
+        from qbcd.lookups import resolve_relation
+
+        found = []
+        for name in config.enrich:
+            lookup, place = self.config.lookups[name], self.config.where("lookups", name)
+            found.append(resolve_relation(name, lookup, self.source(lookup.source), place, config.name))
+        return found
 
     def subscription_enricher(self, stream: Stream) -> SubscriptionEnricher | None:
         """Return a new matcher of a stream's events; None if it may not be subscribed to."""
@@ -396,7 +426,9 @@ class ProjectParts:
         """Return a stream with a strategy to be judged, without sinks; do not prepare or poll it."""
         source = self.source(config.source)
         config, guessed = with_variant(config, source, self.state)
-        return Stream(config, source, self._site(config), self.state, {}, Settings(config), guessed)
+        site = self._site(config)
+        stream = Stream(config, source, site, self.state, {}, Settings(config), guessed)
+        return replace(stream, enrichment=self._enrichment(stream, subscribed=False))
 
     def advise(self, name: str, per_hour: Amount | None = None) -> Advice:
         """Return every strategy for a stream with its cost, and the choice of `strategy: auto`.
@@ -488,7 +520,7 @@ class ProjectParts:
         limits = {name: self.sink(name).limits for name in (*stream.sinks, *removed) if name in self.config.sinks}
         typed = [name for name in (*stream.sinks, *removed) if name not in limits or self.sink(name).typed]
         lenient = [name for name in typed if name in limits and limits[name].policy != "refuse"]
-        if stream.enrichment is not None:  # conditions are evaluated over typed values
+        if self._matchers.get(stream.name) is not None:  # conditions are evaluated over typed values
             typed, lenient = list(dict.fromkeys([*typed, *stream.sinks])), []
         settings = replace(
             stream.settings,

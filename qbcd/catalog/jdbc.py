@@ -30,7 +30,7 @@ class JdbcLogin:
 
 @dataclass(frozen=True)
 class JdbcReads:
-    """How rows are read, as the configuration says.
+    """Settings of reads, by the configuration.
 
     Attributes:
         fetchsize: Rows that a reader holds at a time; None: by the profile and the width of rows.

@@ -102,12 +102,14 @@ class Shape:
         kinds: The DuckDB type of each literal.
         anchor: The conjunct that the join uses; None if there is none.
         sql: DuckDB's SQL of the condition, given the prefix of the row's columns and of constants.
+        columns: The names of its columns.
     """
 
     text: str
     kinds: tuple[Kind, ...]
     anchor: Anchor | None
     sql: Callable[[str, str], str]
+    columns: frozenset[str] = frozenset()
 
 
 def divided(condition: str) -> tuple[str, tuple[str, ...]]:
@@ -169,7 +171,8 @@ class _Reader:
             self._check_set(node)
         self._refuse_not_boolean(tree)
         types = tuple("VARCHAR" if kind == "text" else kind for kind in self._kinds)
-        return Shape(_shown(tree), types, self._anchor(tree), partial(self._sql, tree))
+        columns = frozenset(column.name for column in tree.find_all(exp.Column))
+        return Shape(_shown(tree), types, self._anchor(tree), partial(self._sql, tree), columns)
 
     def _refuse_unknown(self, node: Tree) -> None:
         if isinstance(node, exp.Anonymous) and node.name.upper() in _SETS:

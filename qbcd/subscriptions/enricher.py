@@ -45,6 +45,7 @@ class SubscriptionEnricher(Enricher):
         self._own: dict[str, str] = {}  # refused for their conditions
         self.refused: dict[str, str] = {}
         self._told: dict[str, str] = {}
+        self.writes_status = True
 
     @override
     def begin(self) -> None:
@@ -101,7 +102,8 @@ class SubscriptionEnricher(Enricher):
             self._own = kept | self._matcher.add(new)
             self._known, self._version = dict(found.accepted), found.version
             self.refused = {**found.refused, **self._own}
-            self._all.report(self._stream, self._own)
+            if self.writes_status:
+                self._all.report(self._stream, self._own)
         return self._matcher
 
     def _texts(self, matcher: Matcher, events: pa.Table) -> pa.Array:

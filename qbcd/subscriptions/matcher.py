@@ -17,6 +17,7 @@ from qbcd.subscriptions.condition import Anchor, Columns, Shape, divided, kind_o
 from qbcd.subscriptions.definition import NEEDS_OLD, OPS, WHENS, ConditionRefused, Subscription
 
 SHAPES_PER_QUERY = 64
+MOST_VALUES = 20  # that the hull names
 EVERY_ROW = "TRUE"
 
 
@@ -93,6 +94,28 @@ class Matcher:
         for home in self._homes.values():
             counted[home.shape.text] += 1
         return dict(counted.most_common())
+
+    @property
+    def used_columns(self) -> set[str]:
+        """The columns of all conditions."""
+        return {name for home in self._homes.values() for name in home.shape.columns}
+
+    @property
+    def hull(self) -> str:
+        """A condition that each row with a match meets, over one column; empty if none was found."""
+        homes = list({id(home): home for home in self._homes.values()}.values())
+        anchors = [home.shape.anchor for home in homes]
+        places = {anchor.column for anchor in anchors if anchor is not None and not anchor.element}
+        if len(places) != 1 or any(anchor is None or anchor.element for anchor in anchors):
+            return ""
+        union = " UNION ".join(f"SELECT CAST(anchor AS VARCHAR) AS value FROM {home.name}" for home in homes)
+        found = self._database.execute(f"SELECT value FROM ({union}) ORDER BY value").fetchall()
+        name = list(self._columns.kinds)[places.pop()]
+        if len(found) > MOST_VALUES:
+            return f"{name} has one of {len(found):,} values"
+        plain = self._columns.kinds[name] == "number"
+        values = [str(value) if plain else "'" + str(value).replace("'", "''") + "'" for (value,) in found]
+        return f"{name} IN ({', '.join(values)})"
 
     def add(self, subscriptions: Iterable[Subscription]) -> dict[str, str]:
         """Add subscriptions; one of the same id is replaced.

@@ -177,6 +177,13 @@ def _plan(
 
 
 def _column(config: StreamConfig, source: JdbcSource, found: ResultColumn) -> Column:
+    if (kind := config.types.get(found.name, "text")) != "text":
+        raise ConfigError(
+            f"column {found.name!r} cannot be a {kind.partition(' ')[0]}: by JDBC qbcd knows no arrays",
+            stream=config.name,
+            where=config.place("types", found.name),
+            remedy=f"remove {found.name} from `types`",
+        )
     typed = TypedColumn(found.code, found.type_name, found.precision, found.scale, found.signed)
     reading = reading_of(source.profile, typed, as_text=found.name in config.types)
     if not reading.spark:

@@ -13,6 +13,7 @@ from sqlalchemy.engine import Engine
 import qbcd
 from qbcd.errors import ConfigError
 from tests.faults.child import kill_at
+from tests.support.cli import Cli
 from tests.support.places import Place, over, place_of
 from tests.support.project import config, opened, poll
 
@@ -318,3 +319,43 @@ def test_errors_name_their_line(written: str, place: str, problem: str, tmp_path
         qbcd.open(file)
     assert f"{file}:8: subscriptions{'.' * bool(place)}{place}" in str(caught.value)
     assert problem.replace("'", '"') in str(caught.value).replace("'", '"')
+
+
+def test_the_command_lists_and_tries(
+    database: str, workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place, run = place_of(database), Cli(capsys)
+    data = made(place, {**relation(place), "inline": [{"id": "one", "stream": "s", "condition": "status = 'late'"}]})
+    (workspace / "qbcd.yaml").parent.mkdir(exist_ok=True)
+    (workspace / "qbcd.yaml").write_text(json.dumps(data))
+    monkeypatch.chdir(workspace)
+    with opened(data, workspace) as project:
+        project.stream("s").prepare()
+        subscribe(place, ("bad", "s", "status ="), ("astray", "t", "id = 1"), ("off", "s", "id = 1"))
+        subscribe(place, ("x", "s", "status = 'x' AND id = 1"), ("y", "s", "status = 'y' AND id = 2", "old"))
+        place.sql("UPDATE subscription SET active = 0 WHERE id = 'off'")
+        states = {one["id"]: one["state"] for one in run("subscriptions", "--json").data["subscriptions"]}
+        assert "cannot be parsed" in states.pop("bad")
+        assert "none that may be subscribed to" in states.pop("astray")
+        assert states == {"one": "active", "x": "active", "y": "active", "off": "not active"}
+        shapes = run("subscriptions", "--shapes", "--json").data
+        assert [(one["text"], one["subscriptions"]) for one in shapes["shapes"]] == [
+            ("status = ? AND id = ?", 2),
+            ("status = ?", 1),
+        ]
+        assert shapes["needs"] == [{"stream": "s", "columns": None, "where": "status IN ('late', 'x', 'y')"}]
+        assert "s needs all columns, rows where status IN ('late', 'x', 'y')" in run("subscriptions", "--shapes").out
+        place.sql("UPDATE orders SET status = 'y' WHERE id = 2; INSERT INTO orders VALUES (5, 'late', 1.5, NULL, 'Ä')")
+        poll(project, "s")
+        place.sql("UPDATE orders SET status = 'late' WHERE id = 2")
+        poll(project, "s")
+        for event in lines(workspace / "out/all"):
+            (workspace / "event.json").write_text(json.dumps(event))
+            assert run("subscriptions", "--test", "event.json").out.split() == event["subscriptions"] or (
+                not event["subscriptions"] and "matches no" in run("subscriptions", "--test", "event.json").out
+            )
+            assert run("subscriptions", "--test", "event.json", "--json").data == {"matches": event["subscriptions"]}
+    assert matched(workspace) == {"one": {"c5", "u2"}, "y": {"u2"}}
+    (workspace / "event.json").write_text("{}")
+    assert "the event has no `event_id`" in run("subscriptions", "--test", "event.json").err
+    assert "event.yaml cannot be read" in run("subscriptions", "--test", "event.yaml").err
