@@ -1,4 +1,4 @@
-"""The subscriptions of a stream, described: their states, their shapes, and a trial with one event."""
+"""The subscriptions of streams, described: states, shapes, and a trial with one event."""
 
 from __future__ import annotations
 
