@@ -1,6 +1,6 @@
 """Base joins and growth of Helmer's thesis (3 and 7.4), with the pages that they read and write.
 
-They are references for tests, not a feature: relations are lists of pages in memory, and a counter stands for a disk.
+They are references for tests, not a feature: relations are lists of pages in memory, and a counter replaces the disk.
 Each join yields the pairs of rows with equal keys.
 """
 
