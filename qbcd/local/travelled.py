@@ -16,7 +16,7 @@ from qbcd.local.query import Query
 from qbcd.model import StreamPlan
 
 GREGORIAN = "1582-10-15"  # the first day on which Java's two calendars agree
-_CALENDAR = ("date", "timestamp")
+CALENDAR = ("date", "timestamp")
 ENCODER = 1  # version of key identity, bucket and digest of rows
 
 
@@ -78,7 +78,7 @@ class TravelledRows:
         """Return count and checksum of each bucket with rows, as one scan finds them."""
         keys = [f"c{i} IS NULL" for i in range(len(self._plan.key))]
         nulls = f"COUNT(*) FILTER (WHERE {' OR '.join(keys)})" if keys else "0"
-        old = [f"c{i} < DATE '{GREGORIAN}'" for i, c in enumerate(self._plan.captured) if c.travel.kind in _CALENDAR]
+        old = [f"c{i} < DATE '{GREGORIAN}'" for i, c in enumerate(self._plan.captured) if c.travel.kind in CALENDAR]
         shifted = f"COUNT(*) FILTER (WHERE {' OR '.join(old)})" if old else "0"
         texts = self._texts()
         sql = (
