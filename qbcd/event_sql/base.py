@@ -36,6 +36,7 @@ class EventForm:
         event_id: The text of the field `event_id`.
         absent: The value of an image that an event does not have.
         no_key: The value of a key without columns.
+        added: Returns the value of an added field from its name, form and the JSON text of its value.
     """
 
     image: Callable[[Sequence[Field]], str]
@@ -46,6 +47,7 @@ class EventForm:
     ts_ms: str
     absent: str
     no_key: str
+    added: Callable[[str, Travel, str], str]
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,13 @@ def event_fields(header: BatchHeader, form: EventForm) -> list[tuple[str, str]]:
         "event_id": form.text(form.event_id),
         "ts_ms": form.ts_ms,
     }
-    return [(name, values[name]) for name in EVENT_FIELDS]
+    more = [(name, form.added(name, travel, f"e_{i}")) for i, (name, travel) in enumerate(header.added)]
+    return [*((name, values[name]) for name in EVENT_FIELDS), *more]
+
+
+def ordinal_of(header: BatchHeader) -> str:
+    """Return the column with the number of an event in its batch."""
+    return "event_ordinal" if header.selected else "ordinal"
 
 
 def _image(header: BatchHeader, side: str) -> list[Field]:

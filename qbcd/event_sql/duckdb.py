@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qbcd.event_sql.base import EventForm, EventSql, Field, event_fields
+from qbcd.event_sql.base import EventForm, EventSql, Field, event_fields, ordinal_of
 from qbcd.model import BatchHeader, Travel
 from qbcd.model.wire import YEAR, json_text, typed_name
 from qbcd.sql.render import literal
 
 CONCAT = "QBCD_CONCAT"  # many texts at once, and NULL adds nothing; `a || b || ..` would copy the text for each part
-EVENT_ID = "event_prefix || CAST(ordinal AS VARCHAR)"
 _TYPES = {"date": "DATE", "timestamp": "TIMESTAMP", "timestamptz": "TIMESTAMPTZ", "string": "VARCHAR"}
 _DATE = f"{YEAR}-[0-9]{{2}}-[0-9]{{2}}"
 _TIME = "[ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?"
@@ -59,6 +58,11 @@ DUCKDB = EventSql(
 )
 
 
+def event_id_of(header: BatchHeader) -> str:
+    """Return the text that names an event forever."""
+    return f"event_prefix || CAST({ordinal_of(header)} AS VARCHAR)"
+
+
 def line_of(header: BatchHeader) -> str:
     """Return an event as JSON.
 
@@ -69,10 +73,11 @@ def line_of(header: BatchHeader) -> str:
         text=_quoted,
         changed=_names_of([name for name, _ in header.columns], "changed"),
         source="event_source",
-        event_id=EVENT_ID,
+        event_id=event_id_of(header),
         ts_ms="CAST(event_ms AS VARCHAR)",
         absent="'null'",
         no_key="'null'",
+        added=lambda name, travel, value: f"COALESCE({value}, 'null')",
     )
     return _joined([(json_text(name), value) for name, value in event_fields(header, form)])
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from qbcd.event_sql.base import EventForm, EventSql, Field, event_fields, source_of
+from qbcd.event_sql.base import EventForm, EventSql, Field, event_fields, ordinal_of, source_of
 from qbcd.model import BatchHeader, Travel
 from qbcd.model.wire import YEAR, json_text, typed_name
 from qbcd.sql.spark_literals import number, structure, when
@@ -61,7 +61,7 @@ def typed_fields(header: BatchHeader, *, lenient: bool) -> list[tuple[str, str]]
 
 def line_of(header: BatchHeader) -> str:
     """Return an event as JSON; one call is enough without arrays and with a key."""
-    if header.key and all(travel.kind != "array" for _, travel in header.columns):
+    if header.key and not header.added and all(travel.kind != "array" for _, travel in header.columns):
         return _plain_object(event_fields(header, _form(header, _plain_image)))
     event = dict(event_fields(header, _form(header, _json_image)))
     parts = [
@@ -70,6 +70,7 @@ def line_of(header: BatchHeader) -> str:
         _members([(name, event[name]) for name in ("changed", "reason", "pair_id")]),
         _member('"source"', f"to_json({event['source']})"),
         _members([(name, event[name]) for name in ("event_id", "ts_ms")]),
+        *[_member(json_text(name), f"e_{i}") for i, (name, _) in enumerate(header.added)],
     ]
     return _joined(parts)
 
@@ -128,10 +129,11 @@ def _form(header: BatchHeader, image: Callable[[Sequence[Field]], str]) -> Event
         text=lambda value: value,
         changed=_changed(header),
         source=structure(source),
-        event_id=f"concat({_text(header.event_prefix)}, CAST(CAST(ordinal AS BIGINT) AS STRING))",
+        event_id=f"concat({_text(header.event_prefix)}, CAST(CAST({ordinal_of(header)} AS BIGINT) AS STRING))",
         ts_ms=number(header.ts_ms, "length(op)"),
         absent="NULL",
         no_key=_NO_KEY,
+        added=lambda name, travel, value: SPARK.typed_value(travel, value, name),
     )
 
 

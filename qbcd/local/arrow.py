@@ -107,7 +107,8 @@ def event_schema(header: BatchHeader) -> pa.Schema:
         "source": pa.struct(source),
         "ts_ms": pa.int64(),
     }
-    return pa.schema([pa.field(name, types.get(name, pa.string())) for name in EVENT_FIELDS])
+    added = [pa.field(name, _type(travel)) for name, travel in header.added]
+    return pa.schema([*(pa.field(name, types.get(name, pa.string())) for name in EVENT_FIELDS), *added])
 
 
 def _type(travel: Travel) -> pa.DataType:
@@ -180,6 +181,8 @@ def _events(piece: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         "changed": columns["changed"].cast(schema.field("changed").type),
         "source": _image(piece, "source", schema.field("source").type, None),
     }
+    for i, name in enumerate(schema.names[len(EVENT_FIELDS) :]):
+        values[name] = piece.column(f"e_{i}").cast(schema.field(name).type)
     return pa.RecordBatch.from_arrays([values.get(name, columns.get(name)) for name in schema.names], schema=schema)
 
 

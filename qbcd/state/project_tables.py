@@ -54,7 +54,21 @@ RESEND = make_table(
     seconds("at"),
     loose=("pending", "at"),
 )
-ADDED = (RESEND,)  # states of older versions lack these tables
+ENRICHED = make_table(
+    METADATA,
+    PREFIX + "enriched",
+    text("stream", key=True),
+    big("epoch", key=True),
+    big("batch_seq", key=True),
+    text("fingerprint"),
+    text("fields"),
+    text("file"),
+    text("hash"),
+    text("counts"),
+    seconds("at"),
+    loose=("at",),
+)
+ADDED = (RESEND, ENRICHED)  # states of older versions lack these tables
 REFUSAL = make_table(
     METADATA,
     PREFIX + "refusal",

@@ -149,9 +149,12 @@ def _renamed(
     return {**checkpoint, Entry.REQUESTED: {**requested, "options": {**options, "replica": new}}}
 
 
+_OF_VIEWS = ("added", "selected")  # of a header
+
+
 def batch_to_json(header: BatchHeader) -> dict[str, Any]:
     """Return a batch header as JSON-ready data."""
-    data = {f.name: getattr(header, f.name) for f in fields(header)}
+    data = {f.name: getattr(header, f.name) for f in fields(header) if f.name not in _OF_VIEWS}
     columns = [[name, asdict(travel)] for name, travel in header.columns]
     return {**data, "counts": dict(header.counts), "location": dict(header.location), "columns": columns}
 
