@@ -22,7 +22,8 @@ def test_events_of_a_long_history_give_the_table(
     history = History(new_place(name), tmp_path, seed=7, baseline="events", strategy=strategy)
     history.change(300)
     with history.open() as project:
-        project.prepare()
+        [prepared] = project.prepare()
+        assert prepared.error is None
         project.run(once=True)
         history.replay()
         for number in (1, 5, 60, 2, 120):
