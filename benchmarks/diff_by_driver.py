@@ -1,7 +1,7 @@
 """`qbcd diff` between PostgreSQL and DuckDB by its JDBC driver, next to reladiff's hashdiff of the same tables.
 
 In each round every tool compares once, in turns. The time of qbcd has Java's start; that of reladiff is measured inside
-its process, after its imports. Processor seconds are those of the tool's processes, without PostgreSQL; DuckDB is part of
+its process, after its imports. Processor seconds are those of the tool's processes, without PostgreSQL; DuckDB is in
 both tools' processes.
 """
 
@@ -31,7 +31,8 @@ CREATE = """
 CREATE TABLE public.sold (id bigint PRIMARY KEY, customer varchar(40) NOT NULL, quantity int, amount numeric(12, 2),
   placed_at timestamp, note text);
 INSERT INTO public.sold SELECT i, 'customer-' || (i * 7919) % 100003, i % 97, (i % 100000) / 100.0,
-  timestamp '2024-01-01 00:00:00' + i * interval '1 second', repeat(md5(i::text), 2) FROM generate_series(1::bigint, {rows}) AS i;
+  timestamp '2024-01-01 00:00:00' + i * interval '1 second', repeat(md5(i::text), 2)
+FROM generate_series(1::bigint, {rows}) AS i;
 VACUUM ANALYZE public.sold;
 """
 COPY = """

@@ -193,8 +193,14 @@ class ProjectParts:
         """Return the number of streams of a source to poll at once, at most its `connections`."""
         return min(self.jobs, self._connections(source))
 
+    def _readers(self, source: str) -> int:
+        """Return the share of a source's connections that one stream has."""
+        return max(1, self._connections(source) // self.jobs_of(source))
+
     def _connections(self, source: str) -> int:
         """Return the number of readers of a source; one process reads the files of a stream."""
+        if source in self.config.drivers:
+            return self.config.drivers[source].connections
         config = self.config.databases.get(source)
         if config is None:
             return 1
@@ -294,15 +300,12 @@ class ProjectParts:
         settings = Settings(
             config,
             sinks=tuple(sinks),
-            connections=max(1, self._connections(config.source) // self.jobs_of(config.source)),
+            connections=self._readers(config.source),
             engine=self._engine_choice(config),
             accept_deletes=accept_deletes,
             accept_source=accept_source,
         )
         site = self._site(config)
-        site.context.progress = lambda what: self._report(name, what)
-        site.context.stopping = self.stopping
-        site.context.connections = settings.connections
         guessed = guessed or own.guessed
         stream = Stream(config, self.source(config.source), site, self.state, sinks, settings, guessed, own.refused)
         return self._with_consumer(replace(stream, places=self._places), python)
@@ -346,10 +349,8 @@ class ProjectParts:
             remedy = f"qbcd explain {name} shows what its polls do; name streams of databases, or none"
             raise ConfigError("there is one strategy for files, dump", stream=name, where=place, remedy=remedy)
         if self.has_one_strategy(name):
-            what = "a source with a JDBC driver alone has one strategy: the whole table travels at each poll"
-            from qbcd.strategies.whole_rows import LESS
-
-            remedy = f"qbcd check {name} says how many bytes; {LESS}"
+            what = "a source with a JDBC driver alone has one strategy for a table, id_rcs, and one for a query, vbd"
+            remedy = f"qbcd check {name} says what travels at a poll, how many bytes, and what would make it less"
             raise ConfigError(what, stream=name, where=self.stream_config(name).place("strategy"), remedy=remedy)
         from qbcd.advisor import advise
 
@@ -479,7 +480,7 @@ class ProjectParts:
     def all_sites(self, name: str) -> Iterator[Site]:
         """Yield all sites that could keep a stream called `name`: each source, and the lake."""
         for source in [self.source(one) for one in self.config.databases]:
-            yield sites.DatabaseSite(sites.DatabaseContext(name, source, self.state, self._spark, self._local))
+            yield sites.DatabaseSite(sites.DatabaseContext(name, source, self.state, self._job(name, source)))
         any_source = next(iter(self.config.databases or self.config.sources))
         yield self._lake_site(name, self.source(any_source))  # the source is used only to read its table
 
@@ -490,9 +491,9 @@ class ProjectParts:
         if isinstance(source, FileSource):
             return sites.DumpSite(self._lake_context(config.name, source, _memory_of_dumps(config.options)))
         if strategy_class(config.strategy, config.options).site == "database":
-            context = sites.DatabaseContext(config.name, source, self.state, self._spark, self._local)
-            context.others = lambda: self._others(config.source)
-            return sites.DatabaseSite(context)
+            job = self._job(config.name, source)
+            others = partial(self._others, config.source)
+            return sites.DatabaseSite(sites.DatabaseContext(config.name, source, self.state, job, others))
         return self._lake_site(config.name, source)
 
     def _others(self, name: str) -> list[Source]:
@@ -509,8 +510,16 @@ class ProjectParts:
         `memory` bounds the local database in bytes, if not that of the project.
         """
         files = sites.Files(self.config.workdir, self.state.project_id, name)
-        local = self._local if memory is None else LocalProvider(self.config.workdir, memory, _MORE_FOR_DUMPS)
-        return sites.LakeContext(name, source, self.state, self._spark, local, files)
+        job = self._job(name, source)
+        if memory is not None:
+            job = replace(job, local=LocalProvider(self.config.workdir, memory, _MORE_FOR_DUMPS))
+        return sites.LakeContext(name, source, self.state, job, files)
+
+    def _job(self, stream: str, source: Source) -> sites.StreamJob:
+        """Return the engines and signals for a stream."""
+        return sites.StreamJob(
+            self._spark, self._local, partial(self._report, stream), lambda: self.stopping(), self._readers(source.name)
+        )
 
     def _connector(self, source: str) -> Connector:
         """Return the source's connector, with the JDBC driver of the configured jar."""

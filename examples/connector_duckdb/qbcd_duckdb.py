@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 import sqlglot
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.engine.default import DefaultDialect
 from sqlglot import exp
+from typing_extensions import override
 
 from qbcd.connectors.base import Connector
 from qbcd.connectors.catalog import Catalog
@@ -55,7 +56,7 @@ _SIZE = "SELECT estimated_size FROM duckdb_tables() WHERE schema_name = ? AND ta
 
 def _sql(text: str, **parts: exp.Expression) -> exp.Expression:
     """Return a tree of DuckDB's SQL with parts put in for `:names`."""
-    return exp.replace_placeholders(sqlglot.parse_one(text, dialect="duckdb"), **parts)
+    return cast("exp.Expression", exp.replace_placeholders(sqlglot.parse_one(text, dialect="duckdb"), **parts))
 
 
 class DuckDBDialect(DefaultDialect):
@@ -67,37 +68,46 @@ class DuckDBDialect(DefaultDialect):
     default_isolation_level = "SERIALIZABLE"
 
     @classmethod
+    @override
     def import_dbapi(cls) -> Any:
         """Return the driver."""
         return duckdb
 
+    @override
     def initialize(self, connection: Connection) -> None:
         """Ask the server nothing."""
 
+    @override
     def create_connect_args(self, url: URL) -> tuple[list[Any], dict[str, Any]]:
         """Return the arguments of ``duckdb.connect``."""
         return [url.database], {"read_only": True}
 
-    def get_isolation_level_values(self, dbapi_connection: Any) -> Sequence[str]:
+    @override
+    def get_isolation_level_values(self, dbapi_connection: Any) -> Sequence[Any]:
         """Return the names that qbcd may request: all transactions see one state."""
         return ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"]
 
+    @override
     def get_isolation_level(self, dbapi_connection: Any) -> Any:
         """Return the one level that there is."""
         return "SERIALIZABLE"
 
+    @override
     def set_isolation_level(self, dbapi_connection: Any, level: Any) -> None:
         """Do nothing: there is one level."""
 
+    @override
     def do_begin(self, dbapi_connection: Any) -> None:
         """Begin a transaction: its first statement fixes the state that it sees."""
         dbapi_connection.begin()
 
+    @override
     def do_commit(self, dbapi_connection: Any) -> None:
         """Commit, if there is a transaction."""
         with suppress(duckdb.TransactionException):
             dbapi_connection.commit()
 
+    @override
     def do_rollback(self, dbapi_connection: Any) -> None:
         """Roll back, if there is a transaction."""
         with suppress(duckdb.TransactionException):
@@ -107,14 +117,17 @@ class DuckDBDialect(DefaultDialect):
 class DuckDBSessions(Sessions):
     """Read-only sessions in this process."""
 
+    @override
     def sqlalchemy_url(self, url: URL) -> URL:
         """Return the URL: the dialect above has the same name."""
         return url
 
+    @override
     def connect_args(self, url: URL, *, stream: str, read_only: bool, statement_timeout: int = 0) -> dict[str, Any]:
         """Return no further arguments."""
         return {}
 
+    @override
     def jdbc_url(
         self, url: URL, properties: Mapping[str, str] | None = None, *, stream: str = "", statement_timeout: int = 0
     ) -> str:
@@ -127,6 +140,7 @@ class DuckDBErrors(Errors):
 
     words = (("Catalog Error|Binder Error", schema), ("IO Error", unreachable))
 
+    @override
     def read(self, error: BaseException) -> tuple[str, str]:
         """Return no code, and the first line, which has no value of a row."""
         return "", str(error).strip().splitlines()[0]
@@ -135,6 +149,7 @@ class DuckDBErrors(Errors):
 class DuckDBCatalog(Catalog):
     """Tables of the file."""
 
+    @override
     def probe_tables(self, conn: Connection, names: Sequence[tuple[str, str]]) -> list[Table | None]:
         """Return each table, or None."""
         return [self._table(conn, schema or "main", name) for schema, name in names]
@@ -159,14 +174,17 @@ class DuckDBCatalog(Catalog):
             travel = Travel("decimal", int(precision), int(scale))
         return Column(name, sql_type, sql_type.partition("(")[0], nullable == "YES", "", "typed", travel)
 
+    @override
     def type_problem(self, column: Column) -> str:
         """Return the reason why a type is not captured."""
         return "" if column.base_type in {*_TRAVELS, "DECIMAL"} else "this connector does not know the type"
 
+    @override
     def key_problem(self, column: Column) -> str:
         """Return the reason why a float is no key."""
         return "floating point is no key" if column.travel.kind in ("float32", "float64") else ""
 
+    @override
     def server_identity(self, conn: Connection) -> ServerIdentity:
         """Return the file's path as identity."""
         path = conn.exec_driver_sql("SELECT path FROM duckdb_databases() WHERE NOT internal").scalar_one()
@@ -176,26 +194,31 @@ class DuckDBCatalog(Catalog):
 class DuckDBExpressions(Expressions):
     """Texts of values, and hashes of these texts."""
 
+    @override
     def canonical_text(self, column: Column, value: exp.Expression) -> exp.Expression:
         """Return the text of a value; equal numbers have one text, so there is no sign of zero."""
         if column.travel.kind in ("float32", "float64"):
             return _sql("CAST(CASE WHEN :v = 0 THEN 0 ELSE :v END AS VARCHAR)", v=value)
         return _sql("CAST(:v AS VARCHAR)", v=value)
 
+    @override
     def travel_form(self, column: Column, value: exp.Expression) -> exp.Expression:
         """Return the value in wire form."""
         if column.travel.kind == "timestamp":
             return _sql("STRFTIME(:v, '%Y-%m-%dT%H:%M:%S.%f')", v=value)
         return self.canonical_text(column, value) if column.travel.kind in ("decimal", "date") else value.copy()
 
+    @override
     def row_digest(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
         """Return the first half of the MD5 of all texts with their lengths."""
         return self._hash(self._content(columns))
 
+    @override
     def key_identity(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
         """Return the bytes of all texts with their lengths."""
         return _sql("ENCODE(:v)", v=self._content(columns))
 
+    @override
     def key_hash(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
         """Return the first half of the MD5 of the identity."""
         return self._hash(self._content(columns))

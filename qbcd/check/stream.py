@@ -188,6 +188,7 @@ def _jdbc_findings(stream: Stream, site: JdbcSite, row: StreamRow | None, planne
     refuse_sinks(stream, plan)
     strategy = site.strategy(plan)
     yield "strategy", "ok", f"{strategy.label}: {_SEEN[strategy.consistency]}"
+    yield "checksums", "ok", site.travels(plan)
     for warning in strategy.warnings():
         yield "strategy", "warning", f"{strategy.label}: {warning}"
     yield _state(stream, row)

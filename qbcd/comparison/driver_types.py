@@ -15,7 +15,7 @@ from qbcd.errors import ConfigError, UnsupportedType
 from qbcd.local.database import LocalDatabase
 from qbcd.local.query import Query
 from qbcd.model import Column, Travel
-from qbcd.sites.jdbc.plan import AS_TEXT, READ
+from qbcd.sites.jdbc.source_sql import AS_TEXT, READ
 
 FORM, PATTERN = "as", "pattern"  # facts of a common column: SQL of what is compared of {v}, and what {v} must match
 _MOMENT = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d"

@@ -26,11 +26,12 @@ from qbcd.local.query import Query
 from qbcd.local.travelled import CALENDAR, GREGORIAN
 from qbcd.model import Column, StreamPlan, Table
 from qbcd.project import ProjectParts
-from qbcd.sites.jdbc.plan import SPARK, described, read_column, select_of
+from qbcd.sites.jdbc.plan import described, read_column, width_of
 from qbcd.sites.jdbc.poll import DUCKDB
+from qbcd.sites.jdbc.source_sql import SPARK, select_of
 from qbcd.sites.lake.engines.spark.engine import SparkEngine
 from qbcd.sites.lake.engines.spark.rows import SparkRows
-from qbcd.spark.jdbc_read import travelling_rows
+from qbcd.spark.jdbc_read import RowShape, travelling_rows
 
 PRODUCT = "product"  # a fact: the profile by whose driver a column is read
 
@@ -71,9 +72,10 @@ class JdbcOperand(Operand):
         table = Table(*self._table, "table", tuple(captured), ())
         plan = StreamPlan(STREAM, self.source.name, table, (), tuple(captured), "", "id_rcs")
         fields = [(f"c{i}", column.fact(SPARK).lower()) for i, column in enumerate(captured)]
+        shape = RowShape(fields, width_of(plan))
         with closing(SparkEngine(self._assembly.spark)) as engine:
             frame = travelling_rows(
-                self._assembly.spark.get(), self.source, STREAM, select_of(self.source, plan), fields
+                self._assembly.spark.get(), self.source, STREAM, select_of(self.source, plan), shape
             )
             write = partial(engine.write, SparkRows.of(frame), fields, folder, temporary=True)
             engine.explained(write, lambda error: self.source.explain(error, STREAM))

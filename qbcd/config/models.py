@@ -32,6 +32,7 @@ from qbcd.config.audits import interval
 from qbcd.config.auto_strategy import AUTO
 from qbcd.config.document import Document, KeyPath, did_you_mean, quoted
 from qbcd.config.fields import (
+    ColumnKind,
     Count,
     Filled,
     Jobs,
@@ -211,7 +212,8 @@ class TableConfig(DefaultsConfig):
             rows without a key.
         columns: Captured columns; default: all. The key is always included.
         exclude: Columns that are not captured, instead of `columns`; with `tables`, patterns of tables.
-        types: Columns to deliver in the database's own text, as ``{column: text}``.
+        types: Columns to deliver in the database's own text, as ``{column: text}``, or to compare without order:
+            ``{column: set}``, ``{column: multiset}``, ``{column: {set: ","}}``.
         where: Restriction of the rows: one boolean expression in the source's SQL.
     """
 
@@ -223,7 +225,7 @@ class TableConfig(DefaultsConfig):
     key: KeyNames | None = None
     columns: SomeNames | None = None
     exclude: Names | None = None
-    types: dict[str, Literal["text"]] = Field(default_factory=dict)
+    types: dict[str, ColumnKind] = Field(default_factory=dict)
     where: Filled | None = None
 
     @model_validator(mode="after")

@@ -86,7 +86,10 @@ class Ddl(Collaborator):
         return f"GRANT USAGE ON SCHEMA {self.facts.quote(schema)} TO {self.facts.grantee(role)}"
 
     def grants(self, schema: str, role: str) -> list[str]:
-        """Return the grants that a DBA who created qbcd's tables gives to the role that polls. Default: none."""
+        """Return the grants that a DBA who created qbcd's tables gives to the role that polls.
+
+        Default: none.
+        """
         return []
 
     def own_schema(self, schema: str, role: str, *, exists: bool) -> list[str]:

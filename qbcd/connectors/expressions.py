@@ -75,7 +75,10 @@ class Expressions(Collaborator, ABC):
         return True
 
     def fits_typed_sink(self, column: Column, value: exp.Expression) -> exp.Expression | None:
-        """Test if a typed sink can hold the value (never NULL); None, the default, if it can hold every value."""
+        """Test if a typed sink can hold the value (never NULL).
+
+        None, the default, if it can hold every value.
+        """
         return None
 
     def is_of_class(self, kind: ValueClass, travel: Travel, value: str, longest: int = 0) -> str:

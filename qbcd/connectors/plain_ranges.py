@@ -1,5 +1,6 @@
-"""Ranges and buckets in SQL that most databases share: one arm of a UNION ALL for each range.
+"""Ranges and buckets in SQL that most databases share.
 
+Each range is an arm of a UNION ALL.
 A connector whose database has a faster form overrides the function.
 """
 

@@ -36,7 +36,7 @@ class Sessions(Collaborator, ABC):
         """
 
     def engine_options(self, *, read_only: bool) -> dict[str, Any]:
-        """Return arguments of create_engine(): isolation and access mode of transactions. Default: none."""
+        """Return arguments of create_engine(), by default none: isolation, access mode."""
         return {}
 
     def shared_by(self, connection: Any, another: Callable[[], Any], *, read_only: bool, statement_timeout: int) -> str:
@@ -95,7 +95,10 @@ class Sessions(Collaborator, ABC):
         return sql
 
     def lock_against_rewrite(self, table: Table) -> str | None:
-        """Return the statement that blocks DDL on `table` until the transaction ends, or None, the default."""
+        """Return the statement that blocks DDL on `table` until the transaction ends.
+
+        Default: None.
+        """
         return None
 
 

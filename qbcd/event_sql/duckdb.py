@@ -55,6 +55,19 @@ DUCKDB = EventSql(
     some="LEN(LIST_FILTER({values}, item -> {condition})) > 0",
     error="ERROR({message} || SUBSTRING({value}, 1, 100))",
     byte_length="STRLEN({text})",
+    matched="QBCD_MATCHED({value}, {pattern})",
+    split="STRING_SPLIT({value}, {separator})",
+    parts="CAST([{values}] AS TEXT[])",
+    joined="COALESCE(ARRAY_TO_STRING({values}, {separator}), '')",
+    bound="LIST_EXTRACT(LIST_TRANSFORM([{value}], {name} -> {result}), 1)",
+    pair="[{one}, {other}]",
+    item="LIST_EXTRACT({values}, {place})",
+    numbered="LIST_TRANSFORM(RANGE(1, LEN(t) + 1), "
+    "i -> CAST(i - LIST_POSITION(t, LIST_EXTRACT(t, i)) AS TEXT) || ':' || LIST_EXTRACT(t, i))",
+    minus="LIST_FILTER({values}, item -> NOT LIST_CONTAINS({others}, item))",
+    unnumbered="LIST_TRANSFORM({values}, item -> SUBSTRING(item, STRPOS(item, ':') + 1))",
+    quoted="LIST_TRANSFORM({values}, item -> CAST(JSON_QUOTE(item) AS VARCHAR))",
+    members=lambda members: f"ARRAY_TO_STRING(LIST_FILTER([{', '.join(members)}], m -> NOT m IS NULL), ',')",
 )
 
 
@@ -77,6 +90,7 @@ def line_of(header: BatchHeader) -> str:
         ts_ms="CAST(event_ms AS VARCHAR)",
         absent="'null'",
         no_key="'null'",
+        elements=f"COALESCE({DUCKDB.elements(header)}, 'null')",
         added=lambda name, travel, value: f"COALESCE({value}, 'null')",
     )
     return _joined([(json_text(name), value) for name, value in event_fields(header, form)])

@@ -144,7 +144,7 @@ def jar_problem(jar: Path, driver: JdbcDriver) -> str:
 
 
 def checksum_problem(jar: Path, driver: JdbcDriver) -> str:
-    """Return the reason why the content of `jar` is not that of the driver's, or an empty string.
+    """Return the reason why the content of `jar` is not the driver's, or an empty string.
 
     Without a pinned checksum, it is known of the jar with the coordinates' name alone.
     """

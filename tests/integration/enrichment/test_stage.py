@@ -16,7 +16,7 @@ from pyarrow import parquet
 from typing_extensions import override
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.common import hooks
 from qbcd.delivery.batches import open_batch
 from qbcd.enrichment import BatchToEnrich, Enricher, Enrichment
@@ -71,7 +71,7 @@ class Names(Enricher):
 
 
 def stream_of(project: qbcd.Project) -> Stream:
-    stream = assembly_of(project).open_stream("s")
+    stream = parts_of(project).open_stream("s")
     return replace(stream, enrichment=Enrichment(stream.site, [Tags(), Names()], frozenset(["some"])))
 
 
