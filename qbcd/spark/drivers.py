@@ -79,13 +79,7 @@ def find_driver(
     if configured is not None:
         problem = jar_problem(configured, driver) or (checksum_problem(configured, driver) if driver.pinned else "")
         if problem:
-            raise ConfigError(
-                f"the JDBC driver jar {configured} {problem}",
-                where=place,
-                remedy="correct the path, or remove it to have qbcd search"
-                if "SHA-256" not in problem
-                else "download the jar again, or correct `sha256` if you know that this is the right jar",
-            )
+            raise ConfigError(f"the JDBC driver jar {configured} {problem}", where=place, remedy=_remedy_of(problem))
         return DriverSource(configured, "configured")
     search = _Search(driver, cache, around or Surroundings())
     steps: tuple[tuple[Origin, Callable[[], Path | None]], ...] = (
@@ -105,6 +99,15 @@ def find_driver(
         if driver.maven
         else f"write `driver_jar` under `jdbc` of the source, or put the jar into {cache / 'jars'}",
     )
+
+
+def _remedy_of(problem: str) -> str:
+    """Return what to do about a configured jar."""
+    if "SHA-256" in problem:
+        return "download the jar again, or correct `sha256` if you know that this is the right jar"
+    if "does not contain" in problem:
+        return "correct the path, or the class in `driver` of a profile of your own; or remove the path"
+    return "correct the path, or remove it to have qbcd search"
 
 
 def driver_in(jar: Path, drivers: Sequence[JdbcDriver]) -> JdbcDriver | None:
