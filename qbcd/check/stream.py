@@ -46,6 +46,9 @@ def check_stream(stream: Stream, sites: Iterable[Site] = (), places: SinkPlaces 
     try:
         for subject, level, message in _stream_findings(stream, sites, planned):
             found.append(Finding(subject, level, message, stream.name))
+        for one in stream.enrichment.enrichers if stream.enrichment is not None else ():
+            for subject, message in one.findings(dict(planned[0].columns)):
+                found.append(Finding(subject, "ok", message, stream.name))
     except QbcdError as error:
         found.append(failed("stream", error, stream.name))
     if (folder := stream.site.context.folder) is not None:

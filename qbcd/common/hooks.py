@@ -31,6 +31,7 @@ POINTS = (
     "mid_roll",
     "after_roll",
     "mid_expire",
+    "mid_lookup",
 )
 
 _registered: dict[str, Callable[[], None]] = {}

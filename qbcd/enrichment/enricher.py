@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -62,6 +62,21 @@ class Enricher(ABC):
         Raises:
             QbcdError: It cannot; the batches wait, and the next poll tries again.
         """
+
+    def remarks(self) -> list[str]:
+        """Return what the user should know about the batches since the last call."""
+        return []
+
+    def findings(self, columns: Mapping[str, Travel]) -> Iterator[tuple[str, str]]:
+        """Yield subjects and texts of what it reads, for `qbcd check`.
+
+        Args:
+            columns: The columns of the events.
+
+        Raises:
+            QbcdError: It could not enrich such events.
+        """
+        yield from ()
 
     @abstractmethod
     def values(self, batch: BatchToEnrich) -> Iterator[pa.Array]:

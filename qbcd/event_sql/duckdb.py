@@ -82,7 +82,7 @@ def line_of(header: BatchHeader) -> str:
     The rows have `event_prefix`, `event_source` and `event_ms` too.
     """
     form = EventForm(
-        image=_image,
+        image=object_of,
         text=_quoted,
         changed=_names_of([name for name, _ in header.columns], "changed"),
         source="event_source",
@@ -96,7 +96,7 @@ def line_of(header: BatchHeader) -> str:
     return _joined([(json_text(name), value) for name, value in event_fields(header, form)])
 
 
-def _image(fields: Sequence[Field]) -> str:
+def object_of(fields: Sequence[Field]) -> str:
     """Return a JSON object of wire values, in the order given."""
     return _joined([(json_text(name), _json(travel, value)) for name, travel, value in fields])
 

@@ -49,8 +49,13 @@ class CyclicScan(Generic[Group]):
         self._queue.append(Waiting(events, self.position))
 
     def turns(self, pages: int) -> range:
-        """Return the next pages to read together, at most to the end of the cycle (M12)."""
-        return range(self.position, min(self.position + max(1, pages), self.pages))
+        """Return the next pages to read together: to the end of the cycle at most (M12).
+
+        The read also ends where the oldest group leaves, so that all its pages have the same groups.
+        """
+        end = min(self.position + max(1, pages), self.pages)
+        left = (self._queue[0].start - self.position) % self.pages if self._queue else 0
+        return range(self.position, min(end, self.position + left) if left else end)
 
     def advance(self) -> list[Group]:
         """Pass over the joined page; return the groups that have now met every page."""

@@ -130,27 +130,31 @@ def _candidates(pages: int) -> range | list[int]:
 
 
 class ReadTimes:
-    """A line through observed times, `fixed + each * size`, with older observations fading."""
+    """A line through observed times, `fixed + each * size`, with older observations fading.
+
+    Attributes:
+        sums: All that it has observed: weight, sizes, times, and their products; it may be stored and set again.
+    """
 
     def __init__(self, fixed: float = 0.0, each: float = 0.0) -> None:
         self._start = (fixed, each)
-        self._sums = [0.0] * 5  # weight, x, t, xx, xt
+        self.sums = [0.0] * 5  # weight, x, t, xx, xt
 
     @property
     def observed(self) -> bool:
         """True after the first observation."""
-        return self._sums[0] > 0
+        return self.sums[0] > 0
 
     def observe(self, size: float, seconds: float) -> None:
         """Note the time of one action of this size."""
         fade = 1 - 1 / FITTED
         new = (1.0, size, seconds, size * size, size * seconds)
-        self._sums = [fade * old + value for old, value in zip(self._sums, new, strict=True)]
+        self.sums = [fade * old + value for old, value in zip(self.sums, new, strict=True)]
 
     @property
     def line(self) -> tuple[float, float]:
         """Fixed seconds and seconds of each unit, neither negative."""
-        weight, x, t, xx, xt = self._sums
+        weight, x, t, xx, xt = self.sums
         if not weight:
             return self._start
         spread = weight * xx - x * x

@@ -54,6 +54,17 @@ RESEND = make_table(
     seconds("at"),
     loose=("pending", "at"),
 )
+LOOKUP_KEY = make_table(
+    METADATA,
+    PREFIX + "lookup_key",
+    text("lookup", key=True),
+    text("digest", key=True),
+    big("number"),
+    text("text"),
+    seconds("at"),
+    loose=("at",),
+    unique=("lookup", "number"),
+)
 ENRICHED = make_table(
     METADATA,
     PREFIX + "enriched",
@@ -68,7 +79,7 @@ ENRICHED = make_table(
     seconds("at"),
     loose=("at",),
 )
-ADDED = (RESEND, ENRICHED)  # states of older versions lack these tables
+ADDED = (RESEND, LOOKUP_KEY, ENRICHED)  # states of older versions lack these tables
 REFUSAL = make_table(
     METADATA,
     PREFIX + "refusal",

@@ -232,10 +232,12 @@ class FamilyExpressions(Expressions):
     digest_form = staticmethod(digest_form)
     key_identity = staticmethod(key_identity)
     key_hash = staticmethod(key_hash)
+    text_equality = staticmethod(types.text_equality)
     canonical_text = staticmethod(canonical_text)
     travel_form = staticmethod(travel_form)
     fits_typed_sink = staticmethod(fits_typed_sink)
     statement_form = staticmethod(statement_form)
+    compares_bytes = staticmethod(types.compares_bytes)
 
     @override
     def is_of_class(self, kind: ValueClass, travel: Travel, value: str, longest: int = 0) -> str:

@@ -355,10 +355,12 @@ class PostgresExpressions(Expressions):
     key_identity = staticmethod(key_identity)
     key_hash = staticmethod(key_hash)
     key_equal = staticmethod(key_equal)
+    text_equality = staticmethod(types.text_equality)
     canonical_text = staticmethod(canonical_text)
     has_stable_text = staticmethod(has_stable_text)
     travel_form = staticmethod(travel_form)
     fits_typed_sink = staticmethod(fits_typed_sink)
+    compares_bytes = staticmethod(types.compares_bytes)
 
     @override
     def is_of_class(self, kind: ValueClass, travel: Travel, value: str, longest: int = 0) -> str:

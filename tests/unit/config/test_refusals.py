@@ -77,8 +77,8 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             "    where: region = 'EU'",
             "    polite: 1d",
             'qbcd.yaml:19: tables[0].polite: unknown key "polite" (known keys: every, sinks, retain, strategy, '
-            "baseline, guards, key_change, audit, engine, new_columns, source, name, table, tables, new_tables, "
-            "query, key, columns, exclude, types, where)",
+            "baseline, guards, key_change, audit, engine, new_columns, enrich, source, name, table, tables, "
+            "new_tables, query, key, columns, exclude, types, where)",
         ),
         (
             "fetchsize: 500",

@@ -44,10 +44,15 @@ def test_trace_of_figure_6_with_growing_reads() -> None:
     assert [(one.events, one.start) for one in scan.waiting] == [(2, 2)]
 
 
-def test_a_read_is_at_most_one_cycle() -> None:
+def test_a_read_ends_with_the_cycle_and_where_the_oldest_group_leaves() -> None:
     scan = CyclicScan[int](pages=5, position=3)
     assert list(scan.turns(9)) == [3, 4]
     assert list(scan.turns(0)) == [3]
+    scan.admit(1)
+    assert list(scan.turns(9)) == [3, 4]
+    scan.advance()
+    scan.advance()
+    assert list(scan.turns(9)) == [0, 1, 2]
 
 
 DRAWN = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 8)), min_size=60, max_size=60)

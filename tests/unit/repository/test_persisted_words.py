@@ -71,6 +71,7 @@ OF_PROJECT = {
     "qbcd_history": "id* stream started_at finished_at outcome epoch batch_seq counts cost message",
     "qbcd_resend": "stream* sink* number restriction pending at seal",
     "qbcd_enriched": "stream* epoch* batch_seq* fingerprint fields file hash counts at seal",
+    "qbcd_lookup_key": "lookup* digest* number text at seal",
     "qbcd_refusal": "stream* kind version amount message at",
 }
 OF_PATTERNS = {"qbcd_known_table": "stream* source table_schema table_name state at"}  # created when first written
@@ -101,6 +102,7 @@ POINTS = (
     "mid_roll",
     "after_roll",
     "mid_expire",
+    "mid_lookup",
 )
 OF_EVERY_CHECKPOINT = {"shape", "made", "requested", "server", "encoder", "rows"}
 # Keys that only some strategies write, or only for some time.

@@ -162,7 +162,7 @@ def test_a_flipped_byte_is_refused_or_harmless(elsewhere: int, url: str, tmp_pat
         else:
             # the project id may differ: tables that it prepared are then foreign and refused
             assert found[:-1] == expected[:-1], f"byte {at}"
-    assert refused > 50
+    assert refused > 40
 
 
 def test_a_key_flipped_in_row_or_index_is_refused(url: str, tmp_path: Path) -> None:
