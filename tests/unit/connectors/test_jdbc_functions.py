@@ -34,8 +34,8 @@ DOCUMENTED = {
     "clickhouse": "MOD coalesce concat lengthUTF8 reinterpretAsInt64 sipHash64 sum toInt128 toString",
     "trino": "COALESCE MOD SUM from_big_endian_64 length to_hex to_utf8 xxhash64",
 }
-_GRAMMAR = frozenset("CAST EXISTS FROM IN OR TOP VALUES nothing".split())
-_TYPES = frozenset("CHAR DECIMAL NUMERIC NVARCHAR TIMESTAMP VARBINARY VARCHAR".split())
+_GRAMMAR = frozenset(["CAST", "EXISTS", "FROM", "IN", "OR", "TOP", "VALUES", "nothing"])
+_TYPES = frozenset(["CHAR", "DECIMAL", "NUMERIC", "NVARCHAR", "TIMESTAMP", "VARBINARY", "VARCHAR"])
 _DIGESTING = ("digest", "total", "part", "bucket")
 
 
