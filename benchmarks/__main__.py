@@ -37,6 +37,7 @@ COMPARISONS = {
     "diff_by_driver": "qbcd diff between PostgreSQL and DuckDB by its JDBC driver, next to reladiff",
     "many_tables": "One schema of many small tables: check, prepare, rounds without and with changes",
     "mirrors": "Mirrors and histories: inserts, updates, mixed batches next to a bare load",
+    "set_indexes": "The six set indexes of Helmer's thesis over equal sets, in this process",
     "matcher": "Subscriptions against events, and joins of sets, in this process",
     "id_locks": "An ID pass while writers work: length of transactions, latency of writers",
 }
