@@ -29,6 +29,7 @@ COMPARISONS = {
     "many_rows": "ID/RCS polls of unchanged tables up to a large size: bytes and memory",
     "volume": "ID/RCS polls by size of the table and share of changed rows: pages read, rows and bytes shipped",
     "paper_view": "The paper's view of four relations: pages and bytes of copying, and of VBD",
+    "jdbc_poll": "Polls of a database with a JDBC driver alone next to a bare read, and to its own digest scan",
     "result_poll": "VBD delta polls of a query against a new run of the query and a comparison by Spark",
     "snapshots": "Differences of two snapshot files by method, next to a parse and to full joins of DuckDB and Spark",
     "spark_source": "Change rows read by Spark's source, next to a bare read of the same files",

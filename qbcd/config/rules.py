@@ -31,11 +31,13 @@ def check_rules(config: ProjectConfig, document: Document) -> list[Problem]:
         *_shared_folders(config),
         *check_strategies(config),
         *check_sink_needs(config, document),
+        *_lookups(config, document),
     ]
 
 
 def _names(config: ProjectConfig) -> Iterator[Problem]:
-    for section, names in (("sources", config.sources), ("sinks", config.sinks)):
+    sections = (("sources", config.sources), ("sinks", config.sinks), ("lookups", config.lookups))
+    for section, names in sections:
         for name in names:
             if not NAME_PATTERN.fullmatch(name):
                 yield Problem((section, name), "this name cannot be used", f"use {NAME_RULE}")
@@ -171,3 +173,21 @@ def _shared_folders(config: ProjectConfig) -> Iterator[Problem]:
                 ("sinks", name, "path"), f"sink {seen[folder]} has the same path", "give it a path of its own"
             )
         seen.setdefault(folder, name)
+
+
+def _lookups(config: ProjectConfig, document: Document) -> Iterator[Problem]:
+    for name, lookup in config.lookups.items():
+        path = ("lookups", name, "source")
+        yield from _source(config, document, path, lookup.source)
+        if lookup.source in config.sources and lookup.source not in config.databases:
+            what = "lookups in files, or in databases that only a JDBC driver reaches, are not built yet"
+            yield Problem(path, what, "name a source with a connector", not_built=True)
+    layers: list[tuple[KeyPath, list[str] | None]] = [(("defaults",), config.defaults.enrich)]
+    layers += [(("sources", name, "defaults"), source.defaults.enrich) for name, source in config.databases.items()]
+    layers += [(("tables", index), table.enrich) for index, table in enumerate(config.tables)]
+    for place, names in layers:
+        for index, one in enumerate(names or ()):
+            if one not in config.lookups:
+                here, known = (*place, "enrich", index), list(config.lookups)
+                remedy = _near(document, here, one, known) if known else "describe it under `lookups`"
+                yield Problem(here, f"there is no lookup {document.shown(here, one)}", remedy)

@@ -50,6 +50,7 @@ class StreamDefaults(Section):
         engine: Place of the work: ``local`` is this process, ``spark`` is Spark; ``auto``, the default, takes Spark
             for large work.
         new_columns: Reaction to a column that the table gets; default: ``report``.
+        enrich: Names under `lookups`, whose columns the events get.
     """
 
     every: Every | None = None
@@ -62,6 +63,7 @@ class StreamDefaults(Section):
     audit: Audit | None = None
     engine: EngineName | None = None
     new_columns: NewColumns | None = None
+    enrich: Names | None = None
 
 
 _INHERITED = (*StreamDefaults.model_fields, "source")
@@ -108,6 +110,7 @@ class StreamConfig:
     audit: timedelta | None = None
     engine: EngineName = "auto"
     new_columns: NewColumns = "report"
+    enrich: tuple[str, ...] = ()
     index: int = field(default=0, repr=False, compare=False)
     document: Document = field(default_factory=lambda: Document("", Path(), {}), repr=False, compare=False)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Literal
 
 from sqlglot import exp
 
@@ -52,6 +53,14 @@ class Expressions(Collaborator, ABC):
     def key_equal(self, column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:
         """Compare two keys under the column's own equality, as a join on the key does."""
         return exp.EQ(this=left.copy(), expression=right.copy())
+
+    def text_equality(self, column: Column) -> Literal["exact", "padded", ""]:
+        """Return how texts relate that are equal under the column's own equality.
+
+        ``exact``: they are identical; ``padded``: but for trailing spaces. Empty if other texts can be equal too, or
+        if the database does not show it.
+        """
+        return ""
 
     @abstractmethod
     def canonical_text(self, column: Column, value: exp.Expression) -> exp.Expression:

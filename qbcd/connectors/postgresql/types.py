@@ -26,7 +26,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from qbcd.connectors.facts import Alike
 from qbcd.model import Column, Comparison, Travel, TravelKind
@@ -241,3 +241,10 @@ def equality_class(column: Column) -> Alike:
     padded = column.base_type == "bpchar" and not column.fact("loose") and "(" in column.fact("storage_type")
     typed = column.comparison == "typed" and exact_column(column) == column
     return Alike.SAME if typed or padded or column.fact("kind") == "e" else Alike.EQUAL
+
+
+def text_equality(column: Column) -> Literal["exact", "padded", ""]:
+    """See :meth:`~qbcd.connectors.expressions.Expressions.text_equality`."""
+    if equality_class(column) is not Alike.SAME:
+        return ""
+    return "padded" if column.base_type == "bpchar" else "exact"

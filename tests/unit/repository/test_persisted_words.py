@@ -70,6 +70,8 @@ OF_PROJECT = {
     "qbcd_delivery_error": "stream* sink* at message attempts",
     "qbcd_history": "id* stream started_at finished_at outcome epoch batch_seq counts cost message",
     "qbcd_resend": "stream* sink* number restriction pending at seal",
+    "qbcd_enriched": "stream* epoch* batch_seq* fingerprint fields file hash counts at seal",
+    "qbcd_lookup_key": "lookup* digest* number text at seal",
     "qbcd_refusal": "stream* kind version amount message at",
 }
 OF_PATTERNS = {"qbcd_known_table": "stream* source table_schema table_name state at"}  # created when first written
@@ -87,6 +89,9 @@ POINTS = (
     "after_commit",
     "before_seal",
     "after_seal",
+    "before_enrichment",
+    "enrichment_written",
+    "after_enrichment",
     "before_purge",
     "after_purge",
     "before_publish",
@@ -97,6 +102,7 @@ POINTS = (
     "mid_roll",
     "after_roll",
     "mid_expire",
+    "mid_lookup",
 )
 OF_EVERY_CHECKPOINT = {"shape", "made", "requested", "server", "encoder", "rows"}
 # Keys that only some strategies write, or only for some time.
@@ -335,7 +341,7 @@ def test_words_of_resends() -> None:
         ("s.part-3", "s:1700000000:12.part-3:"),
     ]
     assert (HEADER.folder, HEADER.event_prefix) == ("s", "s:1700000000:12:")
-    assert batch_to_json(HEADER).keys() == {field.name for field in fields(BatchHeader)}
+    assert batch_to_json(HEADER).keys() == {field.name for field in fields(BatchHeader)} - {"added", "selected"}
 
 
 def test_words_of_target_tables() -> None:

@@ -27,7 +27,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     PROJECT: CONFIGURATION,
     **dict.fromkeys(("SparkConfig", "OpenLineageConfig"), CONFIGURATION),
     "NotifyConfig": (*CONFIGURATION, "../how-to/get-notified.md"),
-    **dict.fromkeys(("SourceConfig", "JdbcConfig", "GuardsConfig"), CONFIGURATION),
+    **dict.fromkeys(("SourceConfig", "JdbcConfig", "GuardsConfig", "LookupConfig"), CONFIGURATION),
     **dict.fromkeys(("TableConfig", "DefaultsConfig", "StreamDefaults"), (*CONFIGURATION, *STRATEGIES)),
     **{options_class(name).__name__: STRATEGIES for name in BUILT_STRATEGIES},
     **dict.fromkeys(("JdbcSourceConfig", "JdbcDriverConfig", "ProfileConfig"), ("databases/jdbc.md",)),
