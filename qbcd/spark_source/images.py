@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 OP, ORDINAL = "op", "ordinal"
+_DICTIONARY = frozenset(("PLAIN_DICTIONARY", "RLE_DICTIONARY"))  # of chunks that have no plain values
 GROUP_BYTES = 64 << 20  # of a row group, at most: the reader may hold one
 _SECONDS = len("2026-01-01T00:00:00")
 _FIRST_DAY, _FIRST_MOMENT = -719_162, -62_135_596_800_000_000  # of year 1; year 0 is no date of Spark
@@ -106,7 +107,7 @@ class ImageFile:
     def _has_dictionary(self, name: str) -> bool:
         place = self._schema.get_field_index(name)
         chunks = [self._group(i).column(place) for i in range(self._about.num_row_groups)]
-        return all(one.physical_type == "BYTE_ARRAY" and one.encodings == ("PLAIN_DICTIONARY",) for one in chunks)
+        return all(one.physical_type == "BYTE_ARRAY" and _DICTIONARY.issuperset(one.encodings) for one in chunks)
 
     def _rows(self, found: pa.RecordBatch, image: ChangeImage) -> pa.RecordBatch | None:
         change = _kinds(found.column(OP), image)
