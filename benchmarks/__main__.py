@@ -36,6 +36,7 @@ COMPARISONS = {
     "table_diff": "qbcd diff of two tables by range checksums, next to a complete read and reladiff",
     "many_tables": "One schema of many small tables: check, prepare, rounds without and with changes",
     "mirrors": "Mirrors and histories: inserts, updates, mixed batches next to a bare load",
+    "set_indexes": "The six set indexes of Helmer's thesis over equal sets, in this process",
     "matcher": "Subscriptions against events, and joins of sets, in this process",
     "id_locks": "An ID pass while writers work: length of transactions, latency of writers",
 }
