@@ -80,7 +80,7 @@ def staged_fields(header: BatchHeader) -> list[tuple[str, str]]:
 def change_queries(
     header: BatchHeader, columns: Columns, conditions: Sequence[Condition] = ()
 ) -> tuple[tuple[str, ...], tuple[ChangeImage, ...]]:
-    """Return the SELECTs of a batch's change rows, in DuckDB's SQL, and what Arrow reads instead of each.
+    """Return the SELECTs of a batch's change rows, and what Arrow reads instead of each.
 
     There are no images for Arrow if there are conditions, or values that only SQL can convert.
 

@@ -128,7 +128,7 @@ def _is_parsed(kind: pa.DataType) -> bool:
 
 
 def _bounded(found: pa.RecordBatch, most: int) -> Iterator[pa.RecordBatch]:
-    """Yield slices whose repeated texts have at most `most` bytes; a dictionary has each text once."""
+    """Yield slices whose repeated texts have at most `most` bytes."""
     width = sum(
         pc.max(pc.binary_length(column.dictionary)).as_py() or 0
         for column in found.columns
