@@ -30,7 +30,8 @@ _REMEDIES = (
         "check `table`: schema and name are taken as they are written, with their case; or SELECT is not granted",
     ),
     (
-        r"(database|file|path).*(not found|not exist|n't exist|no such)|unable to open|cannot open|XJ004|XBM0|9014[56]",
+        r"(database|file|path).*(not found|not exist|n't exist|no such)|(unable|trying) to open|cannot open|XJ004|XBM0|"
+        r"9014[56]|335544344",
         "check the path or the database in `url`: qbcd creates none, and a relative path begins at the folder where "
         "qbcd runs",
     ),
