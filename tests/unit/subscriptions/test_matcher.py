@@ -276,13 +276,18 @@ def test_a_pattern_that_fails_is_refused_by_itself() -> None:
         )
         assert "ends with a single backslash" in refused["half"]
         assert "has no literal as its pattern" in refused["column"]
-        event = {"op": "c", "before": None, "after": {**EMPTY, "status": "a\\"}, "changed": []}
+        event: dict[str, Any] = {"op": "c", "before": None, "after": {**EMPTY, "status": "a\\"}, "changed": []}
         found = matcher.match(pa.Table.from_pylist([event], schema=SCHEMA)).to_pylist()
     assert [each["id"] for each in found] == ["whole"]
 
 
 def test_many_calls_with_one_event_use_the_index_until_a_subscription_changes() -> None:
-    event = {"op": "c", "before": None, "after": {**EMPTY, "status": "late", "tags": ["a", "b", None]}, "changed": []}
+    event: dict[str, Any] = {
+        "op": "c",
+        "before": None,
+        "after": {**EMPTY, "status": "late", "tags": ["a", "b", None]},
+        "changed": [],
+    }
     events = pa.Table.from_pylist([event], schema=SCHEMA)
     ones = [Subscription(str(n), f"status = 's{n}'") for n in range(100)]
     with Matcher(SCHEMA) as matcher:
