@@ -327,7 +327,7 @@ def sink_batch(
             return opened.enter_context(open_local(part))
 
         def staged() -> DataFrame:
-            context.spark.give_reason(why_spark)
+            context.spark.give_reason(why_spark, header.size)
             return make()
 
         yield SinkBatch(header, staged, local, is_local=not why_spark)
