@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow import parquet
 
-from qbcd.api import assembly_of, open
+from qbcd.api import open, parts_of
 from qbcd.catalog.capture_change import columns_at
 from qbcd.common.wording import batch_numbers
 from qbcd.config.document import did_you_mean
@@ -101,7 +101,7 @@ def opened(options: ReadOptions) -> Iterator[tuple[ProjectParts, Stream]]:
         StateMissing: The state database does not exist on this machine.
     """
     with open(options.config) as project:
-        parts = assembly_of(project)
+        parts = parts_of(project)
         with parts.read_only():
             yield parts, stream_of(parts, options)
 
