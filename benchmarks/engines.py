@@ -1,7 +1,7 @@
 """Both engines on polls that fetch every row: processor seconds by number of rows, for `qbcd.sites.engine_choice`.
 
-One row in a hundred changes, anywhere. Each way to poll has a process of its own, and all poll the same stream in turns;
-paths that would fetch fewer rows are off. The processor seconds are those of Python, Java and the server.
+One row in a hundred changes, anywhere. Each way to poll has a process of its own, and all poll one stream in turns.
+Paths that would fetch fewer rows are off. The processor seconds are those of Python, Java and the server.
 """
 
 from __future__ import annotations
