@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from qbcd.api import Project, assembly_of
+from qbcd.api import Project, parts_of
 from qbcd.local.database import threads_for
 from qbcd.sites.engine_choice import LOCAL, SPARK, EngineChoice, most_local_rows
 
@@ -62,5 +62,5 @@ def test_memory_and_cores_decide_unless_the_user_does(
         **settings,
     }
     with Project.from_dict(data) as project:
-        found = assembly_of(project).open_stream("t").settings.engine
+        found = parts_of(project).open_stream("t").settings.engine
     assert (found.rows, found.measured) == (rows, "local_rows" not in settings)
