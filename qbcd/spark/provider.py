@@ -45,7 +45,7 @@ _STOPPED = "the Spark session passed to qbcd has stopped"
 
 
 class _OfThread(threading.local):
-    """One thread's use of Spark: open `turn` blocks, a `working` block, reason and rows of the next use."""
+    """One thread's use of Spark: open `turn` blocks, a `working` block, the next work."""
 
     blocks = 0
     has_turn = False
