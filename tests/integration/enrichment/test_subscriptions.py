@@ -156,6 +156,7 @@ def test_a_new_row_and_a_removal_take_effect_at_the_next_poll(place: Place, work
         assert notes["barred"].startswith("column 'amount' may not be used in subscriptions")
         assert notes["folded"].startswith("the equality of texts of 'name' depends on the database")
         assert notes["when"].startswith("when is 'soon'")
+        assert notes["astray"] == "stream 't' is none that may be subscribed to"
         subscribe(place, ("three", "s", "id = 3"))
         place.sql("DELETE FROM subscription WHERE id = 'late'; UPDATE orders SET status = 'x'")
         poll(project, "s")
