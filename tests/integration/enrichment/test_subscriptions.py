@@ -293,6 +293,7 @@ def test_conditions_in_the_file_and_a_strategy_without_old_values(database: str,
         ("inline: [{stream: s}]", "inline[0].id", "`id` is missing"),
         ("{from: {source: shop, table: t}}", "", "`streams` is missing"),
         ("{from: {source: shp, table: t}, streams: {s: all}}", "from.source", "'shp' is no database"),
+        ("{from: {source: shop, table: t, status: Id}, streams: {s: all}}", "from.status", "'Id' is a column that"),
         ("{from: {source: shop, table: t}, streams: {x: all}}", "streams.x", "there is no stream 'x'"),
         ("{inline: [{id: a, stream: s}], deliver: [hook]}", "deliver[0]", "there is no sink 'hook'"),
         (
