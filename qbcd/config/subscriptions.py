@@ -37,7 +37,7 @@ def _ops(value: list[str]) -> list[str]:
 
 def _status(value: str) -> str:
     if value.lower() in READ:
-        raise wrong("<value> is a column that qbcd reads: statuses would replace its values", "name another", value=value)
+        raise wrong("<value> is a column that qbcd reads, and would be overwritten", "name another column", value=value)
     return value
 
 

@@ -222,7 +222,7 @@ def test_times_without_a_zone_are_utc(zone: str, monkeypatch: pytest.MonkeyPatch
     image = pa.struct([("at", pa.timestamp("us", "UTC"))])
     fields = [("op", pa.string()), ("before", image), ("after", image), ("changed", pa.list_(pa.string()))]
     noon = {"at": datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.timezone.utc)}
-    event = {"op": "c", "before": None, "after": noon, "changed": []}
+    event: dict[str, Any] = {"op": "c", "before": None, "after": noon, "changed": []}
     found = {}
     monkeypatch.setenv("TZ", zone)
     time.tzset()
