@@ -20,6 +20,7 @@ COMPARISONS = {
     "requests": "Page requests of polls on MariaDB or MySQL, next to the advisor's predictions",
     "atdi_plans": "The plan of an ATDI poll in all forms of MySQL's EXPLAIN",
     "hot_ranges": "Recently changed ranges first: changes that a poll of half the ranges finds",
+    "engines": "Both engines on polls that fetch every row, by number of rows",
     "leaves": "Sizes of ranges and levels of a checksum tree: bytes shipped and rows scanned",
     "peers": "ID/RCS polls against other tools on the same changes",
     "few_changes": "ID/RCS polls after few changes anywhere: rows looked up, or whole ranges",
@@ -34,10 +35,12 @@ COMPARISONS = {
     "snapshots": "Differences of two snapshot files by method, next to a parse and to full joins of DuckDB and Spark",
     "spark_source": "Change rows read by Spark's source, next to a bare read of the same files",
     "table_diff": "qbcd diff of two tables by range checksums, next to a complete read and reladiff",
+    "diff_by_driver": "qbcd diff between PostgreSQL and DuckDB by its JDBC driver, next to reladiff",
     "many_tables": "One schema of many small tables: check, prepare, rounds without and with changes",
     "mirrors": "Mirrors and histories: inserts, updates, mixed batches next to a bare load",
     "set_indexes": "The six set indexes of Helmer's thesis over equal sets, in this process",
     "matcher": "Subscriptions against events, and joins of sets, in this process",
+    "subscriptions": "Polls with many subscriptions, against polls without",
     "id_locks": "An ID pass while writers work: length of transactions, latency of writers",
 }
 

@@ -61,12 +61,15 @@ class Profile:
             differs from each text.
         plus: The operator that concatenates texts.
         bucket: The remainder of a digest ``{d}`` by ``{n}``, from 0 on.
+        clock: The clock as text ``YYYY-MM-DD HH:MM:SS.FFFFFF`` in UTC; empty if strategy `ts` is not possible.
+        moment: A timestamp without zone from ``{t}``, such a text.
         session: Statements at the start of each session.
         snapshot: The clause after a table by which several sessions read one state; empty if there is none.
         position: Query of the value for `snapshot`.
         fetchsize: Rows that a reader holds at a time.
         types: By the driver's name of a type: how its values are read, instead of the rule for its JDBC type. Each is
-            ``SPARK TYPE`` or ``SPARK TYPE: expression`` with ``{c}`` for the column, ``text``, or ``refused: reason``.
+            ``text``, ``refused: reason``, ``SPARK TYPE`` or ``SPARK TYPE: expression``, with ``{c}`` for the column and
+            ``{s}`` for its scale.
         other: How values of a type that has no rule are read.
         widest: Numbers are read in the widest type, since nobody has seen what the driver's types hold.
         misfit: Part of the driver's message about a value that the rule of its column refuses; empty if it has none.
@@ -95,6 +98,8 @@ class Profile:
     part: str = "COALESCE(CAST(CHAR_LENGTH({t}) AS VARCHAR(20)) || ':' || {t}, '-')"
     plus: str = " || "
     bucket: str = "MOD(MOD({d}, {n}) + {n}, {n})"
+    clock: str = ""
+    moment: str = "TIMESTAMP '{t}'"
     session: tuple[str, ...] = ()
     snapshot: str = ""
     position: str = ""

@@ -15,8 +15,9 @@ from qbcd.catalog.jdbc import JdbcSource
 from qbcd.config import StreamConfig
 from qbcd.config.document import did_you_mean
 from qbcd.connectors.jdbc import digests
+from qbcd.connectors.jdbc.profile import Profile
 from qbcd.connectors.jdbc.reading import Reading, TypedColumn, reading_of
-from qbcd.errors import ConfigError, QbcdError, SchemaChanged, SourceError, UnsafeKey, UnsupportedType
+from qbcd.errors import ConfigError, QbcdError, Refused, SchemaChanged, SourceError, UnsafeKey, UnsupportedType
 from qbcd.model import Column, StreamPlan, Table
 from qbcd.model.checkpoint import Entry
 from qbcd.sites.jdbc.source_sql import AS_TEXT, READ, SPARK, WIDTH, fingerprint, hashed, select_of
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _KEY_OF_RANGES = re.compile(r"SMALLINT|INT|BIGINT|DECIMAL\(1?\d,0\)")  # Spark's types of keys that ranges divide
 _LOBS = (-1, -4, -16, 2004, 2005, 2011)  # of java.sql.Types: long texts and bytes, and LOBs
+_TIMESTAMP = 93
 _LOB, _TEXT, _SHORT, _MOST_TEXT = 65_536, 1_000, 16, 4_000  # bytes of a value; the driver says those of short texts
 
 
@@ -56,15 +58,11 @@ def plan_of_rows(
     if row is not None and row.prepared:
         check_requested(context.stream, settings.requested, row.checkpoint)
 
-    def ask(session: JdbcSession) -> tuple[list[ResultColumn], tuple[str, ...]]:
-        if config.query:
-            return session.columns(reads_nothing(config.query)), ()
-        quoted = source.profile.quoted_table(config.table_schema, config.table_name)
-        found = session.columns(f"SELECT * FROM {quoted} WHERE 1 = 0")
-        return found, session.primary_key(config.table_schema, config.table_name)
-
-    found, primary = asked(spark, source, context.stream, ask)
+    place = (config.table_schema, config.table_name)
+    found, primary = described(spark, source, context.stream, place, config.query)
     plan = _plan(config, source, found, primary)
+    if plan.strategy == "ts":
+        _check_window(config, source, found, plan)
     plan = _divided(source, plan, config, row)
     if WholeRows(plan).divided == "key":
         plan = plan.with_options(**{READERS: settings.connections})
@@ -72,6 +70,55 @@ def plan_of_rows(
         plan = replace(plan, table=replace(plan.table, rows=int(row.checkpoint["rows"]), row_width=_width(context)))
         _check_unchanged(plan, row)
     return plan
+
+
+def _check_window(config: StreamConfig, source: JdbcSource, found: Sequence[ResultColumn], plan: StreamPlan) -> None:
+    """Refuse a timestamp that polls cannot compare with the database's clock.
+
+    Raises:
+        ConfigError: An option is missing, or the column is none.
+        Refused: The profile has no clock.
+    """
+    known, place = {one.name: one for one in found}, config.place("strategy")
+    if not source.profile.clock:
+        remedy = "write `strategy: id_rcs`"
+        raise Refused(f"qbcd knows no clock of {source.profile.product}", stream=config.name, remedy=remedy)
+    if plan.counted:
+        raise ConfigError("strategy ts needs a key", stream=config.name, where=place, remedy="write `strategy: id_rcs`")
+    for name in plan.option("timestamp"):
+        if name not in known or known[name].code != _TIMESTAMP:
+            is_now = known[name].type_name if name in known else "not there"
+            remedy = "name a column of type timestamp without zone, or one of a view that converts it"
+            raise ConfigError(f"timestamp {name} is {is_now}", stream=config.name, where=place, remedy=remedy)
+    for option, remedy in (
+        ("lag", "write how long the longest transaction may take, such as lag: 10m: qbcd cannot see open transactions"),
+        ("zone", "write the zone in which the column is written, such as zone: UTC"),
+    ):
+        if plan.option(option) is None:
+            what = f"with a JDBC driver alone, strategy ts needs `{option}`"
+            raise ConfigError(what, stream=config.name, where=place, remedy=remedy)
+
+
+def described(
+    spark: SparkSession, source: JdbcSource, stream: str, place: tuple[str, str], query: str = ""
+) -> tuple[list[ResultColumn], tuple[str, ...]]:
+    """Return the columns of a table or query, and the table's primary key.
+
+    Args:
+        place: Schema and name of the table.
+        query: The query, in place of the table.
+
+    Raises:
+        QbcdError: An error of the driver, as qbcd's message.
+    """
+
+    def ask(session: JdbcSession) -> tuple[list[ResultColumn], tuple[str, ...]]:
+        if query:
+            return session.columns(reads_nothing(query)), ()
+        found = session.columns(f"SELECT * FROM {source.profile.quoted_table(*place)} WHERE 1 = 0")
+        return found, session.primary_key(*place)
+
+    return asked(spark, source, stream, ask)
 
 
 def _divided(source: JdbcSource, plan: StreamPlan, config: StreamConfig, row: StreamRow | None) -> StreamPlan:
@@ -184,16 +231,25 @@ def _column(config: StreamConfig, source: JdbcSource, found: ResultColumn) -> Co
             where=config.place("types", found.name),
             remedy=f"remove {found.name} from `types`",
         )
-    typed = TypedColumn(found.code, found.type_name, found.precision, found.scale, found.signed)
-    reading = reading_of(source.profile, typed, as_text=found.name in config.types)
-    if not reading.spark:
+    column = read_column(source.profile, found, as_text=found.name in config.types)
+    if isinstance(column, str):
         raise UnsupportedType(
-            f"column {found.name!r} of type {found.type_name} cannot be read without a loss: {reading.refused}",
+            f"column {found.name!r} of type {found.type_name} cannot be read without a loss: {column}",
             stream=config.name,
             where=config.place("columns"),
             remedy=f"exclude: [{found.name}], or capture a view that gives it another type",
         )
-    return _made(found, reading, as_text=reading.expression == source.profile.text)
+    return column
+
+
+def read_column(profile: Profile, found: ResultColumn, *, as_text: bool = False) -> Column | str:
+    """Return a column with the form in which it is read.
+
+    If it cannot be read without a loss, return the reason.
+    """
+    typed = TypedColumn(found.code, found.type_name, found.precision, found.scale, found.signed)
+    reading = reading_of(profile, typed, as_text=as_text)
+    return _made(found, reading, as_text=reading.expression == profile.text) if reading.spark else reading.refused
 
 
 def _made(found: ResultColumn, reading: Reading, *, as_text: bool) -> Column:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import stat
 import subprocess
 import zipfile
@@ -15,7 +16,7 @@ from qbcd.connectors.base import JdbcDriver
 from qbcd.errors import ConfigError, EnvironmentMissing
 from qbcd.spark.drivers import find_driver, jar_problem, user_cache
 from qbcd.spark.java import Surroundings, require_java, resolve_maven
-from qbcd.spark.session import FIXED, session_settings
+from qbcd.spark.session import FIRST_COMPILER, FIXED, SHORT_ROWS, session_settings
 
 DRIVER = JdbcDriver(
     driver_class="org.example.Driver",
@@ -68,8 +69,8 @@ class Machine:
             raise FileNotFoundError(f"no {command[0]}")
         return answer(command)
 
-    def find(self, configured: Path | None = None) -> tuple[str, str]:
-        source = find_driver(DRIVER, configured=configured, cache=self.cache, around=self.around)
+    def find(self, configured: Path | None = None, driver: JdbcDriver = DRIVER) -> tuple[str, str]:
+        source = find_driver(driver, configured=configured, cache=self.cache, around=self.around)
         return source.jar.name, source.origin
 
 
@@ -136,6 +137,39 @@ def test_system_folder_works_without_cache_and_network(machine: Machine) -> None
     make_jar(machine.root / "java" / "exdb.jar", version="42.5.5")
     assert machine.find() == ("exdb.jar", "system")
     assert not machine.commands
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_changed_jar_in_the_cache_is_passed_over(machine: Machine) -> None:
+    cached = make_jar(machine.cache / "jars" / "exdb-42.7.7.jar")
+    driver = replace(DRIVER, sha256=sha256(cached))
+    assert machine.find(driver=driver) == ("exdb-42.7.7.jar", "cache")
+    make_jar(cached, version="42.7.7")
+    make_jar(machine.root / "java" / "exdb.jar", version="42.8.1")
+    assert machine.find(driver=driver) == ("exdb.jar", "system"), "a jar of another name is of the administrator"
+    with pytest.raises(EnvironmentMissing, match=r"exdb-42\.7\.7\.jar has the SHA-256 .* and not") as caught:
+        machine.find(driver=replace(driver, pinned=True))
+    assert "exdb.jar has the SHA-256" in str(caught.value)
+
+
+def test_the_checksum_of_the_configuration_is_that_of_any_jar(machine: Machine) -> None:
+    jar = make_jar(machine.root / "mine.jar")
+    pinned = replace(DRIVER, sha256=sha256(jar), pinned=True)
+    assert machine.find(jar, pinned) == ("mine.jar", "configured")
+    with pytest.raises(ConfigError, match=r"mine\.jar has the SHA-256 .*download the jar again"):
+        machine.find(make_jar(jar, version="42.9.0"), pinned)
+
+
+def test_a_jar_of_maven_with_another_checksum_is_not_kept(machine: Machine) -> None:
+    offer_maven(machine)
+    with pytest.raises(EnvironmentMissing, match=r"Maven org\.example:exdb:42\.7\.7: SHA-256 of .* is not 00"):
+        machine.find(driver=replace(DRIVER, sha256="00" * 32))
+    assert not list(machine.cache.rglob("exdb-42.7.7.jar"))
+    wanted = sha256(make_jar(machine.root / "same.jar"))
+    assert machine.find(driver=replace(DRIVER, sha256=wanted)) == ("exdb-42.7.7.jar", "maven")
 
 
 def test_newest_jar_of_a_folder_is_taken(machine: Machine) -> None:
@@ -354,6 +388,27 @@ def test_a_collector_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "Parallel" not in options({name: "-Xss4m -XX:+UseG1GC"})
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:+UseSerialGC")
     assert "Parallel" not in options({})
+
+
+def test_short_work_on_this_machine_takes_javas_first_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS"):
+        monkeypatch.delenv(name, raising=False)
+
+    def options(rows: int | None, master: str = "local[2]", **conf: str) -> str:
+        settings = Settings(master, {f"spark.driver.{name}": value for name, value in conf.items()})
+        return session_settings(settings, [], rows=rows)["spark.driver.extraJavaOptions"]
+
+    assert FIRST_COMPILER in options(1000)
+    assert FIRST_COMPILER in options(SHORT_ROWS)
+    assert FIRST_COMPILER not in options(SHORT_ROWS + 1)
+    assert FIRST_COMPILER not in options(None)
+    assert FIRST_COMPILER not in options(1000, "spark://host:7077")
+    assert options(1000, extraJavaOptions="-XX:TieredStopAtLevel=3").count("TieredStopAtLevel") == 1
+    for users in ("-XX:-TieredCompilation", "-XX:Tier4InvocationThreshold=9", "-Xint", "-XX:+UseJVMCICompiler"):
+        assert FIRST_COMPILER not in options(1000, defaultJavaOptions=users)
+    assert options(1000, extraJavaOptions="-XX:MetaspaceSize=64m").count("MetaspaceSize") == 1
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=4")
+    assert FIRST_COMPILER not in options(1000)
 
 
 def test_session_settings_that_would_break_us_are_refused() -> None:
