@@ -36,6 +36,7 @@ COMPARISONS = {
     "table_diff": "qbcd diff of two tables by range checksums, next to a complete read and reladiff",
     "many_tables": "One schema of many small tables: check, prepare, rounds without and with changes",
     "mirrors": "Mirrors and histories: inserts, updates, mixed batches next to a bare load",
+    "lookups": "Look-ups of keys in a large relation: mesh, lists of keys, single look-ups over JDBC",
     "matcher": "Subscriptions against events, and joins of sets, in this process",
     "id_locks": "An ID pass while writers work: length of transactions, latency of writers",
 }
@@ -55,7 +56,7 @@ def main() -> int:
     parser.add_argument("--warm", type=int, default=2, help="result_poll: warm-up rounds")
     parser.add_argument("--columns", type=int, default=0, help="result_poll: further columns of the orders")
     parser.add_argument("--tables", type=int, default=300, help="many_tables: number of tables")
-    parser.add_argument("--delay", type=int, default=0, help="many_tables: milliseconds to the server and back")
+    parser.add_argument("--delay", type=int, default=0, help="milliseconds to the server and back")
     parser.add_argument(
         "--engine", choices=("auto", "local", "spark"), default="auto", help="fetch_paths and id_rcs_poll: the engine"
     )
