@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from qbcd.orphans import ForeignStream, LeftStream
     from qbcd.sites import Differences, ExplainedStatement
     from qbcd.status import StreamStatus
+    from qbcd.subscriptions.listing import Listing
 
 log = logging.getLogger("qbcd")
 
@@ -581,6 +582,43 @@ class Project:
         """
         handles = [self.stream(name) for name in self._parts.select_streams(streams)]
         return [_verified(handle) for handle in handles]
+
+    def subscriptions(self, event: Mapping[str, Any] | None = None) -> Listing:
+        """Return all subscriptions with their states and shapes, as ``qbcd subscriptions``.
+
+        Args:
+            event: An event as `qbcd changes --json` prints it; `matches` then has the ids that it matches.
+
+        Raises:
+            ConfigError: The configuration has no subscriptions, or the event is none of a stream with some.
+        """
+        from qbcd.local.arrow import event_schema
+        from qbcd.planning import planned_batch
+        from qbcd.subscriptions.listing import ListedSubscription, Listing, one_event, trial_stream
+
+        parts, written = self._parts, self.config.subscriptions
+        if written is None:
+            raise ConfigError("there is no section `subscriptions`", remedy="docs/how-to/match-conditions.md has one")
+        found, everything = Listing(), parts.subscriptions
+        with parts.read_only():
+            everything.renew()
+            names = [name for name in parts.roster().streams if written.allowed(name) is not None]
+            if event is not None and (named := trial_stream(event)) not in names:
+                raise ConfigError(f"the event is of {named!r}, a stream without subscriptions")
+            for name in names:
+                stream = parts.open_stream(name)
+                enricher = parts.subscription_enricher(stream)
+                assert enricher is not None
+                enricher.writes_status = False
+                row = stream.site.context.row()
+                header = planned_batch(stream, plan_of(stream, row)[0], row)
+                found.add(header, enricher, everything)
+                if event is not None and trial_stream(event) == name:
+                    matcher = enricher.matcher_for(header, event_schema(header))
+                    found.matches = matcher.match(one_event(parts.local, header, event)).column("id").to_pylist()
+        astray = everything.astray.items()
+        found.subscriptions += [ListedSubscription(each, "", why) for each, why in astray]
+        return found
 
     def status(self, streams: str | Iterable[str] = ()) -> list[StreamStatus]:
         """Return the state of the named streams, or of all; create nothing and start no Spark."""

@@ -29,6 +29,7 @@ from qbcd.delivery.batches import PYTHON_SINK
 from qbcd.enrichment import Enricher, Enrichment
 from qbcd.errors import ConfigError, Refused, StateMissing
 from qbcd.local.database import LocalProvider
+from qbcd.planning import plan_of
 from qbcd.roster.known_tables import KnownTables
 from qbcd.roster.roster import Roster, SourceTables, list_tables, roster_of
 from qbcd.sinks import Sink, make_sink
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 
     from qbcd.advisor import Advice, Amount
     from qbcd.lookups import LookupOrigin, LookupRelation
+    from qbcd.subscriptions.enricher import SubscriptionEnricher
+    from qbcd.subscriptions.registry import Subscriptions
 
 log = logging.getLogger("qbcd")
 T = TypeVar("T")
@@ -66,6 +69,7 @@ class ProjectParts:
         self.masking = masking_of(config)
         self._sources: dict[str, Source] = {}
         self._sinks: dict[str, Sink] = {}
+        self._matchers: dict[str, SubscriptionEnricher | None] = {}
         self._made = threading.RLock()  # for what is created on first use, by any thread
         self._places = SinkPlaces()
         self._empty = self._closed = False
@@ -94,6 +98,11 @@ class ProjectParts:
         if "state" in self.__dict__:
             self.__dict__.pop("state").close()
         self._spark.stop()
+
+    @property
+    def local(self) -> LocalProvider:
+        """Opens local databases of the project."""
+        return self._local
 
     def refuse_closed(self) -> None:
         """Refuse work on a closed project, whose connections nothing would close.
@@ -222,6 +231,11 @@ class ProjectParts:
         return ProjectState(self.config.state_url(), create=create, masking=self.masking, timeout=seconds)
 
     @property
+    def local(self) -> LocalProvider:
+        """Databases in this process."""
+        return self._local
+
+    @property
     def spark(self) -> SparkProvider:
         """Spark, which starts on first use."""
         self.refuse_closed()
@@ -310,15 +324,23 @@ class ProjectParts:
         site = self._site(config)
         guessed = guessed or own.guessed
         stream = Stream(config, self.source(config.source), site, self.state, sinks, settings, guessed, own.refused)
-        added = replace(stream, places=self._places, enrichment=self._enrichment(config, site))
-        return self._with_consumer(added, python)
+        stream = replace(stream, places=self._places)
+        return self._with_consumer(replace(stream, enrichment=self._enrichment(stream)), python)
 
-    def _enrichment(self, config: StreamConfig, site: Site) -> Enrichment | None:
+    def _enrichment(self, stream: Stream, *, subscribed: bool = True) -> Enrichment | None:
         """Return the fields that a stream's events get in addition; None if there are none."""
-        enrichers: list[Enricher] = []
-        if config.enrich:
-            enrichers.append(self._lookups(config, site))
-        return Enrichment(site, enrichers) if enrichers else None
+        with self._made:  # a matcher knows its subscriptions for all polls
+            if subscribed and stream.name not in self._matchers:
+                self._matchers[stream.name] = self.subscription_enricher(stream)
+            matcher = self._matchers[stream.name] if subscribed else None
+        enrichers: list[Enricher] = [] if matcher is None else [matcher]
+        if stream.config.enrich:
+            enrichers.append(self._lookups(stream.config, stream.site))
+        if not enrichers:
+            return None
+        written = self.config.subscriptions
+        selecting = frozenset(() if written is None else written.deliver) & stream.sinks.keys()
+        return Enrichment(stream.site, enrichers, selecting)
 
     def _lookups(self, config: StreamConfig, site: Site) -> Enricher:
         from qbcd.lookups import LookupEnricher
@@ -349,6 +371,42 @@ class ProjectParts:
                 raise ConfigError(f"there is no lookup {name!r}", remedy=f"there are {known}")
         return LookupOrigin(stream, lambda: [relation(name) for name in names], self.state, self.config.workdir, progress)
 
+    def subscription_enricher(self, stream: Stream) -> SubscriptionEnricher | None:
+        """Return a new matcher of a stream's events; None if it may not be subscribed to."""
+        written = self.config.subscriptions
+        if written is None or written.allowed(stream.name) is None:
+            return None
+        from qbcd.subscriptions.enricher import SubscriptionEnricher
+
+        return SubscriptionEnricher(stream.name, self.subscriptions, partial(self._folded, stream))
+
+    @cached_property
+    def subscriptions(self) -> Subscriptions:
+        """The subscriptions of the project, which must have some."""
+        from qbcd.subscriptions.registry import Subscriptions
+        from qbcd.subscriptions.relation import SubscriptionRelation
+
+        written = self.config.subscriptions
+        assert written is not None
+        if written.relation is None:
+            return Subscriptions(written, None)
+        place = self.config.where("subscriptions", "from", "table")
+        return Subscriptions(
+            written, SubscriptionRelation(self.source(written.relation.source), written.relation, place)
+        )
+
+    def _folded(self, stream: Stream) -> frozenset[str]:
+        """Return the text columns of a stream whose equality in the source is not that of bytes."""
+        written, source = self.config.subscriptions, stream.source
+        if stream.config.source in self.config.dumps or (written is not None and written.equality == "bytes"):
+            return frozenset()
+        plan, _ = plan_of(stream, stream.site.context.row())
+        texts = [column for column in plan.captured if column.travel.kind in ("text", "time", "array")]
+        if stream.config.source in self.config.drivers:
+            return frozenset(column.name for column in texts)
+        compares_bytes = source.connector.expressions.compares_bytes
+        return frozenset(column.name for column in texts if not compares_bytes(column))
+
     def _engine_choice(self, config: StreamConfig) -> EngineChoice:
         """Return the engine of a stream; `auto` compares files in this process, where methods spill."""
         if config.source in self.config.drivers:
@@ -377,7 +435,7 @@ class ProjectParts:
         config, guessed = with_variant(config, source, self.state)
         site = self._site(config)
         stream = Stream(config, source, site, self.state, {}, Settings(config), guessed)
-        return replace(stream, enrichment=self._enrichment(config, site))
+        return replace(stream, enrichment=self._enrichment(stream, subscribed=False))
 
     def advise(self, name: str, per_hour: Amount | None = None) -> Advice:
         """Return every strategy for a stream with its cost, and the choice of `strategy: auto`.
@@ -469,6 +527,8 @@ class ProjectParts:
         limits = {name: self.sink(name).limits for name in (*stream.sinks, *removed) if name in self.config.sinks}
         typed = [name for name in (*stream.sinks, *removed) if name not in limits or self.sink(name).typed]
         lenient = [name for name in typed if name in limits and limits[name].policy != "refuse"]
+        if self._matchers.get(stream.name) is not None:  # conditions are evaluated over typed values
+            typed, lenient = list(dict.fromkeys([*typed, *stream.sinks])), []
         settings = replace(
             stream.settings,
             sinks=(*stream.sinks, *consumer),

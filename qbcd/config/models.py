@@ -70,6 +70,7 @@ from qbcd.config.patterns import (
 from qbcd.config.sink_registry import AnySink
 from qbcd.config.strategy_base import StrategyConfig
 from qbcd.config.streams import PLAIN_SETTINGS, Baseline, EngineName, GuardsConfig, StreamConfig, StreamDefaults
+from qbcd.config.subscriptions import SubscriptionsConfig
 from qbcd.config.urls import is_memory_database, parse_url
 from qbcd.errors import ConfigError
 
@@ -286,6 +287,7 @@ class ProjectConfig(Section):
         tables: Tables, queries and patterns to capture.
         notify: Addresses that get a message when the state of a stream changes.
         openlineage: Settings of events about polls for a data catalog; without them none are sent.
+        subscriptions: Conditions over the events of some streams, and the sinks of events that meet one.
     """
 
     version: Literal[1]
@@ -304,6 +306,7 @@ class ProjectConfig(Section):
     tables: list[TableConfig] = Field(min_length=1)
     notify: list[NotifyConfig] = Field(default_factory=list)
     openlineage: OpenLineageConfig | None = None
+    subscriptions: SubscriptionsConfig | None = None
 
     _document: Document = PrivateAttr(default_factory=lambda: Document("", Path.cwd(), {}))
 
@@ -473,7 +476,7 @@ class ProjectConfig(Section):
             chosen=chosen is not None,
             guards=self._guards(table),
             audit=interval(table.audit, self.setting(table, "audit"), strategy),
-            **self._plain_settings(table),
+            **self._with_subscribed(table.stream_name, self._plain_settings(table)),
             index=index,
             document=self._document,
         )
@@ -513,6 +516,13 @@ class ProjectConfig(Section):
         found["enrich"] = tuple(found["enrich"] or ())
         found["baseline"] = found["baseline"] or self._baseline(table)
         return {name: value for name, value in found.items() if value is not None}
+
+    def _with_subscribed(self, stream: str, settings: dict[str, Any]) -> dict[str, Any]:
+        """Add the sinks of subscriptions to those of a stream that may be subscribed to."""
+        written = self.subscriptions
+        if written is None or written.allowed(stream) is None:
+            return settings
+        return {**settings, "sinks": (*settings["sinks"], *written.deliver)}
 
     def _baseline(self, table: TableConfig) -> Baseline:
         """Return the default: sinks that show all rows begin with them."""

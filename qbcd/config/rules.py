@@ -15,6 +15,7 @@ from qbcd.config.sink_rules import check_sink_needs
 from qbcd.config.storage import STORAGE_SECRETS
 from qbcd.config.strategy_registry import strategy_names
 from qbcd.config.strategy_rules import check_strategies
+from qbcd.config.subscriptions import check_subscriptions
 from qbcd.config.urls import is_local, is_local_host, literal_password
 
 RESERVED_SINK = "python"
@@ -32,6 +33,7 @@ def check_rules(config: ProjectConfig, document: Document) -> list[Problem]:
         *check_strategies(config),
         *check_sink_needs(config, document),
         *_lookups(config, document),
+        *_subscriptions(config, document),
     ]
 
 
@@ -161,6 +163,29 @@ def _sinks(config: ProjectConfig, document: Document, path: KeyPath, names: list
 def _near(document: Document, path: KeyPath, name: str, known: list[str]) -> str:
     otherwise = f"there are {', '.join(known)}" if known else "add it under `sinks`"
     return otherwise if document.is_hidden(path) else did_you_mean(name, known, otherwise)
+
+
+def _subscriptions(config: ProjectConfig, document: Document) -> Iterator[Problem]:
+    written = config.subscriptions
+    if written is None:
+        return
+    patterns = any(table.tables is not None for table in config.tables)
+    own = [] if patterns else [table.stream_name for table in config.tables]
+    known = {"sources": list(config.databases), "sinks": list(config.sinks), "streams": own}
+    tables = {name for name, sink in config.sinks.items() if sink.type == "database"}
+    yield from check_subscriptions(written, document, known, tables)
+    for index, name in enumerate(written.deliver):
+        if name in config.sinks and config.sinks[name].starts_from == "replica":
+            path, what = document.item(("subscriptions", "deliver"), index), f"sink {name} begins with all rows"
+            yield Problem(path, what, f"remove `initial: replica` of sink {name}")
+    for index, table in enumerate(config.tables):
+        if table.tables is not None or written.allowed(table.stream_name) is None:
+            continue
+        for name in config.setting(table, "sinks") or ():
+            if name in written.deliver:
+                path = document.item(("subscriptions", "deliver"), written.deliver.index(name))
+                what = f"sink {name} gets all events of stream {table.stream_name} already"
+                yield Problem(path, what, f"remove it here, or from the sinks of {dotted(('tables', index))}")
 
 
 def _shared_folders(config: ProjectConfig) -> Iterator[Problem]:

@@ -73,6 +73,10 @@ class Expressions(Collaborator, ABC):
     def travel_form(self, column: Column, value: exp.Expression) -> exp.Expression:
         """Return the value in wire form (see :class:`~qbcd.model.Travel`)."""
 
+    def compares_bytes(self, column: Column) -> bool:
+        """Return True if `=` of a text of the column, or of an element, compares bytes."""
+        return False
+
     def has_stable_text(self, column: Column) -> bool:
         """Return False if the text of an unchanged value may change.
 

@@ -90,7 +90,7 @@ def deliver_to(stream: Stream, held: LeasedStream, sinks: Mapping[str, Acknowled
         QbcdError: A batch cannot be enriched; no sink gets it.
     """
     if stream.enrichment is not None:
-        stream.enrichment.complete(held)
+        report.warnings += stream.enrichment.complete(held)
     lacking: dict[str, list[BatchHeader]] = {}
     for name, acknowledged in sinks.items():
         # numbers continue over epochs, so equal last numbers mean that no batch waits

@@ -63,6 +63,10 @@ class Enricher(ABC):
             QbcdError: It cannot; the batches wait, and the next poll tries again.
         """
 
+    def remarks(self) -> list[str]:
+        """Return what the user should know about the batches since the last call."""
+        return []
+
     def findings(self, columns: Mapping[str, Travel]) -> Iterator[tuple[str, str]]:
         """Yield subjects and texts of what it reads, for `qbcd check`.
 

@@ -63,19 +63,22 @@ class Enrichment:
             mark = EnrichedBatch(row.epoch, row.last_batch_seq)
             self._rows = {mark.number: put_enriched(self._context.project, self._context.stream, mark)}
 
-    def complete(self, held: LeasedStream) -> None:
-        """Enrich the sealed batches that have no result yet; call it before their first delivery.
+    def complete(self, held: LeasedStream) -> list[str]:
+        """Enrich the sealed batches that have no result yet; return remarks of enrichers.
+
+        Call it before the first delivery.
 
         Raises:
             QbcdError: An enricher or the staged rows failed; nothing of the batch may be delivered.
         """
         last = (held.row.epoch, held.row.last_batch_seq)
         if last <= self._through:
-            return
+            return []
         for header in self._context.batches(max(self._through, self._mark())):
             if _number(header) not in self._rows:
                 self._enrich(header, held)
         self._through = last
+        return [remark for one in self.enrichers for remark in one.remarks()]
 
     def collect(self) -> None:
         """Remove results of batches that no longer exist; call it under the lease."""

@@ -160,6 +160,12 @@ def index_problem(columns: Sequence[Column]) -> str:
     return f"columns of {size} bytes in total; the limit is {INDEX_BYTES}" if size > INDEX_BYTES else ""
 
 
+def compares_bytes(column: Column) -> bool:
+    """Return True for texts of a binary collation that does not ignore trailing spaces."""
+    is_text = column.base_type in STRINGS or column.base_type in CHOICES
+    return is_text and column.collation.endswith("_bin") and column.fact("no_pad") == "yes"
+
+
 def equality_class(column: Column) -> Alike:
     """Return what equal values of `column` have in common.
 

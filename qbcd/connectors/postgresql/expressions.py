@@ -360,6 +360,7 @@ class PostgresExpressions(Expressions):
     has_stable_text = staticmethod(has_stable_text)
     travel_form = staticmethod(travel_form)
     fits_typed_sink = staticmethod(fits_typed_sink)
+    compares_bytes = staticmethod(types.compares_bytes)
 
     @override
     def is_of_class(self, kind: ValueClass, travel: Travel, value: str, longest: int = 0) -> str:

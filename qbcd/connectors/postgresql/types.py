@@ -151,6 +151,15 @@ def storage_type(column: Column) -> str:
     return column.fact("storage_type") or column.sql_type
 
 
+def compares_bytes(column: Column) -> bool:
+    """Return True for texts under a deterministic collation, enums, and arrays of either."""
+    if column.fact("operators") or column.fact("uncollated") or is_nondeterministic(column):
+        return False
+    if is_array(column):
+        return column.fact("element") in STRINGS or column.fact("element_kind") == "e"
+    return column.base_type in STRINGS or column.fact("kind") == "e"
+
+
 def is_nondeterministic(column: Column) -> bool:
     """Return True if strings with different bytes may be equal under the column's collation."""
     return column.fact("nondeterministic") == "yes"

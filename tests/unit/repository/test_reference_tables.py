@@ -32,6 +32,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     **{options_class(name).__name__: STRATEGIES for name in BUILT_STRATEGIES},
     **dict.fromkeys(("JdbcSourceConfig", "JdbcDriverConfig", "ProfileConfig"), ("databases/jdbc.md",)),
     "DumpOptions": (*STRATEGIES, "strategies/dump.md"),
+    **dict.fromkeys(("SubscriptionsConfig", "RelationConfig", "InlineConfig"), ("configuration.md",)),
     "Pace": ("strategy-options.md", "strategies/id.md"),
     **dict.fromkeys(("AutoOptions", "Need"), ("auto.md",)),
     **dict.fromkeys(("FilesConfig", "FileFormat", "FixedField"), ("files.md",)),
