@@ -99,11 +99,6 @@ class ProjectParts:
             self.__dict__.pop("state").close()
         self._spark.stop()
 
-    @property
-    def local(self) -> LocalProvider:
-        """Opens local databases of the project."""
-        return self._local
-
     def refuse_closed(self) -> None:
         """Refuse work on a closed project, whose connections nothing would close.
 
@@ -369,7 +364,9 @@ class ProjectParts:
             if name not in self.config.lookups:
                 known = ", ".join(self.config.lookups) or "none"
                 raise ConfigError(f"there is no lookup {name!r}", remedy=f"there are {known}")
-        return LookupOrigin(stream, lambda: [relation(name) for name in names], self.state, self.config.workdir, progress)
+        return LookupOrigin(
+            stream, lambda: [relation(name) for name in names], self.state, self.config.workdir, progress
+        )
 
     def subscription_enricher(self, stream: Stream) -> SubscriptionEnricher | None:
         """Return a new matcher of a stream's events; None if it may not be subscribed to."""

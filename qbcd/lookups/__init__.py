@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from qbcd.lookups.relation import LookupRelation, resolve_relation
 else:
     __getattr__ = on_demand(
-        __name__, enricher="IncomingRows LookupEnricher LookupJoin LookupOrigin", relation="LookupRelation resolve_relation"
+        __name__,
+        enricher="IncomingRows LookupEnricher LookupJoin LookupOrigin",
+        relation="LookupRelation resolve_relation",
     )
 
 __all__ = ["IncomingRows", "LookupEnricher", "LookupJoin", "LookupOrigin", "LookupRelation", "resolve_relation"]

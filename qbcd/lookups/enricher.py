@@ -97,10 +97,7 @@ class LookupEnricher(Enricher):
     def values(self, batch: BatchToEnrich) -> Iterator[pa.Array]:
         places = {name: i for i, (name, _) in enumerate(batch.header.columns)}
         rows = IncomingRows(
-            batch.rows.database,
-            batch.rows.query.sql,
-            dict(batch.header.columns),
-            lambda name: of_key(places[name]),
+            batch.rows.database, batch.rows.query.sql, dict(batch.header.columns), lambda name: of_key(places[name])
         )
         yield from LookupJoin(self._origin, self._relations).objects(rows)
 

@@ -1,7 +1,7 @@
 """A lookup as a join of a DataFrame of Spark with a relation, in each micro-batch of a streaming query.
 
-Spark's own join with a JDBC relation reads the relation whole in each micro-batch. Here each partition searches its keys
-by the methods of lookups, in the Python process that Spark starts for it.
+Spark's own join with a JDBC relation reads the relation whole in each micro-batch. Here each partition searches its
+keys by the methods of lookups, in the Python process that Spark starts for it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from qbcd.errors import ConfigError
 from qbcd.lookups import IncomingRows, LookupJoin
 from qbcd.model import Travel, TravelKind
 from qbcd.model.wire import typed_name
+from qbcd.spark_source.fitness import workers_python
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,6 +50,7 @@ def lookup(frame: DataFrame, name: str, *, config: str | Path = "qbcd.yaml", par
 
     Raises:
         ConfigError: There is no such lookup, or the frame lacks a column, or has one of this name.
+        EnvironmentMissing: The Python of Spark's workers has no qbcd.
     """
     from pyspark.sql import functions
     from pyspark.sql.types import StringType, StructField, StructType
@@ -63,7 +65,8 @@ def lookup(frame: DataFrame, name: str, *, config: str | Path = "qbcd.yaml", par
     columns = ", ".join(f"{quoted(c.name, 'spark')}: {typed_name(c.travel)}" for c in relation.take)
     work = _Work(str(path), name, {column: travel for column, travel in travels.items() if travel is not None})
     schema = StructType([*frame.schema.fields, StructField(_JSON, StringType())])
-    joined = frame.coalesce(partitions).mapInArrow(work, schema)
+    with workers_python(frame.sparkSession):
+        joined = frame.coalesce(partitions).mapInArrow(work, schema)
     kind = f"struct<{quoted(name, 'spark')}: struct<{columns}>>"
     found = functions.from_json(functions.col(_JSON), kind).getField(name)
     return joined.withColumn(name, found).drop(_JSON)
