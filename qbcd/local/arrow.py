@@ -145,7 +145,8 @@ def _pieces(rows: LocalRows, make: Callable[[Query], Query], stream: str, part: 
 
 
 def _run(database: LocalDatabase, query: Query, rows: int) -> Iterator[pa.RecordBatch]:
-    relation: Any = database.connection.cursor().sql(query.sql)  # others may read at the same time
+    cursor = database.connection.cursor()  # others may read at the same time; DuckDB 1.4 ends reads with their cursor
+    relation: Any = cursor.sql(query.sql)
     read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # the name in older versions
     reader = iter(read(rows))
     while True:

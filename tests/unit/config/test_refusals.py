@@ -178,6 +178,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             "",
             "qbcd.yaml:13: tables[0]: `table` is missing (write table: schema.table, or query: SELECT ..)",
         ),
+        ("baseline: events", "key_change: cycle", "qbcd.yaml:21: tables[0].key_change: pairs over the polls of a pass"),
         ("baseline: events", "baseline: loud", "qbcd.yaml:21: tables[0].baseline: this value is not known here"),
         (
             "types: {amount: text}",

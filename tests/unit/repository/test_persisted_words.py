@@ -22,7 +22,7 @@ from qbcd.common import hooks
 from qbcd.delivery.batches import PYTHON_SINK
 from qbcd.files.series import TakenDumps
 from qbcd.local.part_files import PartFile
-from qbcd.model import BatchHeader, Column, ResentRows, ServerIdentity, StreamPlan, Table, Travel
+from qbcd.model import BatchHeader, Column, ResentRows, ServerIdentity, StreamPlan, Table, Travel, travel_from_json
 from qbcd.model.checkpoint import ENTRIES
 from qbcd.ranges.schedule import Pass
 from qbcd.roster import known_tables
@@ -266,8 +266,11 @@ def test_rows_as_text() -> None:
         "one_row",
     }
     travel = [field.name for field in fields(Travel)]
-    assert list(rows.batch_to_json(HEADER)["columns"][0][1]) == travel
-    assert travel == ["kind", "precision", "scale", "element"]
+    assert list(rows.batch_to_json(HEADER)["columns"][0][1]) == travel[:4]
+    assert travel == ["kind", "precision", "scale", "element", "unordered", "separator"]
+    of_set = Travel("text", unordered="set", separator=",")
+    assert list(of_set.to_json()) == travel
+    assert travel_from_json(of_set.to_json()) == of_set
     part = files.FileSet("batch-3-a", (PartFile("p.parquet", 10, "e"),))
     assert part.as_location() == {"part": "batch-3-a", "files": [["p.parquet", 10, "e"]]}
     assert part.as_files() == ({"path": "p.parquet", "size": 10, "end": "e"},)
