@@ -34,6 +34,7 @@ COMPARISONS = {
     "snapshots": "Differences of two snapshot files by method, next to a parse and to full joins of DuckDB and Spark",
     "spark_source": "Change rows read by Spark's source, next to a bare read of the same files",
     "table_diff": "qbcd diff of two tables by range checksums, next to a complete read and reladiff",
+    "diff_by_driver": "qbcd diff between PostgreSQL and DuckDB by its JDBC driver, next to reladiff",
     "many_tables": "One schema of many small tables: check, prepare, rounds without and with changes",
     "mirrors": "Mirrors and histories: inserts, updates, mixed batches next to a bare load",
     "lookups": "Look-ups of keys in a large relation: mesh, lists of keys, single look-ups over JDBC",
