@@ -41,10 +41,11 @@ SINGLE_SECONDS = 20  # of them with a delay
 FORMS = {"no": Travel("int64")}
 TABLE = """
 CREATE TABLE dim (sk bigint PRIMARY KEY, no bigint NOT NULL, name text NOT NULL);
-INSERT INTO dim SELECT i, (i * 7919::bigint) %% 1000000007, rpad('name ' || i, 60, 'x') FROM generate_series(1, {rows}) AS i;
+INSERT INTO dim SELECT i, (i * 7919::bigint) % 1000000007, rpad('name ' || i, 60, 'x')
+  FROM generate_series(1, {rows}) AS i;
 CREATE UNIQUE INDEX dim_no ON dim (no);
 VACUUM ANALYZE dim
-""".replace("%%", "%")
+"""
 JAVA = """
 import java.nio.file.*;
 import java.sql.*;
