@@ -156,7 +156,7 @@ class LookupRelation:
 
     # -- statements --------------------------------------------------------------------------------------------------
     def rows(self, within: KeyRange | None = None, keys: Sequence[tuple[Any, ...]] = ()) -> Statement:
-        """Return the statement that reads all rows, those of a key range, and of these those with some keys.
+        """Return the statement that reads rows: all, of a key range, or with some keys.
 
         Args:
             keys: Bound values; none for all rows.

@@ -157,7 +157,7 @@ class Search:
         return done
 
     def _keys_of(self, window: tuple[int, int]) -> list[tuple[Any, ...]]:
-        """Return the keys of a window as the relation's columns can hold them; others have no partner."""
+        """Return the keys of a window that the relation's columns can hold."""
         values, conditions = [], [f"id >= {window[0]} AND id < {window[1]}"]
         for i, column in enumerate(self._relation.match):
             kind = _INTEGER_TYPES.get(column.travel.kind)

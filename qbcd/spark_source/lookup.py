@@ -1,4 +1,4 @@
-"""A lookup as a join of a DataFrame of Spark with a relation, in each micro-batch of a streaming query.
+"""A lookup as a join of a DataFrame of Spark with a relation, streaming or not.
 
 Spark's own join with a JDBC relation reads the relation whole in each micro-batch. Here each partition searches its
 keys by the methods of lookups, in the Python process that Spark starts for it.
