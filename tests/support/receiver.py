@@ -33,7 +33,7 @@ class Received:
     @property
     def key(self) -> str:
         """The idempotency key."""
-        return json.loads(self.headers["idempotency-key"])
+        return str(json.loads(self.headers["idempotency-key"]))
 
 
 class Receiver:
