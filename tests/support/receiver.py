@@ -1,4 +1,4 @@
-"""A local HTTP server that receives batches: it keeps what it accepted, and fails as a test tells it."""
+"""A local HTTP server that receives batches: it keeps what it accepted, and fails in the ways that a test names."""
 
 from __future__ import annotations
 
