@@ -18,7 +18,7 @@ from tests.integration.lookups.scene import events, looked_up, partners
 from tests.support.places import Place, over
 from tests.support.project import opened, poll
 
-METHODS = ["broadcast", "index", "mesh", "auto"]
+METHODS = [*(pytest.param(one, marks=pytest.mark.campaign) for one in ("broadcast", "index")), "mesh", "auto"]
 CUSTOMERS = 5000  # several key ranges and lists of keys
 
 
@@ -159,6 +159,7 @@ def test_keys_that_cannot_be_compared_are_refused(compared: str, place: Place, w
             poll(project)
 
 
+@pytest.mark.campaign
 @over()
 def test_padded_texts_are_equal_as_in_the_database(place: Place, workspace: Path) -> None:
     collation = "" if place.kind == "postgresql" else " CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
