@@ -33,7 +33,7 @@ COMPARISONS = {
     "snapshots": "Differences of two snapshot files by method, next to a parse and to full joins of DuckDB and Spark",
     "spark_source": "Change rows read by Spark's source, next to a bare read of the same files",
     "table_diff": "qbcd diff of two tables by range checksums, next to a complete read and reladiff",
-    "many_tables": "One schema of many small tables: check, prepare, rounds without and with changes",
+    "many_tables": "Rounds over many small tables, without and with changes, next to a bare script and another tool",
     "mirrors": "Mirrors and histories: inserts, updates, mixed batches next to a bare load",
     "matcher": "Subscriptions against events, and joins of sets, in this process",
     "id_locks": "An ID pass while writers work: length of transactions, latency of writers",
@@ -62,6 +62,7 @@ def main() -> int:
     parser.add_argument("--without", default="", help="fetch_paths: paths to switch off; all by default")
     parser.add_argument("--targets", default="server", help="mirrors: some of server,duckdb,sqlite")
     parser.add_argument("--against", default="", help="mirrors: folder of another checkout, which writes in turns")
+    parser.add_argument("--peers", default="", help="many_tables: folder with a virtual environment dlt")
     given = vars(parser.parse_args())
     name, database = given.pop("name"), given.pop("database")
     comparison = importlib.import_module(f"benchmarks.{name}")

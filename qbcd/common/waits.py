@@ -157,7 +157,10 @@ def limited(seconds: float, end: Callable[[], None], *, reason: str = "", owner:
 
 
 def later(seconds: float, call: Callable[[], None]) -> Wait:
-    """Call `call` in `seconds`, from another thread, unless `cancel` is called before; it must not block or raise."""
+    """Call `call` in `seconds` from another thread, unless `cancel` is called before.
+
+    It must not block or raise.
+    """
     wait = Wait(seconds, call, (), "the time has come")
     _watchdog.add(wait)
     return wait

@@ -105,7 +105,7 @@ class Resend:
 
 
 class Deliveries(NamedTuple):
-    """What a poll knows about a stream's sinks: the last batch that each has, and the resends that wait, by sink."""
+    """The last batch of each sink, and the resends that wait, by sink."""
 
     acknowledged: dict[str, Acknowledged]
     resends: dict[str, Resend]
@@ -207,22 +207,22 @@ class ProjectState(StateDatabase):
             return self.acknowledged_now(conn, stream)
 
     def acknowledged_now(self, conn: Connection, stream: str) -> dict[str, Acknowledged]:
-        """Return what the database has now, as :meth:`acknowledged`, also within :meth:`noting`."""
+        """Return what the database has now, also within :meth:`noting`; see :meth:`acknowledged`."""
         rows = conn.execute(_ACKS_OF, {"of": stream}).mappings()
         found = {row["sink"]: _acknowledged(unseal(ACK, dict(row))) for row in rows}
         self._last_known[stream] = found
         return dict(found)
 
     def last_acknowledged(self, stream: str) -> Mapping[str, Acknowledged]:
-        """Return what this process has read last, or reads now: at most as much as the sinks have."""
+        """Return the acknowledgements that were read last, or read them; sinks have at least these."""
         return self._last_known[stream] if stream in self._last_known else self.acknowledged(stream)
 
     @contextmanager
     def noting(self, stream: str) -> Iterator[None]:
-        """In the block, read acknowledgements and resends of a stream once, and again after each change by this object.
+        """In the block, read acknowledgements and resends of a stream once.
 
-        Only for the holder of the stream's lease: others may then only add a sink, move its own consumer forward, or
-        request a resend, and the next poll sees that.
+        After each change by this object they are read again. Only for the holder of the stream's lease: others may then
+        only add a sink, move their own consumer forward, or request a resend, and the next poll sees that.
         """
         self._noted[stream] = None
         try:

@@ -36,7 +36,9 @@ class WholeTable(PlanPath):
 
 
 def is_likely(context: StreamContext, strategy: IdRcs, ranges: int) -> bool:
-    """Return True if the last polls found nothing, and one checksum can prove that again; one range has only one.
+    """Return True if the last polls found nothing, and one checksum can prove that again.
+
+    A table of one range has only one checksum anyway.
 
     Every poll of the stream must compare all ranges: polls between two sweeps do not predict the next sweep. And
     connections must be able to share one scan, without a pace or `per_poll`, which read some ranges at a time.
