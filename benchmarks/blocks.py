@@ -17,7 +17,7 @@ from benchmarks.explained import Blocks, Explained, listening
 from benchmarks.measure import Options, Table
 from benchmarks.places import Place
 from qbcd.advisor.prediction import predict
-from qbcd.api import Project, assembly_of
+from qbcd.api import Project, parts_of
 from qbcd.strategies import InSource, TableStrategy, Watermarked, costs
 from qbcd.strategies.amounts import Amount
 from qbcd.strategies.outbox import outbox_name
@@ -148,7 +148,7 @@ def _pattern(place: Place, folder: Path, rows: int, pattern: Pattern) -> Iterato
         events = place.one(f"{moved} AND {where}" if where else moved)
         place.run("SELECT pg_sleep(0.1)")
         for name, (_, called, first) in STREAMS.items():
-            strategy = assembly_of(project).open_stream(name).site.strategy(project.stream(name).plan())
+            strategy = parts_of(project).open_stream(name).site.strategy(project.stream(name).plan())
             assert isinstance(strategy, InSource)
             index = _before(place, strategy, first)
             sizes, predicted = _sizes(place, strategy, index), _predicted(project, name, pattern)
@@ -169,7 +169,7 @@ def _predicted(project: Project, name: str, pattern: Pattern) -> Amount:
     """Return the pages that the advisor predicts for such changes, without those of qbcd's other tables."""
     found = project.stream(name).predict()
     assert found is not None
-    strategy = assembly_of(project).open_stream(name).site.strategy(project.stream(name).plan())
+    strategy = parts_of(project).open_stream(name).site.strategy(project.stream(name).plan())
     assert isinstance(strategy, TableStrategy)
     change = ChangeRate(Amount.of(SHARE), Amount.of(pattern.clustered))
     pages = predict(strategy, replace(found[1], change=change)).pages

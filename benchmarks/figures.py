@@ -16,7 +16,7 @@ from benchmarks.blocks import blocks_of
 from benchmarks.explained import listening
 from benchmarks.measure import Options, Table
 from benchmarks.places import Place
-from qbcd.api import Project, assembly_of
+from qbcd.api import Project, parts_of
 from qbcd.cli.plot import FEW, SHARES, Curves, by_columns, by_rows
 from qbcd.strategies import InSource
 
@@ -88,7 +88,7 @@ def _config(url: str) -> dict[str, Any]:
 
 def _read(place: Place, project: Project, stream: str) -> float:
     """Poll a stream, after CREATE INDEX and VACUUM for ATDI; return the blocks that finding the changes read."""
-    strategy = assembly_of(project).open_stream(stream).site.strategy(project.stream(stream).plan())
+    strategy = parts_of(project).open_stream(stream).site.strategy(project.stream(stream).plan())
     assert isinstance(strategy, InSource)
     covering = stream.startswith("atdi")
     if covering:

@@ -20,7 +20,7 @@ from benchmarks import peers
 from benchmarks.measure import Options, Table, seconds
 from benchmarks.orders import COLUMNS, Orders
 from benchmarks.places import Place, PostgresPlace
-from qbcd.api import Project, assembly_of
+from qbcd.api import Project, parts_of
 from qbcd.strategies import IdRcs
 
 DATABASES = ("postgresql", "postgresql-debian")
@@ -115,7 +115,7 @@ def _round(project: Project, tables: Sequence[Sized], which: str, *, kept: bool)
 
 
 def _digest_scan(project: Project, one: Sized) -> str:
-    strategy = IdRcs(assembly_of(project).source("shop").connector, project.stream(one.name).plan())
+    strategy = IdRcs(parts_of(project).source("shop").connector, project.stream(one.name).plan())
     return f"SELECT sum(d.qbcd_digest) FROM {strategy.digests()} AS d"
 
 

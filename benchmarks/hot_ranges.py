@@ -19,7 +19,7 @@ from benchmarks import explained
 from benchmarks.explained import Blocks, listening
 from benchmarks.measure import Options, Table
 from benchmarks.places import Place
-from qbcd.api import Project, assembly_of
+from qbcd.api import Project, parts_of
 from qbcd.strategies.outbox import outbox_name
 from qbcd.stream import Report
 
@@ -90,7 +90,7 @@ def _project(place: Place, folder: Path, options: dict[str, Any]) -> Iterator[Pr
 
 def _bounds(project: Project, rows: int) -> list[tuple[int, int]]:
     """Return (first, last) id of every range."""
-    site = assembly_of(project).open_stream("orders").site
+    site = parts_of(project).open_stream("orders").site
     with site.context.reading() as conn:
         known = site.context.store.ranges(conn, "orders")
     return [(int(r.lo[0]) if r.lo else 1, int(r.hi[0]) - 1 if r.hi else rows) for r in known]

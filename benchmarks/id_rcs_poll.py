@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks.measure import Options, Table, in_turns
 from benchmarks.places import Place
 from benchmarks.tools.spark_join import SparkJoin, quarters
-from qbcd.api import Project, assembly_of
+from qbcd.api import Project, parts_of
 from qbcd.strategies import IdRcs
 
 OPTIONS = ("engine",)
@@ -53,7 +53,7 @@ def _unchanged(project: Project, place: Place, rows: int) -> dict[str, Callable[
 
 def _range_checksums(project: Project, rows: int) -> Callable[[], object]:
     """Return a function that reads count and checksum of 200 ranges in one statement."""
-    source = assembly_of(project).source("shop")
+    source = parts_of(project).source("shop")
     strategy = IdRcs(source.connector, project.stream("orders").plan())
     with source.read("benchmark") as session:
         asked = strategy.partitioning.bounds(-(-rows // RANGES))
@@ -109,7 +109,7 @@ def _drawn(project: Project, place: Place, repeats: int) -> dict[str, float]:
 
 def _digest_scan(project: Project) -> str:
     """Return a statement that scans the digests whose sums the poll ships."""
-    strategy = IdRcs(assembly_of(project).source("shop").connector, project.stream("orders").plan())
+    strategy = IdRcs(parts_of(project).source("shop").connector, project.stream("orders").plan())
     # the digest is used once, since the server computes it again for each use
     return f"SELECT sum(d.qbcd_digest) FROM {strategy.digests()} AS d"
 

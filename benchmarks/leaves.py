@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.id_rcs_poll import _digest_scan
 from benchmarks.measure import Options, Table, in_turns
 from benchmarks.places import Place
-from qbcd.api import Project, assembly_of
+from qbcd.api import Project, parts_of
 from qbcd.model import KeyRange, Statement
 from qbcd.ranges import leaves, partition
 from qbcd.strategies import IdRcs
@@ -48,7 +48,7 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
     }
     with Project.from_dict(data, base_dir=folder) as project:
         ask = partial(_ask, project)
-        strategy = IdRcs(assembly_of(project).source("shop").connector, project.stream("orders").plan())
+        strategy = IdRcs(parts_of(project).source("shop").connector, project.stream("orders").plan())
         ranges = {size: _ranges(strategy, ask, size) for size in SIZES}
         sums: dict[str, Callable[[], object]] = {
             str(size): partial(ask, strategy.partitioning.checksums(known)) for size, known in ranges.items()
@@ -94,7 +94,7 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
 
 
 def _ask(project: Project, statement: Statement) -> list[Any]:
-    with assembly_of(project).source("shop").read("benchmark") as session:
+    with parts_of(project).source("shop").read("benchmark") as session:
         return session.rows(statement)
 
 

@@ -26,7 +26,7 @@ from benchmarks.tools import pg_comparator, reladiff
 from benchmarks.tools.base import Tool, Unavailable
 from benchmarks.tools.dbt import Dbt
 from benchmarks.tools.spark_join import SparkJoin, quarters
-from qbcd.api import Project, assembly_of
+from qbcd.api import Project, parts_of
 from qbcd.strategies import IdRcs
 
 DATABASES = ("postgresql", "postgresql-debian")
@@ -188,7 +188,7 @@ def _scan(project: Project, one: Polled, connections: int) -> Callable[[], None]
     for low, high in itertools.pairwise(bounds):
         where = f"ctid >= '({low},0)'::tid" + (f" AND ctid < '({high},0)'::tid" if high else "")
         part = plan if connections == 1 else replace(plan, where=where)
-        digests = IdRcs(assembly_of(project).source("shop").connector, part).digests()
+        digests = IdRcs(parts_of(project).source("shop").connector, part).digests()
         statements.append(f"SELECT sum(d.qbcd_digest) FROM {digests} AS d")
     return _asking(place, statements)
 

@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.measure import Options, Table
 from benchmarks.places import Place
 from qbcd.advisor.prediction import predict
-from qbcd.api import Project, assembly_of
+from qbcd.api import Project, parts_of
 from qbcd.strategies import TableStrategy
 from qbcd.strategies.amounts import Amount
 from qbcd.strategies.reads import ChangeRate
@@ -87,7 +87,7 @@ def _counter(place: Place) -> int:
 def _predicted(project: Project, name: str, share: float) -> Amount:
     found = project.stream(name).predict()
     assert found is not None
-    strategy = assembly_of(project).open_stream(name).site.strategy(project.stream(name).plan())
+    strategy = parts_of(project).open_stream(name).site.strategy(project.stream(name).plan())
     assert isinstance(strategy, TableStrategy)
     return predict(strategy, replace(found[1], change=ChangeRate(Amount.of(share), Amount.of(1.0)))).pages
 

@@ -21,7 +21,7 @@ from benchmarks.places import Place
 from benchmarks.processor import Processor, Spent
 from benchmarks.result_words import WORDS, Words, words_of
 from benchmarks.tools.spark_diff import SparkDiff, of_tables, pushed_down
-from qbcd.api import Project, assembly_of
+from qbcd.api import Project, parts_of
 
 OPTIONS = ("warm", "columns")
 PARTITIONS = 4
@@ -109,7 +109,7 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
                 place.run(words.change.format(day=day, more=_listed(_named(options.columns)), **picked))
                 for query in asked:
                     _measure(place, project, query, which, counts=number >= options.warm)
-        return _table(asked, f"{place.version()}, PySpark {assembly_of(project).spark.get().version}")
+        return _table(asked, f"{place.version()}, PySpark {parts_of(project).spark.get().version}")
 
 
 def _named(columns: int) -> list[str]:

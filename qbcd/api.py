@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from qbcd.orphans import ForeignStream, LeftStream
     from qbcd.sites import Differences, ExplainedStatement
     from qbcd.status import StreamStatus
+    from qbcd.subscriptions.listing import Listing
 
 log = logging.getLogger("qbcd")
 
@@ -198,8 +199,8 @@ def diff(
 class StreamHandle:
     """A stream of an open project."""
 
-    def __init__(self, assembly: ProjectParts, config: StreamConfig) -> None:
-        self._assembly = assembly
+    def __init__(self, parts: ProjectParts, config: StreamConfig) -> None:
+        self._parts = parts
         self.config = config
 
     @property
@@ -212,8 +213,8 @@ class StreamHandle:
 
         Do nothing if the stream is already prepared; `warnings` of the report say so.
         """
-        self._assembly.capture([self.name])
-        stream = self._assembly.open_stream(self.name)
+        self._parts.capture([self.name])
+        stream = self._parts.open_stream(self.name)
         with one_message(stream):
             return prepare_stream(stream)
 
@@ -226,14 +227,14 @@ class StreamHandle:
         Raises:
             QbcdError: The poll was refused or failed; raised after the earlier batches.
         """
-        stream = self._assembly.open_stream(self.name, python=True)
+        stream = self._parts.open_stream(self.name, python=True)
         enroll_python(stream)
         error = poll(stream).error
 
         for header in [] if error and doubts_batches(error) else waiting(stream, error):
             with open_batch(stream, header) as batch:
-                yield Batch(batch, self._assembly.refuse_closed, lambda: self._assembly.state.project_id)
-            self._assembly.refuse_closed()
+                yield Batch(batch, self._parts.refuse_closed, lambda: self._parts.state.project_id)
+            self._parts.refuse_closed()
             if PYTHON_SINK not in stream.project.acknowledged(self.name):
                 break  # the consumer was retired meanwhile
             stream.project.acknowledge(self.name, PYTHON_SINK, header)
@@ -245,7 +246,7 @@ class StreamHandle:
 
         Deletes that polls have not looked for yet, or never look for, are in `unseen`; they are not differences.
         """
-        stream = self._assembly.open_stream(self.name)
+        stream = self._parts.open_stream(self.name)
         with one_message(stream):
             return verify_stream(stream)
 
@@ -262,9 +263,9 @@ class StreamHandle:
         if take_over:
             from qbcd.orphans import foreign_stream
 
-            foreign_stream(self._assembly, self.name).reset(discard=discard)
+            foreign_stream(self._parts, self.name).reset(discard=discard)
             return
-        reset_stream(self._assembly.open_stream(self.name).site, discard=discard)
+        reset_stream(self._parts.open_stream(self.name).site, discard=discard)
 
     def retire(self, sink: str) -> int:
         """Forget a sink that is no longer configured, or ``python``; return its waiting batches.
@@ -272,12 +273,12 @@ class StreamHandle:
         Raises:
             ConfigError: The sink is configured for this stream, or unknown to it.
         """
-        return retire_sink(self._assembly.open_stream(self.name), sink)
+        return retire_sink(self._parts.open_stream(self.name), sink)
 
     def waiting_for(self, sink: str) -> int:
         """Return the number of batches that wait for a sink; refuse sinks as :meth:`retire` does."""
-        with self._assembly.read_only():
-            return waiting_for(self._assembly.open_stream(self.name), sink)
+        with self._parts.read_only():
+            return waiting_for(self._parts.open_stream(self.name), sink)
 
     def skip(self, sink: str, batch: str) -> BatchHeader:
         """Pass over the next batch of a sink that cannot take it; the history records it for ever.
@@ -289,7 +290,7 @@ class StreamHandle:
         Raises:
             ConfigError: The sink's next batch is another one, or its delivery has not failed.
         """
-        return skip_batch(self._assembly.open_stream(self.name), sink, batch)
+        return skip_batch(self._parts.open_stream(self.name), sink, batch)
 
     def resend(self, sink: str, where: str = "") -> int | None:
         """Send the rows of the replica to one sink, as events of op r between two batches.
@@ -309,21 +310,21 @@ class StreamHandle:
         """
         from qbcd.delivery.resend import resend
 
-        stream = self._assembly.open_stream(self.name)
+        stream = self._parts.open_stream(self.name)
         with one_message(stream):
             report = resend(stream, sink, where)
         return None if report is None else report.resent.get(sink)
 
     def plan(self) -> StreamPlan:
         """Return the stream as resolved against the source's present catalog."""
-        with self._assembly.read_only():
-            stream = self._assembly.open_stream(self.name)
+        with self._parts.read_only():
+            stream = self._parts.open_stream(self.name)
             return plan_of(stream, stream.site.context.row())[0]
 
     def explain(self) -> list[ExplainedStatement]:
         """Return the statements of a poll; run none."""
-        with self._assembly.read_only():
-            stream = self._assembly.open_stream(self.name)
+        with self._parts.read_only():
+            stream = self._parts.open_stream(self.name)
             row = stream.site.context.row()
             plan, _ = plan_of(stream, row)
             return stream.site.explain(plan, stream.settings, row)
@@ -336,9 +337,9 @@ class StreamHandle:
         """
         from qbcd.advisor import predict_stream
 
-        with self._assembly.read_only():
-            stream = self._assembly.open_stream(self.name)
-            if self._assembly.has_one_strategy(self.name):
+        with self._parts.read_only():
+            stream = self._parts.open_stream(self.name)
+            if self._parts.has_one_strategy(self.name):
                 return None
             row = stream.site.context.row()
             plan, _ = plan_of(stream, row)
@@ -347,29 +348,29 @@ class StreamHandle:
     @property
     def strategy(self) -> str:
         """The strategy's name; of `auto`, the one that it has chosen or would choose now."""
-        with self._assembly.read_only():
-            return self._assembly.open_stream(self.name).config.strategy
+        with self._parts.read_only():
+            return self._parts.open_stream(self.name).config.strategy
 
     @property
     def ships_unchanged(self) -> str:
         """The data that leaves the source in a poll that finds no change, in words."""
-        with self._assembly.read_only():
-            stream = self._assembly.open_stream(self.name)
+        with self._parts.read_only():
+            stream = self._parts.open_stream(self.name)
             return stream.site.strategy(plan_of(stream, stream.site.context.row())[0]).ships_unchanged
 
     @property
     def engine(self) -> str:
         """The engine that does the stream's work, in words."""
-        with self._assembly.read_only():
-            return self._assembly.open_stream(self.name).settings.engine.describe()
+        with self._parts.read_only():
+            return self._parts.open_stream(self.name).settings.engine.describe()
 
     def ddl(self) -> list[str]:
         """Return statements on the source for a DBA: the DDL that `prepare` runs, grants, indexes.
 
         If the source is only read, they are recommendations, or there are none.
         """
-        with self._assembly.read_only():
-            stream = self._assembly.open_stream(self.name)
+        with self._parts.read_only():
+            stream = self._parts.open_stream(self.name)
             plan, _ = plan_of(stream, None)
             return stream.site.ddl(plan)
 
@@ -381,7 +382,7 @@ class StreamHandle:
         """
         from qbcd.status import latest_events
 
-        stream = self._assembly.open_stream(self.name)
+        stream = self._parts.open_stream(self.name)
         read = partial(explained, partial(latest_events, stream, n), lambda e: stream.source.explain(e, stream.name))
         with one_message(stream):
             return stream.narrowing(read)
@@ -397,7 +398,7 @@ class Project:
     """
 
     def __init__(self, config: ProjectConfig, spark: SparkSession | None = None) -> None:
-        self._assembly = ProjectParts(config, spark)
+        self._parts = ProjectParts(config, spark)
 
     @classmethod
     def from_dict(
@@ -410,7 +411,7 @@ class Project:
         return cls(config_from_dict(data, base_dir), spark)
 
     def __enter__(self) -> Project:
-        self._assembly.refuse_closed()
+        self._parts.refuse_closed()
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -418,12 +419,12 @@ class Project:
 
     def close(self) -> None:
         """Close connections, and the Spark session if this project started it."""
-        self._assembly.close()
+        self._parts.close()
 
     @property
     def config(self) -> ProjectConfig:
         """The validated configuration."""
-        return self._assembly.config
+        return self._parts.config
 
     @property
     def streams(self) -> list[StreamHandle]:
@@ -431,7 +432,7 @@ class Project:
 
         Tables that have appeared since the first `prepare` have a stream only if their entry captures new tables.
         """
-        return [StreamHandle(self._assembly, config) for config in self._assembly.roster().streams.values()]
+        return [StreamHandle(self._parts, config) for config in self._parts.roster().streams.values()]
 
     def stream(self, name: str) -> StreamHandle:
         """Return the stream called `name`.
@@ -439,8 +440,8 @@ class Project:
         Raises:
             ConfigError: There is no such stream.
         """
-        self._assembly.refuse_closed()
-        return StreamHandle(self._assembly, self._assembly.stream_config(name))
+        self._parts.refuse_closed()
+        return StreamHandle(self._parts, self._parts.stream_config(name))
 
     def left(self) -> list[LeftStream]:
         """Return prepared streams that are no longer configured.
@@ -450,8 +451,8 @@ class Project:
         """
         from qbcd.orphans import left_streams
 
-        with self._assembly.read_only():
-            return left_streams(self._assembly)
+        with self._parts.read_only():
+            return left_streams(self._parts)
 
     def to_reset(self, name: str, *, take_over: bool = False) -> StreamHandle | LeftStream | ForeignStream:
         """Return the stream called `name`, also if it is prepared but no longer configured.
@@ -466,13 +467,13 @@ class Project:
         from qbcd.orphans import foreign_stream, left_streams
 
         if take_over:
-            with self._assembly.read_only():
-                return foreign_stream(self._assembly, name)
-        with self._assembly.read_only():
-            configured = self._assembly.roster().find(name) is not None
+            with self._parts.read_only():
+                return foreign_stream(self._parts, name)
+        with self._parts.read_only():
+            configured = self._parts.roster().find(name) is not None
         if not configured:
-            with self._assembly.read_only():
-                for left in left_streams(self._assembly, [name]):
+            with self._parts.read_only():
+                for left in left_streams(self._parts, [name]):
                     return left
         return self.stream(name)
 
@@ -487,7 +488,7 @@ class Project:
         from qbcd import check
         from qbcd.sinks.places import SinkPlaces
 
-        parts, config = self._assembly, self.config
+        parts, config = self._parts, self.config
         parts.refuse_closed()
         found = check.check_machine(
             parts.drivers(), config.workdir, config.spark, parts.spark, parts.check_settings, config.engines
@@ -525,7 +526,7 @@ class Project:
         Raises:
             ConfigError: A name is not the name of a stream; nothing was created then.
         """
-        parts, found, lock = self._assembly, dict[str, Preparation](), threading.Lock()
+        parts, found, lock = self._parts, dict[str, Preparation](), threading.Lock()
         parts.refuse_closed()
         names = parts.capture_all(streams)
 
@@ -555,7 +556,7 @@ class Project:
         Raises:
             ConfigError: There is one strategy for the source of a named stream.
         """
-        parts = self._assembly
+        parts = self._parts
         parts.refuse_closed()
         with parts.read_only():
             names = [name for name in parts.select_streams(streams) if streams or not parts.has_one_strategy(name)]
@@ -579,14 +580,51 @@ class Project:
         Raises:
             ConfigError: A name is not the name of a stream.
         """
-        handles = [self.stream(name) for name in self._assembly.select_streams(streams)]
+        handles = [self.stream(name) for name in self._parts.select_streams(streams)]
         return [_verified(handle) for handle in handles]
+
+    def subscriptions(self, event: Mapping[str, Any] | None = None) -> Listing:
+        """Return all subscriptions with their states and shapes, as ``qbcd subscriptions``.
+
+        Args:
+            event: An event as `qbcd changes --json` prints it; `matches` then has the ids that it matches.
+
+        Raises:
+            ConfigError: The configuration has no subscriptions, or the event is none of a stream with some.
+        """
+        from qbcd.local.arrow import event_schema
+        from qbcd.planning import planned_batch
+        from qbcd.subscriptions.listing import ListedSubscription, Listing, one_event, trial_stream
+
+        parts, written = self._parts, self.config.subscriptions
+        if written is None:
+            raise ConfigError("there is no section `subscriptions`", remedy="docs/how-to/match-conditions.md has one")
+        found, everything = Listing(), parts.subscriptions
+        with parts.read_only():
+            everything.renew()
+            names = [name for name in parts.roster().streams if written.allowed(name) is not None]
+            if event is not None and (named := trial_stream(event)) not in names:
+                raise ConfigError(f"the event is of {named!r}, a stream without subscriptions")
+            for name in names:
+                stream = parts.open_stream(name)
+                enricher = parts.subscription_enricher(stream)
+                assert enricher is not None
+                enricher.writes_status = False
+                row = stream.site.context.row()
+                header = planned_batch(stream, plan_of(stream, row)[0], row)
+                found.add(header, enricher, everything)
+                if event is not None and trial_stream(event) == name:
+                    matcher = enricher.matcher_for(header, event_schema(header))
+                    found.matches = matcher.match(one_event(parts.local, header, event)).column("id").to_pylist()
+        astray = everything.astray.items()
+        found.subscriptions += [ListedSubscription(each, "", why) for each, why in astray]
+        return found
 
     def status(self, streams: str | Iterable[str] = ()) -> list[StreamStatus]:
         """Return the state of the named streams, or of all; create nothing and start no Spark."""
         from qbcd.status import stream_status
 
-        parts = self._assembly
+        parts = self._parts
         with parts.read_only():
             return parts.in_rounds(parts.select_streams(streams), stream_status)
 
@@ -611,7 +649,7 @@ class Project:
             stop: Set it to end after the current steps.
         """
         options = JobOptions(once=once, accept_deletes=accept_deletes, accept_source=accept_source)
-        return run_job(self._assembly, streams, options, JobEvents(on_outcome), stop or threading.Event())
+        return run_job(self._parts, streams, options, JobEvents(on_outcome), stop or threading.Event())
 
 
 @dataclass(frozen=True)
@@ -748,9 +786,9 @@ def _verified(handle: StreamHandle) -> Verification:
         return Verification(handle.name, error=error)
 
 
-def assembly_of(project: Project) -> ProjectParts:
+def parts_of(project: Project) -> ProjectParts:
     """Return the parts of a project, for the command line, the demonstration and tests only."""
-    return project._assembly
+    return project._parts
 
 
 def open(path: str | os.PathLike[str] = "qbcd.yaml", spark: SparkSession | None = None) -> Project:

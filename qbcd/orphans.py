@@ -96,7 +96,6 @@ class ForeignStream:
         self.project.refuse_closed()
         refuse_to_keep(self.name, discard=discard)
         site, _, take_over = _foreign_site(self.project, self.name)  # again: the state database may not have existed
-        site.context.progress = lambda what: self.project.progress(self.name, what)
         take_over(site)
 
 

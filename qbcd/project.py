@@ -26,8 +26,10 @@ from qbcd.config.jdbc_source import JdbcSourceConfig
 from qbcd.config.masking import masking_of
 from qbcd.connectors import Connector, JdbcDriver, connector_for
 from qbcd.delivery.batches import PYTHON_SINK
+from qbcd.enrichment import Enricher, Enrichment
 from qbcd.errors import ConfigError, Refused, StateMissing
 from qbcd.local.database import LocalProvider
+from qbcd.planning import plan_of
 from qbcd.roster.known_tables import KnownTables
 from qbcd.roster.roster import Roster, SourceTables, list_tables, roster_of
 from qbcd.sinks import Sink, make_sink
@@ -46,6 +48,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from qbcd.advisor import Advice, Amount
+    from qbcd.lookups import LookupRelation
+    from qbcd.subscriptions.enricher import SubscriptionEnricher
+    from qbcd.subscriptions.registry import Subscriptions
 
 log = logging.getLogger("qbcd")
 T = TypeVar("T")
@@ -64,6 +69,7 @@ class ProjectParts:
         self.masking = masking_of(config)
         self._sources: dict[str, Source] = {}
         self._sinks: dict[str, Sink] = {}
+        self._matchers: dict[str, SubscriptionEnricher | None] = {}
         self._made = threading.RLock()  # for what is created on first use, by any thread
         self._places = SinkPlaces()
         self._empty = self._closed = False
@@ -193,8 +199,14 @@ class ProjectParts:
         """Return the number of streams of a source to poll at once, at most its `connections`."""
         return min(self.jobs, self._connections(source))
 
+    def _readers(self, source: str) -> int:
+        """Return the share of a source's connections that one stream has."""
+        return max(1, self._connections(source) // self.jobs_of(source))
+
     def _connections(self, source: str) -> int:
         """Return the number of readers of a source; one process reads the files of a stream."""
+        if source in self.config.drivers:
+            return self.config.drivers[source].connections
         config = self.config.databases.get(source)
         if config is None:
             return 1
@@ -212,6 +224,11 @@ class ProjectParts:
         limit = self.config.state_timeout
         seconds = None if limit is None else limit.total_seconds()
         return ProjectState(self.config.state_url(), create=create, masking=self.masking, timeout=seconds)
+
+    @property
+    def local(self) -> LocalProvider:
+        """Databases in this process."""
+        return self._local
 
     @property
     def spark(self) -> SparkProvider:
@@ -294,18 +311,94 @@ class ProjectParts:
         settings = Settings(
             config,
             sinks=tuple(sinks),
-            connections=max(1, self._connections(config.source) // self.jobs_of(config.source)),
+            connections=self._readers(config.source),
             engine=self._engine_choice(config),
             accept_deletes=accept_deletes,
             accept_source=accept_source,
         )
         site = self._site(config)
-        site.context.progress = lambda what: self._report(name, what)
-        site.context.stopping = self.stopping
-        site.context.connections = settings.connections
         guessed = guessed or own.guessed
         stream = Stream(config, self.source(config.source), site, self.state, sinks, settings, guessed, own.refused)
-        return self._with_consumer(replace(stream, places=self._places), python)
+        stream = replace(stream, places=self._places)
+        return self._with_consumer(replace(stream, enrichment=self._enrichment(stream)), python)
+
+    def _enrichment(self, stream: Stream, *, subscribed: bool = True) -> Enrichment | None:
+        """Return the fields that a stream's events get in addition; None if there are none."""
+        with self._made:  # a matcher knows its subscriptions for all polls
+            if subscribed and stream.name not in self._matchers:
+                self._matchers[stream.name] = self.subscription_enricher(stream)
+            matcher = self._matchers[stream.name] if subscribed else None
+        enrichers: list[Enricher] = [] if matcher is None else [matcher]
+        if stream.config.enrich:
+            enrichers.append(self._lookups(stream.config, stream.site))
+        if not enrichers:
+            return None
+        written = self.config.subscriptions
+        selecting = frozenset(() if written is None else written.deliver) & stream.sinks.keys()
+        return Enrichment(stream.site, enrichers, selecting)
+
+    def _lookups(self, config: StreamConfig, site: Site) -> Enricher:
+        from qbcd.lookups import LookupEnricher, LookupOrigin
+
+        return LookupEnricher(
+            LookupOrigin(
+                config.name,
+                lambda: self.relations(config),
+                self.state,
+                self.config.workdir,
+                lambda what: site.context.progress(what),
+            )
+        )
+
+    def relations(self, config: StreamConfig) -> list[LookupRelation]:
+        """Return the relations of a stream's lookups, as their catalogs describe them now.
+
+        Raises:
+            QbcdError: One cannot be read.
+        """
+        from qbcd.lookups import resolve_relation
+
+        found = []
+        for name in config.enrich:
+            lookup, place = self.config.lookups[name], self.config.where("lookups", name)
+            found.append(resolve_relation(name, lookup, self.source(lookup.source), place, config.name))
+        return found
+
+    def subscription_enricher(self, stream: Stream) -> SubscriptionEnricher | None:
+        """Return a new matcher of a stream's events; None if it may not be subscribed to."""
+        written = self.config.subscriptions
+        if written is None or written.allowed(stream.name) is None:
+            return None
+        from qbcd.subscriptions.enricher import SubscriptionEnricher
+
+        return SubscriptionEnricher(stream.name, self.subscriptions, partial(self._folded, stream))
+
+    @cached_property
+    def subscriptions(self) -> Subscriptions:
+        """The subscriptions of the project, which must have some."""
+        from qbcd.subscriptions.registry import Subscriptions
+        from qbcd.subscriptions.relation import SubscriptionRelation
+
+        written = self.config.subscriptions
+        assert written is not None
+        if written.relation is None:
+            return Subscriptions(written, None)
+        place = self.config.where("subscriptions", "from", "table")
+        return Subscriptions(
+            written, SubscriptionRelation(self.source(written.relation.source), written.relation, place)
+        )
+
+    def _folded(self, stream: Stream) -> frozenset[str]:
+        """Return the text columns of a stream whose equality in the source is not that of bytes."""
+        written, source = self.config.subscriptions, stream.source
+        if stream.config.source in self.config.dumps or (written is not None and written.equality == "bytes"):
+            return frozenset()
+        plan, _ = plan_of(stream, stream.site.context.row())
+        texts = [column for column in plan.captured if column.travel.kind in ("text", "time", "array")]
+        if stream.config.source in self.config.drivers:
+            return frozenset(column.name for column in texts)
+        compares_bytes = source.connector.expressions.compares_bytes
+        return frozenset(column.name for column in texts if not compares_bytes(column))
 
     def _engine_choice(self, config: StreamConfig) -> EngineChoice:
         """Return the engine of a stream; `auto` compares files in this process, where methods spill."""
@@ -333,7 +426,9 @@ class ProjectParts:
         """Return a stream with a strategy to be judged, without sinks; do not prepare or poll it."""
         source = self.source(config.source)
         config, guessed = with_variant(config, source, self.state)
-        return Stream(config, source, self._site(config), self.state, {}, Settings(config), guessed)
+        site = self._site(config)
+        stream = Stream(config, source, site, self.state, {}, Settings(config), guessed)
+        return replace(stream, enrichment=self._enrichment(stream, subscribed=False))
 
     def advise(self, name: str, per_hour: Amount | None = None) -> Advice:
         """Return every strategy for a stream with its cost, and the choice of `strategy: auto`.
@@ -346,10 +441,8 @@ class ProjectParts:
             remedy = f"qbcd explain {name} shows what its polls do; name streams of databases, or none"
             raise ConfigError("there is one strategy for files, dump", stream=name, where=place, remedy=remedy)
         if self.has_one_strategy(name):
-            what = "a source with a JDBC driver alone has one strategy: the whole table travels at each poll"
-            from qbcd.strategies.whole_rows import LESS
-
-            remedy = f"qbcd check {name} says how many bytes; {LESS}"
+            what = "a source with a JDBC driver alone has one strategy for a table, id_rcs, and one for a query, vbd"
+            remedy = f"qbcd check {name} says what travels at a poll, how many bytes, and what would make it less"
             raise ConfigError(what, stream=name, where=self.stream_config(name).place("strategy"), remedy=remedy)
         from qbcd.advisor import advise
 
@@ -427,6 +520,8 @@ class ProjectParts:
         limits = {name: self.sink(name).limits for name in (*stream.sinks, *removed) if name in self.config.sinks}
         typed = [name for name in (*stream.sinks, *removed) if name not in limits or self.sink(name).typed]
         lenient = [name for name in typed if name in limits and limits[name].policy != "refuse"]
+        if self._matchers.get(stream.name) is not None:  # conditions are evaluated over typed values
+            typed, lenient = list(dict.fromkeys([*typed, *stream.sinks])), []
         settings = replace(
             stream.settings,
             sinks=(*stream.sinks, *consumer),
@@ -479,7 +574,7 @@ class ProjectParts:
     def all_sites(self, name: str) -> Iterator[Site]:
         """Yield all sites that could keep a stream called `name`: each source, and the lake."""
         for source in [self.source(one) for one in self.config.databases]:
-            yield sites.DatabaseSite(sites.DatabaseContext(name, source, self.state, self._spark, self._local))
+            yield sites.DatabaseSite(sites.DatabaseContext(name, source, self.state, self._job(name, source)))
         any_source = next(iter(self.config.databases or self.config.sources))
         yield self._lake_site(name, self.source(any_source))  # the source is used only to read its table
 
@@ -490,9 +585,9 @@ class ProjectParts:
         if isinstance(source, FileSource):
             return sites.DumpSite(self._lake_context(config.name, source, _memory_of_dumps(config.options)))
         if strategy_class(config.strategy, config.options).site == "database":
-            context = sites.DatabaseContext(config.name, source, self.state, self._spark, self._local)
-            context.others = lambda: self._others(config.source)
-            return sites.DatabaseSite(context)
+            job = self._job(config.name, source)
+            others = partial(self._others, config.source)
+            return sites.DatabaseSite(sites.DatabaseContext(config.name, source, self.state, job, others))
         return self._lake_site(config.name, source)
 
     def _others(self, name: str) -> list[Source]:
@@ -509,8 +604,16 @@ class ProjectParts:
         `memory` bounds the local database in bytes, if not that of the project.
         """
         files = sites.Files(self.config.workdir, self.state.project_id, name)
-        local = self._local if memory is None else LocalProvider(self.config.workdir, memory, _MORE_FOR_DUMPS)
-        return sites.LakeContext(name, source, self.state, self._spark, local, files)
+        job = self._job(name, source)
+        if memory is not None:
+            job = replace(job, local=LocalProvider(self.config.workdir, memory, _MORE_FOR_DUMPS))
+        return sites.LakeContext(name, source, self.state, job, files)
+
+    def _job(self, stream: str, source: Source) -> sites.StreamJob:
+        """Return the engines and signals for a stream."""
+        return sites.StreamJob(
+            self._spark, self._local, partial(self._report, stream), lambda: self.stopping(), self._readers(source.name)
+        )
 
     def _connector(self, source: str) -> Connector:
         """Return the source's connector, with the JDBC driver of the configured jar."""

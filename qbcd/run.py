@@ -22,6 +22,7 @@ from qbcd.catalog.resolve import UncapturedChange
 from qbcd.common.wording import counted
 from qbcd.delivery.batches import deliver, enroll, pending, removed_sinks, starts_from_replica
 from qbcd.delivery.resend import refuse_unfilled, refuse_without_rows, resend_waiting
+from qbcd.enrichment import forget_files
 from qbcd.error_messages import one_message
 from qbcd.errors import QbcdError, Refused, SchemaChanged, SinkConflict, SourceSilent
 from qbcd.model import StreamPlan
@@ -105,6 +106,8 @@ def _tidy(stream: Stream, plan: StreamPlan, held: LeasedStream, report: Report) 
     try:
         with one_message(stream):
             stream.site.collect(plan, held, stream.settings)
+            if stream.enrichment is not None:
+                stream.enrichment.collect()
     except Refused:
         raise
     except QbcdError as error:
@@ -230,6 +233,7 @@ def reset_stream(site: Site, *, discard: bool) -> None:
             )
         site.forget(held)
         site.context.project.forget(stream)
+        forget_files(site.context)
 
 
 def take_over_stream(site: Site) -> None:

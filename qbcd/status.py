@@ -237,6 +237,8 @@ def latest_events(stream: Stream, n: int) -> list[tuple[BatchHeader, list[str]]]
         for header in reversed(stream.site.context.batches()):
             if missing <= 0:
                 break
+            if stream.enrichment is not None and not stream.enrichment.is_ready(header):
+                continue  # the next poll completes it, before its first delivery
             lines = _last_lines(stream, header, missing)
             if lines is None:  # the oldest batches are deleted first, so earlier ones are missing too
                 break

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from qbcd.catalog.source import Source
 from qbcd.config import StreamConfig
+from qbcd.enrichment import Enrichment
 from qbcd.errors import DeliveryError, LocalOutOfMemory, QbcdError, Refused, RowsTooWide
 from qbcd.model import BatchHeader, Cost
 from qbcd.sinks import Sink
@@ -31,6 +32,7 @@ class Stream:
         guessed: The source could not be reached to choose the variant (:func:`~qbcd.sites.with_variant`) or strategy.
         refused: Why `strategy: auto` has no strategy for it; polls and `prepare` raise it.
         places: The places of all streams of the project in their sinks, as far as `prepare` has found them.
+        enrichment: Adds fields to the events; None for a stream without enrichers.
     """
 
     config: StreamConfig
@@ -42,6 +44,7 @@ class Stream:
     guessed: bool = False
     refused: Refused | None = None
     places: SinkPlaces = field(default_factory=SinkPlaces)
+    enrichment: Enrichment | None = None
 
     def check_strategy(self) -> None:
         """Refuse a stream for which `strategy: auto` has no strategy.

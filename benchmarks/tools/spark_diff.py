@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from benchmarks.measure import seconds
 from benchmarks.tools.base import Found, Tool
-from qbcd.api import Project, assembly_of
+from qbcd.api import Project, parts_of
 from qbcd.spark.jdbc import read_query
 
 Read = Callable[[], DataFrame]
@@ -33,7 +33,7 @@ class SparkDiff(Tool):
 
     def __init__(self, project: Project, name: str, reads: Sequence[Read], key: Sequence[str], folder: Path) -> None:
         self.name = name
-        self._spark = assembly_of(project).spark.get()
+        self._spark = parts_of(project).spark.get()
         self._reads, self._key, self._folder = list(reads), list(key), folder
 
     @override
@@ -70,8 +70,8 @@ class SparkDiff(Tool):
 
 def pushed_down(project: Project, query: str, parts: Sequence[str] | None) -> Read:
     """Return a read of the query computed by the source; with `parts`, one reader per condition."""
-    url, options = assembly_of(project).source("shop").jdbc("benchmark")
-    return lambda: read_query(assembly_of(project).spark.get(), url, options, query, predicates=parts)
+    url, options = parts_of(project).source("shop").jdbc("benchmark")
+    return lambda: read_query(parts_of(project).spark.get(), url, options, query, predicates=parts)
 
 
 def of_tables(project: Project, query: str, schema: str, tables: dict[str, Sequence[str] | None]) -> Read:
@@ -83,10 +83,10 @@ def of_tables(project: Project, query: str, schema: str, tables: dict[str, Seque
         schema: The schema before the name of each table in it.
         tables: Names of the tables, with the conditions of their readers; None for one reader.
     """
-    url, options = assembly_of(project).source("shop").jdbc("benchmark")
+    url, options = parts_of(project).source("shop").jdbc("benchmark")
 
     def read() -> DataFrame:
-        spark = assembly_of(project).spark.get()
+        spark = parts_of(project).spark.get()
         for table, parts in tables.items():
             rows = read_query(spark, url, options, f"SELECT * FROM {schema}.{table}", predicates=parts)
             rows.createOrReplaceTempView(table)

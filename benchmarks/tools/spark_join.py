@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from benchmarks.measure import seconds
 from benchmarks.tools.base import Found, Tool
-from qbcd.api import Project, assembly_of
+from qbcd.api import Project, parts_of
 from qbcd.spark.jdbc import read_query
 
 PARTITIONS = 4
@@ -42,8 +42,8 @@ class SparkJoin(Tool):
 
     @override
     def setup(self) -> str:
-        self._spark = assembly_of(self._project).spark.get()
-        self._url, self._options = assembly_of(self._project).source("shop").jdbc("benchmark")
+        self._spark = parts_of(self._project).spark.get()
+        self._url, self._options = parts_of(self._project).source("shop").jdbc("benchmark")
         self.catch_up()
         self.run()
         return f"PySpark {self._spark.version}"

@@ -6,7 +6,7 @@ A changed set of columns or another restriction is a poll, not a new baseline (d
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from qbcd.catalog.source import Source
@@ -135,7 +135,7 @@ def columns_before(source: Source, checkpoint: Mapping[str, Any], plan: StreamPl
         if now is None:
             return None
         then = [sql_type, collation, comparison, travel, encodings.get(name, now.encoding)]
-        same = [now.sql_type, now.collation, now.comparison, asdict(now.travel), now.encoding] == then
+        same = [now.sql_type, now.collation, now.comparison, now.travel.to_json(), now.encoding] == then
         if not same and (now.sql_type == sql_type or is_widened(source, shape, now) is None):
             return None
         found.append(digested_as(source, shape, now))

@@ -12,6 +12,8 @@ from qbcd.config.masking import Masking
 from qbcd.connectors.jdbc.profile import Profile
 from qbcd.errors import QbcdError, SourceError
 
+FETCHED_BYTES = 64 << 20  # of the rows that a reader holds at a time, if their values are as long as they may be
+
 
 @dataclass(frozen=True)
 class JdbcLogin:
@@ -26,23 +28,43 @@ class JdbcLogin:
     properties: Mapping[str, str] = field(repr=False)
 
 
+@dataclass(frozen=True)
+class JdbcReads:
+    """Settings of reads, by the configuration.
+
+    Attributes:
+        fetchsize: Rows that a reader holds at a time; None: by the profile and the width of rows.
+        checksums: Who digests rows, ``source`` or ``here``; None: by the profile.
+    """
+
+    fetchsize: int | None = None
+    checksums: str | None = None
+
+
 class JdbcSource(SourceWithoutSessions):
     """A database that a JDBC driver alone reaches.
 
     Args:
         name: The source's name in the configuration.
         login: URL and properties.
-        fetchsize: Rows that a reader holds at a time.
         masking: Masks secrets in foreign messages.
         place: ``file:line: key.path`` of the source's configuration.
+        reads: How rows are read.
     """
 
     def __init__(
-        self, name: str, profile: Profile, login: JdbcLogin, fetchsize: int, masking: Masking, place: str = ""
+        self,
+        name: str,
+        profile: Profile,
+        login: JdbcLogin,
+        masking: Masking,
+        place: str = "",
+        reads: JdbcReads = JdbcReads(),
     ) -> None:
         # not that of a database with a connector: there is no SQLAlchemy URL and no connector
         super().__init__(name, masking, place)
-        self.profile, self.login, self.fetchsize = profile, login, fetchsize
+        self.profile, self.login, self.checksums = profile, login, reads.checksums
+        self.fetchsize, self._chosen = reads.fetchsize or profile.fetchsize, reads.fetchsize is not None
         self.proven = False  # the canary came back as its value
 
     @override
@@ -54,6 +76,14 @@ class JdbcSource(SourceWithoutSessions):
     def label(self) -> str:
         """The source's name and product, for messages."""
         return f"{self.name} ({self.profile.product})"
+
+    def rows_at_once(self, width: int) -> int:
+        """Return the rows that a reader holds at a time: `fetchsize`, or fewer if they may be wide.
+
+        Args:
+            width: Bytes of a row, at most about.
+        """
+        return self.fetchsize if self._chosen else max(1, min(self.fetchsize, FETCHED_BYTES // max(1, width)))
 
     @override
     def narrow(self, stream: str) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from qbcd.catalog.jdbc import JdbcLogin, JdbcSource
+from qbcd.catalog.jdbc import JdbcLogin, JdbcReads, JdbcSource
 from qbcd.config.jdbc_source import JdbcSourceConfig, ProfileConfig
 from qbcd.config.masking import Masking
 from qbcd.connectors.base import JdbcDriver
@@ -34,7 +34,7 @@ def jdbc_source(name: str, config: JdbcSourceConfig, masking: Masking, place: st
         properties["password"] = config.password.get_secret_value()
     login = JdbcLogin(checked_url(profile, config.url.get_secret_value()), properties)
     profile = replace(profile, driver=driver_of(profile, config))
-    return JdbcSource(name, profile, login, config.jdbc.fetchsize or profile.fetchsize, masking, place)
+    return JdbcSource(name, profile, login, masking, place, JdbcReads(config.jdbc.fetchsize, config.jdbc.checksums))
 
 
 def profile_of_source(config: JdbcSourceConfig) -> Profile:

@@ -99,6 +99,7 @@ def resolve(
     captured = [_typed(config, source, c) for c in (*key, *(c for c in chosen if c not in key))]
     captured = [digested_as(source, frozen.shape, c) for c in captured] if frozen else captured
     _check_types(config, source, captured)
+    _check_sets(config, captured[: len(key)])
     if session is not None:
         _check_rights(config, source, session, table, captured)
     plan = StreamPlan(
@@ -296,7 +297,12 @@ def _typed(config: StreamConfig, source: Source, column: Column) -> Column:
     try:
         return source.connector.catalog.override_travel(column, kind)
     except ValueError as error:
-        raise ConfigError(str(error), where=config.place("types", column.name), stream=config.name) from error
+        raise ConfigError(
+            str(error),
+            where=config.place("types", column.name),
+            stream=config.name,
+            remedy=f"remove {column.name} from `types`, or name another column",
+        ) from error
 
 
 def _check_types(config: StreamConfig, source: Source, captured: list[Column]) -> None:
@@ -323,6 +329,17 @@ def _check_types(config: StreamConfig, source: Source, captured: list[Column]) -
                 stream=config.name,
                 where=config.place("columns"),
                 remedy=f"exclude: [{column.name}], or capture a view that renames it",
+            )
+
+
+def _check_sets(config: StreamConfig, key: list[Column]) -> None:
+    for column in key:
+        if column.travel.unordered:
+            raise ConfigError(
+                f"column {column.name!r} of the key cannot be a {column.travel.unordered}: the database compares keys",
+                where=config.place("types", column.name),
+                remedy=f"remove {column.name} from `types`",
+                stream=config.name,
             )
 
 

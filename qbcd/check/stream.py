@@ -46,6 +46,9 @@ def check_stream(stream: Stream, sites: Iterable[Site] = (), places: SinkPlaces 
     try:
         for subject, level, message in _stream_findings(stream, sites, planned):
             found.append(Finding(subject, level, message, stream.name))
+        for one in stream.enrichment.enrichers if stream.enrichment is not None else ():
+            for subject, message in one.findings(dict(planned[0].columns)):
+                found.append(Finding(subject, "ok", message, stream.name))
     except QbcdError as error:
         found.append(failed("stream", error, stream.name))
     if (folder := stream.site.context.folder) is not None:
@@ -188,6 +191,7 @@ def _jdbc_findings(stream: Stream, site: JdbcSite, row: StreamRow | None, planne
     refuse_sinks(stream, plan)
     strategy = site.strategy(plan)
     yield "strategy", "ok", f"{strategy.label}: {_SEEN[strategy.consistency]}"
+    yield "checksums", "ok", site.travels(plan)
     for warning in strategy.warnings():
         yield "strategy", "warning", f"{strategy.label}: {warning}"
     yield _state(stream, row)

@@ -104,9 +104,9 @@ def advise(
 
 def _streams_without_choice(project: Project) -> tuple[list[str], list[str]]:
     """Return the streams of files, and those of databases that a JDBC driver alone reaches."""
-    from qbcd.api import assembly_of
+    from qbcd.api import parts_of
 
-    parts = assembly_of(project)
+    parts = parts_of(project)
     with parts.read_only():
         named = [name for name in parts.select_streams(()) if parts.has_one_strategy(name)]
         files = [name for name in named if parts.reads_files(name)]
@@ -167,12 +167,13 @@ def _of_files(names: list[str]) -> Iterator[str]:
 
 
 def _of_drivers(names: list[str]) -> Iterator[str]:
-    """Yield that the rows of these streams all travel."""
+    """Yield that these streams have one strategy."""
     if names:
         some = ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else "")
         yield from _wrapped(
-            f"{some}: no choice of strategy, since the source has a JDBC driver alone. The whole table travels at each "
-            f"poll; qbcd check {names[0]} says how many bytes, and what would make it less."
+            f"{some}: no choice of strategy, since the source has a JDBC driver alone. Rows of ranges that differ "
+            f"travel, or the whole table at each poll: qbcd check {names[0]} says which, how many bytes, and what "
+            "makes it less."
         )
         yield ""
 

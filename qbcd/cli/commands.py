@@ -21,6 +21,7 @@ COMMANDS = {
     "status": "status",
     "report": "report",
     "changes": "inspect",
+    "subscriptions": "subscriptions",
     "verify": "inspect",
     "diff": "diff",
     "retire": "prepare",

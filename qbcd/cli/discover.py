@@ -34,12 +34,12 @@ def discover(output: Output, source: SourceName, tables: Patterns = None, write:
 
     The list has rows, sizes, keys and strategies.
     """
-    from qbcd.api import assembly_of
+    from qbcd.api import parts_of
     from qbcd.roster.discovery import discover as found_in
     from qbcd.roster.discovery import drafted, refuse_no_database
 
     with output.project() as project, output.working("reading the catalog"):
-        parts = assembly_of(project)
+        parts = parts_of(project)
         with parts.read_only():
             refuse_no_database(parts.config, source)
             found = found_in(parts.config, parts.source(source), parts.roster(), tables or ())
@@ -127,7 +127,7 @@ def write_discovered(directory: Path, name: str, url: str) -> tuple[Path, int]:
         ConfigError: The URL has a password in plain text, or the file exists.
         QbcdError: The source cannot be reached.
     """
-    from qbcd.api import Project, assembly_of
+    from qbcd.api import Project, parts_of
     from qbcd.config import config_from_dict
     from qbcd.config.template import write_text
     from qbcd.config.urls import literal_password
@@ -140,7 +140,7 @@ def write_discovered(directory: Path, name: str, url: str) -> tuple[Path, int]:
     entry = {"source": _NAME, "tables": "*.*", "strategy": "id_rcs"}
     config = config_from_dict({"version": 1, "sources": {_NAME: {"url": url}}, "tables": [entry]}, directory)
     with Project(config) as project:
-        parts = assembly_of(project)
+        parts = parts_of(project)
         with parts.read_only():
             found = found_in(parts.config, parts.source(_NAME), parts.roster())
     if not found:

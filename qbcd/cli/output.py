@@ -304,9 +304,9 @@ class _Records(RichHandler):
 
 def show_progress(project: Project, now: Callable[[str], None]) -> None:
     """Pass the current step of long work on the project to `now`."""
-    from qbcd.api import assembly_of
+    from qbcd.api import parts_of
 
-    assembly_of(project).progress = lambda stream, what: now(f"{stream}: {what}" if stream else what)
+    parts_of(project).progress = lambda stream, what: now(f"{stream}: {what}" if stream else what)
 
 
 def problems(error: QbcdError) -> tuple[QbcdError, ...]:

@@ -101,11 +101,11 @@ class Job:
         Raises:
             Refused: No stream is prepared, and ``--prepare`` is not given.
         """
-        from qbcd.api import assembly_of
+        from qbcd.api import parts_of
 
         names = list(streams) or [handle.name for handle in self.project.streams]
         if self.options.prepare:
-            names = assembly_of(self.project).capture_all(streams)
+            names = parts_of(self.project).capture_all(streams)
         prepare = self._unprepared(names) if self.options.prepare else []
         if not (self.options.once or self.options.prepare) and self._nothing_is_prepared(names):
             raise _nothing_prepared(names, all_streams=not streams)
@@ -121,7 +121,7 @@ class Job:
 
     def _poll(self, names: Sequence[str], named: Sequence[str]) -> JobReport:
         """Poll `names`; without `named`, also streams of tables that appear later."""
-        from qbcd.api import JobOptions, assembly_of, run_job
+        from qbcd.api import JobOptions, parts_of, run_job
         from qbcd.polling.job import JobEvents
 
         options, remaining = self.options, set(names)
@@ -137,7 +137,7 @@ class Job:
             elif remaining:
                 self.now("polling")
 
-        self.measured.begin(assembly_of(self.project), names)
+        self.measured.begin(parts_of(self.project), names)
         if self.output.log is not None:
             self.output.log.add("info", f"polling {counted(len(names), 'stream')}")
         how = JobOptions(
@@ -147,7 +147,7 @@ class Job:
             jobs=options.jobs,
             tables=self._table_events(),
         )
-        return run_job(assembly_of(self.project), named, how, JobEvents(add, then=self._prepare_later), self.stop)
+        return run_job(parts_of(self.project), named, how, JobEvents(add, then=self._prepare_later), self.stop)
 
     def _table_events(self) -> TableEvents:
         from qbcd.polling.table_watch import TableEvents
@@ -173,10 +173,10 @@ class Job:
 
     def _unprepared(self, names: Sequence[str]) -> list[str]:
         """Return the streams that are certainly not prepared."""
-        from qbcd.api import assembly_of
+        from qbcd.api import parts_of
         from qbcd.status import is_prepared
 
-        parts = assembly_of(self.project)
+        parts = parts_of(self.project)
         with parts.read_only():
             prepared = parts.in_rounds(names, is_prepared)
         return [name for name, known in zip(names, prepared, strict=True) if known is False]
@@ -186,10 +186,10 @@ class Job:
 
         Do not wait for a source if another one shows that a stream may be prepared.
         """
-        from qbcd.api import assembly_of
+        from qbcd.api import parts_of
         from qbcd.status import is_prepared
 
-        parts = assembly_of(self.project)
+        parts = parts_of(self.project)
 
         def may_poll(streams: Sequence[str]) -> bool:
             return any(is_prepared(parts.open_stream(name)) is not False for name in streams)

@@ -43,10 +43,10 @@ _ANSWERS = {"y": True, "yes": True, "": False, "n": False, "no": False}
 
 def prepare(output: Output, streams: StreamNames = None, dry_run: DryRun = False) -> int:
     """Create qbcd's own tables and take the baseline."""
-    from qbcd.api import assembly_of
+    from qbcd.api import parts_of
 
     with output.project() as project:
-        parts = assembly_of(project)
+        parts = parts_of(project)
         # an unknown name stops the command before anything is created
         names = _all_tables(parts, streams or ()) if dry_run else parts.capture_all(streams or ())
         problems = [] if streams else parts.roster().problems

@@ -20,12 +20,12 @@ To = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The fi
 
 def report(output: Output, streams: StreamNames = None, to: To = Path("report.html")) -> int:
     """Write the state of the streams into one HTML file."""
-    from qbcd.api import assembly_of
+    from qbcd.api import parts_of
     from qbcd.common.durable import replace_text
     from qbcd.monitoring.report import facts_of, page
 
     with output.project() as project, output.working("reading the state"):
-        parts = assembly_of(project)
+        parts = parts_of(project)
         with parts.read_only():
             names = parts.select_streams(streams or ())
             found = parts.in_rounds(names, lambda stream: facts_of(stream, len(names)))

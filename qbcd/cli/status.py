@@ -91,9 +91,9 @@ def _read(project: Project, streams: Sequence[str], limit: timedelta | None) -> 
 
 def _new_tables(project: Project) -> list[str]:
     """Return the tables that patterns match and no `prepare` has captured."""
-    from qbcd.api import assembly_of
+    from qbcd.api import parts_of
 
-    parts = assembly_of(project)
+    parts = parts_of(project)
     with parts.read_only():
         return [f"{one.table_schema}.{one.table_name}" for one in parts.roster().new.values()]
 

@@ -18,6 +18,9 @@ POINTS = (
     "after_commit",
     "before_seal",
     "after_seal",
+    "before_enrichment",
+    "enrichment_written",
+    "after_enrichment",
     "before_purge",
     "after_purge",
     "before_publish",
@@ -28,6 +31,7 @@ POINTS = (
     "mid_roll",
     "after_roll",
     "mid_expire",
+    "mid_lookup",
 )
 
 _registered: dict[str, Callable[[], None]] = {}

@@ -7,7 +7,6 @@ import json
 import os
 import uuid
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from typing_extensions import override
@@ -75,7 +74,7 @@ def keep(
     target = folder / f"{uuid.uuid4().hex}-{_ROWS}"
     database.connection.execute(f"COPY ({rows.sql}) TO '{_text(target)}' (FORMAT PARQUET, COMPRESSION ZSTD)")
     sync(target)
-    columns = [[c.name, c.sql_type, c.base_type, asdict(c.travel), list(c.facts)] for c in captured]
+    columns = [[c.name, c.sql_type, c.base_type, c.travel.to_json(), list(c.facts)] for c in captured]
     description = {
         "label": label,
         "count": count,

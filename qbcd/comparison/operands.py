@@ -182,8 +182,8 @@ class TableOperand(Operand):
         source = _name_of(url)
         config = _config(url, source, table, {"key": list(wanted.key)} if wanted.key else {})
         self.amount = ReadAmount()
-        self._assembly = ProjectParts(config)
-        self.source = self._assembly.source(source)
+        self._parts = ProjectParts(config)
+        self.source = self._parts.source(source)
         with self.source.read(STREAM) as session, _key_by_option():
             connector, connection = self.source.connector, session.connection
             stream = config.stream(STREAM)
@@ -227,7 +227,7 @@ class TableOperand(Operand):
 
     @override
     def close(self) -> None:
-        self._assembly.close()
+        self._parts.close()
 
 
 @dataclass(frozen=True)

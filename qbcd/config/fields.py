@@ -301,6 +301,36 @@ def distinct(values: _Strings) -> _Strings:
     return values
 
 
+def _column_kind(value: Any) -> str:
+    """Return a kind of `types` as one text.
+
+    It is ``text``, ``set``, ``multiset``, or one of the last two with a blank and its separator.
+    """
+    if isinstance(value, str) and value in COLUMN_KINDS:
+        return value
+    if isinstance(value, dict) and len(value) == 1:
+        ((kind, separator),) = value.items()
+        if kind in SET_KINDS and isinstance(separator, str):
+            if _SEPARATOR.fullmatch(separator):
+                return f"{kind} {separator}"
+            raise wrong("a separator has 1 to 10 blanks or ASCII signs, no letters, digits, quotes or backslashes")
+    raise wrong("a column can be text, set or multiset", "write {tags: set}, {tags: {set: ','}} or {amount: text}")
+
+
+SET_KINDS = ("set", "multiset")
+COLUMN_KINDS = ("text", *SET_KINDS)
+_SEPARATOR = re.compile(r"[ !#$%&()*+,\-./:;<=>?@\[\]^_`{|}~]{1,10}")
+_SEPARATED = {
+    "type": "string",
+    "pattern": f"^{_SEPARATOR.pattern}$",
+    "description": "Text between two elements of a column that is a text.",
+}
+_SEPARATED_KINDS = [
+    {"type": "object", "properties": {kind: _SEPARATED}, "required": [kind], "additionalProperties": False}
+    for kind in SET_KINDS
+]
+_KIND_SCHEMA = {"anyOf": [{"enum": list(COLUMN_KINDS)}, *_SEPARATED_KINDS]}
+ColumnKind = Annotated[str, BeforeValidator(_column_kind), WithJsonSchema(_KIND_SCHEMA)]
 DURATION_SCHEMA = {"anyOf": [{"type": "string", "pattern": r"^\s*[0-9]{1,9}\s*(ms|s|m|h|d)\s*$"}, {"type": "integer"}]}
 
 Duration = Annotated[timedelta, BeforeValidator(_duration), WithJsonSchema(DURATION_SCHEMA)]

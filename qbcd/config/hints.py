@@ -59,6 +59,10 @@ _SHAPES = {
     "notify": "write notify: [{on: [refused, failed], url: '${env:HOOK}'}]",
     "openlineage": "write openlineage: {namespace: qbcd}",
     "on": "write on: [refused, failed]",
+    "subscriptions": "write subscriptions: {from: {source: shop, table: app.subscription}, streams: {orders: all}}",
+    "from": "write from: {source: shop, table: app.subscription}",
+    "inline": "write inline: [{id: late, stream: orders, condition: \"status = 'late'\"}]",
+    "streams": "write streams: {orders: [status, region], customers: all}",
 }
 # Parts of an address, with the keys that other tools have for them.
 _PARTS = {

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from qbcd.config.databases import is_native
-from qbcd.config.fields import Count, Filled, LocalPath, ScalarText, Section, wrong
+from qbcd.config.fields import Count, Filled, LocalPath, ScalarText, Section, Whole, wrong
 
 _COORDINATES = re.compile(r"[\w.-]+:[\w.-]+:[\w.-]+", re.ASCII)
 
@@ -46,7 +46,9 @@ class JdbcDriverConfig(Section):
         maven: Coordinates of the driver, as ``group:artifact:version``; `sha256` is required.
         sha256: SHA-256 of the jar, in hexadecimal digits.
         properties: Properties of the driver; only those that the profile lists.
-        fetchsize: Rows that a reader holds at a time; default: by the profile.
+        fetchsize: Rows that a reader holds at a time; default: by the profile and the width of rows.
+        checksums: ``source`` lets the database add up digests of rows, ``here`` reads all rows; default: ``source``
+            where the tests have run the profile and it has a hash function, otherwise ``here``.
     """
 
     driver_jar: LocalPath | None = None
@@ -54,6 +56,7 @@ class JdbcDriverConfig(Section):
     sha256: Annotated[Filled, AfterValidator(_sha256)] | None = None
     properties: dict[str, ScalarText] = Field(default_factory=dict, repr=False)
     fetchsize: Count | None = None
+    checksums: Literal["source", "here"] | None = None
 
     @model_validator(mode="after")
     def _one_jar(self) -> JdbcDriverConfig:
@@ -108,6 +111,7 @@ class JdbcSourceConfig(Section):
         dialect: Name of a profile; default: by the prefix of `url`.
         profile: A profile of your own, for a database that has none.
         jdbc: The driver.
+        connections: Readers of a table with an integer key; with more than one, a batch is no single state.
     """
 
     url: Annotated[SecretStr, AfterValidator(_jdbc_url)]
@@ -116,6 +120,7 @@ class JdbcSourceConfig(Section):
     dialect: Filled | None = None
     profile: ProfileConfig | None = None
     jdbc: JdbcDriverConfig = Field(default_factory=JdbcDriverConfig)
+    connections: Whole = Field(default=1, ge=1, le=16)
 
     @model_validator(mode="after")
     def _one_dialect(self) -> JdbcSourceConfig:

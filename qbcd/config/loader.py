@@ -46,6 +46,7 @@ from qbcd.config.secrets import expand
 from qbcd.config.sink_registry import sink_options
 from qbcd.config.strategy_registry import options_class
 from qbcd.config.streams import GuardsConfig, StreamDefaults
+from qbcd.config.subscriptions import InlineConfig, RelationConfig, SubscriptionsConfig
 from qbcd.errors import ConfigError
 
 MAX_BYTES = 1_000_000
@@ -223,7 +224,10 @@ def _model_at(values: Any, loc: tuple[str | int, ...]) -> type[Section]:
         return GuardsConfig
     if loc[:1] == ("sources",):
         return _source_model(values, loc)
+    if loc[:1] == ("subscriptions",) and len(loc) > 1:
+        return RelationConfig if loc[1] == "from" else InlineConfig
     sections: dict[str | int, type[Section]] = {
+        "subscriptions": SubscriptionsConfig,
         "tables": TableConfig,
         "defaults": DefaultsConfig,
         "spark": SparkConfig,

@@ -32,6 +32,7 @@ from qbcd.config.audits import interval
 from qbcd.config.auto_strategy import AUTO
 from qbcd.config.document import Document, KeyPath, did_you_mean, quoted
 from qbcd.config.fields import (
+    ColumnKind,
     Count,
     Filled,
     Jobs,
@@ -54,6 +55,7 @@ from qbcd.config.fields import (
 from qbcd.config.files import FilesConfig
 from qbcd.config.jdbc_source import JdbcSourceConfig
 from qbcd.config.logins import Login, checked_url
+from qbcd.config.lookups import LookupConfig
 from qbcd.config.notify import NotifyConfig
 from qbcd.config.openlineage import OpenLineageConfig
 from qbcd.config.patterns import (
@@ -68,6 +70,7 @@ from qbcd.config.patterns import (
 from qbcd.config.sink_registry import AnySink
 from qbcd.config.strategy_base import StrategyConfig
 from qbcd.config.streams import PLAIN_SETTINGS, Baseline, EngineName, GuardsConfig, StreamConfig, StreamDefaults
+from qbcd.config.subscriptions import SubscriptionsConfig
 from qbcd.config.urls import is_memory_database, parse_url
 from qbcd.errors import ConfigError
 
@@ -211,7 +214,8 @@ class TableConfig(DefaultsConfig):
             rows without a key.
         columns: Captured columns; default: all. The key is always included.
         exclude: Columns that are not captured, instead of `columns`; with `tables`, patterns of tables.
-        types: Columns to deliver in the database's own text, as ``{column: text}``.
+        types: Columns to deliver in the database's own text, as ``{column: text}``, or to compare without order:
+            ``{column: set}``, ``{column: multiset}``, ``{column: {set: ","}}``.
         where: Restriction of the rows: one boolean expression in the source's SQL.
     """
 
@@ -223,7 +227,7 @@ class TableConfig(DefaultsConfig):
     key: KeyNames | None = None
     columns: SomeNames | None = None
     exclude: Names | None = None
-    types: dict[str, Literal["text"]] = Field(default_factory=dict)
+    types: dict[str, ColumnKind] = Field(default_factory=dict)
     where: Filled | None = None
 
     @model_validator(mode="after")
@@ -278,10 +282,12 @@ class ProjectConfig(Section):
         spark: Settings of the Spark session that qbcd starts.
         sources: Databases or files to capture from, by name.
         sinks: Destinations of events, by name; ``python`` is reserved.
+        lookups: Relations whose columns are added to events, by name.
         defaults: Settings that tables inherit.
         tables: Tables, queries and patterns to capture.
         notify: Addresses that get a message when the state of a stream changes.
         openlineage: Settings of events about polls for a data catalog; without them none are sent.
+        subscriptions: Conditions over the events of some streams, and the sinks of events that meet one.
     """
 
     version: Literal[1]
@@ -295,10 +301,12 @@ class ProjectConfig(Section):
     spark: SparkConfig = Field(default_factory=SparkConfig)
     sources: dict[str, AnySource] = Field(min_length=1)
     sinks: dict[str, AnySink] = Field(default_factory=dict)
+    lookups: dict[str, LookupConfig] = Field(default_factory=dict)
     defaults: DefaultsConfig = Field(default_factory=DefaultsConfig)
     tables: list[TableConfig] = Field(min_length=1)
     notify: list[NotifyConfig] = Field(default_factory=list)
     openlineage: OpenLineageConfig | None = None
+    subscriptions: SubscriptionsConfig | None = None
 
     _document: Document = PrivateAttr(default_factory=lambda: Document("", Path.cwd(), {}))
 
@@ -468,7 +476,7 @@ class ProjectConfig(Section):
             chosen=chosen is not None,
             guards=self._guards(table),
             audit=interval(table.audit, self.setting(table, "audit"), strategy),
-            **self._plain_settings(table),
+            **self._with_subscribed(table.stream_name, self._plain_settings(table)),
             index=index,
             document=self._document,
         )
@@ -505,8 +513,16 @@ class ProjectConfig(Section):
         """
         found = {name: self.setting(table, name) for name in PLAIN_SETTINGS}
         found["sinks"] = tuple(found["sinks"] or ())
+        found["enrich"] = tuple(found["enrich"] or ())
         found["baseline"] = found["baseline"] or self._baseline(table)
         return {name: value for name, value in found.items() if value is not None}
+
+    def _with_subscribed(self, stream: str, settings: dict[str, Any]) -> dict[str, Any]:
+        """Add the sinks of subscriptions to those of a stream that may be subscribed to."""
+        written = self.subscriptions
+        if written is None or written.allowed(stream) is None:
+            return settings
+        return {**settings, "sinks": (*settings["sinks"], *written.deliver)}
 
     def _baseline(self, table: TableConfig) -> Baseline:
         """Return the default: sinks that show all rows begin with them."""

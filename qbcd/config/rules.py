@@ -15,6 +15,7 @@ from qbcd.config.sink_rules import check_sink_needs
 from qbcd.config.storage import STORAGE_SECRETS
 from qbcd.config.strategy_registry import strategy_names
 from qbcd.config.strategy_rules import check_strategies
+from qbcd.config.subscriptions import check_subscriptions
 from qbcd.config.urls import is_local, is_local_host, literal_password
 
 RESERVED_SINK = "python"
@@ -31,11 +32,14 @@ def check_rules(config: ProjectConfig, document: Document) -> list[Problem]:
         *_shared_folders(config),
         *check_strategies(config),
         *check_sink_needs(config, document),
+        *_lookups(config, document),
+        *_subscriptions(config, document),
     ]
 
 
 def _names(config: ProjectConfig) -> Iterator[Problem]:
-    for section, names in (("sources", config.sources), ("sinks", config.sinks)):
+    sections = (("sources", config.sources), ("sinks", config.sinks), ("lookups", config.lookups))
+    for section, names in sections:
         for name in names:
             if not NAME_PATTERN.fullmatch(name):
                 yield Problem((section, name), "this name cannot be used", f"use {NAME_RULE}")
@@ -161,6 +165,29 @@ def _near(document: Document, path: KeyPath, name: str, known: list[str]) -> str
     return otherwise if document.is_hidden(path) else did_you_mean(name, known, otherwise)
 
 
+def _subscriptions(config: ProjectConfig, document: Document) -> Iterator[Problem]:
+    written = config.subscriptions
+    if written is None:
+        return
+    patterns = any(table.tables is not None for table in config.tables)
+    own = [] if patterns else [table.stream_name for table in config.tables]
+    known = {"sources": list(config.databases), "sinks": list(config.sinks), "streams": own}
+    tables = {name for name, sink in config.sinks.items() if sink.type == "database"}
+    yield from check_subscriptions(written, document, known, tables)
+    for index, name in enumerate(written.deliver):
+        if name in config.sinks and config.sinks[name].starts_from == "replica":
+            path, what = document.item(("subscriptions", "deliver"), index), f"sink {name} begins with all rows"
+            yield Problem(path, what, f"remove `initial: replica` of sink {name}")
+    for index, table in enumerate(config.tables):
+        if table.tables is not None or written.allowed(table.stream_name) is None:
+            continue
+        for name in config.setting(table, "sinks") or ():
+            if name in written.deliver:
+                path = document.item(("subscriptions", "deliver"), written.deliver.index(name))
+                what = f"sink {name} gets all events of stream {table.stream_name} already"
+                yield Problem(path, what, f"remove it here, or from the sinks of {dotted(('tables', index))}")
+
+
 def _shared_folders(config: ProjectConfig) -> Iterator[Problem]:
     """Report sinks that share a folder: each would read the other's batches as its own."""
     seen: dict[str, str] = {}
@@ -171,3 +198,21 @@ def _shared_folders(config: ProjectConfig) -> Iterator[Problem]:
                 ("sinks", name, "path"), f"sink {seen[folder]} has the same path", "give it a path of its own"
             )
         seen.setdefault(folder, name)
+
+
+def _lookups(config: ProjectConfig, document: Document) -> Iterator[Problem]:
+    for name, lookup in config.lookups.items():
+        path = ("lookups", name, "source")
+        yield from _source(config, document, path, lookup.source)
+        if lookup.source in config.sources and lookup.source not in config.databases:
+            what = "lookups in files, or in databases that only a JDBC driver reaches, are not built yet"
+            yield Problem(path, what, "name a source with a connector", not_built=True)
+    layers: list[tuple[KeyPath, list[str] | None]] = [(("defaults",), config.defaults.enrich)]
+    layers += [(("sources", name, "defaults"), source.defaults.enrich) for name, source in config.databases.items()]
+    layers += [(("tables", index), table.enrich) for index, table in enumerate(config.tables)]
+    for place, names in layers:
+        for index, one in enumerate(names or ()):
+            if one not in config.lookups:
+                here, known = (*place, "enrich", index), list(config.lookups)
+                remedy = _near(document, here, one, known) if known else "describe it under `lookups`"
+                yield Problem(here, f"there is no lookup {document.shown(here, one)}", remedy)

@@ -6,15 +6,30 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator
 
 from qbcd.config.audits import Audit
 from qbcd.config.document import Document
-from qbcd.config.fields import Duration, Every, Fraction, Names, Section, Switch
+from qbcd.config.fields import Duration, Every, Fraction, Names, Section, Switch, wrong
 from qbcd.config.strategy_registry import AnyStrategy
 
 Baseline = Literal["events", "silent"]
-KeyChange = Literal["pair", "off"]
+
+
+def _not_over_polls(value: Any) -> Any:
+    """Refuse pairs over several polls, which cannot be exact."""
+    if value == "cycle":
+        raise wrong(
+            "pairs over the polls of a pass cannot be exact: when a poll delivers the second event, a later one may "
+            "still find a third with equal content, and the first event is delivered already",
+            "write key_change: pair, and a strategy whose poll reads the whole table",
+        )
+    return value
+
+
+KeyChange = Annotated[Literal["pair", "off"], BeforeValidator(_not_over_polls)]
 NewColumns = Literal["ignore", "report", "add", "add_with_values", "refuse"]
 EngineName = Literal["auto", "local", "spark"]
 
@@ -50,6 +65,7 @@ class StreamDefaults(Section):
         engine: Place of the work: ``local`` is this process, ``spark`` is Spark; ``auto``, the default, takes Spark
             for large work.
         new_columns: Reaction to a column that the table gets; default: ``report``.
+        enrich: Names under `lookups`, whose columns the events get.
     """
 
     every: Every | None = None
@@ -62,6 +78,7 @@ class StreamDefaults(Section):
     audit: Audit | None = None
     engine: EngineName | None = None
     new_columns: NewColumns | None = None
+    enrich: Names | None = None
 
 
 _INHERITED = (*StreamDefaults.model_fields, "source")
@@ -108,6 +125,7 @@ class StreamConfig:
     audit: timedelta | None = None
     engine: EngineName = "auto"
     new_columns: NewColumns = "report"
+    enrich: tuple[str, ...] = ()
     index: int = field(default=0, repr=False, compare=False)
     document: Document = field(default_factory=lambda: Document("", Path(), {}), repr=False, compare=False)
 

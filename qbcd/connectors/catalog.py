@@ -82,12 +82,28 @@ class Catalog(Collaborator, ABC):
     def override_travel(self, column: Column, kind: str) -> Column:
         """Return the column with `types: {column: kind}` applied.
 
+        Args:
+            kind: ``text``, or ``set`` or ``multiset``, followed by a blank and a separator if elements have one.
+
         Raises:
-            ValueError: The kind is unknown.
+            ValueError: The column cannot be of the kind, or the kind is unknown.
         """
-        if kind != "text":
-            raise ValueError(f"a column can only be converted to text, not to {kind!r}")
-        return replace(column, travel=Travel("text"))
+        if kind == "text":
+            return replace(column, travel=Travel("text"))
+        unordered, _, separator = kind.partition(" ")
+        if unordered not in ("set", "multiset"):
+            raise ValueError(f"a column can be converted to text, set or multiset, not to {kind!r}")
+        if problem := self.set_problem(column, separator):
+            raise ValueError(f"column {column.name!r} cannot be a {unordered}: {problem}")
+        return replace(column, travel=replace(column.travel, unordered=unordered, separator=separator))
+
+    def set_problem(self, column: Column, separator: str) -> str:
+        """Return why values of `column` cannot be sets of elements, or an empty string.
+
+        Args:
+            separator: The text between elements; empty if the value is an array or JSON.
+        """
+        return f"qbcd knows no sets of {self.facts.name}"
 
     @abstractmethod
     def type_problem(self, column: Column) -> str:

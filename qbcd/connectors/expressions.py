@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Literal
 
 from sqlglot import exp
 
@@ -53,6 +54,14 @@ class Expressions(Collaborator, ABC):
         """Compare two keys under the column's own equality, as a join on the key does."""
         return exp.EQ(this=left.copy(), expression=right.copy())
 
+    def text_equality(self, column: Column) -> Literal["exact", "padded", ""]:
+        """Return how texts relate that are equal under the column's own equality.
+
+        ``exact``: they are identical; ``padded``: but for trailing spaces. Empty if other texts can be equal too, or
+        if the database does not show it.
+        """
+        return ""
+
     @abstractmethod
     def canonical_text(self, column: Column, value: exp.Expression) -> exp.Expression:
         """Return the value as text that casts back to it; NULL stays NULL.
@@ -63,6 +72,10 @@ class Expressions(Collaborator, ABC):
     @abstractmethod
     def travel_form(self, column: Column, value: exp.Expression) -> exp.Expression:
         """Return the value in wire form (see :class:`~qbcd.model.Travel`)."""
+
+    def compares_bytes(self, column: Column) -> bool:
+        """Return True if `=` of a text of the column, or of an element, compares bytes."""
+        return False
 
     def has_stable_text(self, column: Column) -> bool:
         """Return False if the text of an unchanged value may change.

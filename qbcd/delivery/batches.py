@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from qbcd.common import hooks
@@ -53,6 +54,8 @@ def enroll(stream: Stream, row: StreamRow) -> None:
 
     See docs/design/protocol.md#rule-22.
     """
+    if stream.enrichment is not None:
+        stream.enrichment.enroll(row)
     known = stream.project.acknowledged(stream.name)
     for name in stream.settings.sinks:
         if name not in known:
@@ -82,7 +85,12 @@ def deliver_to(stream: Stream, held: LeasedStream, sinks: Mapping[str, Acknowled
     """Deliver to each sink the batches it lacks, in order; failures go into `report`.
 
     Sinks that lack the same batch share one read of it.
+
+    Raises:
+        QbcdError: A batch cannot be enriched; no sink gets it.
     """
+    if stream.enrichment is not None:
+        report.warnings += stream.enrichment.complete(held)
     lacking: dict[str, list[BatchHeader]] = {}
     for name, acknowledged in sinks.items():
         # numbers continue over epochs, so equal last numbers mean that no batch waits
@@ -223,12 +231,22 @@ def waiting_batches(site: Site, sink: str, done: Acknowledged, row: StreamRow) -
 def _publish(stream: Stream, held: LeasedStream, name: str, header: BatchHeader, shared: SharedRows) -> None:
     """Write and acknowledge one batch; after a crash between the two it is written again."""
     sink, site = stream.sinks[name], stream.site
-    opened = partial(sink_batch, stream, header, partial(site.staged, header), partial(shared.open, header))
+    rows = (partial(site.staged, header), partial(shared.open, header))
+    opened = partial(sink_batch, stream, header, *rows, name)
     passed = f"qbcd skip {stream.name} {name} --batch {header.number} passes over it; its events are then missing in "
     unfit = f"{UNSUPPORTED if sink.has_policy else ''}{passed}{name}"
-    write_batch(stream, held, sink, BatchOnItsWay(header, opened, unfit))
+    if not _selects_none(stream, header, name):
+        write_batch(stream, held, sink, BatchOnItsWay(header, opened, unfit))
     stream.project.acknowledge(stream.name, name, header)
     hooks.reach("after_acknowledge")
+
+
+def _selects_none(stream: Stream, header: BatchHeader, sink: str) -> bool:
+    """Return True if a sink that takes selected events only gets none of a batch."""
+    if stream.enrichment is None:
+        return False
+    seen = stream.enrichment.view(header, sink).header
+    return seen.selected and not seen.size
 
 
 @dataclass(frozen=True)
@@ -317,20 +335,25 @@ def sink_batch(
     header: BatchHeader,
     make: Callable[[], DataFrame],
     open_local: Callable[[range], AbstractContextManager[LocalRows]],
+    sink: str = "",
 ) -> Iterator[SinkBatch]:
-    """A batch for sinks, with its staged rows as a DataFrame or in a local database."""
+    """A batch for sinks, with its staged rows as a DataFrame or in a local database.
+
+    It has the added fields of the stream; a `sink` that takes selected events only gets only those.
+    """
     context = stream.site.context
     why_spark = context.why_spark_for(stream.settings.engine, header.size)
+    view = None if stream.enrichment is None else stream.enrichment.view(header, sink)
     with ExitStack() as opened:
 
         def local(part: range) -> LocalRows:
-            return opened.enter_context(open_local(part))
+            return opened.enter_context(open_local(part) if view is None else view.open_local(open_local, part))
 
         def staged() -> DataFrame:
             context.spark.give_reason(why_spark)
-            return make()
+            return make() if view is None else view.frame(make())
 
-        yield SinkBatch(header, staged, local, is_local=not why_spark)
+        yield SinkBatch(header if view is None else view.header, staged, local, is_local=not why_spark)
 
 
 def pending(site: Site) -> dict[str, int]:
@@ -484,6 +507,7 @@ def waiting(stream: Stream, failed: QbcdError | None) -> list[BatchHeader]:
     done = stream.project.acknowledged(stream.name).get(PYTHON_SINK)
     try:
         row = stream.site.context.row() if done else None
-        return waiting_batches(stream.site, PYTHON_SINK, done, row) if done and row else []
+        found = waiting_batches(stream.site, PYTHON_SINK, done, row) if done and row else []
+        return list(takewhile(stream.enrichment.is_ready, found)) if stream.enrichment is not None else found
     except QbcdError as error:
         raise failed or error from error

@@ -253,6 +253,12 @@ def _refuse_unfit(stream: Stream, sink: str, restriction: str) -> None:
         remedy = f"its sinks: {there}" if there else "add it to the stream's `sinks`"
         raise ConfigError(f"has no sink {sink!r}", stream=stream.name, remedy=remedy)
     one = stream.sinks[sink]
+    if stream.enrichment is not None and sink in stream.enrichment.selecting:
+        raise ConfigError(
+            f"sink {sink} gets only the events of subscriptions, which rows of the replica are not",
+            stream=stream.name,
+            remedy="name another sink of the stream",
+        )
     if not one.takes_resends:
         raise ConfigError(
             f"sink {sink} takes batches only: its type does not know resends",

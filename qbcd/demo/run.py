@@ -19,7 +19,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.syntax import Syntax
 
-from qbcd.api import Project, assembly_of, open
+from qbcd.api import Project, open, parts_of
 from qbcd.cli import formatting
 from qbcd.cli.output import show_progress
 from qbcd.demo import delays, flights, mirror, tables
@@ -174,7 +174,7 @@ class Demo:
     def _read_by_spark(self, project: Project, applied: Mapping[str, TableChanges]) -> bool:
         before, began = _spark_jobs(project), time.monotonic()
         with self._working(project, "reading by Spark"):
-            spark = assembly_of(project).spark.get()
+            spark = parts_of(project).spark.get()
             register(spark)
             rows = spark.read.format("qbcd").option("config", str(self.folder.config.absolute())).load("flights")
             found = {
@@ -304,7 +304,7 @@ def _terminable() -> Iterator[None]:
 
 def _spark_jobs(project: Project) -> int:
     """Return the number of jobs that this project's Spark session has run."""
-    spark = assembly_of(project).spark
+    spark = parts_of(project).spark
     if not spark.started:
         return 0
     return max(spark.get().sparkContext.statusTracker().getJobIdsForGroup(), default=-1) + 1

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from qbcd.model import BatchHeader, Travel
-from qbcd.model.wire import EVENT_FIELDS, PLAIN_TYPES, typed_name
+from qbcd.model.wire import ELEMENTS, EVENT_FIELDS, PLAIN_TYPES, json_text, typed_name
 
 Field = tuple[str, Travel, str]  # name, form of its values, SQL of its value
 
@@ -23,6 +23,9 @@ MISFIT = "not a value of type"  # in the message of the error
 DELETED, OLD, NEW = "op = 'd'", "op IN ('u', 'd')", "op <> 'd'"
 # Legal inside a JSON text, but line ends for consumers that split by Unicode's rules.
 _LINE_ENDS = ("\u0085", "\u2028", "\u2029")
+# Escapes in texts of JSON, and characters that JSON does not have: with them a text ends at its quotation mark.
+_HIDDEN = (("\\\\", "\x01"), ('\\"', "\x02"))
+_TOKEN = '"[^"]*"|[^",\\[\\]{}: ]+'  # a scalar of JSON with hidden escapes
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class EventForm:
         event_id: The text of the field `event_id`.
         absent: The value of an image that an event does not have.
         no_key: The value of a key without columns.
+        elements: The text of the field `elements`.
+        added: Returns the value of an added field from its name, form and the JSON text of its value.
     """
 
     image: Callable[[Sequence[Field]], str]
@@ -46,6 +51,8 @@ class EventForm:
     ts_ms: str
     absent: str
     no_key: str
+    elements: str
+    added: Callable[[str, Travel, str], str]
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,19 @@ class EventSql:
         some: Some element of ``{values}`` fulfills ``{condition}``.
         error: Raises an error: the text ``{message}`` and the start of ``{value}``.
         byte_length: The number of bytes of the text ``{text}``.
+        matched: The parts of the text ``{value}`` that match the regular expression ``{pattern}``.
+        split: The parts of the text ``{value}`` between ``{separator}``.
+        parts: A list of the texts ``{values}``.
+        joined: The texts of the list ``{values}``, with ``{separator}`` between them.
+        bound: The value of ``{result}``, in which ``{name}`` is ``{value}``.
+        pair: A list of the values ``{one}`` and ``{other}``.
+        item: The value of a list ``{values}`` at ``{place}``, from 1.
+        numbered: The texts of list ``t``, each after the number of equal ones before it and a colon; equal texts are
+            neighbors.
+        minus: The texts of the list ``{values}`` that are not in ``{others}``; each list has a text once.
+        unnumbered: The texts of the list ``{values}`` without their numbers.
+        quoted: The JSON of each text of the list ``{values}``.
+        members: Returns the members of a JSON object as one text; NULL is no member.
     """
 
     literal: Callable[[str], str]
@@ -73,6 +93,18 @@ class EventSql:
     some: str
     error: str
     byte_length: str
+    matched: str
+    split: str
+    parts: str
+    joined: str
+    bound: str
+    pair: str
+    item: str
+    numbered: str
+    minus: str
+    unnumbered: str
+    quoted: str
+    members: Callable[[Sequence[str]], str]
 
     # -- typed values ------------------------------------------------------------------------------------------------
     def typed_value(self, travel: Travel, value: str, name: str, *, lenient: bool = False) -> str:
@@ -126,6 +158,60 @@ class EventSql:
         return result
 
     # -- events ------------------------------------------------------------------------------------------------------
+    def elements(self, header: BatchHeader) -> str:
+        """Return the JSON of field `elements`, by changed set; NULL of events that are no updates.
+
+        A column whose old or new value is NULL or no set has null.
+        """
+        members = []
+        for i, (name, travel) in enumerate(header.columns):
+            if travel.unordered:
+                named = f"{self.literal(json_text(name) + ':')} || {self._changed_set(travel, f'b_{i}', f'a_{i}')}"
+                members.append(f"CASE WHEN b_{i} IS DISTINCT FROM a_{i} THEN {named} END")
+        listed = f"{self.literal('{')} || {self.members(members)} || {self.literal('}')}"
+        return f"CASE WHEN op = 'u' AND {str(header.before).upper()} THEN {listed} END"
+
+    def _changed_set(self, travel: Travel, old: str, new: str) -> str:
+        # A name is bound to each part, because a part that is written twice is planned twice.
+        then, now = (self.item.format(values="pair", place=place) for place in (1, 2))
+        added, removed = self._difference(travel, now, then), self._difference(travel, then, now)
+        text, comma, end = (self.literal(one) for one in ('{"added":', ',"removed":', "}"))
+        found = f"{text} || {added} || {comma} || {removed} || {end}"
+        result = f"CASE WHEN {then} IS NULL OR {now} IS NULL THEN 'null' ELSE {found} END"
+        pair = self.pair.format(one=self._elements(travel, old), other=self._elements(travel, new))
+        return self.bound.format(name="pair", value=pair, result=result)
+
+    def _elements(self, travel: Travel, value: str) -> str:
+        if travel.separator:
+            separator = self.literal(travel.separator)
+            none, one = self.parts.format(values=""), self.parts.format(values="''")
+            split = self.split.format(value=value, separator=separator)
+            alone = f"WHEN {value} = {separator} THEN {one} " if travel.unordered == "set" else ""
+            found = f"CASE WHEN {value} = '' THEN {none} {alone}ELSE {split} END"
+        else:
+            found = self._tokens(value)
+        return found if travel.unordered == "set" else self.bound.format(name="t", value=found, result=self.numbered)
+
+    def _tokens(self, value: str) -> str:
+        """Return the list of a JSON array's scalars, with hidden escapes; NULL of other texts."""
+        hidden = value
+        for escape, other in _HIDDEN:
+            hidden = f"REPLACE({hidden}, {self.literal(escape)}, {self.literal(other)})"
+        joined = (self.joined.format(values="t", separator=self.literal(one)) for one in (",", ", "))
+        whole = ", ".join(f"'[' || {one} || ']'" for one in joined)
+        matched = self.matched.format(value="h", pattern=self.literal(_TOKEN))
+        tokens = self.bound.format(name="t", value=matched, result=f"CASE WHEN h IN ({whole}) THEN t END")
+        return self.bound.format(name="h", value=hidden, result=tokens)
+
+    def _difference(self, travel: Travel, values: str, others: str) -> str:
+        found = self.minus.format(values=values, others=others)
+        found = found if travel.unordered == "set" else self.unnumbered.format(values=found)
+        found = self.quoted.format(values=found) if travel.separator else found
+        text = self.joined.format(values=found, separator=self.literal(","))
+        for escape, hidden in () if travel.separator else _HIDDEN:
+            text = f"REPLACE({text}, {self.literal(hidden)}, {self.literal(escape)})"
+        return f"'[' || {text} || ']'"
+
     def one_line(self, column: str) -> str:
         """Return a column's JSON text without characters that a consumer could read as a line end."""
         escaped = column
@@ -138,6 +224,7 @@ class EventSql:
 def event_fields(header: BatchHeader, form: EventForm) -> list[tuple[str, str]]:
     """Return the SQL of an event's fields, in order."""
     key = [(*header.columns[place], of_key(place)) for place in key_places(header)]
+    more = [(ELEMENTS, form.elements)] if has_sets(header) else []
     old = f"{OLD} AND {str(header.before).upper()}"
     values = {
         "op": form.text("op"),
@@ -151,7 +238,18 @@ def event_fields(header: BatchHeader, form: EventForm) -> list[tuple[str, str]]:
         "event_id": form.text(form.event_id),
         "ts_ms": form.ts_ms,
     }
-    return [(name, values[name]) for name in EVENT_FIELDS]
+    added = [(name, form.added(name, travel, f"e_{i}")) for i, (name, travel) in enumerate(header.added)]
+    return [*((name, values[name]) for name in EVENT_FIELDS), *more, *added]
+
+
+def has_sets(header: BatchHeader) -> bool:
+    """Return True if events have the field `elements`, since a column is a set."""
+    return any(travel.unordered for _, travel in header.columns)
+
+
+def ordinal_of(header: BatchHeader) -> str:
+    """Return the column with the number of an event in its batch."""
+    return "event_ordinal" if header.selected else "ordinal"
 
 
 def _image(header: BatchHeader, side: str) -> list[Field]:

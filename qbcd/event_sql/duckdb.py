@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qbcd.event_sql.base import EventForm, EventSql, Field, event_fields
+from qbcd.event_sql.base import EventForm, EventSql, Field, event_fields, ordinal_of
 from qbcd.model import BatchHeader, Travel
 from qbcd.model.wire import YEAR, json_text, typed_name
 from qbcd.sql.render import literal
 
 CONCAT = "QBCD_CONCAT"  # many texts at once, and NULL adds nothing; `a || b || ..` would copy the text for each part
-EVENT_ID = "event_prefix || CAST(ordinal AS VARCHAR)"
 _TYPES = {"date": "DATE", "timestamp": "TIMESTAMP", "timestamptz": "TIMESTAMPTZ", "string": "VARCHAR"}
 _DATE = f"{YEAR}-[0-9]{{2}}-[0-9]{{2}}"
 _TIME = "[ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?"
@@ -56,7 +55,25 @@ DUCKDB = EventSql(
     some="LEN(LIST_FILTER({values}, item -> {condition})) > 0",
     error="ERROR({message} || SUBSTRING({value}, 1, 100))",
     byte_length="STRLEN({text})",
+    matched="QBCD_MATCHED({value}, {pattern})",
+    split="STRING_SPLIT({value}, {separator})",
+    parts="CAST([{values}] AS TEXT[])",
+    joined="COALESCE(ARRAY_TO_STRING({values}, {separator}), '')",
+    bound="LIST_EXTRACT(LIST_TRANSFORM([{value}], {name} -> {result}), 1)",
+    pair="[{one}, {other}]",
+    item="LIST_EXTRACT({values}, {place})",
+    numbered="LIST_TRANSFORM(RANGE(1, LEN(t) + 1), "
+    "i -> CAST(i - LIST_POSITION(t, LIST_EXTRACT(t, i)) AS TEXT) || ':' || LIST_EXTRACT(t, i))",
+    minus="LIST_FILTER({values}, item -> NOT LIST_CONTAINS({others}, item))",
+    unnumbered="LIST_TRANSFORM({values}, item -> SUBSTRING(item, STRPOS(item, ':') + 1))",
+    quoted="LIST_TRANSFORM({values}, item -> CAST(JSON_QUOTE(item) AS VARCHAR))",
+    members=lambda members: f"ARRAY_TO_STRING(LIST_FILTER([{', '.join(members)}], m -> NOT m IS NULL), ',')",
 )
+
+
+def event_id_of(header: BatchHeader) -> str:
+    """Return the text that names an event forever."""
+    return f"event_prefix || CAST({ordinal_of(header)} AS VARCHAR)"
 
 
 def line_of(header: BatchHeader) -> str:
@@ -65,19 +82,21 @@ def line_of(header: BatchHeader) -> str:
     The rows have `event_prefix`, `event_source` and `event_ms` too.
     """
     form = EventForm(
-        image=_image,
+        image=object_of,
         text=_quoted,
         changed=_names_of([name for name, _ in header.columns], "changed"),
         source="event_source",
-        event_id=EVENT_ID,
+        event_id=event_id_of(header),
         ts_ms="CAST(event_ms AS VARCHAR)",
         absent="'null'",
         no_key="'null'",
+        elements=f"COALESCE({DUCKDB.elements(header)}, 'null')",
+        added=lambda name, travel, value: f"COALESCE({value}, 'null')",
     )
     return _joined([(json_text(name), value) for name, value in event_fields(header, form)])
 
 
-def _image(fields: Sequence[Field]) -> str:
+def object_of(fields: Sequence[Field]) -> str:
     """Return a JSON object of wire values, in the order given."""
     return _joined([(json_text(name), _json(travel, value)) for name, travel, value in fields])
 

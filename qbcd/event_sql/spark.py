@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from qbcd.event_sql.base import EventForm, EventSql, Field, event_fields, source_of
+from qbcd.event_sql.base import EventForm, EventSql, Field, event_fields, has_sets, ordinal_of, source_of
 from qbcd.model import BatchHeader, Travel
-from qbcd.model.wire import YEAR, json_text, typed_name
+from qbcd.model.wire import ELEMENTS, YEAR, json_text, typed_name
 from qbcd.sql.spark_literals import number, structure, when
 from qbcd.sql.spark_literals import text as _text
 
@@ -28,6 +28,8 @@ def _fitting(travel: Travel, text: str, years: bool) -> str:
     return cast
 
 
+_QUOTE, _UNQUOTE = "\\Q", "\\E"  # what is between is no regular expression
+
 SPARK = EventSql(
     literal=_text,
     fitting=_fitting,
@@ -37,6 +39,18 @@ SPARK = EventSql(
     some="exists({values}, item -> {condition})",
     error="raise_error(concat({message}, substring({value}, 1, 100)))",
     byte_length="octet_length({text})",
+    matched="regexp_extract_all({value}, {pattern}, 0)",
+    split=f"split({{value}}, concat({_text(_QUOTE)}, {{separator}}, {_text(_UNQUOTE)}), -1)",
+    parts="CAST(array({values}) AS ARRAY<STRING>)",
+    joined="array_join({values}, {separator})",
+    bound="element_at(transform(array({value}), {name} -> {result}), 1)",
+    pair="array({one}, {other})",
+    item="element_at({values}, {place})",
+    numbered="transform(t, (item, i) -> concat(CAST(i + 1 - array_position(t, item) AS STRING), ':', item))",
+    minus="array_except({values}, {others})",
+    unnumbered="transform({values}, item -> substring(item, instr(item, ':') + 1))",
+    quoted="transform({values}, item -> substring(to_json(array(item)), 2, length(to_json(array(item))) - 2))",
+    members=lambda members: f"concat_ws(',', {', '.join(members)})",
 )
 
 
@@ -61,7 +75,8 @@ def typed_fields(header: BatchHeader, *, lenient: bool) -> list[tuple[str, str]]
 
 def line_of(header: BatchHeader) -> str:
     """Return an event as JSON; one call is enough without arrays and with a key."""
-    if header.key and all(travel.kind != "array" for _, travel in header.columns):
+    plain = not has_sets(header) and not header.added
+    if header.key and plain and all(travel.kind != "array" for _, travel in header.columns):
         return _plain_object(event_fields(header, _form(header, _plain_image)))
     event = dict(event_fields(header, _form(header, _json_image)))
     parts = [
@@ -70,6 +85,8 @@ def line_of(header: BatchHeader) -> str:
         _members([(name, event[name]) for name in ("changed", "reason", "pair_id")]),
         _member('"source"', f"to_json({event['source']})"),
         _members([(name, event[name]) for name in ("event_id", "ts_ms")]),
+        *([_member(json_text(ELEMENTS), event[ELEMENTS])] if has_sets(header) else []),
+        *[_member(json_text(name), f"e_{i}") for i, (name, _) in enumerate(header.added)],
     ]
     return _joined(parts)
 
@@ -128,10 +145,12 @@ def _form(header: BatchHeader, image: Callable[[Sequence[Field]], str]) -> Event
         text=lambda value: value,
         changed=_changed(header),
         source=structure(source),
-        event_id=f"concat({_text(header.event_prefix)}, CAST(CAST(ordinal AS BIGINT) AS STRING))",
+        event_id=f"concat({_text(header.event_prefix)}, CAST(CAST({ordinal_of(header)} AS BIGINT) AS STRING))",
         ts_ms=number(header.ts_ms, "length(op)"),
         absent="NULL",
         no_key=_NO_KEY,
+        elements=SPARK.elements(header),
+        added=lambda name, travel, value: SPARK.typed_value(travel, value, name),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 
 import pyarrow as pa
 
@@ -49,7 +48,7 @@ EMPTY, INT96, JSON = "empty", "int96", "json"
 
 def text_field(name: str, sql_type: str, travel: Travel) -> pa.Field:
     """Return the field of a column whose values are texts in the form in which they travel."""
-    form = json.dumps(asdict(travel))
+    form = json.dumps(travel.to_json())
     return pa.field(name, pa.string(), metadata={_TYPE: sql_type.encode(), _TRAVEL: form.encode()})
 
 

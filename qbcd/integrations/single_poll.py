@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from qbcd.api import Project, assembly_of, open
+from qbcd.api import Project, open, parts_of
 from qbcd.errors import EnvironmentMissing, QbcdError
 from qbcd.model import BatchHeader
 from qbcd.state import Run
@@ -76,7 +76,7 @@ def poll_in(project: Project, stream: str, stop: threading.Event | None = None) 
     outcome, report = outcomes[0], outcomes[0].report
     batches = [_of_header(header) for header in (report.headers if report else ())]
     if outcome.run is not None:
-        batches = [*undelivered_runs(assembly_of(project).state.runs(stream, MOST_RUNS), outcome.run), *batches]
+        batches = [*undelivered_runs(parts_of(project).state.runs(stream, MOST_RUNS), outcome.run), *batches]
     failures = [*([outcome.error] if outcome.error else ()), *(report.failures.values() if report else ())]
     status = None if failures else project.status(stream)[0]
     return SinglePoll(

@@ -15,13 +15,13 @@ import duckdb
 import pyarrow as pa
 
 from qbcd.errors import UnsupportedType
-from qbcd.event_sql.base import MISFIT, source_of
+from qbcd.event_sql.base import MISFIT, has_sets, source_of
 from qbcd.local.database import LocalDatabase
 from qbcd.local.errors import explain
 from qbcd.local.events import event_lines, part_of, typed_columns, unfit_flags
 from qbcd.local.query import Query
 from qbcd.model import BatchHeader, Travel
-from qbcd.model.wire import EVENT_FIELDS
+from qbcd.model.wire import ELEMENTS, EVENT_FIELDS
 
 EVENTS_PER_PIECE = 2048  # DuckDB computes rows in vectors of this size
 EVENTS_PER_QUERY = 131_072  # sorted at once: files of batches are in order, so that a part is found by its row groups
@@ -107,7 +107,10 @@ def event_schema(header: BatchHeader) -> pa.Schema:
         "source": pa.struct(source),
         "ts_ms": pa.int64(),
     }
-    return pa.schema([pa.field(name, types.get(name, pa.string())) for name in EVENT_FIELDS])
+    elements = [pa.field(ELEMENTS, pa.string())] if has_sets(header) else []
+    added = [pa.field(name, _type(travel)) for name, travel in header.added]
+    fields = (pa.field(name, types.get(name, pa.string())) for name in EVENT_FIELDS)
+    return pa.schema([*fields, *elements, *added])
 
 
 def _type(travel: Travel) -> pa.DataType:
@@ -142,7 +145,8 @@ def _pieces(rows: LocalRows, make: Callable[[Query], Query], stream: str, part: 
 
 
 def _run(database: LocalDatabase, query: Query, rows: int) -> Iterator[pa.RecordBatch]:
-    relation: Any = database.connection.cursor().sql(query.sql)  # others may read at the same time
+    cursor = database.connection.cursor()  # others may read at the same time; DuckDB 1.4 ends reads with their cursor
+    relation: Any = cursor.sql(query.sql)
     read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # the name in older versions
     reader = iter(read(rows))
     while True:
@@ -180,6 +184,8 @@ def _events(piece: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         "changed": columns["changed"].cast(schema.field("changed").type),
         "source": _image(piece, "source", schema.field("source").type, None),
     }
+    for i, name in enumerate(name for name in schema.names[len(EVENT_FIELDS) :] if name != ELEMENTS):
+        values[name] = piece.column(f"e_{i}").cast(schema.field(name).type)
     return pa.RecordBatch.from_arrays([values.get(name, columns.get(name)) for name in schema.names], schema=schema)
 
 

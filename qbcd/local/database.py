@@ -64,7 +64,7 @@ class LocalProvider:
     """
 
     def __init__(self, workdir: Path, memory: int, more: str = MORE_MEMORY) -> None:
-        self._folder, self._memory, self.more = workdir / SPILL, memory, more
+        self.workdir, self._folder, self._memory, self.more = workdir, workdir / SPILL, memory, more
 
     @contextmanager
     def open(self) -> Iterator[LocalDatabase]:

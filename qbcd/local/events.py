@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from qbcd.event_sql.base import NEW, OLD, key_places, of_key, source_of
-from qbcd.event_sql.duckdb import DUCKDB, EVENT_ID, line_of, listed, shortest
+from qbcd.event_sql.base import NEW, OLD, has_sets, key_places, of_key, source_of
+from qbcd.event_sql.duckdb import DUCKDB, event_id_of, line_of, listed, shortest
 from qbcd.local.query import Query, derived
 from qbcd.model import BatchHeader
-from qbcd.model.wire import json_text
+from qbcd.model.wire import ELEMENTS, json_text
 
 
 def event_lines(rows: Query, header: BatchHeader) -> Query:
@@ -48,8 +48,10 @@ def typed_columns(rows: Query, header: BatchHeader, *, lenient: str = "") -> Que
         ("without_old", f"NOT ({OLD})"),
         ("without_new", f"NOT ({NEW})"),
         *((f"source_{i}", f"source_{i}") for i in range(len(source_of(header)))),
-        ("event_id", EVENT_ID),
+        ("event_id", event_id_of(header)),
+        *((f"e_{i}", DUCKDB.typed_value(travel, f"e_{i}", name)) for i, (name, travel) in enumerate(header.added)),
         ("ts_ms", "event_ms"),
+        *([(ELEMENTS, DUCKDB.elements(header))] if has_sets(header) else []),
     ]
     columns = ("op", "reason", "pair_id", *(name for name, _ in values))
     return derived("local_typed_columns", columns, {"staged": _with_header(rows, header)}, values=values)

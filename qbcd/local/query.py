@@ -34,6 +34,7 @@ SPELLING = EngineSql(
     {
         CONCAT: lambda *texts: f"CONCAT({', '.join(texts)})",
         "QBCD_CONTENT": _content,
+        "QBCD_MATCHED": lambda value, pattern: f"REGEXP_EXTRACT_ALL({value}, {pattern})",
         "QBCD_LAST_BYTE": lambda value: f"ARRAY_SLICE({value}, -1, -1)",
     },
     lambda number: f"CAST({number:d} AS BIGINT)",

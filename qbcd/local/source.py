@@ -76,19 +76,30 @@ def fetch_rows(database: LocalDatabase, reads: SourceReads, fields: Fields) -> Q
         LocalFailed: The database has no memory or space left.
     """
     connection, names = database.connection, columns_of(fields)
-    chunk, table = database.new_name(), quoted(database.new_name(), DIALECT)
+    table = quoted(database.new_name(), DIALECT)
     columns = ", ".join(f"{quoted(name, DIALECT)} {duckdb_type(kind)}" for name, kind in fields)
-    values = ", ".join(_inserted(quoted(name, DIALECT), kind, reads.source) for name, kind in fields)
     with explained_errors(reads.stream):
         connection.execute(f"CREATE TABLE {table} ({columns})")
-        readers = _Readers(reads, fields)
-        with readers.started():
-            for rows in readers.chunks():
-                reads.amount.rows, reads.amount.bytes = reads.amount.rows + len(rows), reads.amount.bytes + rows.nbytes
-                connection.register(chunk, rows)
-                connection.execute(f"INSERT INTO {table} SELECT {values} FROM {chunk}")
-                connection.unregister(chunk)
+        for rows in each_chunk(database, reads, fields):
+            connection.execute(f"INSERT INTO {table} {rows.sql}")
     return Query(f"SELECT {', '.join(quoted(name, DIALECT) for name in names)} FROM {table}", names)
+
+
+def each_chunk(database: LocalDatabase, reads: SourceReads, fields: Fields) -> Iterator[Query]:
+    """Yield the rows of all statements in chunks, as they come; each one exists until the next.
+
+    Arguments and errors are those of `fetch_rows`.
+    """
+    connection, chunk, names = database.connection, database.new_name(), columns_of(fields)
+    values = [_inserted(quoted(name, DIALECT), kind, reads.source) for name, kind in fields]
+    named = ", ".join(f"{value} AS {quoted(name, DIALECT)}" for value, name in zip(values, names, strict=True))
+    readers = _Readers(reads, fields)
+    with readers.started():
+        for rows in readers.chunks():
+            reads.amount.rows, reads.amount.bytes = reads.amount.rows + len(rows), reads.amount.bytes + rows.nbytes
+            connection.register(chunk, rows)
+            yield Query(f"SELECT {named} FROM {chunk}", names)
+            connection.unregister(chunk)
 
 
 def _inserted(value: str, kind: str, source: Source) -> str:

@@ -14,9 +14,11 @@ from qbcd.local.database import LocalDatabase
 from qbcd.local.dumps import content, identity, row_digest, text_of, wire_value
 from qbcd.local.query import Query
 from qbcd.model import StreamPlan
+from qbcd.ranges.integers import IntegerRanges
 
 GREGORIAN = "1582-10-15"  # the first day on which Java's two calendars agree
 _CALENDAR = ("date", "timestamp")
+DIGEST, RANGE = "d", "r"  # columns of rows whose digest, and hash bucket, the source has computed
 ENCODER = 1  # version of key identity, bucket and digest of rows
 
 
@@ -37,6 +39,9 @@ class Buckets:
         if self.count == 1:
             return f"CAST({self.first:d} AS BIGINT)"
         return f"CAST({self.first:d} + md5_number_lower({text}) % {self.count:d} AS BIGINT)"
+
+
+Division = Buckets | IntegerRanges  # how the keys of a stream are divided into ranges
 
 
 @dataclass(frozen=True)
@@ -63,33 +68,52 @@ class TravelledRows:
 
     Args:
         plan: The captured columns, in the order of the files' c0..cn.
-        raw: The rows of the files.
+        raw: The rows of the files; with the column `DIGEST`, the source has digested them, and divided them into
+            hash buckets, if there are any.
     """
 
     def __init__(self, database: LocalDatabase, plan: StreamPlan, raw: Query) -> None:
         self._database, self._plan, self._raw = database, plan, raw
+        self._digested = DIGEST in raw.columns
 
     def count(self) -> int:
         """Return the number of rows."""
         [(found,)] = self._database.connection.execute(f"SELECT COUNT(*) FROM {self._read()}").fetchall()
         return int(found)
 
-    def sums(self, buckets: Buckets) -> BucketSums:
-        """Return count and checksum of each bucket with rows, as one scan finds them."""
+    def bounds(self, size: int, lo: int | None = None, hi: int | None = None) -> list[int]:
+        """Return the first keys of ranges of about `size` rows, but not of the first one.
+
+        The key is one integer.
+
+        Args:
+            lo: The first key to divide; None for the first one.
+            hi: The key after the last one.
+        """
+        ends = [f"c0 >= {lo:d}"] if lo is not None else []
+        ends += [f"c0 < {hi:d}"] if hi is not None else []
+        where = " AND ".join(["c0 IS NOT NULL", *ends])
+        numbered = f"SELECT c0, row_number() OVER (ORDER BY c0) - 1 AS n FROM {self._read()} WHERE {where}"
+        sql = f"SELECT DISTINCT c0 FROM (\n{numbered}\n) AS q WHERE n > 0 AND n % {size:d} = 0 ORDER BY c0"
+        found = [int(key) for (key,) in self._database.connection.execute(sql).fetchall()]
+        return [key for key in found if lo is None or key > lo]
+
+    def sums(self, buckets: Division) -> BucketSums:
+        """Return count and checksum of each range with rows, as one scan finds them."""
         keys = [f"c{i} IS NULL" for i in range(len(self._plan.key))]
         nulls = f"COUNT(*) FILTER (WHERE {' OR '.join(keys)})" if keys else "0"
         old = [f"c{i} < DATE '{GREGORIAN}'" for i, c in enumerate(self._plan.captured) if c.travel.kind in _CALENDAR]
         shifted = f"COUNT(*) FILTER (WHERE {' OR '.join(old)})" if old else "0"
         texts = self._texts()
         sql = (
-            f"SELECT {buckets.of(self._alike(texts))} AS range_id, COUNT(*), "
-            f"SUM(CAST({row_digest(texts)} AS HUGEINT)), {nulls}, {shifted} FROM {self._read()} GROUP BY ALL"
+            f"SELECT {self._range(buckets, texts)} AS range_id, COUNT(*), "
+            f"SUM(CAST({self._digest(texts)} AS HUGEINT)), {nulls}, {shifted} FROM {self._read()} GROUP BY ALL"
         )
         found = self._database.connection.execute(sql).fetchall()
         sums = {int(i): (int(n), int(total or 0)) for i, n, total, *_ in found}
         return BucketSums(sums, sum(row[3] for row in found), sum(row[4] for row in found))
 
-    def stage(self, buckets: Buckets, ranges: Sequence[int] | None = None) -> Query:
+    def stage(self, buckets: Division, ranges: Sequence[int] | None = None) -> Query:
         """Return the rows as rows of a stage, or those of some ranges.
 
         Args:
@@ -97,9 +121,9 @@ class TravelledRows:
         """
         texts, values = self._texts(), self._wire()
         inner = [
-            f"{buckets.of(self._alike(texts))} AS range_id",
+            f"{self._range(buckets, texts)} AS range_id",
             f"{self._alike(texts)} AS alike",
-            f"{row_digest(texts)} AS digest",
+            f"{self._digest(texts)} AS digest",
             *(f"{value} AS v{i}" for i, value in enumerate(values)),
         ]
         # equal rows without a key differ by their number
@@ -109,6 +133,15 @@ class TravelledRows:
         names = ("range_id", "key_id", "digest", *(f"c{i}" for i in range(len(values))))
         rows = f"SELECT {', '.join(inner)} FROM {self._read()}"
         return Query(f"SELECT {', '.join(outer)} FROM ({rows}) AS q{where}", names)
+
+    def _range(self, division: Division, texts: Sequence[str]) -> str:
+        """Return SQL of a row's range."""
+        if isinstance(division, IntegerRanges):
+            return f"CAST({division.of('c0')} AS BIGINT)"
+        return RANGE if RANGE in self._raw.columns else division.of(self._alike(texts))
+
+    def _digest(self, texts: Sequence[str]) -> str:
+        return DIGEST if self._digested else row_digest(texts)
 
     def _read(self) -> str:
         return f"(\n{self._raw.sql}\n) AS raw"

@@ -7,6 +7,7 @@ and both hash tables are the thesis' other structures, kept small: the inverted 
 from __future__ import annotations
 
 from qbcd.matching.bitmap import Bitmap
+from qbcd.matching.cost import Workload, index_for
 from qbcd.matching.hashed import ExtendibleHashing, RecursiveLinearHashing
 from qbcd.matching.index import SetIndex, SetRelation
 from qbcd.matching.inverted import InvertedFile
@@ -26,6 +27,8 @@ __all__ = [
     "SetRelation",
     "SignatureFile",
     "SignatureTree",
+    "Workload",
     "contained_pairs",
     "equal_pairs",
+    "index_for",
 ]

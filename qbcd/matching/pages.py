@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 
 from qbcd.matching.index import SetRelation
-from qbcd.matching.signatures import Coding, false_drops
+from qbcd.matching.signatures import Coding, false_drops, overlap_drops
 
 PAGE = 4096
 IDENT_BITS = 64
@@ -109,22 +109,36 @@ def fetched(pages: int, sets: int, wanted: float) -> float:
 def reads(facts: Population, relation: SetRelation, coding: Coding) -> dict[str, float]:
     """Return the pages that a query reads with each index (Table 7.11).
 
-    Those of objects are included.
+    Those of objects are included. Of both hash tables it is the best case (`worst_reads`).
     """
     size = signature_file(facts.sets, coding.bits)
+    root = math.sqrt(size)
     stored, query = round(facts.elements), facts.query
     if relation is SetRelation.EQUALS:
-        drops, share = 0.0, (0.156, 1.0)
+        drops, tree, hashed, linear = 0.0, 0.156, 2.0, 2.0
     elif relation is SetRelation.CONTAINS_ALL:
-        drops, share = false_drops(coding, stored, query), (0.156, 2.38 * math.sqrt(size))
-    else:
-        drops, share = false_drops(coding, query, stored), (1.56, 2.38 * math.sqrt(size))
+        drops, tree, hashed, linear = false_drops(coding, stored, query), 0.156, 2.38 * root, 2.58 * root
+    elif relation is SetRelation.CONTAINED_IN:
+        drops, tree, hashed, linear = false_drops(coding, query, stored), 1.56, 2.38 * root, 2.58 * root
+    else:  # every bucket has signatures that share a bit with the query's
+        drops, tree, hashed, linear = overlap_drops(coding, stored, query), 1.56, 1.44 * size, 1.67 * size
     objects = fetched(facts.pages, facts.sets, drops * facts.sets)
-    hashed = 2.0 if relation is SetRelation.EQUALS else share[1]
     lists = query * (10 / COMPRESSION * facts.sets * facts.elements / (PAGE * facts.domain) + HEIGHT)
     return {
         "inverted_file": lists,
         "signature_file": size + objects,
-        "signature_tree": share[0] * size + objects,
+        "signature_tree": tree * size + objects,
         "extendible_hashing": hashed + objects,
+        "linear_hashing": linear + objects,
     }
+
+
+def worst_reads(relation: SetRelation, size: float) -> dict[str, float]:
+    """Return the pages of buckets that a query reads in the worst case (Table 7.11).
+
+    Args:
+        size: Pages of the signature file.
+    """
+    if relation is SetRelation.EQUALS:
+        return {"extendible_hashing": 2.0, "linear_hashing": 2 * size}
+    return {"extendible_hashing": 32 * math.sqrt(size), "linear_hashing": 0.91 * size**1.5}

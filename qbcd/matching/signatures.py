@@ -113,6 +113,14 @@ def false_drops(coding: Coding, stored: int, query: int) -> float:
     return float((1 - math.exp(-coding.per_element / coding.bits * stored)) ** (coding.per_element * query))
 
 
+def overlap_drops(coding: Coding, stored: int, query: int) -> float:
+    """Return the share of sets that pass the test of an overlap by chance (2.6)."""
+    bits = round(weight(coding, query))
+    unset = (1 - coding.per_element / coding.bits) ** stored
+    few = range(min(coding.per_element, bits + 1))
+    return float(1 - sum(math.comb(bits, j) * (1 - unset) ** j * unset ** (bits - j) for j in few))
+
+
 def best_per_element(bits: int, elements: int) -> int:
     """Return the bits for each element with the fewest false drops (2.9, 2.10).
 

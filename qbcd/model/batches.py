@@ -31,6 +31,9 @@ class BatchHeader:
         before: Old values are known, so updates and deletes have a before image.
         one_row: If there are no key columns: True for a result of one row, whose key is empty; False for rows without
             a key.
+        added: The fields that enrichment adds to the events, with their form for typed readers. A view of a batch has
+            them; a stored header has not.
+        selected: The view has only some events of the batch. They are numbered from 0, `event_ordinal` is their own.
     """
 
     stream: str
@@ -49,6 +52,8 @@ class BatchHeader:
     location: Mapping[str, Any] = field(default_factory=dict)
     before: bool = True
     one_row: bool = False
+    added: tuple[tuple[str, Travel], ...] = ()
+    selected: bool = False
 
     @property
     def number(self) -> str:

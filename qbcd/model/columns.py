@@ -34,12 +34,28 @@ class Travel:
     Over JDBC and in the stage, booleans, integers, floats and binary have their own type, and `uint64` (unsigned
     64-bit) is a decimal(20,0). `decimal`, `text`, dates and times are text. An `array` is a JSON fragment: a JSON array
     if it is one-dimensional with lower bound 1, else a JSON string with the database's own text.
+
+    Attributes:
+        unordered: The value is a ``set`` or a ``multiset``, and travels with its elements in one order.
+        separator: The text between the elements of a set that is a text; empty if it is an array or JSON.
     """
 
     kind: TravelKind
     precision: int = 0
     scale: int = 0
     element: Travel | None = None
+    unordered: str = ""
+    separator: str = ""
+
+    def as_text(self) -> Travel:
+        """Return the form of the same values as texts."""
+        return Travel("text", unordered=self.unordered, separator=self.separator)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form as JSON-ready data, without what only sets have if it is none."""
+        of_set = {"unordered": self.unordered, "separator": self.separator} if self.unordered else {}
+        element = self.element.to_json() if self.element else None
+        return {"kind": self.kind, "precision": self.precision, "scale": self.scale, "element": element, **of_set}
 
 
 @dataclass(frozen=True)
@@ -212,10 +228,15 @@ class ServerIdentity:
 
 
 def travel_from_json(data: Mapping[str, Any]) -> Travel:
-    """Return a `Travel` from the result of ``dataclasses.asdict``."""
+    """Return a `Travel` from the result of :meth:`Travel.to_json`."""
     element = data.get("element")
     return Travel(
-        data["kind"], data.get("precision", 0), data.get("scale", 0), travel_from_json(element) if element else None
+        data["kind"],
+        data.get("precision", 0),
+        data.get("scale", 0),
+        travel_from_json(element) if element else None,
+        data.get("unordered", ""),
+        data.get("separator", ""),
     )
 
 

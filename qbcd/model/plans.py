@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -97,7 +97,7 @@ class StreamPlan:
         return {
             "table": [self.table.schema, self.table.name],
             "key": [c.name for c in self.key],
-            "columns": [[c.name, c.sql_type, c.collation, c.comparison, asdict(c.travel)] for c in self.captured],
+            "columns": [[c.name, c.sql_type, c.collation, c.comparison, c.travel.to_json()] for c in self.captured],
             "encoding": {c.name: c.encoding for c in self.captured},
             "means": {c.name: meaning for c in self.captured if (meaning := c.meaning(ordered=c in self.key))},
             **({"digested": digested} if (digested := self._digested) else {}),

@@ -23,6 +23,7 @@ PLAIN_TYPES = {
 
 YEAR = "([1-9][0-9]{3}|[0-9][1-9][0-9]{2}|[0-9]{2}[1-9][0-9]|[0-9]{3}[1-9])"  # 0001 to 9999, as a regular expression
 EVENT_FIELDS = ("op", "key", "before", "after", "changed", "reason", "pair_id", "source", "event_id", "ts_ms")
+ELEMENTS = "elements"  # the field of events with sets
 _PARSED = {"date": "date", "timestamp": "timestamp_ntz", "timestamptz": "timestamp"}
 _ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 _ESCAPED = {**{i: f"\\u{i:04X}" for i in range(32)}, **{ord(c): text for c, text in _ESCAPES.items()}}

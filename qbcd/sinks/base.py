@@ -138,7 +138,7 @@ class SinkBatch:
         header = self.header
         if policy == "text":
             columns = tuple(
-                (name, Travel("text") if _as_text(name, travel, header, texts) else travel)
+                (name, travel.as_text() if _as_text(name, travel, header, texts) else travel)
                 for name, travel in header.columns
             )
             header = replace(header, columns=columns)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from qbcd.sites.dumps.site import DumpSite
     from qbcd.sites.eligibility import with_variant
     from qbcd.sites.jdbc.site import JdbcSite
+    from qbcd.sites.job import StreamJob
     from qbcd.sites.lake import digest_queue
     from qbcd.sites.lake.context import LakeContext
     from qbcd.sites.lake.replica.files import Files
@@ -44,6 +45,7 @@ else:
         dumps__site="DumpSite",
         eligibility="with_variant",
         jdbc__site="JdbcSite",
+        job="StreamJob",
         lake="digest_queue",
         lake__context="LakeContext",
         lake__replica__files="Files",
@@ -68,6 +70,7 @@ __all__ = [
     "Settings",
     "Site",
     "StreamContext",
+    "StreamJob",
     "UnseenDeletes",
     "check_key",
     "digest_queue",

@@ -10,7 +10,7 @@ import logging
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -24,13 +24,12 @@ from qbcd.catalog.drift import fixed_at_prepare
 from qbcd.catalog.source import Source
 from qbcd.common import hooks, waits
 from qbcd.errors import MissingPrivilege, QbcdError, Refused, SchemaChanged, SourceSilent
-from qbcd.local.database import LocalProvider
 from qbcd.model import BatchHeader
 from qbcd.model.checkpoint import Checkpoint
 from qbcd.sites.engine_choice import EngineChoice
+from qbcd.sites.job import StreamJob
 from qbcd.sites.refusals import not_prepared
 from qbcd.sites.values import LeasedStream, Settings
-from qbcd.spark.provider import SparkProvider
 from qbcd.spark.time_limit import owner_of_calls
 from qbcd.state import (
     Acknowledged,
@@ -63,38 +62,25 @@ class StreamContext(ABC):
     Args:
         project: The project's state database (acknowledgements, history, confirmations).
         store: Tables of the stream's row, ranges and batches: in the source or in the state database.
-        spark: Starts Spark on first use.
-        local: Opens databases in this process.
+        job: The engines, and the signals of the project.
 
     Attributes:
         folder: The stream's own files, if it has any; need not exist yet.
-        progress: Receives one line about each long step.
-        connections: Most connections that read from the source at once.
         needs_spark: The reason of `require_spark`; empty if work may be local.
-        stopping: Returns True once the job is to stop; called between the steps of a long poll.
     """
 
     kind: ClassVar[str]
     folds_at_once: ClassVar[bool]  # a commit of a batch also updates the replica
 
-    def __init__(
-        self,
-        stream: str,
-        source: Source,
-        project: ProjectState,
-        store: StreamStore,
-        spark: SparkProvider,
-        local: LocalProvider,
-    ) -> None:
+    def __init__(self, stream: str, source: Source, project: ProjectState, store: StreamStore, job: StreamJob) -> None:
         self.stream = stream
         self.source = source
         self.project, self.store = project, store
-        self.spark, self.local = spark, local
+        self.job = job
+        self.spark, self.local = job.spark, job.local
+        self.progress, self.stopping = job.progress, job.stopping
         self.folder: Path | None = None
-        self.progress: Callable[[str], None] = lambda what: None
         self.needs_spark = ""
-        self.stopping: Callable[[], bool] = lambda: False
-        self.connections = 2
 
     def require_spark(self, why: str) -> None:
         """Let ``engine: auto`` take Spark for all further work of this stream."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from qbcd.catalog.jdbc import JdbcSource
@@ -16,15 +17,27 @@ CANARY = "value"
 _UTC = ("UTC", "GMT", "Etc/UTC", "Z")
 
 
-def travelling_rows(
-    spark: SparkSession, source: JdbcSource, stream: str, select: str, fields: Sequence[tuple[str, str]]
-) -> DataFrame:
+@dataclass(frozen=True)
+class RowShape:
+    """The rows of a read.
+
+    Attributes:
+        fields: Name and Spark's type of each column.
+        width: Bytes of a row, at most about.
+        predicates: The condition of each of several readers; empty for one.
+    """
+
+    fields: Sequence[tuple[str, str]]
+    width: int = 1
+    predicates: Sequence[str] = ()
+
+
+def travelling_rows(spark: SparkSession, source: JdbcSource, stream: str, select: str, shape: RowShape) -> DataFrame:
     """Return the rows of a SELECT as a DataFrame to be evaluated once.
 
     Args:
         stream: Name of the stream, for errors.
-        select: The SELECT; its columns are c0..cn.
-        fields: Name and Spark's type of each column.
+        select: The SELECT; its columns are those of `shape`.
 
     Raises:
         Refused: Spark reads column names instead of values, or Java has another time zone than UTC.
@@ -36,7 +49,7 @@ def travelling_rows(
         if not source.proven:
             quoted = source.profile.quote("c0")
             canary = f"SELECT '{CANARY}' AS {quoted}{source.profile.from_nothing}"
-            found = [tuple(row) for row in _read(spark, source, canary, [("c0", "string")]).collect()]
+            found = [tuple(row) for row in _read(spark, source, canary, RowShape([("c0", "string")])).collect()]
             if [str(value).rstrip() for (value,) in found] != [CANARY]:
                 raise Refused(
                     f"Spark reads {found!r} from source {source.label} instead of {CANARY!r}: it does not quote "
@@ -45,21 +58,22 @@ def travelling_rows(
                     remedy="register no JDBC dialect of your own for this URL in the Spark session",
                 )
             source.proven = True
-        return _read(spark, source, select, fields)
+        return _read(spark, source, select, shape)
 
     return explained(rows, lambda error: source.explain(error, stream))
 
 
-def _read(spark: SparkSession, source: JdbcSource, select: str, fields: Sequence[tuple[str, str]]) -> DataFrame:
+def _read(spark: SparkSession, source: JdbcSource, select: str, shape: RowShape) -> DataFrame:
     options = {
         **source.login.properties,
         "driver": source.profile.driver.driver_class,
-        "fetchsize": str(source.fetchsize),
-        "customSchema": ", ".join(f"{name} {kind}" for name, kind in fields),
+        "fetchsize": str(source.rows_at_once(shape.width)),
+        "customSchema": ", ".join(f"{name} {kind}" for name, kind in shape.fields),
         "preferTimestampNTZ": "true",
         "pushDownPredicate": "false",
     }
-    return read_query(spark, source.login.url, options, select, init=source.profile.session)
+    predicates = shape.predicates or None
+    return read_query(spark, source.login.url, options, select, predicates=predicates, init=source.profile.session)
 
 
 def _check_zone(spark: SparkSession) -> None:

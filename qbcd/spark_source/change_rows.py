@@ -20,6 +20,7 @@ from qbcd.model import BatchHeader, Travel
 from qbcd.model.wire import Fields
 from qbcd.sites.event_schema import event_fields
 from qbcd.spark_source.executor import STAGED
+from qbcd.spark_source.images import ChangeImage
 
 CHANGE, VERSION, TIMESTAMP = "_change_type", "_commit_version", "_commit_timestamp"
 ADDED = (CHANGE, VERSION, TIMESTAMP)
@@ -76,15 +77,20 @@ def staged_fields(header: BatchHeader) -> list[tuple[str, str]]:
     return [(name, duckdb_type(kind)) for name, kind in fields]
 
 
-def change_queries(header: BatchHeader, columns: Columns, conditions: Sequence[Condition] = ()) -> list[str]:
-    """Return the SELECTs of a batch's change rows, in DuckDB's SQL.
+def change_queries(
+    header: BatchHeader, columns: Columns, conditions: Sequence[Condition] = ()
+) -> tuple[tuple[str, ...], tuple[ChangeImage, ...]]:
+    """Return the SELECTs of a batch's change rows, and what Arrow reads instead of each.
+
+    There are no images for Arrow if there are conditions, or values that only SQL can convert.
 
     Args:
         columns: The columns to read; those that the batch does not have are NULL.
         conditions: Conditions that rows must satisfy.
     """
     places = {name: i for i, (name, _) in enumerate(header.columns)}
-    queries, of_op = [], [one for one in conditions if one.column == CHANGE]
+    queries, images = list[str](), list[ChangeImage]()
+    of_op = [one for one in conditions if one.column == CHANGE]
     for side, kind in (("b", _OLD), ("a", _NEW)):
         if side == "b" and not (set(header.counts) & {"d", "u"} if header.before else "d" in header.counts):
             continue
@@ -100,7 +106,17 @@ def change_queries(header: BatchHeader, columns: Columns, conditions: Sequence[C
                 tests.append(f"({value} {one.sql})")
         selected = ", ".join([*values, f"{kind} AS change"])
         queries.append(f"SELECT {selected} FROM {STAGED} WHERE {' AND '.join(tests)}")
-    return queries
+        images.append(_image(header, columns, known, side))
+    needs_sql = conditions or any(travel.element is not None for name, travel in columns)
+    return tuple(queries), () if needs_sql else tuple(images)
+
+
+def _image(header: BatchHeader, columns: Columns, known: Mapping[str, int], side: str) -> ChangeImage:
+    """Return what the query of one side reads."""
+    named = tuple(f"{side}_{known[name]}" if name in known else "" for name, _ in columns)
+    if side == "a":
+        return ChangeImage((("u", POSTIMAGE), ("d", None)), INSERT, named)
+    return ChangeImage((("u", PREIMAGE if header.before else None), ("d", DELETE)), None, named)
 
 
 def _values(header: BatchHeader, columns: Columns, known: Mapping[str, int], side: str) -> list[str]:

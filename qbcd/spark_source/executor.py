@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,11 @@ from qbcd.local.database import LocalDatabase
 from qbcd.local.errors import explain, first_line
 from qbcd.local.parquet_rows import rows_of_files
 from qbcd.local.part_files import PartFile
+from qbcd.spark_source.images import ChangeImage, ImageFile
 
 MEMORY = 256 << 20  # bytes that DuckDB holds for a partition; it reads rows of a few MB at a time
 PIECE_BYTES = 8 << 20  # of a record batch, by the average of its files
-PIECE_ROWS = 16_384  # of a record batch, at most
+PIECE_ROWS = 24_576  # of a record batch, at most: a row group of the local engine
 VECTOR = 2048  # rows that DuckDB computes at once
 MISFIT = "not a value of type"
 STAGED, LAYERS, RANGES = "qbcd_staged", "qbcd_layers", "qbcd_ranges"  # in the queries of a piece
@@ -51,6 +53,7 @@ class FilePiece:
         files: The files with the rows.
         fields: Name and DuckDB type of each column of the files that the queries read.
         queries: SELECTs over :data:`STAGED`; their columns are those of the read, without the last ones of `fixed`.
+        images: What each query reads, where Arrow may read it without DuckDB; otherwise empty.
         part: The ordinals to read; None if the rows have none.
         fixed: The values of the last columns, equal in all rows.
         verified: The whole of each file is compared with its checksum, and not its end alone.
@@ -61,6 +64,7 @@ class FilePiece:
     files: Files
     fields: Fields
     queries: tuple[str, ...]
+    images: tuple[ChangeImage, ...] = ()
     part: range | None = None
     fixed: tuple[Any, ...] = ()
     verified: bool = True
@@ -94,14 +98,19 @@ def read_rows(rows: Rows) -> Iterator[pa.RecordBatch]:
     """
     for piece in rows.pieces:
         _prove(rows.stream, piece)
-        with tempfile.TemporaryDirectory(prefix="qbcd-spark-") as folder:
-            database = LocalDatabase(MEMORY, Path(folder) / "spill")
+        with ExitStack() as stack:
             try:
-                yield from _read(database, piece, rows.schema)
-            except (duckdb.Error, OSError) as error:
+                files = _image_files(piece, rows.schema)
+                yield from _images(stack, piece, rows.schema, files) if files else _read(stack, piece, rows.schema)
+            except (duckdb.Error, OSError, pa.ArrowException) as error:
                 raise _explained(error, rows.stream) from None
-            finally:
-                database.close()
+
+
+def _database(stack: ExitStack) -> LocalDatabase:
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="qbcd-spark-"))
+    database = LocalDatabase(MEMORY, Path(folder) / "spill")
+    stack.callback(database.close)
+    return database
 
 
 def _prove(stream: str, piece: FilePiece) -> None:
@@ -125,7 +134,35 @@ def _prove(stream: str, piece: FilePiece) -> None:
         )
 
 
-def _read(database: LocalDatabase, piece: FilePiece, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _image_files(piece: FilePiece, schema: pa.Schema) -> list[ImageFile]:
+    """Return the files if Arrow can read all of them, otherwise none."""
+    if not piece.images:
+        return []
+    types = [schema.field(i).type for i in range(len(piece.images[0].columns))]
+    files = [ImageFile(Path(named.folder) / named.file.name, piece.images, types) for named in piece.files]
+    return files if all(file.is_readable() for file in files) else []
+
+
+def _images(
+    stack: ExitStack, piece: FilePiece, schema: pa.Schema, files: Sequence[ImageFile]
+) -> Iterator[pa.RecordBatch]:
+    number = _rows_of_piece(piece.files)
+    database: LocalDatabase | None = None
+    for file in files:
+        for found in file.read(piece.part, number, PIECE_BYTES):
+            if found.rows is not None:
+                yield _typed(found.rows, schema, piece.fixed)
+                continue
+            database = database or _database(stack)
+            known, given = found.source.schema.names, pa.table(found.source)
+            columns = ", ".join(f"CAST({name} AS {kind}) AS {name}" for name, kind in piece.fields if name in known)
+            database.connection.register("given", given)
+            database.connection.execute(f"CREATE OR REPLACE VIEW {STAGED} AS SELECT {columns} FROM given")
+            yield from _queried(database, piece.queries[found.number], number, schema, piece.fixed)
+
+
+def _read(stack: ExitStack, piece: FilePiece, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    database = _database(stack)
     connection = database.connection
     rows = _rows_of(connection, piece.files, piece.fields)
     if piece.layers:
@@ -139,11 +176,18 @@ def _read(database: LocalDatabase, piece: FilePiece, schema: pa.Schema) -> Itera
         where = "" if part is None else f" WHERE ordinal >= {part.start} AND ordinal < {part.stop}"
         connection.execute(f"CREATE OR REPLACE VIEW {STAGED} AS SELECT * FROM ({rows}) AS files{where}")
         for query in piece.queries:
-            relation: Any = connection.sql(query)
-            read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
-            for found in read(number):
-                if found.num_rows:
-                    yield _typed(found, schema, piece.fixed)
+            yield from _queried(database, query, number, schema, piece.fixed)
+
+
+def _queried(
+    database: LocalDatabase, query: str, number: int, schema: pa.Schema, fixed: tuple[Any, ...]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a query, `number` at a time."""
+    relation: Any = database.connection.sql(query)
+    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
+    for found in read(number):
+        if found.num_rows:
+            yield _typed(found, schema, fixed)
 
 
 def _rows_of(connection: duckdb.DuckDBPyConnection, files: Files, fields: Fields) -> str:
@@ -180,7 +224,7 @@ def _typed(found: pa.RecordBatch, schema: pa.Schema, fixed: tuple[Any, ...]) -> 
 
 
 def _explained(error: Exception, stream: str) -> QbcdError:
-    if isinstance(error, OSError) and not isinstance(error, duckdb.Error):
+    if isinstance(error, (OSError, pa.ArrowException)) and not isinstance(error, duckdb.Error):
         return LocalFailed(f"reading failed: {error}", stream=stream, remedy="check the workdir on this host")
     first = first_line(error)
     if MISFIT in first:

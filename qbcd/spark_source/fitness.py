@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qbcd.api import assembly_of, open
+from qbcd.api import open, parts_of
 from qbcd.check.finding import Finding, failed, run_check
 from qbcd.common.wording import counted
 from qbcd.errors import EnvironmentMissing, QbcdError
@@ -178,7 +178,7 @@ def _of_project(config: Path) -> tuple[list[Finding], list[str]]:
     loaded: list[str] = []
     try:
         with open(config) as project:
-            for wanted in assembly_of(project).drivers():
+            for wanted in parts_of(project).drivers():
                 found.append(_driver(wanted))
             names = [one.name for one in project.streams]
     except QbcdError as error:

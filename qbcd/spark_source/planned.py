@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow import parquet
 
-from qbcd.api import assembly_of, open
+from qbcd.api import open, parts_of
 from qbcd.catalog.capture_change import columns_at
 from qbcd.common.wording import batch_numbers
 from qbcd.config.document import did_you_mean
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from qbcd.state import StreamRow
     from qbcd.stream import Stream
 
-PART_EVENTS = 131_072  # events of one task, of a file that can be read in parts
-PART_BYTES = 32 << 20  # of the files of small batches that one task reads
+PART_EVENTS = 262_144  # events of one task, about, of a file that can be read in parts
+PART_BYTES = 32 << 20  # of the files that one task reads, about
 LARGE_FILE = 2 << 20  # bytes; smaller files are not read in parts
 
 
@@ -101,7 +101,7 @@ def opened(options: ReadOptions) -> Iterator[tuple[ProjectParts, Stream]]:
         StateMissing: The state database does not exist on this machine.
     """
     with open(options.config) as project:
-        parts = assembly_of(project)
+        parts = parts_of(project)
         with parts.read_only():
             yield parts, stream_of(parts, options)
 
@@ -303,13 +303,13 @@ def partitions(
     files = outbox_files.OutboxFiles(parts.config.workdir, parts.state.project_id, stream, names)
     found: list[tuple[int, FilePiece]] = []
     for header in headers:
-        queries = tuple(change_queries(header, loaded.columns, conditions))
+        queries, images = change_queries(header, loaded.columns, conditions)
         if not queries:
             continue
         at = datetime.fromtimestamp(0, timezone.utc) + timedelta(milliseconds=header.ts_ms)
         fields, fixed = tuple(staged_fields(header)), (header.seq, at)
         for named, part, verified in _parts(stream, files, header):
-            piece = FilePiece((named,), fields, queries, part, fixed, verified)
+            piece = FilePiece((named,), fields, queries, images, part, fixed, verified)
             found.append((_share(named.file.size, part, header), piece))
     return list(_grouped(stream.name, schema, found))
 
@@ -333,7 +333,7 @@ def _parts(
     else:
         named = [NamedFile(str(path.parent), PartFile(path.name, path.stat().st_size)) for path in files.of(header)]
     for one in named:
-        bounds = _ordinals(Path(one.folder) / one.file.name) if one.file.size > LARGE_FILE else []
+        bounds = _ordinals(Path(one.folder) / one.file.name, one.file.size) if one.file.size > LARGE_FILE else []
         if len(bounds) < 2:
             yield one, None, True
             continue
@@ -341,23 +341,26 @@ def _parts(
             yield one, part, i == 0
 
 
-def _ordinals(path: Path) -> list[range]:
-    """Return parts of a file's events by whole row groups; empty if they are not in order."""
+def _ordinals(path: Path, size: int) -> list[range]:
+    """Return equal parts of a file's events by whole row groups; empty if they are not in order."""
     about = parquet.read_metadata(path)
     place = about.schema.to_arrow_schema().get_field_index("ordinal")
-    parts: list[range] = []
+    groups: list[range] = []
     for i in range(about.num_row_groups):
         statistics = about.row_group(i).column(place).statistics
         if statistics is None or not statistics.has_min_max:
             return []
-        first, last = statistics.min, statistics.max
-        if parts and first < parts[-1].stop:
+        group = range(statistics.min, statistics.max + 1)
+        if groups and group.start < groups[-1].stop:
             return []
-        if parts and last + 1 - parts[-1].start <= PART_EVENTS:
-            parts[-1] = range(parts[-1].start, last + 1)
-        else:
-            parts.append(range(first, last + 1))
-    return parts
+        groups.append(group)
+    number = max(-(-about.num_rows // PART_EVENTS), -(-size // PART_BYTES))
+    parts: dict[int, range] = {}
+    for group in groups:
+        middle = (group.start + group.stop) // 2 - groups[0].start
+        part = middle * number // (groups[-1].stop - groups[0].start)
+        parts[part] = range(parts[part].start if part in parts else group.start, group.stop)
+    return list(parts.values())
 
 
 def _grouped(stream: str, schema: Any, found: Iterable[tuple[int, FilePiece]]) -> Iterator[Rows]:

@@ -6,14 +6,23 @@ planning needs is imported when it is called, so that workers start fast.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    InputPartition,
+)
 from typing_extensions import override
 
-from qbcd.errors import ConfigError
+from qbcd.errors import ConfigError, NotBuilt, QbcdError
 from qbcd.spark_source.options import ReadOptions, options_of
 
 if TYPE_CHECKING:
@@ -36,6 +45,20 @@ FORMAT = "qbcd"
 _PUSHDOWN = "pyspark.sql.worker.data_source_pushdown_filters"
 
 
+@contextmanager
+def in_words() -> Iterator[None]:
+    """Let Spark print an error of qbcd by its message alone, without a traceback.
+
+    Spark ends its Python process after an error, so that the variable has no effect on other code.
+    """
+    try:
+        yield
+    except QbcdError:
+        if _main_module().startswith("pyspark."):
+            os.environ["SPARK_HIDE_TRACEBACK"] = "1"
+        raise
+
+
 class RowsPartition(InputPartition):
     """A partition: files and queries, for one task."""
 
@@ -47,8 +70,12 @@ class QbcdDataSource(DataSource):
     """Changes of a stream, or the rows of its replica; the options are those of `ReadOptions`."""
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
-        self._options: ReadOptions = options_of(options)
+        self._given = dict(options)  # checked by what reads; a write has others
         self._loaded: Loaded | None = None
+
+    @property
+    def _options(self) -> ReadOptions:
+        return options_of(self._given)
 
     @classmethod
     @override
@@ -56,6 +83,7 @@ class QbcdDataSource(DataSource):
         return FORMAT
 
     @override
+    @in_words()
     def schema(self) -> StructType:
         from qbcd.spark_source.planned import load
 
@@ -72,20 +100,44 @@ class QbcdDataSource(DataSource):
         return self._loaded
 
     @override
+    @in_words()
     def reader(self, schema: StructType) -> DataSourceReader:
         self._options.refuse_for_batch()
         kind = FilteringReader if _filters_are_pushed() else BatchReader
         return kind(self._options, self._known(schema))
 
     @override
+    @in_words()
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         return STREAM_READER(self._options, self._known(schema))
+
+    @override
+    @in_words()
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        raise self._only_read()
+
+    @override
+    @in_words()
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        raise self._only_read()
+
+    def _only_read(self) -> NotBuilt:
+        return NotBuilt(
+            'format("qbcd") reads changes and writes nothing',
+            remedy="write to another format, as docs/how-to/use-from-spark.md shows; to change a polled table, "
+            'use df.write.format("jdbc")',
+        )
 
 
 def _filters_are_pushed() -> bool:
     """Return True in the process to which Spark gives filters; elsewhere they are an error."""
-    main = getattr(sys.modules.get("__main__"), "__spec__", None)
-    return _PUSHDOWN in sys.modules or (main is not None and main.name == _PUSHDOWN)
+    return _PUSHDOWN in sys.modules or _main_module() == _PUSHDOWN
+
+
+def _main_module() -> str:
+    """Return the module that this process runs; empty for a file."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    return "" if spec is None else str(spec.name)
 
 
 def _partitions(planned: Iterable[Rows]) -> list[InputPartition]:
@@ -96,7 +148,8 @@ def _read(partition: InputPartition) -> Iterator[pa.RecordBatch]:
     from qbcd.spark_source.executor import read_rows
 
     if isinstance(partition, RowsPartition):  # without rows Spark reads a partition of its own
-        yield from read_rows(partition.rows)
+        with in_words():
+            yield from read_rows(partition.rows)
 
 
 class BatchReader(DataSourceReader):
@@ -111,6 +164,7 @@ class BatchReader(DataSourceReader):
         self._filters: list[Any] = []
 
     @override
+    @in_words()
     def partitions(self) -> Sequence[InputPartition]:
         from qbcd.spark_source.planned import plan_batch
 
@@ -164,14 +218,17 @@ class StreamReader(DataSourceStreamReader):
         return {**self.__dict__, "_made": None}  # connections stay in this process
 
     @override
+    @in_words()
     def initialOffset(self) -> dict[str, int]:
         return self._follower.begin()
 
     @override
+    @in_words()
     def latestOffset(self) -> dict[str, int]:  # type: ignore[override]
         return self._follower.latest()
 
     @override
+    @in_words()
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
         return _partitions(self._follower.plan(start, end))
 
@@ -180,6 +237,7 @@ class StreamReader(DataSourceStreamReader):
         return _read(partition)
 
     @override
+    @in_words()
     def commit(self, end: dict[str, int]) -> None:
         self._follower.acknowledge(end)
 
@@ -197,6 +255,7 @@ if HAS_LIMITS:
         """A reader that bounds micro-batches and ends at the newest batch, since Spark 4.2."""
 
         @override
+        @in_words()
         def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:  # type: ignore[override]
             most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
             return self._follower.latest(start, most)
@@ -207,10 +266,12 @@ if HAS_LIMITS:
             return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
         @override
+        @in_words()
         def reportLatestOffset(self) -> dict[str, int]:
             return self._follower.newest()
 
         @override
+        @in_words()
         def prepareForTriggerAvailableNow(self) -> None:
             self._follower.end_at_newest()
 

@@ -23,7 +23,7 @@ from qbcd.errors import StateConflict
 from qbcd.model import PART, WHOLE, BatchHeader
 from qbcd.state.bootstrap import create_missing, insert_once
 from qbcd.state.database import StateDatabase
-from qbcd.state.project_tables import ACK, ADDED, DELIVERY_ERROR, HISTORY, METADATA, REFUSAL, RESEND
+from qbcd.state.project_tables import ACK, ADDED, DELIVERY_ERROR, ENRICHED, HISTORY, METADATA, REFUSAL, RESEND
 from qbcd.state.rows import StreamRow, dump
 from qbcd.state.store import StreamStore
 from qbcd.state.tables import seal, unseal
@@ -460,12 +460,12 @@ class ProjectState(StateDatabase):
         return conn.execute(delete(REFUSAL).where(same)).rowcount == 1
 
     def forget(self, stream: str) -> None:
-        """Delete acknowledgements, failures, refusals and resends of a stream that begins again.
+        """Delete what is kept for a stream that begins again: acknowledgements, failures, resends ..
 
         Its history is kept.
         """
         with self._changing(stream) as conn:
-            for table in (ACK, DELIVERY_ERROR, REFUSAL, RESEND):
+            for table in (ACK, DELIVERY_ERROR, REFUSAL, RESEND, ENRICHED):
                 conn.execute(delete(table).where(table.c.stream == stream))
 
 

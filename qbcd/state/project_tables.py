@@ -54,7 +54,32 @@ RESEND = make_table(
     seconds("at"),
     loose=("pending", "at"),
 )
-ADDED = (RESEND,)  # states of older versions lack these tables
+LOOKUP_KEY = make_table(
+    METADATA,
+    PREFIX + "lookup_key",
+    text("lookup", key=True),
+    text("digest", key=True),
+    big("number"),
+    text("text"),
+    seconds("at"),
+    loose=("at",),
+    unique=("lookup", "number"),
+)
+ENRICHED = make_table(
+    METADATA,
+    PREFIX + "enriched",
+    text("stream", key=True),
+    big("epoch", key=True),
+    big("batch_seq", key=True),
+    text("fingerprint"),
+    text("fields"),
+    text("file"),
+    text("hash"),
+    text("counts"),
+    seconds("at"),
+    loose=("at",),
+)
+ADDED = (RESEND, LOOKUP_KEY, ENRICHED)  # states of older versions lack these tables
 REFUSAL = make_table(
     METADATA,
     PREFIX + "refusal",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
 from qbcd.errors import StateConflict
@@ -149,10 +149,13 @@ def _renamed(
     return {**checkpoint, Entry.REQUESTED: {**requested, "options": {**options, "replica": new}}}
 
 
+_OF_VIEWS = ("added", "selected")  # of a header
+
+
 def batch_to_json(header: BatchHeader) -> dict[str, Any]:
     """Return a batch header as JSON-ready data."""
-    data = {f.name: getattr(header, f.name) for f in fields(header)}
-    columns = [[name, asdict(travel)] for name, travel in header.columns]
+    data = {f.name: getattr(header, f.name) for f in fields(header) if f.name not in _OF_VIEWS}
+    columns = [[name, travel.to_json()] for name, travel in header.columns]
     return {**data, "counts": dict(header.counts), "location": dict(header.location), "columns": columns}
 
 

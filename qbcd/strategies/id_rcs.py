@@ -65,7 +65,7 @@ class IdRcsOptions(VisitOptions):
 
     meaning = ("buckets", "replica")
     reads_rows: ClassVar[Mapping[str, tuple[Any, ...]]] = {
-        "buckets": (None, "hash"),
+        "buckets": (None, "key", "hash"),
         "per_poll": (None,),
         "consistency": (None, "range"),
     }

@@ -1,13 +1,15 @@
-"""Whole rows: all captured rows travel at each poll, and are digested and compared here.
+"""Whole rows: captured rows travel and are compared here.
 
 For databases that a JDBC driver alone reaches, under the names of the strategies whose changes it finds (`id_rcs`, and
-`vbd` for a query). Ranges are buckets of a hash of the key, which is computed here too: nothing depends on the order or
-the equality of the database, and unchanged ranges are neither compared nor written.
+`vbd` for a query). Ranges are those of an integer key, or buckets of a hash of the key: nothing depends on the order or
+the equality of the database. If the database adds up row digests, only rows of ranges that differ travel; else all rows
+do, and are digested here. Unchanged ranges are neither compared nor written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from typing_extensions import override
 
@@ -16,10 +18,18 @@ from qbcd.strategies.base import Strategy
 from qbcd.strategies.id_rcs import SEES_BY_DIGEST
 
 LESS = "fewer columns, `where`, a longer `every` or a connector of its own would make it less"
+ADDED_UP, DIVIDED = "digests", "buckets"  # options that are fixed at `prepare`
+READERS = "readers"
 
 
 class WholeRows(Strategy):
-    """Facts about a stream whose rows all travel."""
+    """Facts about a stream whose rows travel, all or those of ranges that differ.
+
+    Attributes:
+        added_up: The fingerprint of the database's row digest; empty if rows are digested here.
+        divided: ``key`` for ranges of an integer key, ``hash`` for hash buckets.
+        readers: Connections that read at the same time.
+    """
 
     name = "id_rcs"
     site = "lake"
@@ -31,6 +41,13 @@ class WholeRows(Strategy):
 
     def __init__(self, plan: StreamPlan) -> None:
         super().__init__(plan)
+        self.added_up: str = plan.option(ADDED_UP) or ""
+        self.divided: str = plan.option(DIVIDED) or "hash"
+        self.readers: int = plan.option(READERS) or 1
+        if self.added_up:
+            self.needs = "SELECT, a JDBC driver, and a key or `key: none`"
+        if self.added_up or self.readers > 1:
+            self.consistency = "range"
         if plan.option("replica") == "digest":
             self.keeps = "digests"
             self.sees = SEES_BY_DIGEST
@@ -57,5 +74,11 @@ class WholeRows(Strategy):
         return f" ({rows:,} rows, about {rows * width:,} bytes at the last poll)" if rows >= 0 else ""
 
     @override
+    def frozen_options(self) -> dict[str, Any]:
+        return {DIVIDED: self.divided, **({ADDED_UP: self.added_up} if self.added_up else {})}
+
+    @override
     def warnings(self) -> list[str]:
+        if self.added_up:
+            return []
         return [f"each poll reads {self.ships_unchanged}{self.size}; {LESS}"]

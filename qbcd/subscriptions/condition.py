@@ -55,11 +55,13 @@ class Columns:
             for a column that conditions cannot use.
         folded: Text columns whose database has an equality of its own, such as one that ignores case.
         digits: Of numbers, the digits before and after the point.
+        barred: Columns that subscriptions may not use.
     """
 
     kinds: Mapping[str, Kind]
     folded: frozenset[str] = frozenset()
     digits: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    barred: frozenset[str] = frozenset()
 
     def place(self, name: str) -> int:
         """Return the position of a column.
@@ -68,9 +70,11 @@ class Columns:
             ConditionRefused: The stream does not capture it.
         """
         for place, known in enumerate(self.kinds):
-            if known == name:
+            if known == name and name not in self.barred:
                 return place
-        raise ConditionRefused(f"column {name!r} is not captured", remedy=f"use one of: {', '.join(self.kinds)}")
+        free = ", ".join(one for one in self.kinds if one not in self.barred)
+        what = "may not be used in subscriptions" if name in self.barred else "is not captured"
+        raise ConditionRefused(f"column {name!r} {what}", remedy=f"use one of: {free}")
 
 
 @dataclass(frozen=True)
@@ -98,12 +102,14 @@ class Shape:
         kinds: The DuckDB type of each literal.
         anchor: The conjunct that the join uses; None if there is none.
         sql: DuckDB's SQL of the condition, given the prefix of the row's columns and of constants.
+        columns: The names of its columns.
     """
 
     text: str
     kinds: tuple[Kind, ...]
     anchor: Anchor | None
     sql: Callable[[str, str], str]
+    columns: frozenset[str] = frozenset()
 
 
 def divided(condition: str) -> tuple[str, tuple[str, ...]]:
@@ -165,7 +171,8 @@ class _Reader:
             self._check_set(node)
         self._refuse_not_boolean(tree)
         types = tuple("VARCHAR" if kind == "text" else kind for kind in self._kinds)
-        return Shape(_shown(tree), types, self._anchor(tree), partial(self._sql, tree))
+        columns = frozenset(column.name for column in tree.find_all(exp.Column))
+        return Shape(_shown(tree), types, self._anchor(tree), partial(self._sql, tree), columns)
 
     def _refuse_unknown(self, node: Tree) -> None:
         if isinstance(node, exp.Anonymous) and node.name.upper() in _SETS:
@@ -248,6 +255,8 @@ class _Reader:
             raise ConditionRefused(f"the first argument of {node.name.lower()} must be a set column")
         if not elements or not all(isinstance(each, exp.Placeholder) for each in elements):
             raise ConditionRefused(f"{node.name.lower()} needs its elements as literals")
+        if column.name in self._columns.folded:
+            raise ConditionRefused(f"the equality of texts of {column.name!r} depends on the database")
         if any(self._kinds[_number(each)] != "text" for each in elements):
             raise ConditionRefused(f"elements of {column.name!r} are texts", remedy="write them in quotes")
 

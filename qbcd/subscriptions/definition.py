@@ -8,6 +8,7 @@ from typing import Literal, get_args
 from qbcd.errors import QbcdError
 
 When = Literal["new", "old", "either", "enters", "leaves"]
+OPS = ("r", "c", "u", "d")
 WHENS: tuple[When, ...] = get_args(When)
 NEEDS_OLD: tuple[When, ...] = ("old", "either", "enters", "leaves")
 

@@ -14,11 +14,11 @@ import pyarrow as pa
 from qbcd.local.query import duckdb_sql
 from qbcd.sql.render import render
 from qbcd.subscriptions.condition import Anchor, Columns, Shape, divided, kind_of_literal, shape_of
-from qbcd.subscriptions.definition import NEEDS_OLD, WHENS, ConditionRefused, Subscription
+from qbcd.subscriptions.definition import NEEDS_OLD, OPS, WHENS, ConditionRefused, Subscription
 
 SHAPES_PER_QUERY = 64
+MOST_VALUES = 20  # that the hull names
 EVERY_ROW = "TRUE"
-OPS = "rcud"
 
 
 @dataclass
@@ -46,13 +46,23 @@ class Matcher:
         events: The schema of the events, as that of `Batch.arrow()`.
         folded: Text columns whose source has an equality of its own, such as one that ignores case.
         old_values: The events of updates and deletes have the old row.
+        allowed: The columns that subscriptions may use; default: all.
     """
 
-    def __init__(self, events: pa.Schema, *, folded: Iterable[str] = (), old_values: bool = True) -> None:
+    def __init__(
+        self,
+        events: pa.Schema,
+        *,
+        folded: Iterable[str] = (),
+        old_values: bool = True,
+        allowed: Iterable[str] | None = None,
+    ) -> None:
         image = events.field("after").type
         fields = [image.field(i) for i in range(image.num_fields)]
         digits = {one.name: _digits(one.type) for one in fields if _kind(one.type) == "number"}
-        self._columns = Columns({one.name: _kind(one.type) for one in fields}, frozenset(folded), digits)
+        kinds = {one.name: _kind(one.type) for one in fields}
+        barred = frozenset[str]() if allowed is None else frozenset(kinds) - frozenset(allowed)
+        self._columns = Columns(kinds, frozenset(folded), digits, barred)
         self._old_values = old_values
         self._database = duckdb.connect(":memory:")
         self._database.execute(
@@ -84,6 +94,28 @@ class Matcher:
         for home in self._homes.values():
             counted[home.shape.text] += 1
         return dict(counted.most_common())
+
+    @property
+    def used_columns(self) -> set[str]:
+        """The columns of all conditions."""
+        return {name for home in self._homes.values() for name in home.shape.columns}
+
+    @property
+    def hull(self) -> str:
+        """A condition that each row with a match meets, over one column; empty if none was found."""
+        homes = list({id(home): home for home in self._homes.values()}.values())
+        anchors = [home.shape.anchor for home in homes]
+        places = {anchor.column for anchor in anchors if anchor is not None and not anchor.element}
+        if len(places) != 1 or any(anchor is None or anchor.element for anchor in anchors):
+            return ""
+        union = " UNION ".join(f"SELECT CAST(anchor AS VARCHAR) AS value FROM {home.name}" for home in homes)
+        found = self._database.execute(f"SELECT value FROM ({union}) ORDER BY value").fetchall()
+        name = list(self._columns.kinds)[places.pop()]
+        if len(found) > MOST_VALUES:
+            return f"{name} has one of {len(found):,} values"
+        plain = self._columns.kinds[name] == "number"
+        values = [str(value) if plain else "'" + str(value).replace("'", "''") + "'" for (value,) in found]
+        return f"{name} IN ({', '.join(values)})"
 
     def add(self, subscriptions: Iterable[Subscription]) -> dict[str, str]:
         """Add subscriptions; one of the same id is replaced.
@@ -150,6 +182,11 @@ class Matcher:
             raise ConditionRefused(f"ops are {', '.join(one.ops)}", remedy=f"use some of: {', '.join(OPS)}")
         for column in one.columns:
             self._columns.place(column)
+        if one.columns and not self._old_values:
+            raise ConditionRefused(
+                "columns needs old values, which the stream's events have not: it is not known what an update changed",
+                remedy="leave columns out, or use a strategy with old values",
+            )
         skeleton, literals = divided(one.condition or EVERY_ROW)
         key = (skeleton, tuple(kind_of_literal(each) for each in literals))
         home = self._relations.get(key)

@@ -24,6 +24,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "lake": ("tests/integration/lake/", "tests/campaign/lake/"),
     "files": ("tests/integration/files/", "tests/unit/files/test_readers.py", "tests/unit/files/test_mutated.py"),
     "queries": ("tests/integration/queries/", "tests/campaign/queries/"),
+    "enrichment": ("tests/integration/enrichment/", "tests/integration/lookups/"),
     "sinks": ("tests/integration/sinks/", "tests/campaign/sinks/"),
     "snapshots": ("tests/unit/snapshots/test_methods.py", "tests/campaign/snapshots/"),
     "spark_source": ("tests/campaign/spark_source/", "tests/integration/spark_source/"),

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, UnsafeWatermark
 from qbcd.planning import plan_of
 from tests.support.places import FIRST, Place, over
@@ -261,7 +261,7 @@ def test_a_right_that_is_missed_only_while_other_sessions_exist(there: Place, wo
 
         def remarks() -> list[str]:
             with qbcd.Project.from_dict(config(there.url_as(user), table), base_dir=workspace) as project:
-                work = assembly_of(project).open_stream("s")
+                work = parts_of(project).open_stream("s")
                 plan, _ = plan_of(work, None)
                 with work.source.read("s") as session:
                     return work.site.remarks(session, plan)

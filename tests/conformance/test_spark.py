@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.local.database import LocalProvider
 from tests.conformance.test_histories import FEW, PLAIN, Histories
 from tests.support.places import Place, over
@@ -39,6 +39,6 @@ def test_spark_does_the_work_of(
         for model in made.models.values():
             model.grow(20)
             model.steps(6)
-        with assembly_of(project).spark.noting() as use:
+        with parts_of(project).spark.noting() as use:
             made.poll(project)
         assert use.used

@@ -60,7 +60,7 @@ def kill_at(
     point: str,
     data: dict[str, Any],
     folder: Path,
-    spark: SparkSession,
+    spark: SparkSession | None,
     *,
     task: str = "poll",
     nth: int = 1,
@@ -71,13 +71,14 @@ def kill_at(
 
     Args:
         nth: The visit to `point` at which it dies.
+        spark: The test's session; None for a child that needs no Spark.
         own_spark: The child starts a Java process of its own.
         constants: Constants of modules, as ``qbcd.package.module.NAME``, that are set in the child.
 
     Returns:
         The process id of the dead child.
     """
-    gateway = None if own_spark else Gateway.of(spark)
+    gateway = None if own_spark or spark is None else Gateway.of(spark)
 
     context = multiprocessing.get_context("forkserver")  # forked from a process that has imported the slow modules
     context.set_forkserver_preload(_PRELOADED)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.errors import GuardTripped
 from qbcd.status import stream_status
 from tests.support.places import Place, over
@@ -78,7 +78,7 @@ def test_it_comes_at_its_interval(place: Place, workspace: Path) -> None:
         seen.fill()
         unseen(seen)
         assert seen.poll() == []
-        ago = stream_status(assembly_of(seen.project).open_stream("s")).audited_ago
+        ago = stream_status(parts_of(seen.project).open_stream("s")).audited_ago
         assert ago is not None
         assert ago < 3600
         titles = [step.title for step in seen.project.stream("s").explain()]

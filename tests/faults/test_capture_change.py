@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.errors import DeliveryError, GuardTripped, SchemaChanged, SourceChanged
 from tests.faults.child import kill_at
 from tests.support.changed_definitions import Captured, brief
@@ -163,7 +163,7 @@ def test_other_digests(
 ) -> None:
     """A version of qbcd with another digest: all values are compared, without a confirmation."""
     with Captured(place, workspace, name, spark) as seen:
-        connector = assembly_of(seen.project).open_stream("s").source.connector
+        connector = parts_of(seen.project).open_stream("s").source.connector
         monkeypatch.setattr(type(connector), "encoder_version", connector.encoder_version + 1)
         seen.set("a", "'moved'", 2)
         if name in ("id_rcs", "hash", "ts_spark"):

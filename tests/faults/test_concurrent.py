@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pyarrow import parquet
 
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.connectors.postgresql import session
 from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import TornRead
@@ -202,7 +202,7 @@ class Bank:
 
         A read has all ranges, or one group of them if `by` is given.
         """
-        stream = assembly_of(self.project).open_stream("b")
+        stream = parts_of(self.project).open_stream("b")
         site = stream.site
         assert isinstance(site, LakeSite)
         found = []
@@ -262,10 +262,10 @@ def test_control_reads_without_the_pin_tear(
     monkeypatch.setattr(session.PostgresSnapshots, "snapshot_pins", lambda self, name: session.PINS)
     with bank.project, writers(server, place, Work(TRANSFER, within), workspace):
         assert any(bank.sums(1) != [(ACCOUNTS, 1000 * ACCOUNTS)] for _ in range(READS))
-        mark = assembly_of(bank.project).open_stream("b").site.context.row()
+        mark = parts_of(bank.project).open_stream("b").site.context.row()
         with pytest.raises(TornRead):
             poll(bank.project, "b")
-        after = assembly_of(bank.project).open_stream("b").site.context.row()
+        after = parts_of(bank.project).open_stream("b").site.context.row()
         assert mark is not None
         assert after is not None
         assert (after.version, after.checkpoint) == (mark.version, mark.checkpoint)

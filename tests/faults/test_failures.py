@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from qbcd import error_messages
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.errors import QbcdError, SparkFailed, StateConflict
 from qbcd.sites.lake import compaction
 from qbcd.spark.paths import to_write
@@ -67,7 +67,7 @@ def test_failed_compaction_hides_no_batch(
 def test_failures_of_files_and_spark_are_one_message(database: str, workspace: Path, spark: SparkSession) -> None:
     with Scene(database, workspace, "id_rcs", spark) as scene:
         scene.make_table()
-        work = assembly_of(scene.project).open_stream(STREAM)
+        work = parts_of(scene.project).open_stream(STREAM)
         root = work.site.context.folder
         assert root is not None
         root.parent.mkdir(parents=True, exist_ok=True)

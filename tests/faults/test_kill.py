@@ -30,7 +30,8 @@ HALF_WAY = [("before_commit", "mds"), ("after_commit", "id_rcs")]  # a baseline,
 # `test_kill_in_source` has those.
 NOT_OF_THESE = ("after_horizon", "before_seal", "after_seal", "before_purge", "after_purge")
 OF_ROLLING = ("before_roll", "mid_roll", "after_roll", "mid_expire")  # `test_rolled_files`
-ELSEWHERE_REACHED = (*NOT_OF_THESE, *OF_ROLLING)
+OF_ENRICHMENT = ("before_enrichment", "enrichment_written", "after_enrichment", "mid_lookup")  # in `integration`
+ELSEWHERE_REACHED = (*NOT_OF_THESE, *OF_ROLLING, *OF_ENRICHMENT)
 POINTS = [point for point in hooks.POINTS if point not in ELSEWHERE_REACHED]
 SINKS = ("jsonl", "parquet")
 AROUND_THE_COMMIT = ("before_commit", "after_commit")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.common import hooks
 from qbcd.errors import DeliveryError, QbcdError, StateConflict
 from qbcd.sites import context as site_context
@@ -56,10 +56,10 @@ def test_a_sink_that_fails_half_way(
             scene.poll()
         assert (len(scene.seen(victim)), len(scene.seen(other))) == (1, 2)
         assert scene.acks()[victim] < scene.acks()[other]
-        assert assembly_of(scene.project).state.delivery_failures(STREAM)[victim].attempts == 1
+        assert parts_of(scene.project).state.delivery_failures(STREAM)[victim].attempts == 1
         files = {path: content for path, content in scene.files().items() if f"/{other}/" in path}
         scene.poll()
-        assert assembly_of(scene.project).state.delivery_failures(STREAM) == {}
+        assert parts_of(scene.project).state.delivery_failures(STREAM) == {}
         seen = scene.check(victim)
         assert len(seen) == 2
         assert {e["event_id"] for b in seen.values() for e in b} == {
@@ -81,7 +81,7 @@ def test_a_sink_that_is_down(strategy: str, database: str, workspace: Path, spar
             with pytest.raises(DeliveryError, match="sink changes"):
                 scene.poll()
             assert len(scene.check("lake")) == number
-        assert assembly_of(scene.project).state.delivery_failures(STREAM)["changes"].attempts >= 3
+        assert parts_of(scene.project).state.delivery_failures(STREAM)["changes"].attempts >= 3
         unblock(blocked)
         scene.poll()
         assert list(scene.check("changes")) == list(scene.check("lake"))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy.engine import make_url
 
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.common import hooks
 from qbcd.errors import LeaseHeld, Refused, SourceError, StateConflict
 from qbcd.sites import context as site_context
@@ -147,7 +147,7 @@ def test_an_error_after_a_lost_lease(
         with pytest.raises(LeaseLost if taken else KeyError), scene.site.context.hold():
             wait_until(lambda: not is_leased(scene), what="the end of the lease")
             if taken:
-                with assembly_of(project).open_stream(STREAM).site.context.hold():
+                with parts_of(project).open_stream(STREAM).site.context.hold():
                     pass
             raise KeyError("fetch-1-removed")
 

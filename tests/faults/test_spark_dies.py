@@ -21,7 +21,7 @@ CHILD = """
 import json, os, signal, sys
 import psycopg2
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 
 data, folder, url, how = json.loads(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
 
@@ -37,7 +37,7 @@ with qbcd.Project.from_dict(data, base_dir=folder) as project:
     project.stream("s").prepare()
     change(10)
     print(found(project), flush=True)
-    context = assembly_of(project).spark.get().sparkContext
+    context = parts_of(project).spark.get().sparkContext
     if how == "killed":
         held = [context._jvm.java.lang.Object() for _ in range(9)]
         os.kill(context._jvm.java.lang.ProcessHandle.current().pid(), signal.SIGKILL)
@@ -48,7 +48,7 @@ with qbcd.Project.from_dict(data, base_dir=folder) as project:
     change(11)
     print(found(project), flush=True)
     if how == "killed":
-        context = assembly_of(project).spark.get().sparkContext
+        context = parts_of(project).spark.get().sparkContext
         os.kill(context._jvm.java.lang.ProcessHandle.current().pid(), signal.SIGKILL)
 """
 

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from qbcd import watermark
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.connectors.base import HighWater
 from qbcd.planning import plan_of
 from qbcd.strategies.outbox import outbox_name
@@ -50,7 +50,7 @@ class Watch:
         self.work = {}
         for name in self.polls:
             project.stream(name).prepare()
-            stream = assembly_of(project).open_stream(name)
+            stream = parts_of(project).open_stream(name)
             held = stack.enter_context(stream.site.context.hold())
             self.work[name] = (stream, held, plan_of(stream, held.row)[0])
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from qbcd.api import Project, assembly_of
+from qbcd.api import Project, parts_of
 from qbcd.config import config_from_dict, json_schema, load_config
 from qbcd.config.strategy_registry import options_class
 from qbcd.errors import ConfigError
@@ -99,7 +99,7 @@ def test_its_rows_are_found(database: str, workspace: Path) -> None:
         assert predicted is not None
         assert predicted[0].formula == "N + keys + own", "the package's own, and not that of mds"
         assert dict(predicted[0].symbols)["keys"].high > 0
-        advice = assembly_of(project).advise("added")
+        advice = parts_of(project).advise("added")
         assert advice.current is not None
         assert advice.current.option.label == "new_rows"
         assert advice.choice.chosen is not None

@@ -28,6 +28,7 @@ COMMANDS = (
     "status",
     "report",
     "changes",
+    "subscriptions",
     "verify",
     "diff",
     "retire",

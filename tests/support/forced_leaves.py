@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.model.checkpoint import Entry
 from qbcd.ranges import key_recovery
 from qbcd.ranges.row_selection import is_by_key
@@ -50,6 +50,6 @@ def looks_up(plan: fetch_plan.FetchPlan) -> bool:
 
 def remembered(project: qbcd.Project, stream: str) -> dict[str, Any] | None:
     """Return the entry of the checkpoint about leaves, or None."""
-    row = assembly_of(project).open_stream(stream).site.context.row()
+    row = parts_of(project).open_stream(stream).site.context.row()
     assert row is not None
     return row.checkpoint.get(Entry.LEAVES)

@@ -41,6 +41,7 @@ class History:
             f"CREATE TABLE {self.table} ({q('id')} {number} NOT NULL PRIMARY KEY, {q('Name')} {text}, "
             f"{q('amount')} {amount})"
         )
+        self.words: list[str | None] = [None, *WORDS]
         self.rows: dict[int, Row] = {}
         self.replayed: dict[int, Row] = {}
         self.seen = 0
@@ -101,7 +102,7 @@ class History:
         self.place.execute(*(text.replace("\0", ", ") for text in done))
 
     def _row(self) -> Row:
-        name = self.drawn.choice([None, *WORDS])
+        name = self.drawn.choice(self.words)
         cents = self.drawn.choice([None, self.drawn.randrange(-(10**11), 10**11)])
         amount: Any = cents
         if cents is not None and not self.whole:
@@ -118,7 +119,7 @@ class History:
         """Apply the new events of the sink, and compare with the table."""
         found = events(self.folder / "out", "orders")
         for event in found[self.seen :]:
-            key = event["key"]["id"]
+            key = (event["key"] or event["after"] or event["before"])["id"]
             before = self.replayed.pop(key, None)
             assert (before is None) == (event["op"] in ("c", "r")), event
             if event["before"] is not None and before is not None:

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.planning import plan_of
 from qbcd.sites import Detection
 from qbcd.strategies.base import table_name
@@ -43,7 +43,7 @@ def stream(name: str, drawn: DrawnQuery, strategy: dict[str, Any]) -> dict[str, 
 
 def detect(project: qbcd.Project, name: str) -> list[Detection]:
     """Run a poll that detects and commits changes, and delivers nothing."""
-    work = assembly_of(project).open_stream(name)
+    work = parts_of(project).open_stream(name)
     with work.site.context.hold() as held:
         plan, _ = plan_of(work, held.row)
         return list(work.site.detect(plan, work.settings, held))
@@ -51,7 +51,7 @@ def detect(project: qbcd.Project, name: str) -> list[Detection]:
 
 def checkpoint(project: qbcd.Project, name: str) -> Mapping[str, Any]:
     """Return the checkpoint of a stream."""
-    row = assembly_of(project).open_stream(name).site.context.row()
+    row = parts_of(project).open_stream(name).site.context.row()
     assert row is not None
     return row.checkpoint
 

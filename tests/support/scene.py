@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.model import BatchHeader
 from qbcd.polling.outcome import Outcome
 from qbcd.sites import Site
@@ -143,7 +143,7 @@ class Scene:
 
     def work(self) -> Stream:
         """Return the stream with all its parts, to inspect them."""
-        return assembly_of(self.project).open_stream(STREAM)
+        return parts_of(self.project).open_stream(STREAM)
 
     @property
     def site(self) -> Site:
@@ -156,9 +156,7 @@ class Scene:
 
     def acks(self) -> dict[str, tuple[int, int]]:
         """Return by sink the (epoch, batch_seq) that it acknowledged."""
-        return {
-            sink: (ack.epoch, ack.seq) for sink, ack in assembly_of(self.project).state.acknowledged(STREAM).items()
-        }
+        return {sink: (ack.epoch, ack.seq) for sink, ack in parts_of(self.project).state.acknowledged(STREAM).items()}
 
     def fingerprint(self) -> Any:
         """Return all that a refused poll may not change, in a form that can be compared."""

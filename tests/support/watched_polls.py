@@ -16,7 +16,7 @@ from unittest.mock import patch
 
 from sqlalchemy.engine import Connection
 
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.common import hooks
 from qbcd.connectors.facts import HighWater
 from qbcd.connectors.mysql_family.watermarks import FamilyWatermarks
@@ -242,7 +242,7 @@ class Watched:
 
     def watermark(self, name: str = "s") -> dict[str, Any]:
         """Return the stream's watermark, as in its checkpoint."""
-        row = assembly_of(self.project).open_stream(name).site.context.row()
+        row = parts_of(self.project).open_stream(name).site.context.row()
         assert row is not None
         return dict(row.checkpoint["mark"])
 

@@ -54,6 +54,13 @@ class Profile:
         limit: A SELECT of the first rows.
         digest: A 64-bit digest of a text as a signed integer; empty if the database has no sound hash function.
         total: The sum of digests, which cannot overflow; empty without `digest`.
+        exact: By Spark's type of a value (without its size): SQL of its exact text, with ``{v}`` for the value. Rows
+            with other types cannot be digested by the database.
+        unhashed: Names of types, in upper case, whose values the hash function does not take whole, such as LOBs.
+        part: The text of one value among several, with ``{t}`` for its text: its length, a colon and the text; NULL
+            differs from each text.
+        plus: The operator that concatenates texts.
+        bucket: The remainder of a digest ``{d}`` by ``{n}``, from 0 on.
         session: Statements at the start of each session.
         snapshot: The clause after a table by which several sessions read one state; empty if there is none.
         position: Query of the value for `snapshot`.
@@ -83,6 +90,11 @@ class Profile:
     limit: str = "{select} FETCH FIRST {n} ROWS ONLY"
     digest: str = ""
     total: str = ""
+    exact: Mapping[str, str] = field(default_factory=dict)
+    unhashed: frozenset[str] = frozenset()
+    part: str = "COALESCE(CAST(CHAR_LENGTH({t}) AS VARCHAR(20)) || ':' || {t}, '-')"
+    plus: str = " || "
+    bucket: str = "MOD(MOD({d}, {n}) + {n}, {n})"
     session: tuple[str, ...] = ()
     snapshot: str = ""
     position: str = ""
@@ -118,5 +130,9 @@ class Profile:
 
         Empty if there is none.
         """
-        bare = re.sub(r"\s*\([^)]*\)", "", type_name).strip().upper()
-        return self.types.get(bare, "")
+        return self.types.get(bare_type(type_name), "")
+
+
+def bare_type(type_name: str) -> str:
+    """Return the driver's name of a type without its modifiers, in upper case."""
+    return re.sub(r"\s*\([^)]*\)", "", type_name).strip().upper()

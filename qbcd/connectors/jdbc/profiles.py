@@ -25,6 +25,14 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.lower().split())
 
 
+def _exact(text: str, kinds: str = "BOOLEAN SMALLINT INT BIGINT DECIMAL", **others: str) -> dict[str, str]:
+    """Return exact texts: `text` of each of `kinds`, a text of itself, and those of `others`."""
+    return {**dict.fromkeys(kinds.split(), text), "STRING": "{v}", **others}
+
+
+_NUMBERS = "BOOLEAN SMALLINT INT BIGINT DECIMAL FLOAT DOUBLE DATE TIMESTAMP_NTZ"
+_LOBS = frozenset(("CHARACTER LARGE OBJECT", "BINARY LARGE OBJECT", "CLOB", "NCLOB", "BLOB"))
+
 _BUILT = (
     Profile(
         name="h2",
@@ -44,6 +52,11 @@ _BUILT = (
             fixed={"IFEXISTS": "TRUE"},
         ),
         reference="https://h2database.com/html/functions.html",
+        digest="CAST(SUBSTRING(HASH('SHA-256', {text}) FROM 1 FOR 8) AS BIGINT)",
+        total="SUM(CAST({digest} AS NUMERIC(38)))",
+        exact=_exact("CAST({v} AS VARCHAR)", _NUMBERS, BINARY="RAWTOHEX({v})"),
+        unhashed=_LOBS,
+        session=("SET TIME ZONE 'UTC'",),
         types={"UUID": "text", "JSON": "text", "ENUM": "text", "TIMESTAMP WITH TIME ZONE": "text"},
     ),
     Profile(
@@ -65,6 +78,7 @@ _BUILT = (
         reference="https://hsqldb.org/doc/2.0/guide/builtinfunctions-chapt.html",
         from_nothing=" FROM (VALUES (0)) AS nothing(n)",
         text="CAST({c} AS VARCHAR(32000))",
+        session=("SET TIME ZONE INTERVAL '0:00' HOUR TO MINUTE",),
     ),
     Profile(
         name="derby",
@@ -134,6 +148,8 @@ _BUILT = (
         limit="{select} LIMIT {n}",
         digest="CAST(CAST(md5_number_upper({text}) AS HUGEINT) - 9223372036854775808 AS BIGINT)",
         total="SUM(CAST({digest} AS HUGEINT))",
+        exact=_exact("CAST({v} AS VARCHAR)", _NUMBERS),
+        session=("SET TimeZone = 'UTC'",),
         types={
             "DATE": "text",  # 'infinity'
             "TIMESTAMP": "text",
@@ -182,6 +198,17 @@ _BUILT = (
             "NLS_TIMESTAMP_FORMAT = ''YYYY-MM-DD\"T\"HH24:MI:SS.FF9'' "
             "NLS_TIMESTAMP_TZ_FORMAT = ''YYYY-MM-DD\"T\"HH24:MI:SS.FF9TZR'''; END;",
         ),
+        digest="TO_NUMBER(SUBSTR(RAWTOHEX(STANDARD_HASH({text}, 'SHA256')), 1, 16), 'XXXXXXXXXXXXXXXX') "
+        "- 9223372036854775808",
+        total="SUM({digest})",
+        exact=_exact(
+            "TO_CHAR({v})",
+            "SMALLINT INT BIGINT DECIMAL",
+            BINARY="RAWTOHEX({v})",
+            TIMESTAMP_NTZ="TO_CHAR(CAST({v} AS TIMESTAMP(6)), 'SYYYY-MM-DD HH24:MI:SS.FF6')",
+        ),
+        unhashed=_LOBS,
+        part="CASE WHEN {t} IS NULL THEN '-' ELSE TO_CHAR(LENGTH({t})) || ':' || {t} END",
         snapshot=" AS OF SCN {position}",
         position="SELECT DBMS_FLASHBACK.GET_SYSTEM_CHANGE_NUMBER AS c0 FROM DUAL",
         types={
@@ -219,6 +246,18 @@ _BUILT = (
         limit="SELECT TOP ({n}) * FROM ({select}) AS q",
         digest="CONVERT(BIGINT, SUBSTRING(HASHBYTES('SHA2_256', CONVERT(VARBINARY(MAX), {text})), 1, 8))",
         total="SUM(CONVERT(DECIMAL(38, 0), {digest}))",
+        exact=_exact(
+            "CONVERT(VARCHAR(50), {v})",
+            FLOAT="CONVERT(VARCHAR(50), {v}, 3)",
+            DOUBLE="CONVERT(VARCHAR(50), {v}, 3)",
+            BINARY="CONVERT(VARCHAR(MAX), {v}, 2)",
+            DATE="CONVERT(VARCHAR(10), {v}, 23)",
+            TIMESTAMP_NTZ="CONVERT(VARCHAR(33), {v}, 126)",
+        ),
+        unhashed=frozenset(("TEXT", "NTEXT", "IMAGE", "XML")),
+        part="CASE WHEN {t} IS NULL THEN '-' ELSE CONCAT(DATALENGTH({t}), ':', {t}) END",
+        plus=" + ",
+        bucket="({d} % {n} + {n}) % {n}",
         types={
             "DATETIME2": "text",
             "DATETIMEOFFSET": "text",
@@ -287,6 +326,8 @@ _BUILT = (
         limit="{select} LIMIT {n}",
         digest="MD5_NUMBER_LOWER64({text}) - 9223372036854775808",
         total="SUM({digest})",
+        exact=_exact("TO_VARCHAR({v})", BINARY="HEX_ENCODE({v})", DATE="TO_VARCHAR({v}, 'YYYY-MM-DD')"),
+        part="COALESCE(TO_VARCHAR(LENGTH({t})) || ':' || {t}, '-')",
         session=(
             "ALTER SESSION SET TIMEZONE = 'UTC', TIMESTAMP_OUTPUT_FORMAT = 'YYYY-MM-DD\"T\"HH24:MI:SS.FF9TZHTZM'",
         ),
@@ -313,6 +354,8 @@ _BUILT = (
         limit="{select} LIMIT {n}",
         digest="FARM_FINGERPRINT({text})",
         total="SUM(CAST({digest} AS NUMERIC))",
+        exact=_exact("CAST({v} AS STRING)", "BOOLEAN SMALLINT INT BIGINT DATE", BINARY="TO_HEX({v})"),
+        part="COALESCE(CONCAT(CAST(CHAR_LENGTH({t}) AS STRING), ':', {t}), '-')",
         types=dict.fromkeys(("NUMERIC", "BIGNUMERIC", "TIMESTAMP", "DATETIME", "JSON", "GEOGRAPHY"), "text"),
         notes=("the driver is not on Maven: write `driver_jar`",),
     ),
@@ -350,6 +393,10 @@ _BUILT = (
         limit="{select} LIMIT {n}",
         digest="xxhash64({text})",
         total="SUM(CAST({digest} AS DECIMAL(38, 0)))",
+        exact=_exact(
+            "CAST({v} AS STRING)", "BOOLEAN SMALLINT INT BIGINT DECIMAL DATE TIMESTAMP_NTZ", BINARY="hex({v})"
+        ),
+        part="COALESCE(concat(CAST(char_length({t}) AS STRING), ':', {t}), '-')",
         session=("SET TIME ZONE 'UTC'",),
         types=dict.fromkeys(("TIMESTAMP", "ARRAY", "MAP", "STRUCT", "VARIANT"), "text"),
     ),
@@ -381,6 +428,8 @@ _BUILT = (
         limit="{select} LIMIT {n}",
         digest="reinterpretAsInt64(sipHash64({text}))",
         total="sum(toInt128({digest}))",
+        exact=_exact("toString({v})", "BOOLEAN SMALLINT INT BIGINT DECIMAL DATE"),
+        part="coalesce(concat(toString(lengthUTF8({t})), ':', {t}), '-')",
         types=dict.fromkeys(("DATETIME64", "DATETIME", "UINT64", "INT128", "INT256", "UUID", "IPV4", "IPV6"), "text"),
     ),
     Profile(
@@ -395,6 +444,8 @@ _BUILT = (
         limit="{select} LIMIT {n}",
         digest="from_big_endian_64(xxhash64(to_utf8({text})))",
         total="SUM(CAST({digest} AS DECIMAL(38, 0)))",
+        exact=_exact("CAST({v} AS VARCHAR)", "BOOLEAN SMALLINT INT BIGINT DECIMAL DATE", BINARY="to_hex({v})"),
+        part="COALESCE(CAST(length({t}) AS VARCHAR) || ':' || {t}, '-')",
         types=dict.fromkeys(("TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "UUID", "JSON", "IPADDRESS"), "text"),
     ),
 )

@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from qbcd.connectors.catalog import Catalog
 from qbcd.connectors.facts import Part, Privileges
-from qbcd.connectors.mysql_family import server, types, view_dependencies, widening
+from qbcd.connectors.mysql_family import server, sets, types, view_dependencies, widening
 from qbcd.connectors.mysql_family.facts import FamilyFacts
 from qbcd.connectors.mysql_family.grants import granted, granted_everywhere
 from qbcd.connectors.mysql_family.rows import COLUMNS, KINDS, TABLE, UNBOUND, engines, place_of, role_of, rows_of
@@ -64,6 +64,7 @@ class FamilyCatalog(Catalog):
     type_problem = staticmethod(types.type_problem)
     widened = staticmethod(widening.widened)
     key_problem = staticmethod(types.key_problem)
+    set_problem = staticmethod(sets.set_problem)
 
     @override
     def probe_tables(self, conn: Connection, names: Sequence[tuple[str, str]]) -> list[Table | None]:

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from qbcd.connectors.dialects import loaded
 from qbcd.connectors.expressions import Expressions
-from qbcd.connectors.mysql_family import types
+from qbcd.connectors.mysql_family import sets, types
 from qbcd.model import Column, Travel
 from qbcd.model.value_limits import ValueClass
 
@@ -57,12 +57,17 @@ def comparison_form(column: Column, value: exp.Expression) -> exp.Expression:
     if base in types.CHOICES:
         # Labels compare by a collation, and the error value '' has the number 0.
         return sql("cast({v} AS UNSIGNED)", v=value)
+    if form := sets.canonical_form(column):
+        plain = _json_bytes(value) if base == "json" else _bytes(value)
+        return _whole(sql(form, v=value, plain=plain), value)
     if base in types.STRINGS or base in types.GEOMETRIES:
         return _bytes(value)
-    if base == "json":
-        # a text that is too long becomes empty, which is no JSON
-        return _whole(sql("nullif({text}, '')", text=_bytes(value)), value)
-    return value.copy()
+    return _json_bytes(value) if base == "json" else value.copy()
+
+
+def _json_bytes(value: exp.Expression) -> exp.Expression:
+    # a text that is too long becomes empty, which is no JSON
+    return _whole(sql("nullif({text}, '')", text=_bytes(value)), value)
 
 
 def null_safe_distinct(column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:
@@ -82,6 +87,8 @@ def row_digest(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expressi
 
 def digest_form(column: Column) -> str:
     """Strings enter by their bytes in their character set, whatever their collation."""
+    if column.travel.unordered:
+        return repr((column.base_type, column.travel))
     if column.base_type in types.STRINGS or column.base_type in types.BINARIES:
         kind = "string" if column.base_type in types.STRINGS else "bytes"
         return repr((kind, column.fact("charset"), types.is_long(column)))
@@ -95,6 +102,8 @@ def _digest_part(column: Column, value: exp.Expression) -> exp.Expression:
     """
     base, content = column.base_type, comparison_form(column, value)
     plain, hashed = "concat(length({v}), ':', {bytes})", "sha2({bytes}, 256)"
+    if column.travel.unordered:
+        return sql(f"ifnull({hashed}, 'N')", bytes=content)
     if column.fact("digested"):  # it was short
         either = f"CASE WHEN length({{v}}) <= {types.LONG} THEN {plain} ELSE concat('L', {hashed}) END"
         return sql(f"ifnull({either}, 'N')", v=value, bytes=content)
@@ -160,7 +169,7 @@ def canonical_text(column: Column, value: exp.Expression) -> exp.Expression:
         return _whole(digits, value) if types.is_long(column) else digits
     if base in types.GEOMETRIES:
         return _whole(sql("hex({v})", v=value), value)
-    if base == "json":
+    if base == "json" or column.travel.unordered:
         return sql("convert({v} USING utf8mb4)", v=comparison_form(column, value))
     if base in types.FLOATS:
         return sql("nullif({text}, 'null')", text=_plain_text(column, value))  # the text of JSON null
@@ -223,10 +232,12 @@ class FamilyExpressions(Expressions):
     digest_form = staticmethod(digest_form)
     key_identity = staticmethod(key_identity)
     key_hash = staticmethod(key_hash)
+    text_equality = staticmethod(types.text_equality)
     canonical_text = staticmethod(canonical_text)
     travel_form = staticmethod(travel_form)
     fits_typed_sink = staticmethod(fits_typed_sink)
     statement_form = staticmethod(statement_form)
+    compares_bytes = staticmethod(types.compares_bytes)
 
     @override
     def is_of_class(self, kind: ValueClass, travel: Travel, value: str, longest: int = 0) -> str:

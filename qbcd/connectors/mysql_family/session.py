@@ -53,6 +53,7 @@ def pinned(spelling: Spelling) -> tuple[str, ...]:
         "sql_safe_updates = OFF",
         "sql_big_selects = ON",
         "max_sort_length = 65536",  # bytes of a key that a sort compares
+        "group_concat_max_len = 1073741824",  # most bytes of a packet: sets of any size are whole
         "sql_select_limit = 18446744073709551615",
         f"lock_wait_timeout = {LOCK_TIMEOUT}",
         f"innodb_lock_wait_timeout = {LOCK_TIMEOUT}",

@@ -21,7 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from qbcd.connectors.facts import Alike
 from qbcd.model import Column, Comparison, Travel, TravelKind
@@ -160,6 +160,12 @@ def index_problem(columns: Sequence[Column]) -> str:
     return f"columns of {size} bytes in total; the limit is {INDEX_BYTES}" if size > INDEX_BYTES else ""
 
 
+def compares_bytes(column: Column) -> bool:
+    """Return True for texts of a binary collation that does not ignore trailing spaces."""
+    is_text = column.base_type in STRINGS or column.base_type in CHOICES
+    return is_text and column.collation.endswith("_bin") and column.fact("no_pad") == "yes"
+
+
 def equality_class(column: Column) -> Alike:
     """Return what equal values of `column` have in common.
 
@@ -168,6 +174,13 @@ def equality_class(column: Column) -> Alike:
     if column.base_type in STRINGS or column.base_type in CHOICES or column.base_type == "json":
         return Alike.VARIED
     return Alike.EQUAL if column.base_type in GEOMETRIES else Alike.SAME  # a stored number is never -0
+
+
+def text_equality(column: Column) -> Literal["exact", "padded", ""]:
+    """See the contract. Binary collations compare code points; most ignore trailing spaces."""
+    if column.base_type in STRINGS and column.collation.endswith("_bin"):
+        return "exact" if column.fact("no_pad") else "padded"
+    return "exact" if column.base_type in ADDRESSES else ""
 
 
 def _comparison(column: Column) -> Comparison:

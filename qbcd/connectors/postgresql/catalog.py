@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from qbcd.connectors.catalog import Catalog
 from qbcd.connectors.facts import Privileges
-from qbcd.connectors.postgresql import types, view_dependencies, widening
+from qbcd.connectors.postgresql import sets, types, view_dependencies, widening
 from qbcd.connectors.postgresql.rows import rows_of
 from qbcd.connectors.postgresql.types import make_column
 from qbcd.errors import Refused
@@ -338,6 +338,7 @@ class PostgresCatalog(Catalog):
     type_problem = staticmethod(types.type_problem)
     widened = staticmethod(widening.widened)
     key_problem = staticmethod(types.key_problem)
+    set_problem = staticmethod(sets.set_problem)
 
     @override
     def has_locked_tables(self, conn: Connection) -> bool:

@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from qbcd.connectors.dialects import loaded
 from qbcd.connectors.expressions import Expressions
-from qbcd.connectors.postgresql import types
+from qbcd.connectors.postgresql import sets, types
 from qbcd.model import Column, Travel
 from qbcd.model.value_limits import ValueClass
 
@@ -107,6 +107,7 @@ def comparison_form(column: Column, value: exp.Expression) -> exp.Expression:
     base = column.base_type
     if base in types.OID_ALIASES:
         return cast(value, "oid")
+    value = _in_one_order(column, value)
     if base in types.STRINGS:
         # Bytes under any collation: deterministic collations compare bytes, and with others users see different bytes.
         return collate(value.copy(), '"C"')
@@ -114,7 +115,14 @@ def comparison_form(column: Column, value: exp.Expression) -> exp.Expression:
         return value.copy()
     if base in ("bpchar", "char"):
         return _byte_form(column, value)
-    return collate(canonical_text(column, value), '"C"')
+    return collate(_text(column, value), '"C"')
+
+
+def _in_one_order(column: Column, value: exp.Expression) -> exp.Expression:
+    """Return the value of a set with its elements in one order; of other columns the value."""
+    form = sets.canonical_form(column)
+    separator = {"s": exp.Literal.string(column.travel.separator)} if column.travel.separator else {}
+    return fragment(form, v=value, **separator) if form else value.copy()
 
 
 def null_safe_distinct(column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:
@@ -169,7 +177,7 @@ def digest_form(column: Column) -> str:
     if column.base_type in types.OID_ALIASES:
         return ""
     if column.base_type in types.STRINGS:
-        return "string"
+        return f"string {column.travel.unordered} {column.travel.separator}".strip()
     return repr((column.base_type, types.storage_type(column), column.travel, column.fact("loose")))
 
 
@@ -261,6 +269,10 @@ def _widened_identity(column: Column, value: exp.Expression) -> exp.Expression:
 # -- text ------------------------------------------------------------------------------------------------------------
 def canonical_text(column: Column, value: exp.Expression) -> exp.Expression:
     """Return the database's text of a value under the pins."""
+    return _text(column, _in_one_order(column, value))
+
+
+def _text(column: Column, value: exp.Expression) -> exp.Expression:
     if column.base_type == "bpchar":
         return fragment("convert_from({b}, 'UTF8')", b=_byte_form(column, value))
     return cast(value, "text")
@@ -280,7 +292,7 @@ def travel_form(column: Column, value: exp.Expression) -> exp.Expression:
     """Return the value in wire form: booleans, numbers and bytes unchanged, all others as text."""
     kind = column.travel.kind
     if kind == "array":
-        return _array_form(column, value)
+        return _array_form(column, _in_one_order(column, value))
     if kind == "text" or kind == "decimal" or kind == "date":
         return canonical_text(column, value)  # dates are ISO under the pins
     if kind in _ISO:
@@ -294,7 +306,7 @@ def travel_form(column: Column, value: exp.Expression) -> exp.Expression:
 
 def fits_typed_sink(column: Column, value: exp.Expression) -> exp.Expression | None:
     """Test if a typed sink can hold the value; None if it can hold every value."""
-    kind = column.travel.kind
+    kind, value = column.travel.kind, _in_one_order(column, value)
     if kind in _HELD:
         return fragment(f"coalesce({_HELD[kind]}, TRUE)", v=value)
     if kind != "array":
@@ -343,10 +355,12 @@ class PostgresExpressions(Expressions):
     key_identity = staticmethod(key_identity)
     key_hash = staticmethod(key_hash)
     key_equal = staticmethod(key_equal)
+    text_equality = staticmethod(types.text_equality)
     canonical_text = staticmethod(canonical_text)
     has_stable_text = staticmethod(has_stable_text)
     travel_form = staticmethod(travel_form)
     fits_typed_sink = staticmethod(fits_typed_sink)
+    compares_bytes = staticmethod(types.compares_bytes)
 
     @override
     def is_of_class(self, kind: ValueClass, travel: Travel, value: str, longest: int = 0) -> str:

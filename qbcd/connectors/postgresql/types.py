@@ -26,7 +26,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from qbcd.connectors.facts import Alike
 from qbcd.model import Column, Comparison, Travel, TravelKind
@@ -151,6 +151,15 @@ def storage_type(column: Column) -> str:
     return column.fact("storage_type") or column.sql_type
 
 
+def compares_bytes(column: Column) -> bool:
+    """Return True for texts under a deterministic collation, enums, and arrays of either."""
+    if column.fact("operators") or column.fact("uncollated") or is_nondeterministic(column):
+        return False
+    if is_array(column):
+        return column.fact("element") in STRINGS or column.fact("element_kind") == "e"
+    return column.base_type in STRINGS or column.fact("kind") == "e"
+
+
 def is_nondeterministic(column: Column) -> bool:
     """Return True if strings with different bytes may be equal under the column's collation."""
     return column.fact("nondeterministic") == "yes"
@@ -241,3 +250,10 @@ def equality_class(column: Column) -> Alike:
     padded = column.base_type == "bpchar" and not column.fact("loose") and "(" in column.fact("storage_type")
     typed = column.comparison == "typed" and exact_column(column) == column
     return Alike.SAME if typed or padded or column.fact("kind") == "e" else Alike.EQUAL
+
+
+def text_equality(column: Column) -> Literal["exact", "padded", ""]:
+    """See :meth:`~qbcd.connectors.expressions.Expressions.text_equality`."""
+    if equality_class(column) is not Alike.SAME:
+        return ""
+    return "padded" if column.base_type == "bpchar" else "exact"

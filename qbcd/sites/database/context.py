@@ -10,10 +10,9 @@ from sqlalchemy.engine import Connection
 from typing_extensions import override
 
 from qbcd.catalog.source import Source
-from qbcd.local.database import LocalProvider
 from qbcd.model import StreamPlan
 from qbcd.sites.context import StreamContext
-from qbcd.spark.provider import SparkProvider
+from qbcd.sites.job import StreamJob
 from qbcd.state import ProjectState, StreamRow, StreamStore
 from qbcd.strategies import InSource, strategy_class
 
@@ -23,10 +22,6 @@ class DatabaseContext(StreamContext):
 
     Args:
         source: The database of the table and of schema `qbcd`.
-        spark: Starts Spark on first use.
-        local: Opens databases in this process.
-
-    Attributes:
         others: Returns the project's other sources that may be on the same server.
     """
 
@@ -34,10 +29,15 @@ class DatabaseContext(StreamContext):
     folds_at_once = True
 
     def __init__(
-        self, stream: str, source: Source, project: ProjectState, spark: SparkProvider, local: LocalProvider
+        self,
+        stream: str,
+        source: Source,
+        project: ProjectState,
+        job: StreamJob,
+        others: Callable[[], Sequence[Source]] = tuple,
     ) -> None:
-        super().__init__(stream, source, project, StreamStore(source.schema), spark, local)
-        self.others: Callable[[], Sequence[Source]] = tuple
+        super().__init__(stream, source, project, StreamStore(source.schema), job)
+        self.others = others
         self._strategy: tuple[StreamPlan, InSource] | None = None
 
     @contextmanager

@@ -114,7 +114,7 @@ class DatabaseSite(Site):
             parts = _parts(
                 open_batch.staged_batch(self.context, session, header).rows(),
                 range(header.size),
-                self.context.connections,
+                self.context.job.connections,
             )
         return self._frame(parts, [travel for _, travel in header.columns])
 
@@ -133,7 +133,7 @@ class DatabaseSite(Site):
     def open_staged(self, header: BatchHeader, part: range) -> Iterator[LocalRows]:
         with self.context.source.read(self.context.stream) as session:
             statements = _parts(
-                open_batch.staged_batch(self.context, session, header).rows(), part, self.context.connections
+                open_batch.staged_batch(self.context, session, header).rows(), part, self.context.job.connections
             )
         with self._local_rows(statements, [travel for _, travel in header.columns]) as rows:
             yield rows
@@ -184,8 +184,8 @@ class DatabaseSite(Site):
         query, travels = strategy.replica_events(restriction), [column.travel for column in plan.captured]
         yield ReplicaRows(
             count,
-            lambda: self._frame(_parts(query, range(count), self.context.connections), travels),
-            lambda part: self._local_rows(_parts(query, part, self.context.connections), travels),
+            lambda: self._frame(_parts(query, range(count), self.context.job.connections), travels),
+            lambda part: self._local_rows(_parts(query, part, self.context.job.connections), travels),
         )
 
     # -- explain and verify ------------------------------------------------------------------------------------------

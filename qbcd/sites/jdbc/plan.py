@@ -1,10 +1,11 @@
-"""The plan of a stream whose rows all travel.
+"""The plan of a stream whose rows travel.
 
 It is made by the driver's metadata, and checked against the checkpoint.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,19 +14,25 @@ from qbcd.catalog.drift import check_requested
 from qbcd.catalog.jdbc import JdbcSource
 from qbcd.config import StreamConfig
 from qbcd.config.document import did_you_mean
+from qbcd.connectors.jdbc import digests
 from qbcd.connectors.jdbc.reading import Reading, TypedColumn, reading_of
-from qbcd.errors import ConfigError, QbcdError, Refused, SchemaChanged, SourceError, UnsafeKey, UnsupportedType
+from qbcd.errors import ConfigError, QbcdError, SchemaChanged, SourceError, UnsafeKey, UnsupportedType
 from qbcd.model import Column, StreamPlan, Table
+from qbcd.model.checkpoint import Entry
+from qbcd.sites.jdbc.source_sql import AS_TEXT, READ, SPARK, WIDTH, fingerprint, hashed, select_of
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.values import Settings
 from qbcd.spark.jdbc_tables import JdbcSession, ResultColumn, asked, reads_nothing
 from qbcd.state import StreamRow
+from qbcd.strategies import WholeRows
+from qbcd.strategies.whole_rows import ADDED_UP, DIVIDED, READERS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# facts of a column: SQL of its value, Spark's type of it, and that it is the database's own text of another type
-READ, SPARK, AS_TEXT = "read", "spark", "as_text"
+_KEY_OF_RANGES = re.compile(r"SMALLINT|INT|BIGINT|DECIMAL\(1?\d,0\)")  # Spark's types of keys that ranges divide
+_LOBS = (-1, -4, -16, 2004, 2005, 2011)  # of java.sql.Types: long texts and bytes, and LOBs
+_LOB, _TEXT, _SHORT, _MOST_TEXT = 65_536, 1_000, 16, 4_000  # bytes of a value; the driver says those of short texts
 
 
 def source_of(context: LakeContext) -> JdbcSource:
@@ -58,10 +65,58 @@ def plan_of_rows(
 
     found, primary = asked(spark, source, context.stream, ask)
     plan = _plan(config, source, found, primary)
+    plan = _divided(source, plan, config, row)
+    if WholeRows(plan).divided == "key":
+        plan = plan.with_options(**{READERS: settings.connections})
     if row is not None and row.prepared:
         plan = replace(plan, table=replace(plan.table, rows=int(row.checkpoint["rows"]), row_width=_width(context)))
         _check_unchanged(plan, row)
     return plan
+
+
+def _divided(source: JdbcSource, plan: StreamPlan, config: StreamConfig, row: StreamRow | None) -> StreamPlan:
+    """Return the plan with its kind of ranges, and who digests rows.
+
+    Both are fixed at `prepare`.
+    """
+    if row is not None and row.prepared:
+        then = row.checkpoint.get(Entry.FROZEN_OPTIONS, {})
+        return plan.with_options(**{DIVIDED: then.get(DIVIDED, "hash"), ADDED_UP: then.get(ADDED_UP, "")})
+    ordered = len(plan.key) == 1 and _KEY_OF_RANGES.fullmatch(plan.key[0].fact(SPARK)) is not None
+    wanted = plan.option(DIVIDED)
+    if wanted == "key" and not ordered:
+        raise ConfigError(
+            "with a JDBC driver alone, ranges of a key need a key of one whole number of up to 64 bits",
+            stream=config.name,
+            where=config.place("strategy"),
+            remedy="remove `buckets`: buckets of a hash of the key are used",
+        )
+    summed = "" if why_all_travel(source, plan) else fingerprint(source, plan)
+    return plan.with_options(**{DIVIDED: wanted or ("key" if ordered else "hash"), ADDED_UP: summed})
+
+
+def why_all_travel(source: JdbcSource, plan: StreamPlan) -> str:
+    """Return why the database does not add up its own digests; empty if it can.
+
+    A stream that was prepared without them goes on without.
+    """
+    if source.checksums == "here":
+        return "the configuration says checksums: here"
+    if found := digests.problem(source.profile, hashed(source, plan.captured)):
+        return found
+    if plan.option("replica") == "digest":
+        return "replica: digest keeps no values, by which digests of another version of the database are compared"
+    if source.checksums is None and source.profile.executed == "never":
+        return (
+            f"no test has run the digests of {source.profile.product}; jdbc: {{checksums: source}} uses them, and qbcd "
+            "verify checks them"
+        )
+    return ""
+
+
+def width_of(plan: StreamPlan) -> int:
+    """Return the bytes of a captured row, at most about."""
+    return sum(int(column.fact(WIDTH)) for column in plan.captured)
 
 
 def _width(context: LakeContext) -> int:
@@ -122,6 +177,13 @@ def _plan(
 
 
 def _column(config: StreamConfig, source: JdbcSource, found: ResultColumn) -> Column:
+    if (kind := config.types.get(found.name, "text")) != "text":
+        raise ConfigError(
+            f"column {found.name!r} cannot be a {kind.partition(' ')[0]}: by JDBC qbcd knows no arrays",
+            stream=config.name,
+            where=config.place("types", found.name),
+            remedy=f"remove {found.name} from `types`",
+        )
     typed = TypedColumn(found.code, found.type_name, found.precision, found.scale, found.signed)
     reading = reading_of(source.profile, typed, as_text=found.name in config.types)
     if not reading.spark:
@@ -136,7 +198,13 @@ def _column(config: StreamConfig, source: JdbcSource, found: ResultColumn) -> Co
 
 def _made(found: ResultColumn, reading: Reading, *, as_text: bool) -> Column:
     size = f"({found.precision},{found.scale})" if reading.travel.kind == "decimal" else ""
-    facts = ((READ, reading.expression), (SPARK, reading.spark), *(((AS_TEXT, "yes"),) if as_text else ()))
+    known = _LOB if found.code in _LOBS else found.precision if 0 < found.precision <= _MOST_TEXT else _TEXT
+    facts = (
+        (READ, reading.expression),
+        (SPARK, reading.spark),
+        (WIDTH, str(known if reading.travel.kind in ("text", "binary") else _SHORT)),
+        *(((AS_TEXT, "yes"),) if as_text else ()),
+    )
     sql_type = f"{found.type_name}{size if '(' not in found.type_name else ''}"
     return Column(
         found.name, sql_type, found.type_name, found.nullable, "", "typed", reading.travel, facts=tuple(sorted(facts))
@@ -163,29 +231,6 @@ def _check_unchanged(plan: StreamPlan, row: StreamRow) -> None:
         raise SchemaChanged("`where` was changed", stream=plan.stream, remedy=remedy)
     if [c[0] for c in then["columns"]] != [c[0] for c in now["columns"]]:
         raise SchemaChanged("the columns have another order", stream=plan.stream, remedy=remedy)
-
-
-def select_of(source: JdbcSource, plan: StreamPlan, columns: Sequence[Column] | None = None) -> str:
-    """Return the SELECT of all captured rows, whose columns are c0..cn.
-
-    Args:
-        columns: These only; None: all captured ones.
-
-    Raises:
-        Refused: A name cannot be quoted.
-    """
-    profile = source.profile
-    try:
-        values = [
-            f"{c.fact(READ).replace('{c}', profile.quote(c.name))} AS {profile.quote(f'c{i}')}"
-            for i, c in enumerate(plan.captured if columns is None else columns)
-        ]
-        table = profile.quoted_table(plan.table.schema, plan.table.name) if not plan.table.query else ""
-    except ValueError as error:
-        raise Refused(str(error), stream=plan.stream, remedy="capture a view with other names") from None
-    rows = f"(\n{plan.table.query}\n) q" if plan.table.query else table
-    where = f" WHERE (\n{plan.where}\n)" if plan.where else ""
-    return f"SELECT {', '.join(values)} FROM {rows}{where}"
 
 
 def with_column(source: JdbcSource, plan: StreamPlan, error: SourceError, fails: Callable[[str], bool]) -> QbcdError:

@@ -1,28 +1,36 @@
-"""The values that all steps of one poll of whole rows share, and the read of its rows."""
+"""The values that all steps of one poll of whole rows share, and what it reads.
+
+It reads rows, and sums of the database's digests.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
 from typing_extensions import override
 
+from qbcd.common.wording import counted
 from qbcd.errors import Refused, SourceError
-from qbcd.local.travelled import ENCODER, TravelledRows
+from qbcd.local.travelled import DIGEST, ENCODER, RANGE, Buckets, BucketSums, Division, TravelledRows
 from qbcd.model import ServerIdentity
 from qbcd.model.checkpoint import Entry
+from qbcd.ranges.integers import IntegerRanges
 from qbcd.sites.checkpoint import checkpoint_of
-from qbcd.sites.jdbc.plan import SPARK, select_of, source_of, with_column
+from qbcd.sites.jdbc.plan import source_of, width_of, with_column
+from qbcd.sites.jdbc.source_sql import SPARK, fingerprint, rows_of, select_of, sums_of
 from qbcd.sites.lake.engines.local.engine import LocalEngine
 from qbcd.sites.lake.engines.spark.engine import SparkEngine
 from qbcd.sites.lake.engines.spark.rows import SparkRows
 from qbcd.sites.lake.poll import TimedPoll
 from qbcd.sites.lake.replica.files import PASSING, FileSet
-from qbcd.spark.jdbc_read import travelling_rows
+from qbcd.spark.jdbc_read import RowShape, travelling_rows
 from qbcd.spark.jdbc_tables import asked
+from qbcd.state import StoredRange
 from qbcd.strategies import WholeRows
 
 _DUCKDB = {"timestamp_ntz": "timestamp"}  # by Spark's name of a type, if DuckDB has another one
@@ -55,22 +63,34 @@ class RowsPoll(TimedPoll):
         """Return the entries that each commit renews; `rows` is the size of the replica."""
         profile = source_of(self.context).profile
         server = ServerIdentity(f"jdbc:{profile.name}", profile.product, "", 0)
-        return {**checkpoint_of(self, server, ENCODER, rows), Entry.FROZEN_OPTIONS: {}}
+        return {**checkpoint_of(self, server, ENCODER, rows), Entry.FROZEN_OPTIONS: self.strategy.frozen_options()}
 
 
 @contextmanager
-def travelled(poll: RowsPoll) -> Iterator[tuple[TravelledRows, FileSet]]:
-    """All captured rows, read once into files that exist for the block; and these files.
+def travelled(
+    poll: RowsPoll, division: Division | None = None, ranges: Sequence[StoredRange] | None = None
+) -> Iterator[tuple[TravelledRows, FileSet]]:
+    """Captured rows, read once into files that exist for the block; and these files.
+
+    Args:
+        division: The ranges of the stream, if there are any yet.
+        ranges: The ranges to read, if the database digests its rows; None for all rows.
 
     Raises:
         QbcdError: An error of the driver, as qbcd's message.
     """
-    context, plan = poll.context, poll.plan
+    context, plan, strategy = poll.context, poll.plan, poll.strategy
     source = source_of(context)
-    context.progress(f"reading all rows of {source.label}")
+    some = f"rows of {counted(len(ranges), 'range')}" if ranges is not None else "all rows"
+    context.progress(f"reading {some} of {source.label}")
     fields = [(f"c{i}", column.fact(SPARK).lower()) for i, column in enumerate(plan.captured)]
+    select = select_of(source, plan)
+    if strategy.added_up:
+        select = rows_of(source, plan, division, None if ranges is None else [one.range_id for one in ranges])
+        fields += [(DIGEST, "bigint"), *([(RANGE, "bigint")] if isinstance(division, Buckets) else [])]
     context.spark.give_reason("rows of a source with a JDBC driver alone are read by Spark")
-    frame = travelling_rows(context.spark.get(), source, plan.stream, select_of(source, plan), fields)
+    shape = RowShape(fields, width_of(plan), _readers(poll, division, ranges))
+    frame = travelling_rows(context.spark.get(), source, plan.stream, select, shape)
     with closing(SparkEngine(context.spark)) as engine:
         try:
             part = context.files.write(engine, SparkRows.of(frame), fields, PASSING, poll.leased, source=source)
@@ -83,6 +103,47 @@ def travelled(poll: RowsPoll) -> Iterator[tuple[TravelledRows, FileSet]]:
         yield TravelledRows(poll.local.database, plan, raw), part
     finally:
         context.files.discard(part)
+
+
+def _readers(poll: RowsPoll, division: Division | None, ranges: Sequence[StoredRange] | None) -> list[str]:
+    """Return the condition of each of several readers; empty for one reader.
+
+    They have about as many rows each.
+    """
+    if poll.strategy.readers < 2 or not isinstance(division, IntegerRanges):
+        return []
+    known = {one.range_id: one.rows or 0 for one in ranges or poll.known_ranges()}
+    ordered = [one for one in division.ids if one in known]
+    each = -(-sum(known.values()) // poll.strategy.readers) or 1
+    groups: dict[int, list[int]] = {}
+    before = 0
+    for one in ordered:
+        groups.setdefault(min(before // each, poll.strategy.readers - 1), []).append(one)
+        before += known[one]
+    column = source_of(poll.context).profile.quote("c0")
+    return [division.within(column, group) for group in groups.values()] if len(groups) > 1 else []
+
+
+def read_sums(poll: RowsPoll, division: Division) -> BucketSums:
+    """Return count and checksum of each range with rows, which the database adds up.
+
+    Raises:
+        QbcdError: An error of the driver, as qbcd's message.
+    """
+    context, plan = poll.context, poll.plan
+    source = source_of(context)
+    context.progress(f"{source.label} adds up its rows")
+    select = sums_of(source, plan, division)
+    found = asked_of(poll, select)
+    sums = {int(one): (int(rows), int(Decimal(total))) for one, rows, total, _ in found}
+    return BucketSums(sums, sum(int(Decimal(nulls)) for *_, nulls in found), 0)
+
+
+def asked_of(poll: RowsPoll, select: str) -> list[tuple[str, ...]]:
+    """Return the texts of the values of a small result without NULL."""
+    source = source_of(poll.context)
+    found = asked(poll.context.spark.get(), source, poll.plan.stream, lambda session: session.texts(select))
+    return [tuple(value or "" for value in row) for row in found]
 
 
 def _fails(poll: RowsPoll, select: str) -> bool:
@@ -102,7 +163,9 @@ def refuse_old_encoder(poll: RowsPoll) -> None:
     Raises:
         Refused: It is one.
     """
-    if poll.leased.row.checkpoint.get(Entry.ENCODER) != ENCODER:
+    added_up = poll.strategy.added_up
+    another = added_up and added_up != fingerprint(source_of(poll.context), poll.plan)
+    if another or poll.leased.row.checkpoint.get(Entry.ENCODER) != ENCODER:
         raise Refused(
             "digests of this stream were computed by another version",
             stream=poll.context.stream,

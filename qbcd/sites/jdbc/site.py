@@ -1,8 +1,10 @@
 """The site of a stream whose source a JDBC driver alone reaches.
 
-A poll reads all captured rows once, by Spark, into files of the workdir. DuckDB computes key identity, bucket and
-digest of each row, and one count and sum for each bucket. If all are as they were, nothing is written. Otherwise the
-rows of the buckets that differ are compared with the replica and committed with the batch.
+If the profile has a hash function and an exact text of each captured value, the database adds up digests of its ranges,
+and only rows of ranges that differ travel. Else a poll reads all captured rows once, by Spark, into files of the
+workdir; DuckDB computes range and digest of each row, and one count and sum for each range. If all are as they were,
+nothing is written. Otherwise the rows of the ranges that differ are compared with the replica and committed with the
+batch.
 """
 
 from __future__ import annotations
@@ -13,10 +15,13 @@ from typing_extensions import override
 
 from qbcd.config import StreamConfig
 from qbcd.errors import Refused
+from qbcd.local.travelled import Buckets, Division
 from qbcd.model import Statement, StreamPlan
-from qbcd.sites.jdbc.plan import plan_of_rows, select_of, source_of
+from qbcd.ranges.integers import IntegerRanges
+from qbcd.sites.jdbc.plan import plan_of_rows, source_of, why_all_travel, width_of
 from qbcd.sites.jdbc.poll import RowsPoll
-from qbcd.sites.jdbc.take import poll_rows, take_baseline, verify
+from qbcd.sites.jdbc.source_sql import rows_of, select_of, sums_of
+from qbcd.sites.jdbc.take import compact, division_of, poll_rows, take_baseline, verify
 from qbcd.sites.lake.compaction import remove_expired
 from qbcd.sites.lake.parquet_site import ParquetSite
 from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, Settings
@@ -25,6 +30,7 @@ from qbcd.state import StreamRow
 from qbcd.strategies import WholeRows
 from qbcd.strategies.whole_rows import LESS
 
+LATER = "the stream was prepared without checksums of the database; qbcd reset and prepare take them"
 _EXECUTED = {
     "CI": "qbcd's tests run on it",
     "campaign": "qbcd's tests run on it on demand",
@@ -33,7 +39,7 @@ _EXECUTED = {
 
 
 class JdbcSite(ParquetSite):
-    """A stream whose rows all travel."""
+    """A stream of a source with a JDBC driver alone."""
 
     @override
     def strategy(self, plan: StreamPlan) -> WholeRows:
@@ -72,24 +78,56 @@ class JdbcSite(ParquetSite):
 
     @override
     def collect(self, plan: StreamPlan, leased: LeasedStream, settings: Settings) -> None:
-        remove_expired(self._poll(plan, settings, leased), changed=True)
+        poll = self._poll(plan, settings, leased)
+        remove_expired(poll, changed=compact(poll) or True)
 
     @override
     def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[ExplainedStatement]:
-        source = source_of(self.context)
+        source, strategy = source_of(self.context), self.strategy(plan)
+        place = f"{source.label}, read only"
+        reader = f"{source.label}, by Spark's JDBC reader, {source.rows_at_once(width_of(plan)):,} rows at a time"
         key = ", ".join(c.name for c in plan.key) or "all columns"
+        compared = Statement(f"SELECT * FROM replica FULL JOIN rows USING ({key})")
+        if strategy.added_up:
+            division = self._division(strategy, row)
+            first = division.ids[:1] if isinstance(division, IntegerRanges) else [division.first]
+            return [
+                ExplainedStatement(
+                    "count and checksum of each range", place, Statement(sums_of(source, plan, division))
+                ),
+                ExplainedStatement(
+                    "rows of the ranges that differ, such as the first one",
+                    reader,
+                    Statement(rows_of(source, plan, division, first)),
+                ),
+                ExplainedStatement("comparison of these rows", "this process", compared),
+            ]
         return [
             ExplainedStatement(
-                f"all rows travel{self.strategy(plan).size}: {LESS}",
-                f"{source.label}, by Spark's JDBC reader, {source.fetchsize:,} rows at a time",
+                f"all rows travel{strategy.size}: {why_all_travel(source, plan) or LATER}; {LESS}",
+                reader,
                 Statement(select_of(source, plan)),
             ),
             ExplainedStatement(
-                "count and checksum of each bucket; only rows of buckets that differ are compared",
+                "count and checksum of each range; only rows of ranges that differ are compared",
                 "this process",
-                Statement(f"SELECT * FROM replica FULL JOIN rows USING ({key})"),
+                compared,
             ),
         ]
+
+    def _division(self, strategy: WholeRows, row: StreamRow | None) -> Division:
+        """Return the ranges of the stream; one, if it is not prepared."""
+        if row is not None and row.prepared:
+            with self.context.reading() as conn:
+                return division_of(strategy, self.context.store.ranges(conn, self.context.stream))
+        return IntegerRanges((1,), ()) if strategy.divided == "key" else Buckets(1, 1)
+
+    def travels(self, plan: StreamPlan) -> str:
+        """Return what travels from the source at a poll, and why."""
+        source, strategy = source_of(self.context), self.strategy(plan)
+        if strategy.added_up:
+            return f"{source.profile.product} adds up its own digests; rows of ranges that differ travel, and no others"
+        return f"all rows travel: {why_all_travel(source, plan) or LATER}"
 
     def describe(self, plan: StreamPlan) -> tuple[str, str]:
         """Return the database as its driver names it, and which tests have run on it."""

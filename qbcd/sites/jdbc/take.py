@@ -1,6 +1,6 @@
 """The steps of a poll of whole rows.
 
-They are the baseline, and the comparison of the buckets that differ.
+They are the baseline, and the comparison of the ranges that differ.
 """
 
 from __future__ import annotations
@@ -15,23 +15,39 @@ from typing_extensions import override
 
 from qbcd.common import hooks
 from qbcd.errors import GuardTripped, Refused, UnsafeKey, UnsupportedType
-from qbcd.local.travelled import GREGORIAN, Buckets, BucketSums, TravelledRows
+from qbcd.local.travelled import GREGORIAN, Buckets, BucketSums, Division, TravelledRows
 from qbcd.model import BatchHeader, Cost
 from qbcd.model.checkpoint import Entry
+from qbcd.ranges.integers import IntegerRanges
 from qbcd.sites.checkpoint import due, new_epoch
 from qbcd.sites.guards import check_guards
-from qbcd.sites.jdbc.poll import RowsPoll, refuse_old_encoder, travelled
+from qbcd.sites.jdbc.plan import source_of
+from qbcd.sites.jdbc.poll import RowsPoll, asked_of, read_sums, refuse_old_encoder, travelled
+from qbcd.sites.jdbc.source_sql import count_of
 from qbcd.sites.lake.commit import PollStep, RangeChanges, WrittenBatch, new_batch, refuse_unsupported, written_changes
-from qbcd.sites.lake.compaction import COMPACT_BATCHES, COMPACT_FRACTION, may_become_segment
+from qbcd.sites.lake.compaction import COMPACT_BATCHES, COMPACT_FRACTION, COMPACT_SEGMENTS, may_become_segment
 from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.replica import NewSegment, travels_of
 from qbcd.sites.lake.replica.schema import batch_fields, row_fields
 from qbcd.sites.values import LISTED, Detection, Difference, Differences
-from qbcd.state import StoredRange
+from qbcd.state import Segment, StoredRange
+from qbcd.strategies import WholeRows
 
 MOST_BUCKETS = 4096
+MOST_ADDED_UP = 1024  # of ranges that the database adds up: each is a row of one small result
+MORE_ADDED_UP = 4_000  # rows of such a range, at least
+OUTGROWN = 2  # times the intended rows of a range of a key: it is split
+OUTGROWN_BUCKETS = 4  # times the intended rows of all buckets: there are more from then on
+
+
+def range_size(poll: RowsPoll, rows: int) -> int:
+    """Return the intended rows of a range in a table of `rows` rows."""
+    size = poll.settings.range_size(rows)
+    if not poll.strategy.added_up:
+        return size
+    return max(size, 1 if poll.settings.rows_per_range else MORE_ADDED_UP, -(-rows // MOST_ADDED_UP))
 
 
 def bucket_count(rows: int, size: int) -> int:
@@ -39,8 +55,16 @@ def bucket_count(rows: int, size: int) -> int:
     return 1 << min(MOST_BUCKETS.bit_length() - 1, max(0, (rows // max(1, size)).bit_length()))
 
 
+def division_of(strategy: WholeRows, known: Sequence[StoredRange]) -> Division:
+    """Return the division of keys into stored ranges."""
+    if strategy.divided != "key":
+        return Buckets(min(one.range_id for one in known), len(known))
+    ordered = sorted(known, key=lambda one: (one.lo is not None, int(one.lo[0]) if one.lo else 0))
+    return IntegerRanges(tuple(one.range_id for one in ordered), tuple(int(one.lo[0]) for one in ordered if one.lo))
+
+
 def take_baseline(poll: RowsPoll) -> Detection:
-    """Read all rows and commit them as the replica, in buckets of keys.
+    """Read all rows and commit them as the replica, in ranges of keys.
 
     With `baseline_events` they are the first batch too.
     """
@@ -54,15 +78,16 @@ def _replace_all(poll: RowsPoll, work: ExitStack) -> Detection:
     with context.reading() as conn:
         now = context.store.now(conn)
     poll = work.enter_context(poll.on_engine(0))
-    rows, part = work.enter_context(travelled(poll))
+    buckets = _buckets_before_reading(poll)
+    rows, part = work.enter_context(travelled(poll, buckets))
     count = rows.count()
-    buckets = Buckets(leased.row.next_range_id, bucket_count(count, poll.settings.range_size(count)))
-    found = rows.sums(buckets)
+    division = buckets or _divided(poll, rows, count)
+    found = rows.sums(division)
     _refuse_unfit_rows(poll, found)
-    fetched = _staged(poll, rows, buckets, None)
+    fetched = _staged(poll, rows, division, None)
     try:
         stage = _stage(poll, fetched)
-        known = _counted(_ranges(buckets, now), found)
+        known = _counted(_ranges(division, now), found)
         header = _first_batch(poll, stage, known, epoch) if poll.settings.baseline_events and count else None
         hooks.reach("after_stage")
         segment = _segment(poll, fetched, stage)
@@ -78,18 +103,42 @@ def _replace_all(poll: RowsPoll, work: ExitStack) -> Detection:
     leased.row = row
     context.files.discard(fetched, unless=segment == fetched)
     hooks.reach("after_commit")
-    return Detection(header, Cost(count, count, part.size, buckets.count, buckets.count, time.monotonic() - started))
+    return Detection(header, Cost(count, count, part.size, len(known), len(known), time.monotonic() - started))
 
 
-def _ranges(buckets: Buckets, now: float) -> list[StoredRange]:
-    """Return the ranges of buckets; bounds are their numbers."""
-    last = buckets.count - 1
+def _buckets_before_reading(poll: RowsPoll) -> Buckets | None:
+    """Return the hash buckets into which the database puts its rows.
+
+    None if ranges are made of the rows.
+    """
+    if not poll.strategy.added_up or poll.strategy.divided == "key":
+        return None
+    [(rows,)] = asked_of(poll, count_of(source_of(poll.context), poll.plan))
+    return Buckets(poll.leased.row.next_range_id, bucket_count(int(rows), range_size(poll, int(rows))))
+
+
+def _divided(poll: RowsPoll, rows: TravelledRows, count: int) -> Division:
+    """Return the division of all rows into new ranges."""
+    first, size = poll.leased.row.next_range_id, range_size(poll, count)
+    if poll.strategy.divided != "key":
+        return Buckets(first, bucket_count(count, size))
+    bounds = rows.bounds(size)
+    return IntegerRanges(tuple(range(first, first + len(bounds) + 1)), tuple(bounds))
+
+
+def _ranges(division: Division, now: float) -> list[StoredRange]:
+    """Return the ranges of a division; bounds of buckets are their numbers."""
+    if isinstance(division, IntegerRanges):
+        return [StoredRange(one, _bound(lo), _bound(hi), last_visited=now) for one, lo, hi in division.edges()]
+    last = division.count - 1
     return [
-        StoredRange(
-            buckets.first + i, None if i == 0 else (str(i),), None if i == last else (str(i + 1),), last_visited=now
-        )
-        for i in range(buckets.count)
+        StoredRange(division.first + i, _bound(i or None), _bound(None if i == last else i + 1), last_visited=now)
+        for i in range(division.count)
     ]
+
+
+def _bound(value: int | None) -> tuple[str, ...] | None:
+    return None if value is None else (str(value),)
 
 
 def _counted(ranges: Sequence[StoredRange], found: BucketSums) -> list[StoredRange]:
@@ -121,14 +170,14 @@ def _refuse_unfit_rows(poll: RowsPoll, found: BucketSums) -> None:
         )
 
 
-def _staged(poll: RowsPoll, rows: TravelledRows, buckets: Buckets, ranges: Sequence[int] | None) -> FileSet:
+def _staged(poll: RowsPoll, rows: TravelledRows, division: Division, ranges: Sequence[int] | None) -> FileSet:
     """Write the rows of some buckets, and refuse a key that occurs twice among them.
 
     Raises:
         UnsafeKey: A key occurs more than once.
     """
     context, plan, fields = poll.context, poll.plan, row_fields(travels_of(poll.plan))
-    fetched = context.files.write(poll.engine, rows.stage(buckets, ranges), fields, "fetch", poll.leased)
+    fetched = context.files.write(poll.engine, rows.stage(division, ranges), fields, "fetch", poll.leased)
     found = None if plan.counted else algebra.repeated_key(poll.engine, _stage(poll, fetched), len(plan.key))
     if found is None:
         return fetched
@@ -164,29 +213,37 @@ def _first_batch(poll: RowsPoll, stage: Rows, known: Sequence[StoredRange], epoc
 
 @dataclass(frozen=True)
 class Compared:
-    """The buckets of a poll, and how its rows are kept.
+    """The ranges of a poll, and how its rows are kept.
 
     Attributes:
-        dirty: Old values of the ranges that are compared.
-        now: All ranges with their counts of now.
-        rewritten: Ids of the ranges whose rows become a segment; empty if the batch is a layer on the old ones.
+        old: Stored values of the ranges that are compared.
+        now: The same with their counts of now, or new ranges of the same keys.
+        others: The ranges that are not compared.
+        rewritten: Ranges of now whose rows become a segment; empty if the batch is a layer on the old ones.
     """
 
-    dirty: Sequence[StoredRange]
+    old: Sequence[StoredRange]
     now: Sequence[StoredRange]
-    rewritten: Sequence[int]
+    others: Sequence[StoredRange]
+    rewritten: Sequence[StoredRange] = ()
 
     @property
     def rows(self) -> int:
         """Rows of the source."""
-        return sum(one.rows for one in self.now)
+        return sum(one.rows for one in (*self.now, *self.others))
+
+    @property
+    def removed(self) -> list[StoredRange]:
+        """Stored ranges that new ones replace."""
+        kept = {one.range_id for one in self.now}
+        return [one for one in self.old if one.range_id not in kept]
 
 
 class BucketStep(PollStep[RowsPoll]):
-    """Compare the rows of dirty buckets with the replica, and commit.
+    """Compare the rows of dirty ranges with the replica, and commit.
 
     Args:
-        fetched: The rows of the dirty and the rewritten buckets.
+        fetched: The rows of the compared and the rewritten ranges.
     """
 
     def __init__(self, poll: RowsPoll, compared: Compared, fetched: FileSet) -> None:
@@ -196,7 +253,9 @@ class BucketStep(PollStep[RowsPoll]):
     @override
     def write(self) -> WrittenBatch:
         poll, before = self.poll, self.poll.leased.checkpoint.rows
-        found = written_changes(poll, differences(poll, self._compared.dirty, _stage(poll, self._fetched)), before)
+        now = [one.range_id for one in self._compared.now]
+        changes = differences(poll, self._compared.old, poll.engine.in_ranges(_stage(poll, self._fetched), now))
+        found = written_changes(poll, changes, before)
         # without a key an update is a delete and an insert
         deletes = max(0, -found.net) if poll.plan.counted else found.counts.get("d", 0)
         try:
@@ -212,72 +271,207 @@ class BucketStep(PollStep[RowsPoll]):
 
     @override
     def ranges(self, found: WrittenBatch) -> RangeChanges:
-        compared = self._compared
-        ids = {one.range_id for one in compared.dirty}
-        if not compared.rewritten:
-            return RangeChanges([one for one in compared.now if one.range_id in ids])
-        chosen = set(compared.rewritten)
-        mine = [one for one in compared.now if one.range_id in chosen]
-        rows = sum(one.rows for one in mine)
+        compared, ranges = self._compared, self._compared.rewritten
+        if not ranges:
+            return RangeChanges(compared.now)
+        rows = sum(one.rows for one in ranges)
         segment = _segment(self.poll, self._fetched, _stage(self.poll, self._fetched))
-        return RangeChanges(segment=NewSegment(segment, rows, mine, alone=True))
+        return RangeChanges(segment=NewSegment(segment, rows, ranges, compared.removed, alone=True))
 
 
 def differences(poll: RowsPoll, known: Sequence[StoredRange], stage: Rows) -> Rows:
     """Return the changes that turn the replica's rows of some ranges into those of the stage."""
-    ids = [one.range_id for one in known]
     with poll.context.reading() as conn:
         old = poll.context.replica.rows(conn, poll.engine, poll.plan, poll.strategy.stored_columns, known)
-    new = poll.engine.in_ranges(stage, ids)
     by: algebra.By = "values" if poll.strategy.keeps == "rows" else "digest"
-    return algebra.differences(old, new, poll.plan, by="digest" if poll.plan.counted else by)
+    return algebra.differences(old, stage, poll.plan, by="digest" if poll.plan.counted else by)
 
 
 def poll_rows(poll: RowsPoll) -> Detection:
-    """Read all rows, and compare and commit the buckets that differ."""
-    started, leased = time.monotonic(), poll.leased
+    """Compare and commit the ranges that differ.
+
+    The database adds up all ranges and gives the rows of those that differ, or all rows are read and added up here.
+    """
+    started = time.monotonic()
     refuse_old_encoder(poll)
-    audited = due(poll)
+    audited, known = due(poll), poll.known_ranges()
+    division = division_of(poll.strategy, known)
+    summed, asked = None, known
+    if poll.strategy.added_up:
+        summed = read_sums(poll, division)
+        _refuse_unfit_rows(poll, summed)
+        hooks.reach("after_checksums")
+        asked = _asked(poll, known, summed, audited=bool(audited))
+        if not asked:
+            return Detection(None, Cost(summed.rows, 0, 0, len(known), 0, time.monotonic() - started))
     with ExitStack() as work:
         poll = work.enter_context(poll.on_engine(0))
-        rows, part = work.enter_context(travelled(poll))
-        known = poll.known_ranges()
-        buckets = Buckets(min(one.range_id for one in known), len(known))
-        found = rows.sums(buckets)
-        _refuse_unfit_rows(poll, found)
+        return _compare(poll, work, _Asked(known, asked, division, summed, audited, started))
+
+
+def _asked(poll: RowsPoll, known: list[StoredRange], found: BucketSums, *, audited: bool) -> list[StoredRange]:
+    """Return the ranges whose rows are to travel, by the sums of the database."""
+    dirty = [old for old in known if found.sums.get(old.range_id, (0, 0)) != (old.rows, old.checksum)]
+    return known if audited or (dirty and more_buckets(poll, known, found.rows) is not None) else dirty
+
+
+def more_buckets(poll: RowsPoll, known: Sequence[StoredRange], rows: int) -> Buckets | None:
+    """Return the hash buckets of a table that has outgrown its own; None if it has not."""
+    if poll.strategy.divided == "key":
+        return None
+    size = range_size(poll, rows)
+    count = bucket_count(rows, size)
+    outgrown = rows > OUTGROWN_BUCKETS * size * len(known) and count > len(known)
+    return Buckets(poll.leased.row.next_range_id, count) if outgrown else None
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The rows that a poll reads.
+
+    Attributes:
+        known: All stored ranges.
+        asked: Those whose rows are read.
+        summed: The sums of the database; None if all rows are read and added up here.
+        audited: The store's clock, if all rows are compared; otherwise 0.
+        started: The beginning of the poll, on the clock of this process.
+    """
+
+    known: Sequence[StoredRange]
+    asked: Sequence[StoredRange]
+    division: Division
+    summed: BucketSums | None
+    audited: float
+    started: float
+
+    @property
+    def whole(self) -> bool:
+        """True if all rows are read."""
+        return len(self.asked) == len(self.known)
+
+    def cost(self, rows: int, size: int, dirty: int) -> Cost:
+        """Return the cost of the poll."""
+        scanned = rows if self.summed is None else self.summed.rows
+        return Cost(scanned, rows, size, len(self.known), dirty, time.monotonic() - self.started)
+
+
+def _compare(poll: RowsPoll, work: ExitStack, asks: _Asked) -> Detection:
+    """Read rows, and compare and commit the ranges that differ."""
+    leased = poll.leased
+    before = more_buckets(poll, asks.known, asks.summed.rows) if asks.summed and asks.whole else None
+    read_in = before or asks.division
+    rows, part = work.enter_context(travelled(poll, read_in, None if asks.whole else asks.asked))
+    found = rows.sums(read_in)
+    _refuse_unfit_rows(poll, found)
+    if asks.summed is None:
         hooks.reach("after_checksums")
-        now = _counted(known, found)
-        dirty = [
-            old for old, new in zip(known, now, strict=True) if (old.rows, old.checksum) != (new.rows, new.checksum)
-        ]
-        cost = Cost(found.rows, found.rows, part.size, len(known), len(dirty), 0.0)
-        if not dirty and not audited:
-            return Detection(None, replace(cost, seconds=time.monotonic() - started))
-        compared = _compared(poll, known if audited else dirty, now)
-        ids = {one.range_id for one in compared.dirty} | set(compared.rewritten)
-        step = BucketStep(poll, compared, _staged(poll, rows, buckets, sorted(ids)))
-        header = step.run(leased.checkpoint.carried([Entry.AUDITED]) | ({Entry.AUDITED: audited} if audited else {}))
-    return Detection(header, replace(cost, seconds=time.monotonic() - started), tuple(leased.notes))
+    cost = asks.cost(found.rows, part.size, len(asks.asked))
+    if before is None:
+        now = _counted(asks.asked, found)
+        changed = {one.range_id for one, new in zip(asks.asked, now, strict=True) if _sums(one) != _sums(new)}
+        cost = replace(cost, dirty=len(changed))
+        if not changed and not asks.audited:
+            return Detection(None, cost)
+        compared_ids = {one.range_id for one in asks.asked} if asks.audited or asks.summed else changed
+        compared = Compared(
+            [one for one in asks.asked if one.range_id in compared_ids],
+            [one for one in now if one.range_id in compared_ids],
+            [one for one in asks.known if one.range_id not in compared_ids],
+        )
+        compared, division = _regrouped(poll, rows, compared, asks)
+    else:
+        division = before
+        compared = Compared(asks.known, _counted(_ranges(before, poll.now_ms / 1000), found), ())
+    compared = _kept(poll, compared, whole=asks.whole)
+    ids = (
+        None
+        if len(compared.rewritten) == len(compared.now) + len(compared.others)
+        else sorted({one.range_id for one in (*compared.now, *compared.rewritten)})
+    )
+    step = BucketStep(poll, compared, _staged(poll, rows, division, ids))
+    entries = leased.checkpoint.carried([Entry.AUDITED]) | ({Entry.AUDITED: asks.audited} if asks.audited else {})
+    header = step.run(entries)
+    return Detection(header, replace(cost, seconds=time.monotonic() - asks.started), tuple(leased.notes))
 
 
-def _compared(poll: RowsPoll, dirty: Sequence[StoredRange], now: Sequence[StoredRange]) -> Compared:
+def _sums(one: StoredRange) -> tuple[int, int]:
+    return one.rows, one.checksum
+
+
+def _regrouped(poll: RowsPoll, rows: TravelledRows, compared: Compared, asks: _Asked) -> tuple[Compared, Division]:
+    """Split compared ranges that have grown too large, or make more hash buckets."""
+    total, division, clock = compared.rows, asks.division, poll.now_ms / 1000
+    if isinstance(division, Buckets):
+        more = more_buckets(poll, asks.known, total) if asks.summed is None else None
+        if more is None:
+            return compared, division
+        return Compared(asks.known, _counted(_ranges(more, clock), rows.sums(more)), ()), more
+    size, next_id = range_size(poll, total), poll.leased.row.next_range_id
+    ends = {one: (lo, hi) for one, lo, hi in division.edges()}
+    for one in compared.now:
+        bounds = rows.bounds(size, *ends[one.range_id]) if one.rows > OUTGROWN * size else []
+        if bounds:
+            ids = range(next_id, next_id + len(bounds) + 1)
+            division, next_id = division.replaced(one.range_id, bounds, ids), ids.stop
+    if division == asks.division:
+        return compared, division
+    known = {one.range_id: one for one in compared.now}
+    others = {one.range_id for one in compared.others}
+    now = [known.get(one.range_id, one) for one in _ranges(division, clock) if one.range_id not in others]
+    return replace(compared, now=_counted(now, rows.sums(division))), division
+
+
+def _kept(poll: RowsPoll, compared: Compared, *, whole: bool) -> Compared:
     """Choose the form in which the rows are kept.
 
-    It is a segment of the dirty ranges, a layer, or one segment of all rows. All rows are here anyway: when layers are
-    many, they are compacted by the next poll with changes.
+    It is a segment of the compared ranges, a layer, or one segment of all rows. If all rows are here anyway, and layers
+    or segments are many, they are compacted by the next poll with changes.
+
+    Args:
+        whole: All rows are here.
     """
-    ids = {one.range_id for one in dirty}
     with poll.context.reading() as conn:
         store, stream = poll.context.store, poll.context.stream
         segments, folded = store.segments(conn, stream), poll.context.replica.folded_through(conn)
         pending = store.batches(conn, stream, folded) if folded else []
-    others, mine = ([one for one in now if (one.range_id in ids) is inside] for inside in (False, True))
-    if may_become_segment(segments, others, mine):
-        return Compared(dirty, now, sorted(ids))
+    if may_become_segment(segments, compared.others, compared.now):
+        return replace(compared, rewritten=compared.now)
+    if whole and is_worn(poll, segments, pending):
+        return replace(compared, rewritten=[*compared.now, *compared.others])
+    return replace(compared, rewritten=compared.now if compared.removed else ())
+
+
+def is_worn(poll: RowsPoll, segments: Sequence[Segment], pending: Sequence[BatchHeader]) -> bool:
+    """Return True if segments, or batches on them, are so many that they should be one segment."""
     large = sum(h.size for h in pending) > max(1000, COMPACT_FRACTION * poll.leased.checkpoint.rows)
-    if large or len(pending) >= COMPACT_BATCHES:
-        return Compared(dirty, now, [one.range_id for one in now])
-    return Compared(dirty, now, ())
+    return large or len(pending) >= COMPACT_BATCHES or len(segments) > COMPACT_SEGMENTS
+
+
+def compact(poll: RowsPoll) -> bool:
+    """Merge segments and batches into one segment if they are many; return True if it did.
+
+    The rows are those of the replica: the source is not read.
+    """
+    context, row = poll.context, poll.leased.row
+    store, stream = context.store, context.stream
+    with context.reading() as conn:
+        segments, folded = store.segments(conn, stream), context.replica.folded_through(conn)
+        pending = store.batches(conn, stream, folded) if folded else []
+        if not is_worn(poll, segments, pending):
+            return False
+        known = store.ranges(conn, stream)
+    fields = row_fields([c.travel for c in poll.strategy.stored_columns])
+    with poll.on_engine(0) as work:
+        with context.reading() as conn:
+            rows = context.replica.rows(conn, work.engine, poll.plan, poll.strategy.stored_columns, known)
+        part = context.files.write(work.engine, rows, fields, "segment", poll.leased)
+    hooks.reach("before_commit")
+    with context.writing() as conn:
+        refolded = context.replica.refold(conn, row, part, folded=row.last_batch_seq, ranges=known, stay=set[int]())
+        advanced = context.commit(conn, refolded, poll.leased, None, dict(row.checkpoint))
+    poll.leased.row = advanced
+    hooks.reach("after_commit")
+    return True
 
 
 def verify(poll: RowsPoll) -> Differences:
@@ -290,11 +484,11 @@ def verify(poll: RowsPoll) -> Differences:
     if not known:
         raise Refused("the replica has no ranges", stream=poll.context.stream, remedy="prepare the stream again")
     refuse_old_encoder(poll)
+    division = division_of(poll.strategy, known)
     with ExitStack() as work:
         poll = work.enter_context(poll.on_engine(0))
-        rows, _ = work.enter_context(travelled(poll))
-        buckets = Buckets(min(one.range_id for one in known), len(known))
-        fetched = _staged(poll, rows, buckets, None)
+        rows, _ = work.enter_context(travelled(poll, division))
+        fetched = _staged(poll, rows, division, None)
         try:
             found = differences(poll, known, _stage(poll, fetched))
             keys = len(poll.plan.captured if poll.plan.counted else poll.plan.key)

@@ -14,15 +14,14 @@ from typing_extensions import override
 
 from qbcd.catalog.source import Source
 from qbcd.errors import StateConflict
-from qbcd.local.database import LocalProvider
 from qbcd.local.errors import explained_errors
 from qbcd.model import StreamPlan
 from qbcd.sites.context import StreamContext
 from qbcd.sites.engine_choice import EngineChoice
+from qbcd.sites.job import StreamJob
 from qbcd.sites.lake.engines.base import Engine
 from qbcd.sites.lake.replica.files import Files, FileSet
 from qbcd.sites.lake.replica.replica import Replica
-from qbcd.spark.provider import SparkProvider
 from qbcd.state import ProjectState
 from qbcd.strategies import IdRcs, strategy_class
 
@@ -40,16 +39,8 @@ class LakeContext(StreamContext):
     kind = "lake"
     folds_at_once = False
 
-    def __init__(
-        self,
-        stream: str,
-        source: Source,
-        project: ProjectState,
-        spark: SparkProvider,
-        local: LocalProvider,
-        files: Files,
-    ) -> None:
-        super().__init__(stream, source, project, project.store, spark, local)
+    def __init__(self, stream: str, source: Source, project: ProjectState, job: StreamJob, files: Files) -> None:
+        super().__init__(stream, source, project, project.store, job)
         self.files, self.folder = files, files.root
         self.replica = Replica(stream, self.store, files)
         self.swept = False  # True if this process has swept since files were last released

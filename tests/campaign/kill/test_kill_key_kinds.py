@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.sites.lake import compaction
 from tests.conftest import GivenServer
 from tests.faults.child import kill_at
@@ -124,10 +124,10 @@ def _recovered(project: qbcd.Project, table: Keyed) -> None:
     assert table.replay()
     assert project.stream("s").verify() == []
     assert [o.report and o.report.header for o in poll(project, "s")] == [None]
-    assert left_behind(assembly_of(project).open_stream("s").site, table.folder) == []
+    assert left_behind(parts_of(project).open_stream("s").site, table.folder) == []
 
 
 def _ranges(project: qbcd.Project) -> set[int]:
-    site = assembly_of(project).open_stream("s").site
+    site = parts_of(project).open_stream("s").site
     with site.context.reading() as conn:
         return {r.range_id for r in site.context.store.ranges(conn, "s")}

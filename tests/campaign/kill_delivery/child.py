@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.common import hooks
 from tests.support.project import opened, poll
 
@@ -57,7 +57,7 @@ def main(data: dict[str, Any], folder: Path) -> None:
     for point in POINTS:
         hooks.register(point, partial(_say, parent, point))
     with opened(data, folder) as project:
-        assembly_of(project).spark.get()
+        parts_of(project).spark.get()
         _say(parent, "ready")
         for line in sys.stdin:
             try:

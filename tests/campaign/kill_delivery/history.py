@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.local.database import SPILL
 from qbcd.sites import Site
 from tests.campaign.kill_delivery.child import POINTS, STREAM
@@ -171,18 +171,18 @@ class KilledDeliveries:
 
     # -- the state ---------------------------------------------------------------------------------------------------
     def _site(self) -> Site:
-        return assembly_of(self.project).open_stream(STREAM).site
+        return parts_of(self.project).open_stream(STREAM).site
 
     def _pending(self) -> bool:
         """Return True if a sink has not acknowledged a sealed batch."""
         row = self._site().context.row()
         assert row is not None
-        acks = assembly_of(self.project).state.acknowledged(STREAM)
+        acks = parts_of(self.project).state.acknowledged(STREAM)
         return any(ack.seq < row.last_batch_seq for ack in acks.values())
 
     def _spilled(self) -> list[str]:
         """Return files of the workdir's root that no running process needs."""
-        own = str(assembly_of(self.project).state.project_id)
+        own = str(parts_of(self.project).state.project_id)
         known, root = ("state.db", own, SPILL), self.folder / ".qbcd"
         spilled = root / SPILL  # the folder itself stays
         return [

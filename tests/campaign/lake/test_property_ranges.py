@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.common import hooks
 from qbcd.errors import Refused
 from qbcd.sites.database import range_poll
@@ -40,7 +40,7 @@ class Ranges:
 
     def __init__(self, project: qbcd.Project, one: Captured) -> None:
         (stream,) = one.streams
-        self.one, self.site = one, assembly_of(project).open_stream(stream["name"]).site
+        self.one, self.site = one, parts_of(project).open_stream(stream["name"]).site
         self.ids: set[int] = set()
         self.seen: Counter[str] = Counter()
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from qbcd import Project
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.sites import LakeSite
 from tests.support import sql
 from tests.support.project import config, opened
@@ -46,6 +46,6 @@ def test_digests_take_a_tenth(database: str, workspace: Path, spark: SparkSessio
 
 
 def _size(project: Project, stream: str) -> int:
-    site = assembly_of(project).open_stream(stream).site
+    site = parts_of(project).open_stream(stream).site
     assert isinstance(site, LakeSite)
     return sum(path.stat().st_size for path in site.context.files.root.rglob("*.parquet"))

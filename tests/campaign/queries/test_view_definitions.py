@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.catalog.query_table import probe_query
 from qbcd.catalog.source import Source
 from qbcd.connectors.queries import SupportsQueryColumns
@@ -97,7 +97,7 @@ def test_a_definition_means_the_same_where_it_is_written_again(place: Place, wor
     with opened(
         config(place.url, {"name": "q", "query": "SELECT id, n FROM public.x", "strategy": "vbd"}), workspace
     ) as project:
-        source = assembly_of(project).open_stream("q").source
+        source = parts_of(project).open_stream("q").source
         for number, (definition, key) in enumerate(definitions()):
             place.sql(f"CREATE VIEW v{number} AS {definition}")
             theirs, ours = f"SELECT * FROM public.v{number}", _written_again(source, f"public.v{number}", key)

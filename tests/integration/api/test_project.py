@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.errors import ConfigError, Refused
 from tests.support.places import Place, over
 from tests.support.project import config, opened
@@ -20,8 +20,8 @@ USES: list[Callable[[qbcd.Project], object]] = [
     lambda project: project.run(once=True),
     lambda project: project.stream("t1"),
     lambda project: project.to_reset("t1"),
-    lambda project: assembly_of(project).state,
-    lambda project: assembly_of(project).spark,
+    lambda project: parts_of(project).state,
+    lambda project: parts_of(project).spark,
     lambda project: project.__enter__(),
 ]
 

@@ -13,7 +13,7 @@ from typing import Any
 from typing_extensions import override
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.errors import GuardTripped, SourceError, UnsupportedType
 from qbcd.polling.outcome import Outcome
 from qbcd.sinks import Sink, SinkBatch
@@ -65,7 +65,7 @@ class Script(threading.Event):
 def project_of(url: str, folder: Path, **table: Any) -> qbcd.Project:
     data = config(url, {"name": "s", **table}, sinks={"a": {"type": "console"}})
     project = opened(data, folder)
-    assembly_of(project)._sinks["a"] = Kept("a")
+    parts_of(project)._sinks["a"] = Kept("a")
     return project
 
 
@@ -134,13 +134,13 @@ def test_a_query_whose_source_was_down_when_the_job_began(place: Place, workspac
 
     with project_of(place.url, workspace, **table) as project:
         project.stream("s").prepare()
-        assert assembly_of(project).open_stream("s").config.options["variant"] == "delta"
+        assert parts_of(project).open_stream("s").config.options["variant"] == "delta"
         place.sql("DELETE FROM t WHERE id > 5")
         (tripped,) = project.run(["s"], once=True).outcomes
         assert isinstance(tripped.error, GuardTripped)
     reachable(False)
     with project_of(place.url, workspace, **table) as project:
-        assert assembly_of(project).open_stream("s").config.options["variant"] != "delta", "a guess"
+        assert parts_of(project).open_stream("s").config.options["variant"] != "delta", "a guess"
         polls = ran(project, lambda: None, lambda: reachable(True), accept_deletes=True)
         assert [type(one.error) for one in polls[:2]] == [SourceError, SourceError]
         assert sinks_of(polls[2]) == ("a",)

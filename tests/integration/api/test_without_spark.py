@@ -14,7 +14,7 @@ import pytest
 from typing_extensions import override
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.errors import EnvironmentMissing, QbcdError, UnsupportedType
 from qbcd.sinks import Sink, SinkBatch
 from tests.support import sql
@@ -68,7 +68,7 @@ def test_values_and_files_without_spark(database: str, workspace: Path, capsys: 
             assert file.read_text().splitlines() == lines
             assert len(list((workspace / "out" / "lake" / name).rglob("*.parquet"))) == 1
             assert f"{name}  {header.number}: 1 delete, 1 update" in capsys.readouterr().out
-        assert not assembly_of(project).spark.started
+        assert not parts_of(project).spark.started
 
 
 def test_a_frame_of_pandas(database: str, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +97,7 @@ def test_values_that_were_never_checked_are_refused(database: str, workspace: Pa
             for read in (batch.arrow, batch.to_pandas, lambda batch=batch: list(batch.rows())):
                 with pytest.raises(UnsupportedType, match=r"older than this consumer .* column 'day'.*skip the batch"):
                     read()
-        assert not assembly_of(project).spark.started
+        assert not parts_of(project).spark.started
 
 
 def test_too_little_memory_is_a_failed_delivery(database: str, workspace: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_delivery_waits_for_spark_only_if_its_sink_needs_that(database: str, w
     sql(database, TABLE)
     with project_of(database, workspace, "mds") as project:
         project.stream("mds").prepare()
-        parts = assembly_of(project)
+        parts = parts_of(project)
         if sink == "single":
             parts._sinks["screen"] = Single("screen")
         changed(database)

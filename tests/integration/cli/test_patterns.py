@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from qbcd import open as opened
-from qbcd.api import JobOptions, assembly_of, run_job
+from qbcd.api import JobOptions, parts_of, run_job
 from qbcd.monitoring.notifying import Notifications
 from qbcd.polling import table_watch
 from qbcd.polling.job import JobEvents
@@ -163,7 +163,7 @@ def test_a_table_that_appears_in_a_job_has_notices_and_numbers(
 
     with opened("qbcd.yaml") as project:
         events = TableEvents(on_stream=lambda stream: measured.append(stream.name))
-        run_job(assembly_of(project), (), JobOptions(tables=events), JobEvents(polled), stop)
+        run_job(parts_of(project), (), JobOptions(tables=events), JobEvents(polled), stop)
     assert (followed, measured) == (["b"], ["", "b"])
 
 

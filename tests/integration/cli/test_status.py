@@ -7,7 +7,7 @@ from time import time as clock
 
 import pytest
 
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.errors import GuardTripped, LeaseHeld
 from qbcd.status import StreamStatus, stream_status
 from tests.support.pausing import at
@@ -33,7 +33,7 @@ def test_the_lag_grows_though_the_stream_was_prepared_in_the_future(
         with pytest.raises(GuardTripped):
             poll(project)
         now = clock() - AHEAD + 60
-        status = stream_status(assembly_of(project).open_stream("s"), now)
+        status = stream_status(parts_of(project).open_stream("s"), now)
         assert status.epoch > now
         assert status.lag == pytest.approx(60, abs=30)  # since the poll without changes
 
@@ -54,7 +54,7 @@ def test_a_stream_that_is_worked_on_shows_since_when(place: Place, workspace: Pa
             project.stream("s").prepare()
         poll(project)
         before = now()
-        with assembly_of(project).open_stream("s").site.context.hold():
+        with parts_of(project).open_stream("s").site.context.hold():
             with opened(data, workspace) as other, pytest.raises(LeaseHeld):
                 poll(other)
             busy = now()

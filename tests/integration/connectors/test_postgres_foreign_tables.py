@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from sqlalchemy.engine import make_url
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.errors import ConfigError
 from tests.support import sql
 from tests.support.project import config, poll
@@ -52,7 +52,7 @@ def project(database: str, workspace: Path, spark: SparkSession) -> Iterator[qbc
 
 
 def consistency(project: qbcd.Project, stream: str) -> str:
-    work = assembly_of(project).open_stream(stream)
+    work = parts_of(project).open_stream(stream)
     return work.site.strategy(project.stream(stream).plan()).consistency
 
 

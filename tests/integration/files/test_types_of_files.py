@@ -66,7 +66,7 @@ class ParquetScene:
     def type(self) -> str:
         """Return the type of the column by the checkpoint."""
         with self.open() as project:
-            stream = project._assembly.open_stream("s")
+            stream = project._parts.open_stream("s")
             row = stream.site.context.row()
             assert row is not None
             return str(row.checkpoint["shape"]["columns"][1][1])

@@ -1,4 +1,7 @@
-"""A history on each database in files: replayed events are the table, and an unchanged poll writes nothing."""
+"""A history on each database in files: replayed events are the table, and an unchanged poll writes nothing.
+
+H2 and DuckDB add up digests of rows, so no row travels then.
+"""
 
 from __future__ import annotations
 
@@ -37,4 +40,5 @@ def test_events_of_a_history_give_the_table(jdbc_spark: SparkSession, tmp_path: 
         assert outcome.run.outcome == "empty"
         assert files_of(tmp_path / "work") == before
         assert outcome.report is not None
-        assert outcome.report.cost.rows_shipped == len(history.rows)
+        added_up = name in ("h2", "duckdb")
+        assert outcome.report.cost.rows_shipped == (0 if added_up else len(history.rows))

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.common import hooks
 from qbcd.errors import QbcdError, StateConflict
 from qbcd.orphans import ForeignStream
@@ -235,7 +235,7 @@ def test_tables_of_a_lost_state_are_taken_over(place: Place, workspace: Path, mo
         seen.project.to_reset("s", take_over=True)
     monkeypatch.setattr(takeover, "QUIET_S", 3600.0)
     foreign, watching = other.to_reset("s", take_over=True), list[str]()
-    assembly_of(other).progress = lambda stream, what: watching.append(what)
+    parts_of(other).progress = lambda stream, what: watching.append(what)
     assert isinstance(foreign, ForeignStream)
     assert foreign.question.startswith("schema")
     place.sql("UPDATE t SET v = -1 WHERE id = 1")
@@ -273,7 +273,7 @@ def test_ddl_for_a_dba_and_what_check_says(place: Place, workspace: Path) -> Non
     statements = "\n".join(seen.project.stream("s").ddl())
     for kind in ("replica_s_", "outbox_s_", "queue_s_"):
         assert kind in statements
-    explained = [step.title for step in assembly_of(seen.project).open_stream("s").site.explain(*_planned(seen), None)]
+    explained = [step.title for step in parts_of(seen.project).open_stream("s").site.explain(*_planned(seen), None)]
     assert "rows that differ from their digest, into the queue" in explained
     seen.project.close()
 
@@ -281,5 +281,5 @@ def test_ddl_for_a_dba_and_what_check_says(place: Place, workspace: Path) -> Non
 def _planned(seen: Queued) -> tuple[Any, Any]:
     from qbcd.planning import plan_of
 
-    stream = assembly_of(seen.project).open_stream("s")
+    stream = parts_of(seen.project).open_stream("s")
     return plan_of(stream, None)[0], stream.settings

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.errors import SchemaChanged
 from qbcd.ranges import hash_buckets
 from qbcd.sites.lake import compaction
@@ -53,7 +53,7 @@ KEYS: dict[str, tuple[list[str], list[str], list[str]]] = {
 
 def known(project: qbcd.Project, stream: str) -> list[StoredRange]:
     """Return the ranges of a stream; check that buckets cover every hash once."""
-    site = assembly_of(project).open_stream(stream).site
+    site = parts_of(project).open_stream(stream).site
     with site.context.reading() as conn:
         found = site.context.store.ranges(conn, stream)
     row = site.context.row()
@@ -145,7 +145,7 @@ def test_the_choice_of_prepare_stays(
         with opened(data(strategy), workspace, spark) as project:
             poll(project, "s")
             known(project, "s")
-            row = assembly_of(project).open_stream("s").site.context.row()
+            row = parts_of(project).open_stream("s").site.context.row()
             assert row is not None
             assert row.checkpoint["settled"] == {"buckets": chosen}
             assert project.stream("s").verify() == []

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from qbcd.api import Project, assembly_of
+from qbcd.api import Project, parts_of
 from qbcd.common import hooks
 from qbcd.sites.context import StreamContext
 from qbcd.sites.database import range_poll
@@ -48,7 +48,7 @@ def unseen(project: Project) -> set[int]:
 
 
 def ranges_of(project: Project) -> list[StoredRange]:
-    site = assembly_of(project).open_stream("s").site
+    site = parts_of(project).open_stream("s").site
     with site.context.reading() as conn:
         return site.context.store.ranges(conn, "s")
 

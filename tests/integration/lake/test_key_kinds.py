@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.planning import plan_of
 from qbcd.sinks import SinkBatch
 from qbcd.sites import LakeSite
@@ -43,7 +43,7 @@ class Reader:
     """A reader of the replica's rows and of the oldest batch, which reads the files later."""
 
     def __init__(self, project: qbcd.Project) -> None:
-        stream = assembly_of(project).open_stream("s")
+        stream = parts_of(project).open_stream("s")
         assert isinstance(stream.site, LakeSite)
         self.site = stream.site
         self.plan, _ = plan_of(stream, self.site.context.row())
@@ -90,7 +90,7 @@ class Reader:
 
 def range_ids(project: qbcd.Project) -> set[int]:
     """Return the ids of the stream's ranges; the store itself refuses gaps and overlaps."""
-    site = assembly_of(project).open_stream("s").site
+    site = parts_of(project).open_stream("s").site
     with site.context.reading() as conn:
         return {r.range_id for r in site.context.store.ranges(conn, "s")}
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.polling.outcome import Outcome
 from qbcd.ranges import key_recovery
 from qbcd.sites.lake.commit import WrittenBatch
@@ -133,7 +133,7 @@ def test_keys_that_were_recovered_wrongly(
     _table(database, "bigint", "i * 3")
     with _prepared(database, workspace, spark) as project:
         _polled(database, project, 3)
-        site = assembly_of(project).open_stream("s").site
+        site = parts_of(project).open_stream("s").site
         assert isinstance(site, LakeSite)
         assert len(list(site.context.files.root.glob("batch-*"))) == 3, "the wrong comparison left a batch"
     assert [looks_up(plan) for plan in plans] == [True, False]
@@ -150,7 +150,7 @@ def test_statements_to_the_source(
         _polled(database, project, 3)
         (plan,) = plans
         asked = [r for r in plan.asked if key_recovery.is_traced(r)]
-        site = assembly_of(project).open_stream("s").site
+        site = parts_of(project).open_stream("s").site
         assert isinstance(site, LakeSite)
         text = site.context.strategy(project.stream("s").plan()).images(asked, typed=False).sql
     explained = "\n".join(row[0] for row in sql(database, f"EXPLAIN {text}"))

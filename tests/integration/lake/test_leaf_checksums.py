@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.model import Cost
 from qbcd.sites.lake.fetch import leaf_checksums
 from qbcd.sql import compile_sql, render
@@ -68,7 +68,7 @@ def test_the_source_and_spark_agree_on_the_leaf(kind: str, database: str, worksp
     data = config(database, {"name": "s", "table": place.table("t"), "key": names, "strategy": "id_rcs"})
     with opened(data, workspace) as project:
         plan = project.stream("s").plan()
-        connector = assembly_of(project).source(plan.source).connector
+        connector = parts_of(project).source(plan.source).connector
     rendered = render(
         "row_marks",
         table=plan.table,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlglot import exp
 
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.errors import GuardTripped
 from qbcd.model import ServerIdentity
 from qbcd.sql.compile import _expanded
@@ -102,7 +102,7 @@ def test_another_digest_is_no_change_of_rows(
     with opened(stream(place, baseline="events"), workspace, spark) as project:
         project.stream("s").prepare()
         copy.replay()
-        connector = assembly_of(project).open_stream("s").source.connector
+        connector = parts_of(project).open_stream("s").source.connector
         copy.insert(ROWS[2], 2)
         place.sql("DELETE FROM t WHERE n = -1")
         # another digest, as another server computes it

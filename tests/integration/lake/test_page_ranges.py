@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.errors import GuardTripped, UnsafeKey
 from qbcd.sites.lake import compaction
 from qbcd.sites.lake.fetch import leaf_checksums, page_fallback, two_phase
@@ -39,7 +39,7 @@ REWRITTEN = ["VACUUM t", "VACUUM FULL t", "CLUSTER t USING t_pkey"]
 
 
 def site_of(project: qbcd.Project) -> LakeSite:
-    site = assembly_of(project).open_stream("s").site
+    site = parts_of(project).open_stream("s").site
     assert isinstance(site, LakeSite)
     return site
 

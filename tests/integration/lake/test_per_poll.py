@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.errors import ConfigError, GuardTripped
 from qbcd.model import Cost, KeyRange, Statement
 from qbcd.sites.context import StreamContext
@@ -43,13 +43,13 @@ def data(place: Place, **strategy: Any) -> dict[str, Any]:
 
 
 def ranges_of(project: qbcd.Project) -> list[StoredRange]:
-    site = assembly_of(project).open_stream("s").site
+    site = parts_of(project).open_stream("s").site
     with site.context.reading() as conn:
         return site.context.store.ranges(conn, "s")
 
 
 def version(project: qbcd.Project) -> int:
-    row = assembly_of(project).open_stream("s").site.context.row()
+    row = parts_of(project).open_stream("s").site.context.row()
     assert row is not None
     return row.version
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.catalog.source import Session
 from qbcd.model import Statement
 from qbcd.polling.outcome import Outcome
@@ -96,7 +96,7 @@ def _polled(database: str, project: qbcd.Project, *changes: str) -> Outcome:
 
 
 def _recent_note(project: qbcd.Project) -> RecentNote:
-    row = assembly_of(project).open_stream("s").site.context.row()
+    row = parts_of(project).open_stream("s").site.context.row()
     assert row is not None
     return RecentNote.from_checkpoint(row.checkpoint)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qbcd.api import Project, assembly_of
+from qbcd.api import Project, parts_of
 from qbcd.connectors.postgresql.scans import searched
 from qbcd.model import Column, KeyRange, Travel
 from qbcd.strategies import IdRcs
@@ -59,7 +59,7 @@ def _opened(
 
 def _pass(project: Project, *, of_leaves: bool) -> tuple[list[str], dict[int, tuple[int, int, set[str]]]]:
     """Run a pass; return its statements, and by range the sums of their results."""
-    site = assembly_of(project).open_stream("s").site
+    site = parts_of(project).open_stream("s").site
     strategy = site.strategy(project.stream("s").plan())
     assert isinstance(strategy, IdRcs)
     with site.context.reading() as conn:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.sites.lake import compaction
 from qbcd.sites.lake.site import LakeSite
 from qbcd.state import ProjectState, Segment, StoredRange
@@ -71,7 +71,7 @@ def test_prepare_leaves_only_the_replica(
     table |= {"strategy": {"type": "id_rcs", **how}, "baseline": "silent"}
     with opened(log.config, workspace, spark) as project:
         project.stream(STREAM).prepare()
-        site = assembly_of(project).open_stream(STREAM).site
+        site = parts_of(project).open_stream(STREAM).site
         assert isinstance(site, LakeSite)
         with site.context.reading() as conn:
             [segment] = site.context.store.segments(conn, STREAM)

@@ -16,7 +16,7 @@ import pytest
 from sqlglot import exp
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.connectors.postgresql.catalog import PostgresCatalog
 from qbcd.connectors.postgresql.expressions import PostgresExpressions
 from qbcd.model import ServerIdentity
@@ -201,7 +201,7 @@ def test_counts_alone_show_inserts_and_deletes(
 
 
 def ranges_of(project: qbcd.Project) -> list[StoredRange]:
-    site = assembly_of(project).open_stream("s").site
+    site = parts_of(project).open_stream("s").site
     with site.context.reading() as conn:
         return site.context.store.ranges(conn, "s")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.model import Cost
 from qbcd.sites.lake import dirty_ranges
 from qbcd.sites.lake.fetch import whole_table
@@ -150,7 +150,7 @@ def test_polls_that_read_ranges_in_vain_do_not_count_as_unchanged(
             sql(database, f"UPDATE t SET n = {number} WHERE id = 1; UPDATE t SET n = 1 WHERE id = 1")
             assert not _cost(project).dirty
         assert reads == ["ranges"] * POLLS + ["sum"]
-        state = assembly_of(project).open_stream("s").site.context.project
+        state = parts_of(project).open_stream("s").site.context.project
         assert [run.outcome for run in state.runs("s", POLLS)] == ["empty"] * POLLS
         last = state.runs("s", 1)[0]
         for doubt in ({"outcome": "failed"}, {"outcome": "ok"}, {"cost": {"dirty": 1}}):
@@ -162,7 +162,7 @@ def test_polls_that_read_ranges_in_vain_do_not_count_as_unchanged(
 
 
 def _is_likely(project: qbcd.Project) -> bool:
-    site = assembly_of(project).open_stream("s").site
+    site = parts_of(project).open_stream("s").site
     strategy = site.strategy(project.stream("s").plan())
     assert isinstance(strategy, IdRcs)
     assert not whole_table.is_likely(site.context, strategy, 1)  # its checksum is the table's

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.errors import QbcdError
 from qbcd.status import stream_status
 from qbcd.strategies.base import table_name
@@ -184,7 +184,7 @@ def test_a_poll_sees_one_state(tables: Place, workspace: Path) -> None:
 def _poll_with_progress(project: qbcd.Project, progress: Any) -> None:
     from qbcd.planning import plan_of
 
-    work = assembly_of(project).open_stream("q")
+    work = parts_of(project).open_stream("q")
     work.site.context.progress = lambda what: progress("q", what)
     with work.site.context.hold() as held:
         plan, _ = plan_of(work, held.row)
@@ -255,7 +255,7 @@ def test_another_digest_recomputes_all_rows(tables: Place, workspace: Path, monk
         project.stream("q").prepare()
         tables.sql("UPDATE lines SET quantity = 500 WHERE order_id = 2")
         assert found(project) == {}
-        connector = type(assembly_of(project).open_stream("q").source.connector)
+        connector = type(parts_of(project).open_stream("q").source.connector)
         monkeypatch.setattr(connector, "encoder_version", connector.encoder_version + 1)
         assert found(project) == {"u": 1}
         tables.sql(f"UPDATE lines SET quantity = 0, at = {NOW} WHERE order_id = 3; DELETE FROM orders WHERE id = 2")
@@ -430,7 +430,7 @@ def test_auto_chooses_delta_with_timestamps_and_explains_other_choices(tables: P
 def _label(project: qbcd.Project, stream: str) -> str:
     from qbcd.planning import plan_of
 
-    work = assembly_of(project).open_stream(stream)
+    work = parts_of(project).open_stream(stream)
     return work.site.strategy(plan_of(work, work.site.context.row())[0]).label
 
 
@@ -496,7 +496,7 @@ def test_an_audit_finds_changes_without_a_timestamp(variant: str, tables: Place,
         tables.sql(f"UPDATE lines SET quantity = 99, at = {NOW} WHERE id = 3")
         assert [json.loads(line)["reason"] for line in polled_lines(project, workspace)] == [None]
         assert polled_lines(project, workspace) == []
-        assert stream_status(assembly_of(project).open_stream("q")).audited_ago is not None
+        assert stream_status(parts_of(project).open_stream("q")).audited_ago is not None
         titles = [step.title for step in project.stream("q").explain()]
         assert [t for t in titles if t.startswith("audit")] == [
             "audit: compare the whole query with the replica, into the outbox",

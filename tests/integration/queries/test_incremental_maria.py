@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.errors import QbcdError
 from qbcd.planning import plan_of
 from qbcd.sites.database import query_poll
@@ -140,7 +140,7 @@ def test_the_rights_that_timestamps_and_lineages_need_are_printed(tables: Place,
     for stamped, times in ((("orders", "more"), 1), ((), 0)):
         data = config(tables.url, stream(tables, by_region(tables), "region", stamped=stamped))
         with opened(data, workspace) as project:
-            work = assembly_of(project).open_stream("q")
+            work = parts_of(project).open_stream("q")
             printed = work.site.ddl(plan_of(work, None)[0])
         assert sum("GRANT PROCESS ON *.*" in statement for statement in printed) == times
         assert sum(", INDEX, ALTER ON " in statement for statement in printed) == 1

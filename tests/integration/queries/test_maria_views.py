@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.errors import QbcdError, Refused, SchemaChanged
 from qbcd.planning import plan_of
 from tests.integration.queries.test_incremental_cases import found
@@ -63,7 +63,7 @@ def test_views_over_views_are_followed(stamped: tuple[str, ...], place: Place, w
     moved = dict.fromkeys(captured, 0)
     with opened(config(place.url, *streams), workspace) as project:
         for name in captured:
-            plan, _ = plan_of(assembly_of(project).open_stream(name), None)
+            plan, _ = plan_of(parts_of(project).open_stream(name), None)
             assert plan.key_is_proven or name == "deep", name
             project.stream(name).prepare()
         for change in CHANGES:

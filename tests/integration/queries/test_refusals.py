@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, SchemaChanged, UnsafeKey, UnsupportedType
 from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
@@ -150,7 +150,7 @@ def test_auto_takes_what_the_source_allows(place: Place, workspace: Path) -> Non
         ((rows, {}, "database"), (one, {}, "database"), (one, {"key": "none"}, "lake"))
     ):
         with opened(stream(place, query, "auto", **key), workspace / str(number), None) as project:
-            assert assembly_of(project).open_stream("q").site.context.kind == kind
+            assert parts_of(project).open_stream("q").site.context.kind == kind
     with place.user() as role:
         place.grant("SELECT", "a", role)
         place.sql(f"GRANT USAGE ON SCHEMA {place.schema} TO {role}")
@@ -159,7 +159,7 @@ def test_auto_takes_what_the_source_allows(place: Place, workspace: Path) -> Non
             project.stream("q").prepare()
         data["sources"]["shop"]["url"] = place.url_as(role)
         with opened(data, workspace / "reader", None) as project:
-            assert assembly_of(project).open_stream("q").site.context.kind == "lake"
+            assert parts_of(project).open_stream("q").site.context.kind == "lake"
         place.sql(f"GRANT USAGE ON SCHEMA qbcd TO {role}; GRANT SELECT ON ALL TABLES IN SCHEMA qbcd TO {role}")
         with opened(data, workspace / "database", None) as project:  # it stays as it was prepared
-            assert assembly_of(project).open_stream("q").site.context.kind == "database"
+            assert parts_of(project).open_stream("q").site.context.kind == "database"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, SchemaChanged
 from qbcd.planning import plan_of
 from tests.support.places import Place
@@ -103,7 +103,7 @@ def test_after_each_poll_the_replica_is_the_result(views: Place, workspace: Path
     moved = dict.fromkeys(POLLED, 0)
     with opened(configured(views, *QUERIES), workspace) as project:
         for name, key in PROVEN.items():
-            plan, _ = plan_of(assembly_of(project).open_stream(name), None)
+            plan, _ = plan_of(parts_of(project).open_stream(name), None)
             assert (plan.table.primary_key, plan.key_is_proven) == (key, True), name
         for name in POLLED:
             project.stream(name).prepare()
@@ -127,7 +127,7 @@ def test_a_replaced_view_stops_the_stream(views: Place, workspace: Path, variant
     with opened(configured(views, "deep", "plain", variant=variant), workspace) as project:
         for name in ("deep", "plain"):
             project.stream(name).prepare()
-        work = assembly_of(project).open_stream("deep")
+        work = parts_of(project).open_stream("deep")
         with work.site.context.hold() as held:
             plan, _ = plan_of(work, held.row)
             views.sql(other)
@@ -164,7 +164,7 @@ def test_ddl_waits_for_a_poll_at_views_and_behind_them(views: Place, workspace: 
     with opened(configured(views, "deep"), workspace) as project:
         project.stream("deep").prepare()
         views.sql(CHANGES[0])
-        work = assembly_of(project).open_stream("deep")
+        work = parts_of(project).open_stream("deep")
         work.site.context.progress = progress
         with work.site.context.hold() as held:
             list(work.site.detect(plan_of(work, held.row)[0], work.settings, held))
@@ -280,7 +280,7 @@ def test_the_role_needs_rights_on_tables_behind_a_view(views: Place, workspace: 
 def test_a_replaced_view_stops_a_stream_with_a_lake_replica(views: Place, workspace: Path, spark: SparkSession) -> None:
     with opened(configured(views, "plain", variant="checksum"), workspace, spark) as project:
         project.stream("plain").prepare()
-        work = assembly_of(project).open_stream("plain")
+        work = parts_of(project).open_stream("plain")
         with work.site.context.hold() as held:
             plan, _ = plan_of(work, held.row)
             views.sql("CREATE OR REPLACE VIEW big AS SELECT id, customer, region, amount FROM kept.orders")

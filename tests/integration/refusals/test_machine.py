@@ -16,7 +16,7 @@ import yaml
 import qbcd
 import qbcd.project
 import qbcd.spark.session
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.connectors.postgresql import PostgreSQL
 from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import ConfigError, EnvironmentMissing, Refused
@@ -57,7 +57,7 @@ def test_no_driver_jar_anywhere(place: Place, tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(qbcd.project, "Surroundings", around)
     with opened(place) as project:
-        assert assembly_of(project).state.project_id
+        assert parts_of(project).state.project_id
         message = place.refused(project.stream("id_rcs").prepare, EnvironmentMissing, 2)
     driver = PostgreSQL.driver
     lines = message.replace(str(tmp_path), "TMP").splitlines()
@@ -77,7 +77,7 @@ def test_a_configured_jar_that_is_not_a_jar(place: Place, tmp_path: Path, monkey
     jar = tmp_path / "driver.jar"
     jar.write_text("no jar")
     with opened(place, spark={"driver_jar": str(jar)}) as project:
-        assert assembly_of(project).state.project_id
+        assert parts_of(project).state.project_id
         assert place.refused(project.stream("id_rcs").prepare, ConfigError, 2) == (
             f"spark.driver_jar: the JDBC driver jar {jar} cannot be read as a jar: File is not a zip file "
             "(correct the path, or remove it to have qbcd search)"
@@ -139,7 +139,7 @@ def test_a_folder_of_one_stream_that_cannot_be_written(place: Place) -> None:
     """Check that `check` names a stream folder that cannot be written in a writable workdir."""
     with opened(place, None) as project:
         (stream,) = (one for one in project.streams if one.name == "id_rcs")
-        folder = assembly_of(project).open_stream(stream.name).site.context.folder
+        folder = parts_of(project).open_stream(stream.name).site.context.folder
         assert folder is not None
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.write_text("")
@@ -156,7 +156,7 @@ def test_a_session_in_another_time_zone(place: Place, spark: SparkSession) -> No
     other = spark.newSession()
     other.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
     with opened(place, other) as project:
-        assert assembly_of(project).state.project_id
+        assert parts_of(project).state.project_id
         message = (
             "the Spark session passed to qbcd has spark.sql.session.timeZone Europe/Berlin, not UTC: timestamps would "
             'shift (spark.conf.set("spark.sql.session.timeZone", "UTC"))'
@@ -168,7 +168,7 @@ def test_a_session_in_another_time_zone(place: Place, spark: SparkSession) -> No
 def test_a_session_without_the_driver(place: Place, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("qbcd.spark.session.has_class", lambda session, name: False)
     with opened(place, spark) as project:
-        assert assembly_of(project).state.project_id
+        assert parts_of(project).state.project_id
         message = (
             "the Spark session passed to qbcd cannot load the JDBC driver org.postgresql.Driver "
             "(start it with the driver in spark.jars or spark.jars.packages)"

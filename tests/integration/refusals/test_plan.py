@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import ConfigError, QbcdError, UnsafeKey, UnsupportedType
 from tests.support import sql
@@ -56,7 +56,7 @@ def refused(place: Place, kind: type[QbcdError], code: int, **table: Any) -> str
     path.write_text(yaml.safe_dump(written, sort_keys=False))
     lines = path.read_text().splitlines()
     with qbcd.open(path) as project:
-        assert assembly_of(project).state.project_id  # the state database exists before and after
+        assert parts_of(project).state.project_id  # the state database exists before and after
         message = place.refused(project.stream("s").prepare, kind, code)
     where, _, _ = message.partition(": ")
     assert where.startswith("qbcd.yaml:")
@@ -141,7 +141,7 @@ def test_keys_that_cannot_be_keys(place: Place, table: dict[str, Any], message: 
 def test_keys_whose_values_are_no_keys(place: Place, strategy: str, table: str, key: list[str]) -> None:
     written = config(place.admin, {"name": "s", "table": f"public.{table}", "key": key, "strategy": strategy})
     with qbcd.Project.from_dict(written, base_dir=place.folder) as project:
-        assert assembly_of(project).state.project_id
+        assert parts_of(project).state.project_id
         assert place.refused(project.stream("s").prepare, UnsafeKey, 3) == (
             f"stream s: key ({', '.join(key)}) has duplicate or NULL values in public.{table} "
             "(choose a key that is unique and never NULL, or fix the rows)"

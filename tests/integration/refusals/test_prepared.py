@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import GuardTripped, LeaseHeld, NotPrepared, QbcdError, SchemaChanged, StateConflict, UnsafeKey
 from tests.support.oracle import events
@@ -238,7 +238,7 @@ def test_a_configuration_that_changed_since_prepare(
 def test_a_second_poller(place: Place, project: qbcd.Project, stream: str) -> None:
     with (
         qbcd.Project.from_dict(written(place), base_dir=place.folder) as second,
-        assembly_of(project).open_stream(stream).site.context.hold(),
+        parts_of(project).open_stream(stream).site.context.hold(),
     ):
         message = place.refused(lambda: polled(second, stream), LeaseHeld, 3)
     before, _, after = message.partition("process ")
@@ -255,7 +255,7 @@ def test_another_project(place: Place, project: qbcd.Project, stream: str) -> No
     """It has its own state database; only schema qbcd of the source is shared."""
     data = {**written(place), "state": "sqlite:///other.db"}
     with qbcd.Project.from_dict(data, base_dir=place.folder) as other:
-        assert assembly_of(other).state.project_id
+        assert parts_of(other).state.project_id
         if stream == "mds":
             for action in (lambda: polled(other, stream), other.stream(stream).verify):
                 assert place.refused(action, StateConflict, 3) == (

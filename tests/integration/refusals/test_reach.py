@@ -18,7 +18,7 @@ import yaml
 from sqlalchemy import make_url
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import ConfigError, QbcdError, SourceError
 from tests.support import places, sql
@@ -47,7 +47,7 @@ def opened(place: Place, url: str, strategy: str = "mds", **source: Any) -> qbcd
 
 def refused(place: Place, kind: type[QbcdError], url: str, strategy: str = "mds", **source: Any) -> str:
     with opened(place, url, strategy, **source) as project:
-        assert assembly_of(project).state.project_id
+        assert parts_of(project).state.project_id
         return place.refused(project.stream("s").prepare, kind, kind.exit_code)
 
 
@@ -243,7 +243,7 @@ def test_a_wrong_password_is_refused_and_shown_nowhere(
     url = guarded.url_as("reader", "${env:SHOP_PASSWORD}" if in_url else "")
     more = {} if in_url else {"password": "${env:SHOP_PASSWORD}"}
     with opened(guarded, url, strategy, **more) as project:
-        assert assembly_of(project).state.project_id
+        assert parts_of(project).state.project_id
         message = guarded.refused(project.stream("s").prepare, SourceError, 1)
         assert message == (
             'stream s: source shop (HOST): password authentication failed for user "reader" '
@@ -255,7 +255,7 @@ def test_a_wrong_password_is_refused_and_shown_nowhere(
             polled(project, "s")
         shown = [
             repr(o)
-            for o in (caught.value, project.config, assembly_of(project).source("shop"), project.stream("s").config)
+            for o in (caught.value, project.config, parts_of(project).source("shop"), project.stream("s").config)
         ]
         shown += [project.config.model_dump_json(), str(caught.getrepr(style="short"))]
     texts = "\n".join([*shown, caplog.text])
@@ -268,13 +268,13 @@ SCRIPT = """
 import logging, sys
 logging.basicConfig(level=logging.DEBUG, stream=sys.stdout)
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 with qbcd.open("qbcd.yaml") as project:
     stream = project.stream("s")
-    spark = assembly_of(project).spark.get()
+    spark = parts_of(project).spark.get()
     spark.sparkContext.setLogLevel("INFO")
     stream.prepare()
-    print(spark.sparkContext.getConf().getAll(), repr(project.config), repr(assembly_of(project).source("shop")))
+    print(spark.sparkContext.getConf().getAll(), repr(project.config), repr(parts_of(project).source("shop")))
 """
 
 

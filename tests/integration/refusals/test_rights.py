@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import MissingPrivilege, Refused
 from tests.support.project import config
@@ -134,14 +134,14 @@ def test_tables_that_a_role_may_not_read(
         place.sql(granted.replace("ROLE", role))
     kind = Refused if "row-level" in message else MissingPrivilege
     with project_of(place, role, strategy, **table) as project:
-        assert assembly_of(project).state.project_id
+        assert parts_of(project).state.project_id
         assert place.refused(project.stream("s").prepare, kind, 3).replace(role, "ROLE") == message
 
 
 def test_mds_needs_a_schema_and_id_rcs_does_not(place: Place, role: str, spark: SparkSession) -> None:
     place.sql(f"GRANT SELECT ON orders TO {role}")
     with project_of(place, role, "mds") as project:
-        assert assembly_of(project).state.project_id
+        assert parts_of(project).state.project_id
         assert place.refused(project.stream("s").prepare, MissingPrivilege, 3) == (
             "stream s: no right to create tables in schema qbcd of source shop (source shop (HOST): permission "
             "denied for database DATABASE) (qbcd prepare s --dry-run prints the DDL for a DBA; strategy id_rcs needs "

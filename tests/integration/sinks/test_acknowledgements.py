@@ -17,7 +17,7 @@ import yaml
 from typing_extensions import override
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.errors import ConfigError, DeliveryError, GuardTripped, Refused, SourceError, StateConflict, UnsupportedType
 from qbcd.polling.outcome import Outcome
 from qbcd.sinks import Sink, SinkBatch
@@ -63,7 +63,7 @@ class Shop:
     @contextmanager
     def open(self, *sinks: str) -> Iterator[qbcd.Project]:
         with opened(self.data(*sinks), self.folder) as project:
-            assembly_of(project)._sinks.update(a=self.a, b=self.b)
+            parts_of(project)._sinks.update(a=self.a, b=self.b)
             yield project
 
     def change(self) -> None:
@@ -98,13 +98,11 @@ def warnings(outcome: Outcome) -> list[str]:
 
 def acks(project: qbcd.Project) -> dict[str, tuple[int, bool]]:
     """Return by sink the batch number, and True if that batch was delivered."""
-    return {
-        sink: (ack.seq, bool(ack.fingerprint)) for sink, ack in assembly_of(project).state.acknowledged("s").items()
-    }
+    return {sink: (ack.seq, bool(ack.fingerprint)) for sink, ack in parts_of(project).state.acknowledged("s").items()}
 
 
 def kept(project: qbcd.Project) -> list[int]:
-    return [header.seq for header in assembly_of(project).open_stream("s").site.context.batches()]
+    return [header.seq for header in parts_of(project).open_stream("s").site.context.batches()]
 
 
 def pending(project: qbcd.Project) -> dict[str, int]:
@@ -211,7 +209,7 @@ def test_a_sink_that_may_be_put_back_has_to_take_what_waits_for_it(shop: Shop, d
         del data["sinks"]["b"]
         data["defaults"]["sinks"] = ["a"]
     with opened(data, shop.folder) as project:
-        assembly_of(project)._sinks.update(a=shop.a, **({"b": shop.b} if described else {}))
+        parts_of(project)._sinks.update(a=shop.a, **({"b": shop.b} if described else {}))
         sql(shop.url, "UPDATE t SET d = 'infinity' WHERE id = 1")
         error = poll(project).error
         assert isinstance(error, UnsupportedType)
@@ -311,7 +309,7 @@ def test_python_gets_nothing_of_a_site_that_went_back(shop: Shop) -> None:
         project.stream("s").prepare()
         assert numbers(project) == []
         changed(shop, project)
-        assembly_of(project).state.enroll("s", "ahead", project.status()[0].epoch, 9)
+        parts_of(project).state.enroll("s", "ahead", project.status()[0].epoch, 9)
         with pytest.raises(StateConflict, match="the state does not match sink 'ahead'"):
             next(project.stream("s").poll())
 
@@ -346,7 +344,7 @@ def test_a_sink_that_raises_anything_stops_only_itself(shop: Shop) -> None:
         assert "sink a: ValueError: no such topic" in str(failure)
         assert "and more" not in str(failure)
         assert (shop.b.seen, pending(project)) == ([1], {"a": 1})
-        assert assembly_of(project).state.runs("s")[0].outcome == "failed"
+        assert parts_of(project).state.runs("s")[0].outcome == "failed"
         shop.a.error = None
         poll(project)
         assert shop.a.seen == [1]
@@ -359,11 +357,11 @@ def test_confirmed_refusals_are_in_the_history(shop: Shop) -> None:
         sql(shop.url, "DELETE FROM t WHERE id > 5")
         assert isinstance(poll(project).error, GuardTripped)
         poll(project, accept_deletes=True)
-        run = assembly_of(project).state.runs("s")[0]
+        run = parts_of(project).state.runs("s")[0]
         assert run.outcome == "ok"
         assert "deletes were accepted" in run.message
         changed(shop, project)
-        assert assembly_of(project).state.runs("s")[0].message == ""
+        assert parts_of(project).state.runs("s")[0].message == ""
 
 
 # -- plans -------------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qbcd.api import Project, assembly_of
+from qbcd.api import Project, parts_of
 from qbcd.errors import Refused
 from tests.support import sql
 from tests.support.oracle import events
@@ -175,13 +175,13 @@ def test_values_that_no_type_can_hold_are_refused(
     with opened(data, workspace, spark) as project:
         for name in (*STREAMS, *as_text):
             project.stream(name).prepare()
-        before = {n: assembly_of(project).open_stream(n).site.context.row() for n in STREAMS}
+        before = {n: parts_of(project).open_stream(n).site.context.row() for n in STREAMS}
         for number, (column, value) in enumerate(TOO_FAR):
             sql(table, f"UPDATE t SET {column} = %s::{COLUMNS[column][0]} WHERE id = 2", [value])
             for name in (*STREAMS, *STREAMS)[number % 2 :][:at_once]:
                 with pytest.raises(Refused, match=f"column '{column}'.*types: {{{column}: text}}"):
                     poll(project, name)
-                now, then = assembly_of(project).open_stream(name).site.context.row(), before[name]
+                now, then = parts_of(project).open_stream(name).site.context.row(), before[name]
                 assert now is not None
                 assert then is not None
                 assert (now.version, now.last_batch_seq, now.checkpoint) == (then.version, 0, then.checkpoint)
@@ -261,5 +261,5 @@ def test_a_consumer_in_python_that_begins_late(table: str, workspace: Path, spar
 
 def marks(project: Project) -> list[Any]:
     """Return the version, batch number and checkpoint of each stream; a step changes them."""
-    rows = [assembly_of(project).open_stream(name).site.context.row() for name in STREAMS]
+    rows = [parts_of(project).open_stream(name).site.context.row() for name in STREAMS]
     return [(row.version, row.last_batch_seq, row.checkpoint) for row in rows if row is not None]

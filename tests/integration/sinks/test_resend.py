@@ -15,7 +15,7 @@ import pytest
 from pyarrow import parquet
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.common import hooks
 from qbcd.errors import DeliveryError, QbcdError, Refused, SourceError
 from tests.support import wait_until
@@ -154,7 +154,7 @@ def test_after_a_skipped_batch_a_mirror_asks_for_a_resend(database: str, workspa
         place.sql("UPDATE t SET v = 'x' WHERE id = 1")
         with pytest.raises(DeliveryError):
             poll(project)
-        (header,) = [h for h in assembly_of(project).open_stream("s").site.context.batches() if h.seq == 2]
+        (header,) = [h for h in parts_of(project).open_stream("s").site.context.batches() if h.seq == 2]
         stream.skip("copy", header.number)
         in_mirror(workspace, "ALTER TABLE copied DROP w")
         place.sql("UPDATE t SET v = 'y' WHERE id = 2")
@@ -191,7 +191,7 @@ def test_a_request_that_fails_holds_up_its_sink_alone(database: str, workspace: 
     place = place_of(database)
     fill(place)
     with opened(data(place, {**LOG, **FEED}), workspace) as project:
-        stream, state = project.stream("s"), assembly_of(project).state
+        stream, state = project.stream("s"), parts_of(project).state
         stream.prepare()
         state.request_resend("s", "log", "id > 'one'")
         place.sql("UPDATE t SET v = 'x' WHERE id = 1")
@@ -261,7 +261,7 @@ def test_without_rows_in_the_replica_a_mirror_is_refused(
         assert what in str(outcome.error)
         assert "qbcd reset s" in str(outcome.error)
         assert any(what in finding.message for finding in project.check("s"))
-        assert "copy" not in assembly_of(project).state.acknowledged("s")
+        assert "copy" not in parts_of(project).state.acknowledged("s")
 
 
 def test_the_captured_table_is_not_read(server: Any, database: str, workspace: Path) -> None:
@@ -301,7 +301,7 @@ def test_a_poll_that_has_the_stream_lets_the_resend_wait(database: str, workspac
         def request() -> None:
             hooks.register("before_commit", None)
             sending.start()
-            wait_until(lambda: bool(assembly_of(project).state.resends("s")), what="the request")
+            wait_until(lambda: bool(parts_of(project).state.resends("s")), what="the request")
 
         hooks.register("before_commit", request)
         poll(project)

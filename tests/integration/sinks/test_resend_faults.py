@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.common import hooks
 from tests.support import wait_until
 from tests.support.places import Place, over, place_of
@@ -76,7 +76,7 @@ def test_a_killed_resend_is_carried_out_by_the_next_poll(
         with opened(data, workspace) as project:
             place.sql("DELETE FROM t WHERE id = 2")
             poll(project)
-            assert assembly_of(project).state.resends("s") == {}
+            assert parts_of(project).state.resends("s") == {}
             check(place, target, mode, workspace)
             place.sql("INSERT INTO t VALUES (7, 'late')")
             poll(project)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.common import hooks
 from qbcd.errors import DeliveryError, SinkConflict
 from qbcd.sinks.folder import FolderSink
@@ -327,7 +327,7 @@ def test_a_poll_without_changes_closes_a_file_and_clears_its_failure(database: s
             (outcome,) = project.run(once=True).outcomes
             assert outcome.error is None and outcome.report is not None
             failures = [error.what for error in outcome.report.failures.values()]
-            recorded = assembly_of(project).state.delivery_failures(STREAM)
+            recorded = parts_of(project).state.delivery_failures(STREAM)
             assert [failure.message for failure in recorded.values()] == failures
             return failures
 

@@ -10,7 +10,7 @@ from unittest.mock import patch
 import pytest
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.model import StreamPlan
 from tests.support.maria_source import KINDS
 from tests.support.places import Place, place_of
@@ -64,7 +64,7 @@ def said(seen: Watched) -> list[str]:
 
 
 def parts(seen: Watched) -> Any:
-    row = assembly_of(seen.project).open_stream("s").site.context.row()
+    row = parts_of(seen.project).open_stream("s").site.context.row()
     assert row is not None
     return row.checkpoint["made"].get("parts")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.common import hooks
 from qbcd.config.streams import EngineName
 from qbcd.errors import LocalOutOfMemory, QbcdError
@@ -89,7 +89,7 @@ def test_a_failed_step_leaves_no_views_in_spark(point: str, place: Place, worksp
     place.sql("CREATE TABLE t (id integer PRIMARY KEY, v varchar(9)); INSERT INTO t VALUES (1, 'a')")
     table = {"name": "s", "table": place.table("t"), "strategy": "id_rcs", "engine": "spark"}
     with opened(config(place.url, table), workspace, spark) as project:
-        provider = assembly_of(project).spark
+        provider = parts_of(project).spark
         project.stream("s").prepare()
         place.sql("UPDATE t SET v = 'b'")
         hooks.register(point, fail)

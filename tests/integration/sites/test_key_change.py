@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,30 @@ def test_a_row_under_another_key_is_a_pair(place: Place, workspace: Path) -> Non
             ids = {event.pair_id for event in first[name][0] if event.pair_id}
             assert ids.isdisjoint(event.pair_id for event in again[0])
             seen.check(name)
+
+
+@over(elsewhere=[])
+def test_random_changes_of_keys_are_as_many_pairs(place: Place, workspace: Path) -> None:
+    drawn, rows = random.Random(58), 60
+    names = {"mds": "mds", "id": {"type": "id", "rows_per_range": 10}}
+    with Watched(place, workspace, names, key_change="pair") as seen:
+        seen.fill(rows)
+        chosen = drawn.sample(range(1, rows + 1), 40)
+        changed, deleted, changed_too = chosen[:20], chosen[20:30], chosen[30:]
+        new_keys = drawn.sample(range(1000, 2000), 40)
+        keys = dict(zip(changed, new_keys, strict=False))
+        for key in drawn.sample(changed, len(changed)):
+            seen.run(f"UPDATE t SET id = {keys[key]} WHERE id = {key}")
+        for key in deleted:
+            seen.delete(key)
+        for key in changed_too:
+            seen.run(f"UPDATE t SET id = {key + 5000}, v = 'new {key}' WHERE id = {key}")
+        for key in new_keys[20:30]:
+            seen.insert(key, f"new {key}")
+        for key in new_keys[30:]:
+            seen.insert(key, "equal")
+        for name in names:
+            assert pairs(seen.poll(name)) == sorted(keys.items()), name
 
 
 @over(elsewhere=[])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from qbcd import status
-from qbcd.api import Project, assembly_of
+from qbcd.api import Project, parts_of
 from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
 
@@ -48,7 +48,7 @@ def stored(place: Place) -> dict[int, int]:
 
 def shown(project: Project) -> tuple[int, int, int]:
     """Return the ranges, those with a page count, and the sum of the counts, as in the status."""
-    visits = status.stream_status(assembly_of(project).open_stream("s")).visits
+    visits = status.stream_status(parts_of(project).open_stream("s")).visits
     assert visits is not None
     return visits.ranges, *((visits.pages.counted, visits.pages.total) if visits.pages else (0, 0))
 
@@ -96,7 +96,7 @@ def test_status_shows_the_pages_of_ranges(place: Place, data: dict[str, Any], wo
 def status_lines(project: Project) -> list[tuple[str, str]]:
     from qbcd.cli.status import _facts
 
-    return list(_facts(status.stream_status(assembly_of(project).open_stream("s"))))
+    return list(_facts(status.stream_status(parts_of(project).open_stream("s"))))
 
 
 def test_a_role_that_cannot_create_the_table_polls_as_before(
@@ -114,7 +114,7 @@ def test_a_role_that_cannot_create_the_table_polls_as_before(
             for _ in range(2):
                 poll(project, "s")
             assert shown(project) == (4, 0, 0)
-            assert sum(status.stream_status(assembly_of(project).open_stream("s")).events.values()) == 1
+            assert sum(status.stream_status(parts_of(project).open_stream("s")).events.values()) == 1
         assert caplog.text.count("no right to create table range_pages in schema qbcd") == 1
     finally:
         place.sql("DROP OWNED BY guest; DROP ROLE guest")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.state import StreamRow
 from qbcd.status import stream_status
 from tests.support import no_sessions, sql, wait_until
@@ -47,7 +47,7 @@ def files(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def row(project: qbcd.Project, name: str) -> StreamRow:
-    found = assembly_of(project).open_stream(name).site.context.row()
+    found = parts_of(project).open_stream(name).site.context.row()
     assert found is not None
     return found
 
@@ -97,12 +97,12 @@ def test_spark_is_not_even_started(data: dict[str, Any], database: str, workspac
     with opened(always, workspace) as project:
         for _ in range(2):
             assert [o.report and o.report.header for o in poll(project, *STREAMS)] == [None, None]
-        assert not assembly_of(project).spark.started
+        assert not parts_of(project).spark.started
         assert [list(project.stream(n).poll()) for n in STREAMS] == [[], []]
-        assert not assembly_of(project).spark.started
+        assert not parts_of(project).spark.started
         sql(database, "DELETE FROM t WHERE id = 9")
         poll(project, *STREAMS)
-        assert assembly_of(project).spark.started
+        assert parts_of(project).spark.started
 
 
 def test_an_audit_compares_no_checksums(database: str, workspace: Path, spark: SparkSession) -> None:
@@ -125,5 +125,5 @@ def test_an_audit_compares_no_checksums(database: str, workspace: Path, spark: S
         [outcome] = poll(project, "s")
         assert outcome.report is not None
         cost = outcome.report.cost
-        assert stream_status(assembly_of(project).open_stream("s")).audited_ago is not None
+        assert stream_status(parts_of(project).open_stream("s")).audited_ago is not None
         assert (cost.ranges, cost.dirty, cost.rows_scanned) == (16, 0, 2000)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.errors import UnsafeKey
 from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
@@ -24,7 +24,7 @@ def project_of(place: Place, folder: Path) -> qbcd.Project:
 
 
 def key_of(project: qbcd.Project) -> list[str]:
-    row = assembly_of(project).open_stream("s").site.context.row()
+    row = parts_of(project).open_stream("s").site.context.row()
     assert row is not None
     return [*row.checkpoint["shape"]["key"]]
 

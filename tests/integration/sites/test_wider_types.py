@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import duckdb
 import pytest
 
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.common import hooks
 from qbcd.connectors import connector_for
 from qbcd.errors import DeliveryError, SchemaChanged
@@ -66,7 +66,7 @@ def test_streams_go_on(name: str, place: Place, workspace: Path) -> None:
         assert said.startswith("wider types in the source: id from int")
         types = "smallint to integer" if place.kind == "postgresql" else "tinyint(4) to smallint(6)"
         assert f", c0 from {types}," in said
-        (run, *_) = assembly_of(seen.project).state.runs("s")
+        (run, *_) = parts_of(seen.project).state.runs("s")
         assert run.message == said
         table.use()
         assert table.used(seen.poll())

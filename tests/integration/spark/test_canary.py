@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy.engine import URL
 from typing_extensions import override
 
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.connectors import CONNECTORS
 from qbcd.connectors.mariadb import MariaDB
 from qbcd.connectors.mysql_family.session import FamilySessions
@@ -53,7 +53,7 @@ def test_column_names_for_values_are_refused(
     with opened(data, workspace, spark) as project:
         with pytest.raises(Refused, match=r"reads \[\('c0',\)\] through jdbc:mariadb: from source shop .*'value'"):
             project.stream("s").prepare()
-        row = assembly_of(project).open_stream("s").site.context.row()
+        row = parts_of(project).open_stream("s").site.context.row()
         assert strategy == "mds" or row is None or not row.prepared
         assert not list((workspace / "out").rglob("*.jsonl"))
     monkeypatch.undo()

@@ -25,12 +25,12 @@ SCRIPT = """
 import os, sys
 from pathlib import Path
 import qbcd
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 with qbcd.open() as project:
     stream = project.stream("t")
     stream.prepare()
     project.run(once=True)
-    context = assembly_of(project).spark.get().sparkContext
+    context = parts_of(project).spark.get().sparkContext
     java = Path("/proc") / str(context._jvm.java.lang.ProcessHandle.current().pid())
     assert context._jsc.hadoopConfiguration().get("own.secret.key") == os.environ["SECRET"]
     assert context._jvm.java.lang.System.getProperty("own") == "1"

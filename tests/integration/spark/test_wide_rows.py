@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.connectors.postgresql import session
 from tests.support.oracle import batches
 from tests.support.places import Place, over
@@ -67,7 +67,7 @@ def test_long_values_after_short_ones(
         place.sql(f"DELETE FROM t WHERE id = {SMALL}")
         poll(project, "s")
         assert project.stream("s").verify() == []
-        found = assembly_of(project).source("shop")._narrowed.get("s", 0)
+        found = parts_of(project).source("shop")._narrowed.get("s", 0)
         assert found >= narrowed if narrowed and place.kind == "postgresql" else found == 0
     rows = {row[0]: row[1:] for row in place.sql("SELECT id, v, n FROM t")}
     first, second = (events for _, events in batches(workspace / "out/changes", "s"))

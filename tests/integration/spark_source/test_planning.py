@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql.types import StructType
 
-from qbcd.errors import ConfigError, QbcdError, SchemaChanged, StateConflict
+from qbcd.errors import ConfigError, NotBuilt, QbcdError, SchemaChanged, StateConflict
 from qbcd.spark_source.executor import Rows, read_rows
 from qbcd.spark_source.fitness import examine
 from qbcd.spark_source.options import options_of
@@ -193,6 +194,22 @@ def test_a_file_removed_after_the_plan_says_load_again(reads: Reads) -> None:
         project.stream("s").reset(discard=True)
     with pytest.raises(StateConflict, match="load the stream again"):
         rows_of(planned)
+
+
+def test_rows_of_the_baseline_alone_are_no_change_rows(reads: Reads) -> None:
+    """A join with change rows does not find them; one with the replica does."""
+    reads.place.sql("UPDATE t SET n = 0 WHERE id = 1")
+    reads.poll()
+    assert {r["id"] for r in reads.rows()} == {1}
+    assert {r["id"] for r in reads.rows(rows="replica")} == set(range(1, 101))
+
+
+def test_a_write_is_refused_whatever_its_options(reads: Reads) -> None:
+    source = QbcdDataSource({"checkpointLocation": "x", "path": "s"})
+    with pytest.raises(NotBuilt, match="writes nothing"):
+        source.writer(StructType(), False)
+    with pytest.raises(NotBuilt, match="writes nothing"):
+        source.streamWriter(StructType(), False)
 
 
 def test_an_empty_name_of_python_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.errors import Refused, StateConflict
 from tests.support.places import Place, over
 from tests.support.project import config, opened, poll
@@ -30,7 +30,7 @@ def test_a_damaged_row_is_refused_until_it_is_reset(
         project.stream("s").prepare()
         place.sql("UPDATE t SET a = 3 WHERE id = 1")
         poll(project, "s")
-        before = assembly_of(project).open_stream("s").site.context.row()
+        before = parts_of(project).open_stream("s").site.context.row()
         assert before is not None
     broken = "SET checkpoint = '{}', last_batch_seq = 0, epoch = 0"
     if strategy == "mds":
@@ -44,7 +44,7 @@ def test_a_damaged_row_is_refused_until_it_is_reset(
                 action()
         project.stream("s").reset(discard=True)
         project.stream("s").prepare()
-        after = assembly_of(project).open_stream("s").site.context.row()
+        after = parts_of(project).open_stream("s").site.context.row()
         assert after is not None
         assert after.epoch > before.epoch
         assert after.last_batch_seq == before.last_batch_seq, "numbers go on over epochs"
@@ -63,7 +63,7 @@ def test_a_deleted_stream_row_is_reported_and_reset(strategy: str, place: Place,
         project.stream("s").prepare()
         place.sql("UPDATE t SET a = 3 WHERE id = 1")
         poll(project, "s")
-        before = assembly_of(project).open_stream("s").site.context.row()
+        before = parts_of(project).open_stream("s").site.context.row()
         assert before is not None
         place.sql(f"DELETE FROM {place.own_schema}.stream")
         with pytest.raises(Refused, match=r"is not prepared \(qbcd prepare s\)"):
@@ -73,7 +73,7 @@ def test_a_deleted_stream_row_is_reported_and_reset(strategy: str, place: Place,
                 project.stream("s").prepare()
         project.stream("s").reset(discard=True)
         project.stream("s").prepare()
-        after = assembly_of(project).open_stream("s").site.context.row()
+        after = parts_of(project).open_stream("s").site.context.row()
         assert after is not None
         assert after.epoch > before.epoch
         assert after.last_batch_seq == before.last_batch_seq, "numbers go on over epochs"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.errors import StateConflict
 from qbcd.state import Owner, takeover
 from tests.support.cli import Cli
@@ -143,10 +143,10 @@ def test_a_living_project_keeps_its_streams(
     case = Case(place, workspace, cli)
     with opened(case.data, workspace) as first:
         first.stream("s").prepare()
-        site = assembly_of(first).open_stream("s").site
+        site = parts_of(first).open_stream("s").site
         second = {**case.data, "state": "sqlite:///second.db"}
         with opened(second, workspace) as project:
-            taking = assembly_of(project).open_stream("s").site.context
+            taking = parts_of(project).open_stream("s").site.context
 
             def signs() -> takeover.Signs:
                 with taking.reading() as conn:
@@ -160,7 +160,7 @@ def test_a_living_project_keeps_its_streams(
             with pytest.raises(StateConflict, match="has just polled s"), taking.hold(reset=True, take_over=seen):
                 pass
             monkeypatch.setattr(takeover, "QUIET_S", 3600.0)
-            assembly_of(project).progress = lambda stream, what: next(None for _ in poll(first, "s"))
+            parts_of(project).progress = lambda stream, what: next(None for _ in poll(first, "s"))
             with pytest.raises(StateConflict, match="has just polled s"):
                 project.stream("s").reset(discard=True, take_over=True)
             lives = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)

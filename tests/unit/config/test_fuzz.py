@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from qbcd.api import Project, assembly_of
+from qbcd.api import Project, parts_of
 from qbcd.config import config_from_dict, load_config
 from qbcd.errors import ConfigError
 from tests.support.config_files import CANARY, GOOD, TAIL
@@ -181,7 +181,7 @@ def test_values_of_placeholders_are_never_shown(
         target = target[part]
     target[path[-1]] = json.loads(json.dumps(value).replace("{}", SECRET))
     with pytest.raises(ConfigError) as caught, Project(config_from_dict(data, tmp_path)) as project:
-        parts = assembly_of(project)
+        parts = parts_of(project)
         parts.check_settings()
         parts.source("shop").connector.sessions.sqlalchemy_url(project.config.databases["shop"].sqlalchemy_url())
         parts.source("shop").jdbc("s")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from qbcd.api import Project, assembly_of
+from qbcd.api import Project, parts_of
 from qbcd.config import load_config
 from qbcd.errors import ConfigError
 from tests.support.cli import Cli
@@ -80,7 +80,7 @@ def opened(folder: Path, sink: str, more: str = "") -> Project:
 
 def test_the_path_of_a_packages_sink_starts_from_the_file(package: Path) -> None:
     project = opened(package, "{type: folder, path: out/x}")
-    assert getattr(assembly_of(project).sink("changes"), "path") == package / "out" / "x"  # noqa: B009 -- a class of no types
+    assert getattr(parts_of(project).sink("changes"), "path") == package / "out" / "x"  # noqa: B009 -- a class of no types
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "folder"])
@@ -110,7 +110,7 @@ def test_a_packages_sink_shares_its_path_with_none(package: Path, kind: str) -> 
 )
 def test_wrong_settings_of_a_packages_sink_have_their_place(package: Path, sink: str, said: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        assembly_of(opened(package, sink)).sink("changes")
+        parts_of(opened(package, sink)).sink("changes")
     assert f"qbcd.yaml:5: sinks.{said}" in str(caught.value)
 
 
@@ -129,7 +129,7 @@ def test_a_missing_driver_has_its_place(
     said = f"{file}:{place}: the JDBC driver jar {tmp_path / 'none.jar'} does not exist (correct the path"
     assert said in Cli(capsys)("check", "-c", str(file)).err
     with pytest.raises(ConfigError) as caught:
-        assembly_of(Project(load_config(file))).spark.get()
+        parts_of(Project(load_config(file))).spark.get()
     assert said in str(caught.value)
 
 
@@ -137,5 +137,5 @@ def test_a_setting_of_spark_that_is_refused_has_its_place(tmp_path: Path) -> Non
     setting = "spark:\n  conf:\n    spark.app.name: x\n    spark.speculation: true\n"
     (tmp_path / "qbcd.yaml").write_text(CONFIG.replace("sinks:\n", f"{setting}sinks:\n", 1))
     with pytest.raises(ConfigError) as caught:
-        assembly_of(Project(load_config(tmp_path / "qbcd.yaml"))).spark.get()
+        parts_of(Project(load_config(tmp_path / "qbcd.yaml"))).spark.get()
     assert 'qbcd.yaml:7: spark.conf."spark.speculation": spark.speculation is true, but' in str(caught.value)

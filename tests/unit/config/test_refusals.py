@@ -77,8 +77,8 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             "    where: region = 'EU'",
             "    polite: 1d",
             'qbcd.yaml:19: tables[0].polite: unknown key "polite" (known keys: every, sinks, retain, strategy, '
-            "baseline, guards, key_change, audit, engine, new_columns, source, name, table, tables, new_tables, "
-            "query, key, columns, exclude, types, where)",
+            "baseline, guards, key_change, audit, engine, new_columns, enrich, source, name, table, tables, "
+            "new_tables, query, key, columns, exclude, types, where)",
         ),
         (
             "fetchsize: 500",
@@ -178,8 +178,13 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             "",
             "qbcd.yaml:13: tables[0]: `table` is missing (write table: schema.table, or query: SELECT ..)",
         ),
+        ("baseline: events", "key_change: cycle", "qbcd.yaml:21: tables[0].key_change: pairs over the polls of a pass"),
         ("baseline: events", "baseline: loud", "qbcd.yaml:21: tables[0].baseline: this value is not known here"),
-        ("types: {amount: text}", "types: {amount: int}", "qbcd.yaml:18: tables[0].types.amount: this value is not"),
+        (
+            "types: {amount: text}",
+            "types: {amount: int}",
+            "qbcd.yaml:18: tables[0].types.amount: a column can be text,",
+        ),
         ("version: 1", "version: 2", "qbcd.yaml:1: version: this value is not known here (expected 1, a number"),
         ("  screen: {type", "  python: {type", "qbcd.yaml:10: sinks.python: this name is reserved for the Python API"),
         ("/srv/lake", "out/changes", "qbcd.yaml:9: sinks.lake.path: sink changes has the same path (give it a path"),

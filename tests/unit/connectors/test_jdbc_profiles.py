@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
 import pytest
 import sqlglot
 
 from qbcd.catalog.jdbc_sources import profile_of_source
 from qbcd.config.jdbc_source import JdbcSourceConfig
+from qbcd.connectors.jdbc.digests import HashedValue, bucket, digest, fingerprint, problem
 from qbcd.connectors.jdbc.profile import Profile
 from qbcd.connectors.jdbc.profiles import PROFILES, profile_of
 from qbcd.connectors.jdbc.reading import TypedColumn, reading_of
@@ -46,8 +48,14 @@ def statements(profile: Profile) -> dict[str, str]:
         "limit": profile.limit.format(select=select, n=5),
     }
     if profile.digest:
-        digest = profile.digest.replace("{text}", "x")
-        found["digest"] = f"SELECT COUNT(*), {profile.total.replace('{digest}', digest)} FROM t"
+        hashed = profile.digest.replace("{text}", "x")
+        found["digest"] = f"SELECT COUNT(*), {profile.total.replace('{digest}', hashed)} FROM t"
+    if profile.exact:
+        values = [
+            HashedValue(kind, "T", f"{kind}(9,2)" if kind == "DECIMAL" else kind, column) for kind in profile.exact
+        ]
+        found["row digest"] = f"SELECT {digest(profile, values)} FROM {profile.quote('t')}"
+        found["bucket"] = f"SELECT {bucket(profile, values[:1], 7, 16)} FROM {profile.quote('t')}"
     if profile.position:
         found["position"] = profile.position
         found["snapshot"] = f"SELECT 1 FROM t{profile.snapshot.format(position=7)}"
@@ -106,6 +114,49 @@ def test_an_unknown_url_names_the_profiles() -> None:
 )
 def test_values_that_spark_would_change_travel_as_text(name: str, column: TypedColumn, expected: Travel) -> None:
     assert reading_of(PROFILES[name], column).travel == expected
+
+
+ROWS = (
+    ("a", "b", 1),
+    ("a", None, 1),
+    (None, "a", 1),
+    ("", "a", 1),
+    ("a", "", 1),
+    ("a1:b", "", 1),
+    ("", "a1:b", 1),
+    ("-", "a", 1),
+    (None, None, None),
+    ("1:a", "b", 1),
+    ("ß", "日本", -1),
+    ("a\x00b", "b", 1),
+)
+
+
+def test_different_rows_have_different_digests() -> None:
+    profile = PROFILES["duckdb"]
+    values = [HashedValue("x", "VARCHAR", "STRING", "x"), HashedValue("y", "VARCHAR", "STRING", "y")]
+    values.append(HashedValue("n", "INTEGER", "INT", "n"))
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE t (x VARCHAR, y VARCHAR, n INTEGER)")
+    connection.executemany("INSERT INTO t VALUES (?, ?, ?)", ROWS)
+    found = connection.execute(f"SELECT {digest(profile, values)}, {bucket(profile, values, 5, 4)} FROM t").fetchall()
+    assert len({one for one, _ in found}) == len(ROWS)
+    assert {one for _, one in found} <= {5, 6, 7, 8}
+    assert fingerprint(profile, values) != fingerprint(profile, values[:2])
+
+
+@pytest.mark.parametrize(
+    ("name", "type_name", "spark", "wrong"),
+    [
+        ("h2", "CHARACTER LARGE OBJECT", "STRING", True),
+        ("h2", "CHARACTER VARYING", "STRING", False),
+        ("oracle", "BINARY_DOUBLE", "DOUBLE", True),
+        ("oracle", "NUMBER", "DECIMAL(10,2)", False),
+        ("sqlite", "INTEGER", "BIGINT", True),
+    ],
+)
+def test_a_type_without_an_exact_text_is_not_hashed(name: str, type_name: str, spark: str, *, wrong: bool) -> None:
+    assert bool(problem(PROFILES[name], [HashedValue("c", type_name, spark, "c")])) is wrong
 
 
 def own_profile(prefix: str) -> JdbcSourceConfig:

@@ -6,8 +6,17 @@ import random
 
 import pytest
 
-from qbcd.matching import Coding, SetError, SetRelation, SignatureFile, pages
-from qbcd.matching.signatures import best_bits, best_per_element, canonical, false_drops, subsets, supersets, weight
+from qbcd.matching import Coding, ExtendibleHashing, SetError, SetRelation, SignatureFile, pages
+from qbcd.matching.signatures import (
+    best_bits,
+    best_per_element,
+    canonical,
+    false_drops,
+    overlap_drops,
+    subsets,
+    supersets,
+    weight,
+)
 
 CODES = {"CS101": 0b0100_1000, "Math": 0b1001_0000, "Physics": 0b0100_0100, "Prog": 0b0000_1100}
 STUDENTS = {
@@ -87,6 +96,29 @@ def test_coefficients_of_reads() -> None:
     assert contains["extendible_hashing"] == pytest.approx(2.38 * size**0.5 + 1, abs=0.01)
     assert read[SetRelation.CONTAINED_IN]["signature_tree"] == pytest.approx(1.56 * size)
     assert min(contains, key=contains.__getitem__) == "inverted_file"
+
+
+def test_coefficients_of_hash_tables() -> None:
+    facts = pages.Population(sets=100_000, elements=10, query=2, domain=2000, pages=1)
+    size = pages.signature_file(100_000, 64)
+    contained = pages.reads(facts, SetRelation.CONTAINS_ALL, Coding(64, 1))
+    assert contained["extendible_hashing"] == pytest.approx(2**1.25 * size**0.5 + 1, rel=0.01)
+    assert contained["linear_hashing"] == pytest.approx(2 / 0.6**0.5 * size**0.5 + 1, rel=0.01)
+    assert pages.reads(facts, SetRelation.EQUALS, Coding(64, 1))["linear_hashing"] == 2
+    worst = pages.worst_reads(SetRelation.CONTAINS_ALL, size)
+    assert worst["extendible_hashing"] == pytest.approx(32 * size**0.5)
+    assert worst["linear_hashing"] == pytest.approx(2 / 0.6**0.5 / 2**1.5 * size**1.5, rel=0.01)
+    assert pages.worst_reads(SetRelation.EQUALS, size) == {"extendible_hashing": 2, "linear_hashing": 2 * size}
+
+
+def test_false_drops_of_overlaps() -> None:
+    coding, drawn, sets = Coding(64, 3), random.Random(2), 4000
+    index = ExtendibleHashing[int](coding)
+    for ident in range(sets):
+        index.insert(ident, drawn.sample(range(2000), 8))
+    queries = [range(5000 + 3 * n, 5003 + 3 * n) for n in range(60)]  # no set has one of these elements
+    wrong = sum(index.candidates(SetRelation.OVERLAPS, query) for query in queries)
+    assert wrong / (sets * len(queries)) == pytest.approx(overlap_drops(coding, stored=8, query=3), rel=0.1)
 
 
 def test_subsets_and_supersets_are_visited_once() -> None:

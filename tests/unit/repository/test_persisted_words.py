@@ -22,7 +22,7 @@ from qbcd.common import hooks
 from qbcd.delivery.batches import PYTHON_SINK
 from qbcd.files.series import TakenDumps
 from qbcd.local.part_files import PartFile
-from qbcd.model import BatchHeader, Column, ResentRows, ServerIdentity, StreamPlan, Table, Travel
+from qbcd.model import BatchHeader, Column, ResentRows, ServerIdentity, StreamPlan, Table, Travel, travel_from_json
 from qbcd.model.checkpoint import ENTRIES
 from qbcd.ranges.schedule import Pass
 from qbcd.roster import known_tables
@@ -70,6 +70,8 @@ OF_PROJECT = {
     "qbcd_delivery_error": "stream* sink* at message attempts",
     "qbcd_history": "id* stream started_at finished_at outcome epoch batch_seq counts cost message",
     "qbcd_resend": "stream* sink* number restriction pending at seal",
+    "qbcd_enriched": "stream* epoch* batch_seq* fingerprint fields file hash counts at seal",
+    "qbcd_lookup_key": "lookup* digest* number text at seal",
     "qbcd_refusal": "stream* kind version amount message at",
 }
 OF_PATTERNS = {"qbcd_known_table": "stream* source table_schema table_name state at"}  # created when first written
@@ -87,6 +89,9 @@ POINTS = (
     "after_commit",
     "before_seal",
     "after_seal",
+    "before_enrichment",
+    "enrichment_written",
+    "after_enrichment",
     "before_purge",
     "after_purge",
     "before_publish",
@@ -97,6 +102,7 @@ POINTS = (
     "mid_roll",
     "after_roll",
     "mid_expire",
+    "mid_lookup",
 )
 OF_EVERY_CHECKPOINT = {"shape", "made", "requested", "server", "encoder", "rows"}
 # Keys that only some strategies write, or only for some time.
@@ -260,8 +266,11 @@ def test_rows_as_text() -> None:
         "one_row",
     }
     travel = [field.name for field in fields(Travel)]
-    assert list(rows.batch_to_json(HEADER)["columns"][0][1]) == travel
-    assert travel == ["kind", "precision", "scale", "element"]
+    assert list(rows.batch_to_json(HEADER)["columns"][0][1]) == travel[:4]
+    assert travel == ["kind", "precision", "scale", "element", "unordered", "separator"]
+    of_set = Travel("text", unordered="set", separator=",")
+    assert list(of_set.to_json()) == travel
+    assert travel_from_json(of_set.to_json()) == of_set
     part = files.FileSet("batch-3-a", (PartFile("p.parquet", 10, "e"),))
     assert part.as_location() == {"part": "batch-3-a", "files": [["p.parquet", 10, "e"]]}
     assert part.as_files() == ({"path": "p.parquet", "size": 10, "end": "e"},)
@@ -335,7 +344,7 @@ def test_words_of_resends() -> None:
         ("s.part-3", "s:1700000000:12.part-3:"),
     ]
     assert (HEADER.folder, HEADER.event_prefix) == ("s", "s:1700000000:12:")
-    assert batch_to_json(HEADER).keys() == {field.name for field in fields(BatchHeader)}
+    assert batch_to_json(HEADER).keys() == {field.name for field in fields(BatchHeader)} - {"added", "selected"}
 
 
 def test_words_of_target_tables() -> None:

@@ -25,6 +25,7 @@ PROJECT = [
     "status",
     "stream",
     "streams",
+    "subscriptions",
     "to_reset",
     "verify",
 ]

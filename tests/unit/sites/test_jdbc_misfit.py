@@ -11,7 +11,8 @@ from qbcd.config.masking import Masking
 from qbcd.connectors.jdbc.profiles import PROFILES
 from qbcd.errors import SourceError, UnsupportedType
 from qbcd.model import Column, StreamPlan, Table, Travel
-from qbcd.sites.jdbc.plan import READ, SPARK, select_of, with_column
+from qbcd.sites.jdbc.plan import with_column
+from qbcd.sites.jdbc.source_sql import READ, SPARK, select_of
 
 
 def column(name: str, sql_type: str, spark: str) -> Column:
@@ -23,7 +24,7 @@ def column(name: str, sql_type: str, spark: str) -> Column:
 
 @pytest.mark.parametrize(("misfit", "named"), [("UPDATE t SET n = 'ten'", "n"), ('UPDATE t SET "it\'s" = 7.5', "it's")])
 def test_the_column_of_a_value_of_another_class_is_named(misfit: str, named: str) -> None:
-    source = JdbcSource("s", PROFILES["sqlite"], JdbcLogin("jdbc:sqlite:x", {}), 100, Masking())
+    source = JdbcSource("s", PROFILES["sqlite"], JdbcLogin("jdbc:sqlite:x", {}), Masking())
     columns = (column("n", "INTEGER", "BIGINT"), column("it's", "BLOB", "BINARY"))
     plan = StreamPlan("s", "s", Table("", "t", "table", columns, ()), (), columns, "n > 0", "id_rcs", counted=True)
     database = sqlite3.connect(":memory:")

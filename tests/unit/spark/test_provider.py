@@ -14,7 +14,7 @@ import pytest
 
 import qbcd
 import qbcd.spark.provider
-from qbcd.api import assembly_of
+from qbcd.api import parts_of
 from qbcd.config import SparkConfig
 from qbcd.errors import Refused
 from qbcd.spark.provider import SparkProvider
@@ -53,7 +53,7 @@ def test_progress_names_the_start_of_spark_and_then_the_step_again(
     }
     shown: list[tuple[str, str]] = []
     with qbcd.Project.from_dict(config, base_dir=tmp_path) as project:
-        parts = assembly_of(project)
+        parts = parts_of(project)
 
         def start(settings: object, drivers: object, **more: object) -> Any:
             assert shown[-1] == ("", "starting Spark")

@@ -1,0 +1,21 @@
+"""Enrichment: fields that are added to the events of a batch before its first delivery.
+
+    sealed batch -> every enricher, once -> one file, named by a row in the state -> deliveries and readers
+
+The result is stored: every delivery of the batch has the same values, also after a kill
+(docs/design/protocol.md#rule-26).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from qbcd.common.on_demand import on_demand
+
+if TYPE_CHECKING:
+    from qbcd.enrichment.enricher import BatchToEnrich, Enricher
+    from qbcd.enrichment.stage import BatchView, Enrichment, forget_files
+else:
+    __getattr__ = on_demand(__name__, enricher="Enricher BatchToEnrich", stage="BatchView Enrichment forget_files")
+
+__all__ = ["BatchToEnrich", "BatchView", "Enricher", "Enrichment", "forget_files"]

@@ -1,0 +1,146 @@
+"""Files of enrichments: one Parquet file per batch, under the workdir.
+
+A file has `ordinal`, a column of JSON texts ``f_0..`` for each field, and `place`: the number of a selected event among
+the selected ones, NULL for others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import uuid
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+
+from qbcd.common.durable import sync
+from qbcd.enrichment.enricher import NONE_SELECTED
+from qbcd.errors import LocalFailed, StateConflict
+from qbcd.state.enriched import EnrichedBatch, Number
+
+_NAME = re.compile(r"([0-9]+)-([0-9]+)-[0-9]+-[0-9a-f]+\.parquet")
+_PIECE = 1 << 20  # bytes
+
+
+class FileOfBatch:
+    """A new file of one batch, not yet named by a row.
+
+    Args:
+        folder: The stream's folder.
+        number: Epoch and number of the batch.
+        token: The fencing token of the lease.
+        fields: The number of fields.
+        selecting: The place of the field that selects events; None if none does.
+    """
+
+    def __init__(self, folder: Path, number: Number, token: int, fields: int, selecting: int | None) -> None:
+        self.name = f"{number[0]}-{number[1]}-{token}-{uuid.uuid4().hex}.parquet"
+        self.path, self._selecting = folder / self.name, selecting
+        self.rows = 0
+        self._places = 0
+        self._counts: Counter[str] = Counter()
+        names = [("ordinal", pa.int64()), *((f"f_{i}", pa.string()) for i in range(fields)), ("place", pa.int64())]
+        self._schema = pa.schema(names)
+
+    @property
+    def counts(self) -> Mapping[str, int] | None:
+        """Selected events per op; None if no field selects."""
+        return None if self._selecting is None else dict(self._counts)
+
+    def write(self, pieces: Iterator[Sequence[pa.Array]]) -> str:
+        """Write the values durably and return the hash of the file.
+
+        Args:
+            pieces: Aligned arrays: the ops of events, and the values of each field.
+
+        Raises:
+            LocalFailed: The file cannot be written.
+        """
+        try:
+            for folder in (self.path.parent.parent.parent, self.path.parent.parent, self.path.parent):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with parquet.ParquetWriter(self.path, self._schema, compression="snappy", write_page_checksum=True) as file:
+                for piece in pieces:
+                    file.write_batch(self._rows_of(piece))
+            sync(self.path)
+            for folder in self.path.parents[:3]:
+                sync(folder)
+            return hash_of(self.path)
+        except OSError as error:
+            raise LocalFailed(
+                f"the file {self.path} cannot be written: {error.strerror or error}",
+                remedy="check the workdir and its disk; the batch waits, and the next poll tries again",
+            ) from error
+
+    def _rows_of(self, piece: Sequence[pa.Array]) -> pa.RecordBatch:
+        ops, *values = piece
+        count = len(ops)
+        ordinals = pa.array(range(self.rows, self.rows + count), pa.int64())
+        self.rows += count
+        places = pa.nulls(count, pa.int64())
+        if self._selecting is not None:
+            chosen = pc.fill_null(pc.not_equal(values[self._selecting], NONE_SELECTED), False)
+            after = pc.cumulative_sum(pc.cast(chosen, pa.int64()))
+            places = pc.if_else(chosen, pc.add(after, self._places - 1), pa.scalar(None, pa.int64()))
+            self._places += pc.sum(chosen).as_py() or 0
+            self._counts.update(pc.filter(ops, chosen).to_pylist())
+        texts = [value.cast(pa.string()) for value in values]
+        return pa.RecordBatch.from_arrays([ordinals, *texts, places], schema=self._schema)
+
+    def drop(self) -> None:
+        """Remove the file, which no row names."""
+        with suppress(OSError):
+            self.path.unlink()
+
+
+def hash_of(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            found.update(piece)
+    return found.hexdigest()
+
+
+def proven(folder: Path, one: EnrichedBatch, stream: str) -> Path:
+    """Return the file of a batch, as it was stored.
+
+    Raises:
+        StateConflict: It is missing, or was changed.
+    """
+    path = folder / one.file
+    try:
+        problem = "was changed" if hash_of(path) != one.hash else ""
+    except OSError as error:
+        problem = f"cannot be read ({error.strerror})"
+    if problem:
+        raise StateConflict(
+            f"the file {path} with the added fields of batch {one.epoch}/{one.seq} {problem}",
+            stream=stream,
+            remedy="share one workdir among all hosts of the project, or restore the file from a backup; "
+            f"or qbcd skip {stream} SINK --batch {one.epoch}/{one.seq} for each sink that waits for it",
+        )
+    return path
+
+
+def sweep(folder: Path, rows: Mapping[Number, EnrichedBatch], there: set[Number]) -> None:
+    """Remove files of batches that no longer exist, and other attempts of batches with a file.
+
+    A file of a batch without a row is left: the process that wrote it may be about to name it.
+    """
+    if not folder.is_dir():
+        return
+    for path in folder.iterdir():
+        match = _NAME.fullmatch(path.name)
+        if match is None:
+            continue
+        number = int(match[1]), int(match[2])
+        named = rows.get(number)
+        if (named is not None and named.file != path.name) or (named is None and number not in there):
+            with suppress(OSError):
+                path.unlink()

@@ -1,0 +1,287 @@
+"""The stage between outbox and sinks: added fields are computed once, stored, then read.
+
+See docs/design/protocol.md#rule-26.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from qbcd.common import hooks
+from qbcd.common.wording import counted
+from qbcd.enrichment.enricher import BatchToEnrich, Enricher
+from qbcd.errors import LocalFailed
+from qbcd.model import BatchHeader, Travel
+from qbcd.sites import LeasedStream, Site, StreamContext
+from qbcd.state import StreamRow
+from qbcd.state.enriched import EnrichedBatch, Number, drop_enriched, enriched_batches, put_enriched
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from qbcd.local.arrow import LocalRows
+
+FOLDER = "enriched"  # in the workdir
+
+
+class Enrichment:
+    """The enrichers of one stream, and their stored results.
+
+    Args:
+        site: The site of the stream.
+        enrichers: At least one; their fields are added to events in this order, after all others.
+        selecting: Sinks that get only the events that an enricher selects.
+    """
+
+    def __init__(self, site: Site, enrichers: Sequence[Enricher], selecting: frozenset[str] = frozenset()) -> None:
+        self._site, self._context, self.enrichers, self.selecting = site, site.context, enrichers, selecting
+        self._rows: dict[Number, EnrichedBatch] = {}
+        self._proven: set[str] = set()
+        self._begun = self._collected = False
+        self._through: Number = (0, 0)  # every batch up to here that needs a result has one
+        places = [place for place, one in enumerate(enrichers) if one.selects]
+        assert len(places) <= 1, "one enricher selects events"
+        self._select = places[0] if places else None
+
+    @property
+    def fields(self) -> tuple[tuple[str, Travel], ...]:
+        """The added fields, with their form for typed readers."""
+        return tuple((one.field, one.travel) for one in self.enrichers)
+
+    # -- under the lease ---------------------------------------------------------------------------------------------
+    def enroll(self, row: StreamRow) -> None:
+        """Let a new enrichment begin with the next batch; call it once per poll, before staging."""
+        self._begun = False
+        self._refresh()
+        if not self._rows:
+            mark = EnrichedBatch(row.epoch, row.last_batch_seq)
+            self._rows = {mark.number: put_enriched(self._context.project, self._context.stream, mark)}
+
+    def complete(self, held: LeasedStream) -> list[str]:
+        """Enrich the sealed batches that have no result yet; return remarks of enrichers.
+
+        Call it before the first delivery.
+
+        Raises:
+            QbcdError: An enricher or the staged rows failed; nothing of the batch may be delivered.
+        """
+        last = (held.row.epoch, held.row.last_batch_seq)
+        if last <= self._through:
+            return []
+        for header in self._context.batches(max(self._through, self._mark())):
+            if _number(header) not in self._rows:
+                self._enrich(header, held)
+        self._through = last
+        return [remark for one in self.enrichers for remark in one.remarks()]
+
+    def collect(self) -> None:
+        """Remove results of batches that no longer exist; call it under the lease."""
+        if self._collected:
+            return
+        there = {_number(header) for header in self._context.batches()}
+        left = [number for number, one in self._rows.items() if one.file and number not in there]
+        if left:
+            drop_enriched(self._context.project, self._context.stream, left)
+            for number in left:
+                del self._rows[number]
+        from qbcd.enrichment.files import sweep
+
+        sweep(folder_of(self._context), self._rows, there)
+        self._collected = True
+
+    def _enrich(self, header: BatchHeader, held: LeasedStream) -> None:
+        from qbcd.enrichment.files import FileOfBatch
+
+        self._context.progress(f"enriching {counted(header.size, 'event')}")
+        hooks.reach("before_enrichment")
+        if not self._begun:
+            for one in self.enrichers:
+                one.begin()
+            self._begun = True
+        token = held.row.fencing_token
+        file = FileOfBatch(folder_of(self._context), _number(header), token, len(self.enrichers), self._select)
+        with self._site.open_staged(header, range(header.size)) as rows:
+            batch = BatchToEnrich(header, rows)
+            hashed = file.write(_aligned([_ops(batch), *(one.values(batch) for one in self.enrichers)]))
+        if file.rows != header.size:
+            raise LocalFailed(
+                f"{counted(file.rows, 'event')} of batch {header.number} were enriched, not all {header.size:,}",
+                stream=header.stream,
+                remedy=f"were qbcd's own tables or files edited? restore them, or qbcd reset {header.stream} --discard",
+            )
+        hooks.reach("enrichment_written")
+        held.keeper.check()
+        made = EnrichedBatch(
+            header.epoch,
+            header.seq,
+            header.fingerprint,
+            tuple(one.field for one in self.enrichers),
+            file.name,
+            hashed,
+            file.counts,
+        )
+        stored = put_enriched(self._context.project, self._context.stream, made)
+        if stored.file != made.file:  # the one that was first counts
+            file.drop()
+        self._rows[_number(header)] = stored
+        self._collected = False
+        hooks.reach("after_enrichment")
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+    def is_ready(self, header: BatchHeader) -> bool:
+        """Return True if a batch may be read: it has its result, or is older than the enrichment."""
+        number = _number(header)
+        if number not in self._rows:
+            self._refresh()
+        return number in self._rows or number <= self._mark() or not self._rows
+
+    def view(self, header: BatchHeader, sink: str = "") -> BatchView:
+        """Return a batch, or rows of the replica, as a reader gets them.
+
+        Args:
+            sink: The name of a sink; one that is in `selecting` gets selected events only.
+        """
+        number = _number(header)
+        if number not in self._rows:
+            self._refresh()
+        stored = self._rows.get(number) if header.folder == header.stream else None
+        seen = replace(header, added=self.fields)
+        if stored is None or not stored.file:
+            return BatchView(header, seen, None, {})
+        from qbcd.enrichment.files import proven
+
+        folder = folder_of(self._context)
+        path = folder / stored.file
+        if stored.file not in self._proven:
+            proven(folder, stored, header.stream)
+            self._proven.add(stored.file)
+        if sink in self.selecting and stored.counts is not None:
+            seen = replace(seen, counts=stored.counts, selected=True)
+        return BatchView(header, seen, path, {name: f"f_{i}" for i, name in enumerate(stored.fields)})
+
+    def _mark(self) -> Number:
+        return max((number for number, one in self._rows.items() if not one.file), default=(0, 0))
+
+    def _refresh(self) -> None:
+        self._rows = enriched_batches(self._context.project, self._context.stream)
+
+
+@dataclass(frozen=True)
+class BatchView:
+    """A batch with added fields, for one reader.
+
+    Attributes:
+        whole: The header as stored.
+        header: That of the view: it names the added fields, and counts the selected events only.
+        path: The file with the values; None if there are none, so that all are NULL.
+        columns: By field, its column in the file.
+    """
+
+    whole: BatchHeader
+    header: BatchHeader
+    path: Path | None
+    columns: Mapping[str, str]
+
+    @contextmanager
+    def open_local(
+        self, opened: Callable[[range], AbstractContextManager[LocalRows]], part: range
+    ) -> Iterator[LocalRows]:
+        """The rows of the view in a local database, at least those of `part`.
+
+        Args:
+            opened: Opens staged rows of the batch.
+        """
+        from qbcd.local.arrow import LocalRows
+        from qbcd.local.parquet_rows import rows_of_files
+        from qbcd.local.query import Query, derived
+
+        names = [name for name, _ in self.header.added]
+        with opened(range(self.whole.size) if self.header.selected else part) as rows:
+            texts = [(column, "VARCHAR") for column in self.columns.values()]
+            kinds = [("ordinal", "BIGINT"), *texts, ("place", "BIGINT")]
+            inputs = {"staged": rows.query}
+            if self.path is not None:
+                sql = rows_of_files(rows.database.connection.cursor(), kinds, [self.path])
+                inputs["added"] = Query(sql, tuple(name for name, _ in kinds))
+            columns = (*rows.query.columns, *(f"e_{i}" for i in range(len(names))))
+            yield LocalRows(
+                rows.database,
+                derived(
+                    "local_enriched",
+                    (*columns, "event_ordinal") if self.header.selected else columns,
+                    inputs,
+                    fields=[self.columns.get(name, "") for name in names],
+                    stored=self.path is not None,
+                    selected=self.header.selected,
+                ),
+            )
+
+    def frame(self, staged: DataFrame) -> DataFrame:
+        """Return the rows of the view with Spark."""
+        names, own = [name for name, _ in self.header.added], list(staged.columns)
+        if self.path is None:
+            return staged.selectExpr(*own, *(f"CAST(NULL AS STRING) AS e_{i}" for i in range(len(names))))
+        from qbcd.spark.paths import to_read
+
+        fields = [f"{self.columns.get(name, 'CAST(NULL AS STRING)')} AS e_{i}" for i, name in enumerate(names)]
+        stored = staged.sparkSession.read.parquet(to_read(self.path))
+        added = stored.selectExpr("ordinal AS added_ordinal", "place AS added_place", *fields)
+        joined = staged.join(added, staged["ordinal"] == added["added_ordinal"])
+        if not self.header.selected:
+            return joined.drop("added_ordinal", "added_place")
+        kept = ["added_place AS ordinal" if name == "ordinal" else name for name in own]
+        chosen = joined.where("added_place IS NOT NULL")
+        return chosen.selectExpr(*kept, "ordinal AS event_ordinal", *(f"e_{i}" for i in range(len(names))))
+
+
+def folder_of(context: StreamContext) -> Path:
+    """Return the folder with the files of a stream; it need not exist."""
+    return context.local.workdir / FOLDER / context.project.project_id / context.stream
+
+
+def forget_files(context: StreamContext) -> None:
+    """Remove all files of a stream that begins again."""
+    shutil.rmtree(folder_of(context), ignore_errors=True)
+
+
+def _number(header: BatchHeader) -> Number:
+    return header.epoch, header.seq
+
+
+def _ops(batch: BatchToEnrich) -> Iterator[pa.Array]:
+    """Yield the ops of the events in order."""
+    from qbcd.local.errors import explained_errors
+    from qbcd.local.query import derived
+
+    query = derived("local_ops", ("op",), {"staged": batch.rows.query})
+    with explained_errors(batch.header.stream):
+        relation = batch.rows.database.connection.cursor().sql(query.sql)
+        read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # the name in older versions
+        for piece in read(131_072):
+            yield piece.column("op")
+
+
+def _aligned(sources: Sequence[Iterator[pa.Array]]) -> Iterator[list[pa.Array]]:
+    """Yield pieces of several sequences of arrays, cut at the same places.
+
+    What is left when the shortest one ends is dropped; the caller counts.
+    """
+    waiting: list[pa.Array | None] = [None] * len(sources)
+    while True:
+        for i, source in enumerate(sources):
+            piece = waiting[i]
+            while piece is None or not len(piece):
+                piece = next(source, None)
+                if piece is None:
+                    return
+            waiting[i] = piece
+        there = [piece for piece in waiting if piece is not None]
+        size = min(map(len, there))
+        yield [piece.slice(0, size) for piece in there]
+        waiting = [piece.slice(size) for piece in there]

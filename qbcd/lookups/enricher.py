@@ -1,0 +1,200 @@
+"""The enricher of lookups: field `lookup`, the partner of each event by lookup."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import override
+
+from qbcd.common.wording import counted
+from qbcd.enrichment import BatchToEnrich, Enricher
+from qbcd.errors import Refused
+from qbcd.event_sql.base import of_key
+from qbcd.event_sql.duckdb import object_of, shortest
+from qbcd.local.errors import explained_errors
+from qbcd.local.query import duckdb_sql
+from qbcd.lookups.notes import FOLDER, Notes
+from qbcd.lookups.relation import KeyForm, LookupRelation
+from qbcd.lookups.search import Search, SearchReport
+from qbcd.model import Travel
+from qbcd.model.wire import json_text
+from qbcd.sql.render import literal
+from qbcd.state import ProjectState
+from qbcd.state.allocated import allocate_keys, allocated_keys
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from qbcd.local.database import LocalDatabase
+
+FIELD = "lookup"
+_ROWS = 16_384  # of a piece
+
+
+@dataclass(frozen=True)
+class LookupOrigin:
+    """Everything a stream's lookups need from the project.
+
+    Attributes:
+        resolve: Resolves each lookup of the stream against its catalog, in the order of `enrich`.
+        workdir: The project's workdir.
+    """
+
+    stream: str
+    resolve: Callable[[], Sequence[LookupRelation]]
+    state: ProjectState
+    workdir: Path
+    progress: Callable[[str], None]
+
+
+class LookupEnricher(Enricher):
+    """Adds field `lookup` to the events of one stream."""
+
+    field = FIELD
+    travel = Travel("text")
+
+    def __init__(self, origin: LookupOrigin) -> None:
+        self._origin = origin
+        self._relations: Sequence[LookupRelation] = ()
+        self.reports: dict[str, SearchReport] = {}  # of the last batch, by lookup
+
+    @override
+    def begin(self) -> None:
+        self._relations = self._origin.resolve()
+
+    @override
+    def findings(self, columns: Mapping[str, Travel]) -> Iterator[tuple[str, str]]:
+        for relation in self._origin.resolve():
+            relation.forms(columns)
+            yield f"lookup {relation.name}", relation.describe(self._notes(relation))
+
+    def _notes(self, relation: LookupRelation) -> Notes:
+        return Notes.read(self._origin.workdir / FOLDER / self._origin.state.project_id / f"{relation.name}.json")
+
+    @override
+    def values(self, batch: BatchToEnrich) -> Iterator[pa.Array]:
+        database = batch.rows.database
+        events = database.new_name()
+        travels = dict(batch.header.columns)
+        places = {name: i for i, (name, _) in enumerate(batch.header.columns)}
+        forms = [relation.forms(travels) for relation in self._relations]
+        columns = ["ordinal"]
+        for n, (relation, of_relation) in enumerate(zip(self._relations, forms, strict=True)):
+            named = zip(relation.config.on, of_relation, strict=True)
+            columns += [f"{form.of(of_key(places[name]))} AS l{n}_k{i}" for i, (name, form) in enumerate(named)]
+        self._execute(database, f"CREATE TABLE {events} AS SELECT {', '.join(columns)} FROM ({batch.rows.query.sql})")
+        found = [self._found(database, events, n, of_relation) for n, of_relation in enumerate(forms)]
+        yield from self._objects(database, events, found)
+
+    def _found(self, database: LocalDatabase, events: str, n: int, forms: Sequence[KeyForm]) -> str:
+        """Return the table of the JSON texts of a lookup, by the columns of its key."""
+        relation = self._relations[n]
+        search = Search(relation, forms, self._notes(relation), database, self._origin.stream)
+        search.progress = self._origin.progress
+        keys = [f"l{n}_k{i}" for i in range(len(forms))]
+        known = " AND ".join(f"{key} IS NOT NULL" for key in keys)
+        self._execute(
+            database,
+            f"INSERT INTO {search.keys} SELECT row_number() OVER () - 1, * FROM (SELECT DISTINCT {', '.join(keys)} "
+            f"FROM {events} WHERE {known} ORDER BY {', '.join(keys)})",
+        )
+        self.reports[relation.name] = search.run()
+        fields = [
+            (column.name, column.travel, shortest(f"t{i}") if column.travel.kind == "float32" else f"t{i}")
+            for i, column in enumerate(relation.take)
+        ]
+        found = database.new_name()
+        ks = ", ".join(f"k.k{i} AS k{i}" for i in range(len(forms)))
+        self._execute(
+            database,
+            f"CREATE TABLE {found} AS SELECT {ks}, {duckdb_sql(object_of(fields))} AS object "
+            f"FROM {search.partners} JOIN {search.keys} AS k USING (id)",
+        )
+        if relation.config.missing == "allocate":
+            self._allocate(database, relation, search, found)
+        self._origin.progress(_described(relation, self.reports[relation.name]))
+        return found
+
+    def _allocate(self, database: LocalDatabase, relation: LookupRelation, search: Search, found: str) -> None:
+        """Add the allocated keys to the table `found`.
+
+        Raises:
+            Refused: The relation has another surrogate key for a key than the one that was allocated.
+        """
+        state, name = self._origin.state, relation.name
+        count = len(relation.match)
+        ks = ", ".join(f"k{i}" for i in range(count))
+        joined = f"{search.keys} LEFT JOIN {search.partners} USING (id)"
+        rows = self._execute(database, f"SELECT {ks}, t0 FROM {joined} ORDER BY id")
+        texts = {_canonical(row[:-1]): row for row in rows}
+        known = allocated_keys(state, name, list(texts))
+        for text, number in known.items():
+            stored = texts[text][-1]
+            if stored is not None and int(stored) != number:
+                raise Refused(
+                    f"lookup {name}: key {text} has surrogate key {stored} in {relation.label}, and {number} was "
+                    "allocated and delivered",
+                    stream=self._origin.stream,
+                    remedy=f"store {number} in {relation.label}; the next poll tries again",
+                )
+        missing = [text for text, row in texts.items() if row[-1] is None]
+        new = [text for text in missing if text not in known]
+        if new:
+            known |= allocate_keys(state, name, new, self._next(relation))
+        column = relation.take[0].name
+        types = ", ".join(f"CAST(? AS {form})" for form in self._kinds(database, search, count))
+        for text in missing:
+            value = f"{{{json_text(column)}:{known[text]}}}"
+            self._execute(database, f"INSERT INTO {found} VALUES ({types}, ?)", [*texts[text][:-1], value])
+
+    def _kinds(self, database: LocalDatabase, search: Search, count: int) -> list[str]:
+        described = self._execute(database, f"DESCRIBE {search.keys}")
+        return [str(row[1]) for row in described[1 : count + 1]]
+
+    def _next(self, relation: LookupRelation) -> int:
+        """Return the least number that may be allocated: larger than all in the relation."""
+        first = relation.config.allocate_from or 0
+        with relation.source.read(self._origin.stream) as session:
+            largest = session.one(relation.largest(first))[0]
+        return first if largest is None else int(largest) + 1
+
+    def _objects(self, database: LocalDatabase, events: str, found: Sequence[str]) -> Iterator[pa.Array]:
+        parts, joins = [], []
+        for n, (relation, table) in enumerate(zip(self._relations, found, strict=True)):
+            parts += [literal(f"{',' if n else '{'}{json_text(relation.name)}:"), f"coalesce(f{n}.object, 'null')"]
+            equal = " AND ".join(f"e.l{n}_k{i} = f{n}.k{i}" for i in range(len(relation.match)))
+            joins.append(f"LEFT JOIN {table} AS f{n} ON {equal}")
+        sql = (
+            f"SELECT concat({', '.join(parts)}, '}}') AS value FROM {events} AS e {' '.join(joins)} ORDER BY e.ordinal"
+        )
+        with explained_errors(self._origin.stream):
+            relation_of: Any = database.connection.cursor().sql(sql)
+            read = getattr(relation_of, "to_arrow_reader", None) or relation_of.fetch_record_batch
+            for piece in read(_ROWS):
+                yield piece.column(0)
+
+    def _execute(self, database: LocalDatabase, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with explained_errors(self._origin.stream):
+            return database.connection.execute(sql, list(values)).fetchall()
+
+
+def _canonical(key: Sequence[Any]) -> str:
+    """Return a key as JSON; equal numbers have one text, whatever their scale."""
+    return json.dumps([_plain(value) for value in key], ensure_ascii=False)
+
+
+def _plain(value: Any) -> str:
+    text = str(value)
+    is_decimal = "." in text and not isinstance(value, str)
+    return text.rstrip("0").rstrip(".") if is_decimal else text
+
+
+def _described(relation: LookupRelation, report: SearchReport) -> str:
+    return (
+        f"lookup {relation.name}: {counted(report.keys, 'key')}, {report.found:,} found by {report.method}, "
+        f"{counted(report.statements, 'statement')}, {counted(report.rows, 'row')} read"
+    )

@@ -1,0 +1,279 @@
+"""The search of partners for the keys of a batch, by broadcast, index or mesh.
+
+All statements of a search read in one transaction of the source. So events are joined with one state of the relation if
+its isolation gives one (docs/internals/lookups.md).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from qbcd.catalog.source import Session
+from qbcd.common import hooks
+from qbcd.common.wording import counted
+from qbcd.errors import ConfigError, Refused
+from qbcd.local.database import LocalDatabase
+from qbcd.local.errors import explained_errors
+from qbcd.local.query import duckdb_type
+from qbcd.local.source import SourceReads, each_chunk
+from qbcd.lookups.notes import Notes
+from qbcd.lookups.relation import KeyForm, LookupRelation
+from qbcd.meshjoin import Costs, CyclicScan, MeshError, Tuning
+from qbcd.model import KeyRange, Statement
+
+Method = Literal["broadcast", "index", "mesh"]
+KEYS_PER_STATEMENT = 1000
+LEAST_ROWS_PER_RANGE = 1000
+RANGE_SHARE = 16  # of the memory: a range has at most this part
+KEY_BYTES = 48  # of a key in the window, with its number
+_EVENT_SECONDS = 1e-6  # to admit, probe and expire a key
+_INTEGER_TYPES = {"int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT", "uint64": "UBIGINT"}
+
+
+@dataclass
+class SearchReport:
+    """The method of a search, its keys, statements and rows."""
+
+    method: str
+    keys: int
+    found: int = 0
+    statements: int = 0
+    rows: int = 0
+
+
+class Search:
+    """Finds the rows of a relation for keys in a local database.
+
+    Args:
+        forms: As `LookupRelation.forms`.
+        stream: Names the session in the source's monitoring, and the stream in errors.
+
+    Attributes:
+        keys: Table of distinct keys without NULL: ``id`` from 0, ``k0`` ..
+        partners: Table of the rows that match: ``id``, ``t0`` .. in wire form.
+    """
+
+    def __init__(
+        self, relation: LookupRelation, forms: Sequence[KeyForm], notes: Notes, database: LocalDatabase, stream: str
+    ) -> None:
+        self._relation, self._forms, self._notes = relation, forms, notes
+        self._database, self._stream = database, stream
+        self.keys, self.partners = database.new_name(), database.new_name()
+        self.progress: Callable[[str], None] = lambda what: None
+        self._report = SearchReport("", 0)
+        kinds = [f"k{i} {form.kind}" for i, form in enumerate(forms)]
+        takes = [f"t{i} {duckdb_type(kind)}" for i, (_, kind) in enumerate(relation.fields[len(forms) :])]
+        self._run(f"CREATE TABLE {self.keys} (id BIGINT, {', '.join(kinds)})")
+        self._run(f"CREATE TABLE {self.partners} (id BIGINT, {', '.join(takes)})")
+
+    def _run(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with explained_errors(self._stream):
+            return self._database.connection.execute(sql, list(values)).fetchall()
+
+    def run(self) -> SearchReport:
+        """Fill `partners`, and return how.
+
+        Raises:
+            Refused: A key has two partners.
+            ConfigError: The memory is too small.
+            QbcdError: The source failed.
+        """
+        relation, count = self._relation, int(self._run(f"SELECT count(*) FROM {self.keys}")[0][0])
+        self._report = SearchReport(relation.config.method, count)
+        if count:
+            with relation.source.pooled(), relation.source.read(self._stream) as session:
+                self._search(session, count)
+            self._notes.write()
+            self._refuse_two_partners()
+            self._report.found = int(self._run(f"SELECT count(*) FROM {self.partners}")[0][0])
+        return self._report
+
+    def _search(self, session: Session, count: int) -> None:
+        method = self._relation.config.method
+        if method == "auto":
+            method = self._cheapest(session, count)
+        done = 0
+        if method == "index":
+            done = self._by_index(session, count)
+            method = "mesh" if done < count else method
+        if done < count:
+            self._by_scan(session, done, count, whole=method == "broadcast")
+            whole = self._relation.config.method == "auto" and len(self._notes.bounds) == 0
+            method = "broadcast" if whole else method
+        self._report.method = method
+
+    @property
+    def _range_rows(self) -> int:
+        """Rows of a range."""
+        return max(LEAST_ROWS_PER_RANGE, self._relation.config.memory // RANGE_SHARE // self._relation.row_bytes)
+
+    @property
+    def _rows(self) -> int:
+        """Rows of the relation by the server's statistics, or by the number of ranges."""
+        rows = self._relation.plan.table.rows
+        return rows if rows >= 0 else (len(self._notes.bounds) + 1) * self._range_rows
+
+    # -- the choice --------------------------------------------------------------------------------------------------
+    def _cheapest(self, session: Session, count: int) -> Method:
+        """Return the method with the lowest predicted time."""
+        if not self._relation.indexed:
+            return "mesh"
+        if count > KEYS_PER_STATEMENT and not self._notes.rows.observed:
+            self._partition(session)
+            self._read(session, self._range(0, 1), self._notes.rows, None)  # a measurement; its rows are read again
+        return "mesh" if self._scan_seconds(count) < self._index_seconds(count) else "index"
+
+    def _index_seconds(self, count: int) -> float:
+        statements, rest = divmod(count, KEYS_PER_STATEMENT)
+        times = self._notes.keys
+        return statements * times.predict(KEYS_PER_STATEMENT) + (times.predict(rest) if rest else 0)
+
+    def _scan_seconds(self, count: int) -> float:
+        rows = max(self._rows, LEAST_ROWS_PER_RANGE)
+        reads = math.ceil(rows * self._relation.row_bytes / self._relation.config.memory)
+        cycles = math.ceil(count * KEY_BYTES / self._relation.config.memory)
+        fixed, each = self._notes.rows.line
+        return cycles * (reads * fixed + rows * each)
+
+    # -- index -------------------------------------------------------------------------------------------------------
+    def _by_index(self, session: Session, count: int) -> int:
+        """Read by lists of keys; return how many keys were searched before a scan became cheaper."""
+        done, wanted = 0, self._sent_keys()
+        while done < count:
+            self._between(done, count)
+            keys = self._run(f"{wanted} AND id >= {done} AND id < {done + KEYS_PER_STATEMENT}")
+            size = min(KEYS_PER_STATEMENT, count - done)
+            if keys:
+                self._read(session, self._relation.of_keys(keys), self._notes.keys, (done, done + size))
+            done += size
+            if self._relation.config.method == "auto" and self._scan_seconds(count - done) < self._index_seconds(
+                count - done
+            ):
+                break
+        return done
+
+    def _sent_keys(self) -> str:
+        """Return SQL of the keys as the relation's columns can hold them; others have no partner."""
+        values, conditions = [], ["TRUE"]
+        for i, column in enumerate(self._relation.match):
+            kind = _INTEGER_TYPES.get(column.travel.kind)
+            value = f"TRY_CAST(k{i} AS {kind})" if kind else f"k{i}"
+            values.append(value)
+            conditions.append(f"{value} = k{i}" if kind else f"NOT contains(CAST(k{i} AS VARCHAR), chr(0))")
+        return f"SELECT {', '.join(values)} FROM {self.keys} WHERE {' AND '.join(conditions)}"
+
+    # -- scan --------------------------------------------------------------------------------------------------------
+    def _by_scan(self, session: Session, done: int, count: int, *, whole: bool) -> None:
+        """Read the relation in a cycle of key ranges, which all keys that wait share."""
+        if whole:
+            self._notes.partition([], [])
+        else:
+            self._partition(session)
+        tuning = self._tuning(len(self._notes.bounds) + 1)
+        pages = len(self._notes.bounds) + 1
+        scan, group, groups = (
+            CyclicScan[int](pages, self._notes.position % pages),
+            0,
+            -(-(count - done) // tuning.events),
+        )
+        capacity = max(1, pages // tuning.pages)
+        while group < groups or scan.waiting:
+            while group < groups and len(scan.waiting) < capacity:
+                scan.admit(group)
+                group += 1
+            turns = scan.turns(tuning.pages)
+            first, last = scan.waiting[0].events, scan.waiting[-1].events
+            window = (done + first * tuning.events, done + (last + 1) * tuning.events)
+            self._between(turns.start, pages)
+            self._read(session, self._range(turns.start, turns.stop), self._notes.rows, window)
+            for _ in turns:
+                scan.advance()
+            self._notes.position = scan.position
+            hooks.reach("mid_lookup")
+
+    def _partition(self, session: Session) -> None:
+        """Note the bounds of key ranges, unless those of this relation are known."""
+        relation, table = self._relation, self._relation.plan.table
+        size = self._range_rows
+        key = [[column.name, column.sql_type, column.collation] for column in relation.plan.key]
+        doubled = max(table.rows, 1).bit_length() // 2  # the rows, but for a factor of four
+        of = [relation.source.name, table.schema, table.name, key, size, doubled]
+        if self._notes.of == of:
+            return
+        bounds: list[Sequence[str]] = []
+        if key and (table.rows < 0 or table.rows > size):
+            bounds = [[str(value) for value in row] for row in session.rows(relation.bounds(size))]
+        self._notes.partition(of, bounds)
+
+    def _tuning(self, pages: int) -> Tuning:
+        """Return the ranges of a read and the keys admitted before it, by the closed cost model."""
+        relation = self._relation
+        rows = max(self._rows, 1) / pages
+        fixed, each = self._notes.rows.line
+        costs = Costs(
+            pages=pages,
+            page_bytes=min(rows * relation.row_bytes, relation.config.memory / RANGE_SHARE),
+            rows_of_page=rows,
+            event_bytes=KEY_BYTES,
+            read=fixed,
+            transfer=rows * each,
+            event=_EVENT_SECONDS,
+            row=0.0,
+        )
+        try:
+            return costs.within(relation.config.memory)
+        except MeshError as error:
+            raise ConfigError(
+                f"lookup {relation.name}: {error}", remedy="raise its `memory`", where=relation.place
+            ) from error
+
+    def _range(self, start: int, stop: int) -> Statement:
+        ranges = self._notes.ranges()
+        if len(ranges) == 1:
+            return self._relation.whole()
+        return self._relation.within(KeyRange(0, ranges[start].lo, ranges[stop - 1].hi))
+
+    # -- rows --------------------------------------------------------------------------------------------------------
+    def _read(self, session: Session, statement: Statement, times: Any, window: tuple[int, int] | None) -> None:
+        """Run a statement and keep the rows that match keys of the window; note its time.
+
+        With None, keep none.
+        """
+        relation, begin = self._relation, time.perf_counter()
+        reads = SourceReads(relation.source, self._stream, [statement], session=session)
+        matched = " AND ".join(f"{form.of(f'c.f{i}')} = k.k{i}" for i, form in enumerate(self._forms))
+        takes = ", ".join(f"c.f{i}" for i in range(len(self._forms), len(relation.columns)))
+        for chunk in each_chunk(self._database, reads, relation.fields):
+            low, high = window or (0, 0)
+            self._run(
+                f"INSERT INTO {self.partners} SELECT k.id, {takes} FROM ({chunk.sql}) AS c JOIN {self.keys} AS k "
+                f"ON {matched} WHERE k.id >= {low} AND k.id < {high}"
+            )
+        size = reads.amount.rows if times is self._notes.rows else (window[1] - window[0] if window else 0)
+        times.observe(size, time.perf_counter() - begin)
+        self._report.statements += 1
+        self._report.rows += reads.amount.rows
+
+    def _between(self, done: int, count: int) -> None:
+        self.progress(f"lookup {self._relation.name}: {done:,} of {count:,}")
+
+    def _refuse_two_partners(self) -> None:
+        names = ", ".join(f"CAST(k{i} AS VARCHAR)" for i in range(len(self._forms)))
+        twice = self._run(
+            f"SELECT {names}, n FROM {self.keys} JOIN (SELECT id, count(*) AS n FROM {self.partners} GROUP BY id "
+            "HAVING count(*) > 1) USING (id) ORDER BY id LIMIT 1"
+        )
+        if twice:
+            *values, rows = twice[0]
+            key = ", ".join(
+                f"{column.name} = {value}" for column, value in zip(self._relation.match, values, strict=True)
+            )
+            raise Refused(
+                f"lookup {self._relation.name}: {counted(rows, 'row')} of {self._relation.label} have {key}",
+                stream=self._stream,
+                remedy="leave one row for each key, or restrict the lookup by `where`; the next poll tries again",
+            )

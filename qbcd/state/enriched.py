@@ -1,0 +1,114 @@
+"""Rows of enriched batches in the state database: by batch, the file with its added fields.
+
+The first row of a batch counts: it is never changed, and goes with the batch (docs/design/protocol.md#rule-26).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import delete, insert, select
+from sqlalchemy.engine import Connection
+from sqlalchemy.exc import IntegrityError
+
+from qbcd.state.project import ProjectState
+from qbcd.state.project_tables import ENRICHED
+from qbcd.state.rows import dump
+from qbcd.state.tables import seal, unseal
+
+Number = tuple[int, int]  # epoch and batch_seq
+
+
+@dataclass(frozen=True)
+class EnrichedBatch:
+    """The stored result of enriching a batch.
+
+    Attributes:
+        fields: Names of the fields in the file.
+        file: Name of the file in the stream's folder of enrichments; empty for the mark after which batches have one.
+        hash: SHA-256 of the file.
+        counts: Events per op that are selected; None if the enrichment selects none.
+    """
+
+    epoch: int
+    seq: int
+    fingerprint: str = ""
+    fields: tuple[str, ...] = ()
+    file: str = ""
+    hash: str = ""
+    counts: Mapping[str, int] | None = field(default=None)
+
+    @property
+    def number(self) -> Number:
+        """Epoch and number of the batch."""
+        return self.epoch, self.seq
+
+
+def enriched_batches(state: ProjectState, stream: str) -> dict[Number, EnrichedBatch]:
+    """Return the stored results of a stream, and its mark, by number.
+
+    Raises:
+        Refused: A row is damaged.
+    """
+    with state.read() as conn:
+        rows = conn.execute(select(ENRICHED).where(ENRICHED.c.stream == stream)).mappings().all()
+    found = [_of_row(unseal(ENRICHED, dict(row))) for row in rows]
+    return {one.number: one for one in found}
+
+
+def put_enriched(state: ProjectState, stream: str, one: EnrichedBatch) -> EnrichedBatch:
+    """Store the result of a batch, unless it has one; return the stored one."""
+    try:
+        with state.write() as conn:
+            found = _stored(conn, stream, one)
+            if found is None:
+                values = {
+                    "stream": stream,
+                    "epoch": one.epoch,
+                    "batch_seq": one.seq,
+                    "fingerprint": one.fingerprint,
+                    "fields": dump(list(one.fields)),
+                    "file": one.file,
+                    "hash": one.hash,
+                    "counts": dump(None if one.counts is None else dict(one.counts)),
+                }
+                conn.execute(insert(ENRICHED).values(**seal(ENRICHED, values), at=state.facts.clock))
+            return found or one
+    except IntegrityError:  # another process was first
+        with state.read() as conn:
+            found = _stored(conn, stream, one)
+        if found is None:
+            raise
+        return found
+
+
+def drop_enriched(state: ProjectState, stream: str, numbers: Iterable[Number]) -> None:
+    """Delete the results of batches that no longer exist."""
+    with state.write() as conn:
+        for epoch, seq in numbers:
+            conn.execute(delete(ENRICHED).where(_here(stream, epoch, seq)))
+
+
+def _stored(conn: Connection, stream: str, one: EnrichedBatch) -> EnrichedBatch | None:
+    row = conn.execute(select(ENRICHED).where(_here(stream, *one.number))).mappings().first()
+    return None if row is None else _of_row(unseal(ENRICHED, dict(row)))
+
+
+def _here(stream: str, epoch: int, seq: int) -> Any:
+    return (ENRICHED.c.stream == stream) & (ENRICHED.c.epoch == epoch) & (ENRICHED.c.batch_seq == seq)
+
+
+def _of_row(row: Mapping[str, object]) -> EnrichedBatch:
+    names, counts = json.loads(str(row["fields"])), json.loads(str(row["counts"]))
+    return EnrichedBatch(
+        epoch=int(str(row["epoch"])),
+        seq=int(str(row["batch_seq"])),
+        fingerprint=str(row["fingerprint"]),
+        fields=tuple(names),
+        file=str(row["file"]),
+        hash=str(row["hash"]),
+        counts=counts,
+    )

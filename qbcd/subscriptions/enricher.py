@@ -1,0 +1,121 @@
+"""The field `subscriptions` of events: the ids of the subscriptions that each event matches."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from typing_extensions import override
+
+from qbcd.enrichment import BatchToEnrich, Enricher
+from qbcd.errors import UnsupportedType
+from qbcd.model import BatchHeader, Travel
+from qbcd.subscriptions.definition import Subscription
+from qbcd.subscriptions.registry import Subscriptions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from qbcd.subscriptions.matcher import Matcher
+
+FIELD = "subscriptions"
+EVENTS_AT_ONCE = 32_768
+NAMED = 3  # refused subscriptions that a warning names
+
+
+class SubscriptionEnricher(Enricher):
+    """Matches the events of one stream with its subscriptions.
+
+    Args:
+        folded: Returns the text columns whose equality in the source is not that of bytes.
+    """
+
+    field = FIELD
+    travel = Travel("array", element=Travel("text"))
+    selects = True
+
+    def __init__(self, stream: str, subscriptions: Subscriptions, folded: Callable[[], frozenset[str]]) -> None:
+        self._stream, self._all, self._folded = stream, subscriptions, folded
+        self._matcher: Matcher | None = None
+        self._fits: tuple[object, ...] = ()
+        self._version = -1
+        self._known: dict[str, Subscription] = {}
+        self._quoted: dict[str, str] = {}
+        self._own: dict[str, str] = {}  # refused for their conditions
+        self.refused: dict[str, str] = {}
+        self._told: dict[str, str] = {}
+        self.writes_status = True
+
+    @override
+    def begin(self) -> None:
+        self._all.renew()
+
+    @override
+    def values(self, batch: BatchToEnrich) -> Iterator[pa.Array]:
+        import pyarrow as pa
+
+        reader = batch.events()
+        matcher = self.matcher_for(batch.header, reader.schema)
+        waiting: list[pa.RecordBatch] = []
+        try:
+            for piece in reader:
+                waiting.append(piece)
+                if sum(one.num_rows for one in waiting) >= EVENTS_AT_ONCE:
+                    yield self._texts(matcher, pa.Table.from_batches(waiting))
+                    waiting = []
+        except UnsupportedType as error:
+            error.what = f"conditions of subscriptions cannot be evaluated: {error.what}"
+            raise
+        if waiting:
+            yield self._texts(matcher, pa.Table.from_batches(waiting))
+
+    @override
+    def remarks(self) -> list[str]:
+        new = {each: why for each, why in self.refused.items() if self._told.get(each) != why}
+        self._told = dict(self.refused)
+        if not new:
+            return []
+        shown = "; ".join(f"{each}: {why}" for each, why in list(new.items())[:NAMED])
+        more = f" and {len(new) - NAMED:,} more (qbcd subscriptions)" if len(new) > NAMED else ""
+        return [f"refused subscriptions have no matches: {shown}{more}"]
+
+    def matcher_for(self, header: BatchHeader, events: pa.Schema) -> Matcher:
+        """Return the matcher of the present subscriptions for events of a batch."""
+        from qbcd.subscriptions.matcher import Matcher
+
+        allowed = self._all.config.allowed(self._stream)
+        fits = (header.columns, header.before)
+        if self._matcher is None or fits != self._fits:
+            if self._matcher is not None:
+                self._matcher.close()
+            self._matcher = Matcher(events, folded=self._folded(), old_values=header.before, allowed=allowed or None)
+            self._fits, self._version, self._known = fits, -1, {}
+        found = self._all.of(self._stream)
+        if found.version != self._version:
+            gone = [each for each in self._known if each not in found.accepted]
+            new = [one for each, one in found.accepted.items() if self._known.get(each) != one]
+            self._matcher.remove(gone)
+            kept = {each: why for each, why in self._own.items() if each in found.accepted}
+            for one in new:
+                kept.pop(one.id, None)
+            self._own = kept | self._matcher.add(new)
+            self._known, self._version = dict(found.accepted), found.version
+            self.refused = {**found.refused, **self._own}
+            if self.writes_status:
+                self._all.report(self._stream, self._own)
+        return self._matcher
+
+    def _texts(self, matcher: Matcher, events: pa.Table) -> pa.Array:
+        """Return a JSON list of ids for each event."""
+        import pyarrow as pa
+
+        found: list[list[str]] = [[] for _ in range(events.num_rows)]
+        matches = matcher.match(events)
+        ids = matches.column("id").to_pylist()
+        for position, each in zip(matches.column("position").to_pylist(), ids, strict=True):
+            quoted = self._quoted.get(each)
+            if quoted is None:
+                quoted = self._quoted[each] = json.dumps(each, ensure_ascii=False)
+            found[position].append(quoted)
+        return pa.array([f"[{','.join(some)}]" for some in found], pa.string())
