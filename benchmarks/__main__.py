@@ -34,6 +34,7 @@ COMPARISONS = {
     "snapshots": "Differences of two snapshot files by method, next to a parse and to full joins of DuckDB and Spark",
     "spark_source": "Change rows read by Spark's source, next to a bare read of the same files",
     "table_diff": "qbcd diff of two tables by range checksums, next to a complete read and reladiff",
+    "diff_by_driver": "qbcd diff between PostgreSQL and DuckDB by its JDBC driver, next to reladiff",
     "many_tables": "Rounds over many small tables, without and with changes, next to a bare script and another tool",
     "mirrors": "Mirrors and histories: inserts, updates, mixed batches next to a bare load",
     "set_indexes": "The six set indexes of Helmer's thesis over equal sets, in this process",

@@ -170,13 +170,15 @@ def diff(
     Without `b`, compare `a` with the rows that the first call kept.
 
     Args:
-        a: A file, or a table as ``dialect://user:${env:PASSWORD}@host/database#schema.table``.
+        a: A file, or a table as ``dialect://user:${env:PASSWORD}@host/database#schema.table`` or
+            ``SOURCE#schema.table``.
         b: The same.
         key: The columns that identify a row; default: the primary key of a table.
         method: The method; ``auto`` chooses.
         memory: Bytes, or a text such as ``256MB``; more is spilled to a temporary folder.
         more: ``format``, as in the configuration of files; ``columns`` or ``exclude``; ``workdir``, the folder for kept
-            rows; ``renew``, to keep the rows of `a` when the result is closed without an error.
+            rows; ``renew``, to keep the rows of `a` when the result is closed without an error; ``project``, the
+            configuration whose sources operands may name, by default ``qbcd.yaml``.
 
     Returns:
         The result, a context manager. It yields the events as dicts, and is true if there are any.
@@ -189,7 +191,7 @@ def diff(
     from qbcd.comparison.options import diff_options
 
     form = more.pop("format", None)
-    unknown = sorted(more.keys() - {"columns", "exclude", "workdir", "renew"})
+    unknown = sorted(more.keys() - {"columns", "exclude", "workdir", "renew", "project"})
     if unknown:
         raise ConfigError(f"there is no option {unknown[0]!r}", remedy="see the documentation of qbcd.diff")
     options = diff_options(key, method, memory, form, **more)

@@ -1,4 +1,4 @@
-"""Unpack a database server of Debian's unstable suite, with its own libraries and loader, into the user's cache.
+"""Unpack a database server of a Debian suite, with its own libraries and loader, into the user's cache.
 
 `python -m tools.fetch_server mysql` does it once; the folder is then `servers/mysql` in qbcd's cache. Nothing is
 installed, and root's rights are not needed: apt runs with state of its own, against the registry and the key that this
@@ -15,11 +15,10 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from qbcd.spark.drivers import user_cache
 
-SUITE = "sid"
 KEY = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 SYSTEM = Path("/etc/os-release")
 LIMIT = 600  # seconds for the slowest command, the download
@@ -43,19 +42,48 @@ class Server:
         packages: Names of packages; what they depend on is fetched too.
         programs: Files that run with the folder's own loader, by their paths below `usr`.
         files: Other files and folders that are needed.
+        suite: The suite of Debian that has the packages.
+        home: Patterns of files and folders below the root, which get into the folder `home`.
+        loaded: Patterns of libraries below `usr` that the server loads by their names.
+        proof: Arguments with which the first program ends with 0.
     """
 
     packages: tuple[str, ...]
     programs: tuple[str, ...]
-    files: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    suite: str = "sid"
+    home: tuple[str, ...] = ()
+    loaded: tuple[str, ...] = ()
+    proof: tuple[str, ...] = ("--no-defaults", "--version")
 
 
+_FIREBIRD: dict[str, Any] = {
+    "home": (
+        *(
+            f"usr/lib/*-linux-*/firebird/*/{name}"
+            for name in ("plugins", "firebird.msg", "tzdata", "intl/libfbintl.so")
+        ),
+        "etc/firebird/*/plugins.conf",
+        "etc/firebird/*/fbintl.conf",
+        "usr/share/firebird/*/security.sql",
+    ),
+    "loaded": ("lib/*-linux-*/firebird/*/plugins/*.so", "lib/*-linux-*/firebird/*/intl/*.so", "lib/*/libicu*.so.??"),
+    "proof": ("-z",),
+}
 SERVERS = {
     "mysql": Server(("mysql-server-core",), ("sbin/mysqld",), ("share/mysql", "lib/mysql/plugin")),
     "mariadb": Server(
         ("mariadb-server-core", "mariadb-server", "mariadb-client-core"),
         ("sbin/mariadbd", "bin/my_print_defaults", "bin/resolveip"),
         ("bin/mariadb-install-db", "share/mariadb", "share/mysql", "lib/mysql/plugin"),
+    ),
+    "firebird3": Server(
+        ("firebird3.0-server", "firebird3.0-utils"), ("sbin/firebird", "bin/isql-fb"), suite="bookworm", **_FIREBIRD
+    ),
+    "firebird4": Server(
+        ("firebird4.0-server", "firebird4.0-utils"),
+        ("lib/firebird/4.0/bin/firebird", "lib/firebird/4.0/bin/isql-fb"),
+        **_FIREBIRD,
     ),
 }
 
@@ -78,20 +106,20 @@ def fetch(name: str) -> Path:
     with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder.parent) as work:
         packages, unpacked, made = Path(work) / "apt", Path(work) / "all", Path(work) / "made"
         unpacked.mkdir()
-        for package in _download(SERVERS[name].packages, packages):
+        for package in _download(SERVERS[name], packages):
             _unpack(package, unpacked)
-        _assemble(SERVERS[name], unpacked / "usr", made)
+        _assemble(SERVERS[name], unpacked, made)
         if not folder.is_dir():  # another process may have been faster
             made.rename(folder)
     return folder
 
 
-def _download(packages: Sequence[str], work: Path) -> list[Path]:
+def _download(server: Server, work: Path) -> list[Path]:
     """Download packages with all that they depend on, through an apt without installed packages."""
     for part in ("lists/partial", "cache/archives/partial"):
         (work / part).mkdir(parents=True)
     (work / "status").touch()
-    (work / "sources").write_text(f"deb [signed-by={KEY}] {_registry()} {SUITE} main\n")
+    (work / "sources").write_text(f"deb [signed-by={KEY}] {_registry()} {server.suite} main\n")
     options = {
         "Dir::Etc::sourcelist": work / "sources",
         "Dir::Etc::sourceparts": "-",
@@ -106,7 +134,7 @@ def _download(packages: Sequence[str], work: Path) -> list[Path]:
     }
     apt = ["apt-get", "-qq", *(part for key, value in options.items() for part in ("-o", f"{key}={value}"))]
     _run([*apt, "update"])
-    _run([*apt, "install", "-y", "--no-install-recommends", "--download-only", *packages])
+    _run([*apt, "install", "-y", "--no-install-recommends", "--download-only", *server.packages])
     return sorted((work / "cache" / "archives").glob("*.deb"))
 
 
@@ -130,30 +158,34 @@ def _unpack(package: Path, into: Path) -> None:
         raise Impossible(f"{package.name} cannot be unpacked")
 
 
-def _assemble(server: Server, usr: Path, made: Path) -> None:
+def _assemble(server: Server, root: Path, made: Path) -> None:
     """Make the folder of a server of what it needs of an unpacked system."""
-    loader = next(iter(sorted(usr.glob("lib*/ld-linux*.so.*"))), None)
+    usr = root / "usr"
+    loader = next(iter([*sorted(usr.glob("lib*/ld-linux*.so.*")), *sorted(root.glob("lib*/ld-linux*.so.*"))]), None)
     if loader is None:
         raise Impossible("the packages have no loader for this processor")
-    for part in ("bin", "sbin", "lib"):
+    for part in ("bin", "sbin", "lib", "home"):
         (made / part).mkdir(parents=True)
-    for name in server.files:
-        source = usr / name
+    copies = [(usr / name, made / name) for name in server.files]
+    copies += [(path, made / "home" / path.name) for pattern in server.home for path in sorted(root.glob(pattern))]
+    for source, target in copies:
         if source.is_dir():
-            shutil.copytree(source, made / name, symlinks=False, ignore_dangling_symlinks=True)
+            shutil.copytree(source, target, symlinks=False, ignore_dangling_symlinks=True)
         elif source.exists():
-            shutil.copy(source, made / name)
+            shutil.copy(source, target)
     shutil.copy(loader, made / "lib" / loader.name)
-    folders = [loader.resolve().parent, *sorted(usr.glob("lib/*-linux-*"))]
+    folders = [loader.resolve().parent, *sorted(usr.glob("lib/*-linux-*")), *sorted(root.glob("lib/*-linux-*"))]
     programs = [usr / name for name in server.programs]
-    for library in _libraries(loader, folders, programs):
+    loaded = [path for pattern in server.loaded for path in sorted(usr.glob(pattern))]
+    for library in {*_libraries(loader, folders, [*programs, *loaded]), *(p for p in loaded if "icu" in p.name)}:
         shutil.copy(library, made / "lib" / library.name)
-    for name, program in zip(server.programs, programs, strict=True):
+    wrappers = [made / ("sbin" if path.parent.name == "sbin" else "bin") / path.name for path in programs]
+    for wrapper, program in zip(wrappers, programs, strict=True):
         shutil.copy(program, made / "lib" / program.name)
-        (made / name).write_text(_WRAPPER.format(loader=loader.name, program=program.name))
-        (made / name).chmod(0o755)
+        wrapper.write_text(_WRAPPER.format(loader=loader.name, program=program.name))
+        wrapper.chmod(0o755)
     _run(["chmod", "-R", "a+rX", str(made)])
-    _run([str(made / server.programs[0]), "--no-defaults", "--version"])
+    _run([str(wrappers[0]), *server.proof])
 
 
 def _libraries(loader: Path, folders: Iterable[Path], programs: Iterable[Path]) -> set[Path]:
@@ -179,7 +211,7 @@ def _run(command: Sequence[str], stdin: IO[bytes] | None = None) -> str:
 
 def main() -> int:
     """Fetch the server that the command line names; return the exit code."""
-    parser = argparse.ArgumentParser(description="Unpack a server of Debian's unstable suite into the user's cache.")
+    parser = argparse.ArgumentParser(description="Unpack a server of Debian into the user's cache.")
     parser.add_argument("server", choices=sorted(SERVERS))
     name = parser.parse_args().server
     try:

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from benchmarks.tools.base import Found, Tool, environment, output
 
-REQUIREMENTS = ("reladiff[postgresql,mysql]==0.6.*", "psycopg2-binary")
+REQUIREMENTS = ("reladiff[postgresql,mysql,duckdb]==0.6.*", "psycopg2-binary")
 INSIDE = Path(__file__).with_name("reladiff_inside.py")
 DEFAULT: dict[str, Any] = {}
 TUNED: dict[str, Any] = {"threads": 2, "bisection_factor": 256, "bisection_threshold": 5000}
@@ -19,12 +19,13 @@ TUNED: dict[str, Any] = {"threads": 2, "bisection_factor": 256, "bisection_thres
 
 @dataclass(frozen=True)
 class ComparedTables:
-    """A table and its copy in one database, with key `id`."""
+    """A table and its copy, in one database unless the copy has a URL of its own; with key `id`."""
 
     url: str
     table: str
     copied: str
     columns: tuple[str, ...]
+    copied_url: str = ""
 
 
 class Reladiff(Tool):
@@ -42,6 +43,7 @@ class Reladiff(Tool):
             "url": tables.url.replace("mariadb:", "mysql:", 1),
             "table": tables.table,
             "copy": tables.copied,
+            "copy_url": tables.copied_url or tables.url.replace("mariadb:", "mysql:", 1),
             "key": "id",
             "columns": tables.columns,
             **options,

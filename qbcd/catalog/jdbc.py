@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -13,6 +14,37 @@ from qbcd.connectors.jdbc.profile import Profile
 from qbcd.errors import QbcdError, SourceError
 
 FETCHED_BYTES = 64 << 20  # of the rows that a reader holds at a time, if their values are as long as they may be
+
+
+_REMEDY = "this is the driver's own message; the log of the database may say more"
+# by words and SQLSTATEs of the drivers, what to do
+_REMEDIES = (
+    (
+        r"no such column|column.*(not found|not exist|unknown)|unknown column|42S22|42X04|42122|ORA-00904|"
+        r"Invalid column|Referenced column",
+        "check `columns`, `key` and `where`: names are taken as they are written, with their case",
+    ),
+    (
+        r"no such table|(table|view|object).*(not found|not exist|unknown)|42S02|42X05|ORA-00942|Invalid object name|"
+        r"42501|Catalog Error",
+        "check `table`: schema and name are taken as they are written, with their case; or SELECT is not granted",
+    ),
+    (
+        r"(database|file|path).*(not found|not exist|n't exist|no such)|(unable|trying) to open|cannot open|XJ004|XBM0|"
+        r"9014[56]|335544344",
+        "check the path or the database in `url`: qbcd creates none, and a relative path begins at the folder where "
+        "qbcd runs",
+    ),
+    (
+        r"\b28(000|P01)\b|ORA-010(05|17)|access denied|login failed|authorization|user name and password|Wrong user",
+        "check `user` and `password` of the source",
+    ),
+    (
+        r"refused|unknown host|timed? ?out|unreachable|\b08(001|004|006|S01)\b|335544721",
+        "check host and port in `url`, and the network",
+    ),
+    (r"lock", "another process holds the database: close it, or use a server mode of the database"),
+)
 
 
 @dataclass(frozen=True)
@@ -96,6 +128,9 @@ class JdbcSource(SourceWithoutSessions):
     @override
     def explain(self, error: BaseException, stream: str) -> QbcdError:
         """Return qbcd's error for an error of the driver; its first line, with secrets masked."""
-        first = self.masking.foreign((str(error).strip().splitlines() or [""])[0])
-        state = getattr(error, "sqlstate", "")
-        return SourceError(f"source {self.label}: {first}{f' (SQLSTATE {state})' if state else ''}", stream=stream)
+        lines = str(error).strip().splitlines()
+        first, state = self.masking.foreign((lines or [""])[0]), getattr(error, "sqlstate", "")
+        said = f"{first} {' '.join(lines[1:3])} {state}"
+        remedy = next((words for pattern, words in _REMEDIES if re.search(pattern, said, re.IGNORECASE)), _REMEDY)
+        what = f"source {self.label}: {first}{f' (SQLSTATE {state})' if state else ''}"
+        return SourceError(what, remedy=remedy, stream=stream)

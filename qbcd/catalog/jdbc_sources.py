@@ -51,12 +51,14 @@ def profile_of_source(config: JdbcSourceConfig) -> Profile:
 def driver_of(profile: Profile, config: JdbcSourceConfig) -> JdbcDriver:
     """Return the profile's driver, with the coordinates of the configuration."""
     if config.jdbc.maven is None:
-        return profile.driver
+        own = config.jdbc.sha256
+        return profile.driver if own is None else replace(profile.driver, sha256=own, pinned=True)
     artifact, version = config.jdbc.maven.split(":")[1:]
     return replace(
         profile.driver,
         maven=config.jdbc.maven,
         sha256=config.jdbc.sha256 or "",
+        pinned=True,
         jar_names=(f"{artifact}-{version}.jar",),
     )
 

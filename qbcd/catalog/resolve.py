@@ -352,7 +352,8 @@ def _check_rights(config: StreamConfig, source: Source, session: Session, table:
     name = f"{table.schema}.{table.name}"
     lacking = f" (columns {', '.join(rights.missing_columns)})" if rights.missing_columns else ""
     ddl = source.connector.ddl
-    grant = ddl.select_grant(table, rights.role)
+    usable = rights.schema_usage and rights.select and rights.lock
+    grant = "" if usable else ddl.select_grant(table, rights.role)
     problem = (
         (f"may not use schema {table.schema}", ddl.usage_grant(table.schema, rights.role))
         if not rights.schema_usage

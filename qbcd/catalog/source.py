@@ -388,7 +388,7 @@ class Source:
                 if level is not None and not (kept and self._level_statements(level)):
                     connection.execution_options(isolation_level=level)
                 session = Session(connection)
-                if snapshot is not None or steady or not kept:
+                if pins and (snapshot is not None or steady or not kept):
                     session.run("; ".join(pins))  # otherwise the pool has sent them
                 try:
                     yield session

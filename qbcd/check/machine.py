@@ -82,8 +82,8 @@ def _driver(wanted: Wanted, spark_conf: Mapping[str, str]) -> Finding:
     try:
         jar = find_driver(wanted.driver, configured=wanted.jar, cache=user_cache(), around=around, place=wanted.place)
     except EnvironmentMissing as error:
-        if Surroundings().may_install() and shutil.which("apt-get"):
-            package = wanted.driver.debian
+        package = wanted.driver.debian
+        if package and Surroundings().may_install() and shutil.which("apt-get"):
             return Finding(subject, "warning", f"no jar yet; the first poll installs the package {package}")
         return failed(subject, error)
     except QbcdError as error:

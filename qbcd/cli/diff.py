@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from qbcd.comparison.compare import DiffOptions, DiffResult
 
 SHOWN = 20  # events that are shown to people
-_OPERAND = "A file, or a table: 'dialect://${env:USER}:${env:PASSWORD}@host/database#schema.table'."
+_OPERAND = (
+    "A file, or a table: 'dialect://${env:USER}:${env:PASSWORD}@host/database#schema.table', "
+    "or SOURCE#schema.table with a source of the configuration."
+)
 
 Old = Annotated[str, typer.Argument(metavar="A", help=_OPERAND)]
 New = Annotated[str | None, typer.Argument(metavar="B", help="The same; default: what the first call for A kept.")]
@@ -47,7 +50,7 @@ def diff(output: Output, a: Old, options: DiffArguments, b: New = None) -> int:
     from qbcd.comparison.compare import compare
     from qbcd.comparison.explain import explanation
 
-    chosen = _options(options)
+    chosen = _options(options, output.config)
     if options.explain:
         lines = explanation(a, b, chosen)
         if output.as_json:
@@ -70,12 +73,13 @@ def diff(output: Output, a: Old, options: DiffArguments, b: New = None) -> int:
     return 4 if found else 0
 
 
-def _options(options: DiffArguments) -> DiffOptions:
+def _options(options: DiffArguments, project: Path) -> DiffOptions:
     from qbcd.comparison.options import diff_options
 
     more: dict[str, Any] = {name: _listed(getattr(options, name)) for name in ("columns", "exclude")}
     form = options.form or None
-    return diff_options(_listed(options.key), options.method, options.memory, form, renew=options.keep, **more)
+    more |= {"renew": options.keep, "project": project}
+    return diff_options(_listed(options.key), options.method, options.memory, form, **more)
 
 
 def _listed(text: str) -> list[str]:

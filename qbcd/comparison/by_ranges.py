@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from qbcd.common.side_by_side import side_by_side
-from qbcd.comparison.operands import STREAM, TableOperand
+from qbcd.comparison.operands import TableOperand
+from qbcd.comparison.tables import STREAM
 from qbcd.connectors.sessions import SupportsSnapshots
 from qbcd.local.database import LocalDatabase
 from qbcd.local.query import Query

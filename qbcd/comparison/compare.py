@@ -18,7 +18,9 @@ from qbcd.common.durable import sync
 from qbcd.comparison.by_ranges import RangeCounts, differing_rows
 from qbcd.comparison.kept import KeptOperand, folder_of, keep
 from qbcd.comparison.methods import chosen, last_of, remember, sides_of
-from qbcd.comparison.operands import ComparedColumns, Operand, TableOperand, identified, in_table, operand
+from qbcd.comparison.opened import named, operand
+from qbcd.comparison.operands import ComparedColumns, Operand, TableOperand, identified, in_table
+from qbcd.comparison.tables import is_address
 from qbcd.comparison.unify import common_column, exact_forms, in_common, unified
 from qbcd.comparison.wording import worded
 from qbcd.config.files import FileFormat
@@ -43,6 +45,7 @@ METHODS = ("auto", "join", *SNAPSHOT_METHODS)
 CHECKSUMS = "checksums"  # what `auto` does with two tables if it can
 DEFAULT_MEMORY = 256 << 20
 DEFAULT_WORKDIR = Path(".qbcd")
+DEFAULT_PROJECT = Path("qbcd.yaml")
 NAME = "diff"  # of the stream and of the strategy in events
 _OPS = ("c", "u", "d")
 
@@ -61,6 +64,7 @@ class DiffOptions:
         workdir: The folder that holds what a call with one operand keeps.
         renew: With one operand, keep its rows for the next call, in place of the earlier ones, when the result is
             closed.
+        project: The configuration whose sources operands may name.
     """
 
     key: tuple[str, ...] = ()
@@ -71,6 +75,7 @@ class DiffOptions:
     exclude: tuple[str, ...] = ()
     workdir: Path = DEFAULT_WORKDIR
     renew: bool = False
+    project: Path = DEFAULT_PROJECT
 
     @property
     def wanted(self) -> ComparedColumns:
@@ -342,14 +347,15 @@ def compare(old: str, new: str | None, options: DiffOptions) -> DiffResult:
 def _compared(old: str, new: str | None, options: DiffOptions) -> DiffResult:
     options.check()
     started = time.monotonic()
-    first = operand(old, options.wanted, options.form)
+    places = named([old] if new is None else [old, new], options.project)
+    first = operand(old, places[0], options.wanted, options.form, places)
     folder = None if new is not None else folder_of(options.workdir, _address(old), options.key or first.proven)
     second: Operand | None = None
     result = DiffResult(options)
     try:
         with explained_errors():
             if new is not None:
-                second = operand(new, options.wanted, options.form)
+                second = operand(new, places[1], options.wanted, options.form, places)
                 result._compare(first, second, options, None)
             elif folder is not None and (folder / "about.json").exists():
                 result._compare(KeptOperand(folder), first, options, folder)
@@ -369,7 +375,7 @@ def _compared(old: str, new: str | None, options: DiffOptions) -> DiffResult:
 
 
 def _address(text: str) -> str:
-    return text if "://" in text else str(Path(text).resolve())
+    return text if is_address(text) else str(Path(text).resolve())
 
 
 def compared_names(old: Operand, new: Operand, options: DiffOptions) -> ComparedNames:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -9,7 +10,9 @@ from qbcd.comparison.by_ranges import FINE, GROUP, MOST, SUM_BYTES
 from qbcd.comparison.compare import DiffOptions, compared_names
 from qbcd.comparison.kept import folder_of
 from qbcd.comparison.methods import expected
+from qbcd.comparison.opened import named
 from qbcd.comparison.operands import TableOperand
+from qbcd.comparison.tables import NamedTable
 from qbcd.comparison.wording import worded
 from qbcd.sites.eligibility import kind_for, why_complete
 from qbcd.snapshots.feeds import JOIN
@@ -28,8 +31,9 @@ def explanation(old: str, new: str | None, options: DiffOptions) -> dict[str, st
 
 def _parts(old: str, new: str | None, options: DiffOptions) -> dict[str, str]:
     options.check()
-    if new is not None and "://" in old and "://" in new and options.method in BY_JOIN:
-        return {"old": old, "new": new, **_of_tables(old, new, options)}
+    places = named([old] if new is None else [old, new], options.project)
+    if new is not None and options.method in BY_JOIN and all(one and not one.by_driver for one in places):
+        return {"old": old, "new": new, **_of_tables([one for one in places if one], options)}
     sizes = [Path(one).stat().st_size for one in (old, new) if one and Path(one).is_file()]
     total = sum(sizes) / _MEGABYTE
     memory = options.memory / _MEGABYTE
@@ -38,16 +42,27 @@ def _parts(old: str, new: str | None, options: DiffOptions) -> dict[str, str]:
         "old": "what the first call kept" if new is None else old,
         "new": old if new is None else new,
         "method": _method(old, new, options),
-        "reads": f"{total:,.1f} MB of files, each once" if sizes else "one statement for each table",
+        "reads": _read_of(total, places),
         "memory": f"{memory:,.0f} MB; {fits}",
         "misses": _MISSES if options.method in ("smc1", "smc2", "phc1", "phc2") else "nothing: values are compared",
     }
 
 
-def _of_tables(old: str, new: str, options: DiffOptions) -> dict[str, str]:
+def _read_of(megabytes: float, places: Sequence[NamedTable | None]) -> str:
+    """Return what is read of files and tables."""
+    found = [f"{megabytes:,.1f} MB of files, each once"] if None in places else []
+    tables = [one for one in places if one is not None]
+    if any(not one.by_driver for one in tables):
+        found.append("one statement for each table")
+    if any(one.by_driver for one in tables):
+        found.append("by Spark all rows of each table that a JDBC driver alone reaches")
+    return "; ".join(found)
+
+
+def _of_tables(places: Sequence[NamedTable], options: DiffOptions) -> dict[str, str]:
     """Return the parts about two tables, by their catalogs."""
     with ExitStack() as stack:
-        first, second = (stack.enter_context(closing(TableOperand(one, options.wanted))) for one in (old, new))
+        first, second = (stack.enter_context(closing(TableOperand(one, options.wanted))) for one in places)
         names, tables = compared_names(first, second, options), (first, second)
         columns, keys = [one.named(names.all) for one in tables], len(names.key)
         why = f"the method is {options.method}" if options.method != "auto" else why_complete(tables, columns, keys)
@@ -57,7 +72,7 @@ def _of_tables(old: str, new: str, options: DiffOptions) -> dict[str, str]:
         if why:
             reads = f"one statement for each table, {rows} rows: {why}"
             return {
-                "method": _method(old, new, options),
+                "method": _method(first.label, second.label, options),
                 "reads": reads,
                 "memory": memory,
                 "misses": "nothing: values are compared",

@@ -13,11 +13,9 @@ from typing import Any
 from typing_extensions import override
 
 from qbcd.catalog.resolve import resolve
-from qbcd.config import ProjectConfig, config_from_dict
+from qbcd.comparison.tables import STREAM, NamedTable
 from qbcd.config.document import quoted
-from qbcd.config.fields import NAME_PATTERN, split_table
 from qbcd.config.files import FileFormat
-from qbcd.config.urls import literal_password
 from qbcd.connectors.encodings import SupportsEncodings
 from qbcd.connectors.facts import quoted as quoted_name
 from qbcd.errors import ConfigError, UnsafeKey, UnsupportedType
@@ -34,7 +32,6 @@ from qbcd.sites.lake.replica.schema import row_fields
 from qbcd.snapshots.work import release_freed
 from qbcd.strategies import IdRcs
 
-STREAM, _DATABASE = "diff", "database"
 _DELIMITERS = ";\t|,"
 
 
@@ -156,7 +153,7 @@ class TableOperand(Operand):
     """A table or view of a database.
 
     Args:
-        text: ``URL#schema.table``, with placeholders for its credentials.
+        place: The table and its source.
         wanted: The key, or empty for the primary key; the columns, or empty for all; those that are not compared.
 
     Attributes:
@@ -169,27 +166,18 @@ class TableOperand(Operand):
         separate_states: Why statements of one transaction may see different states of it; empty if they do not.
     """
 
-    def __init__(self, text: str, wanted: ComparedColumns) -> None:
-        url, _, table = text.rpartition("#")
-        if literal_password(url):
-            remedy = "write it as ${env:NAME} or ${file:/path}, in single quotes for the shell"
-            raise ConfigError("there is a literal password in the URL", remedy=remedy)
-        try:
-            split_table(table if url else "")
-        except ValueError:
-            remedy = "write dialect://user@host/database#schema.table"
-            raise ConfigError("the URL names no table", remedy=remedy) from None
-        source = _name_of(url)
-        config = _config(url, source, table, {"key": list(wanted.key)} if wanted.key else {})
+    def __init__(self, place: NamedTable, wanted: ComparedColumns) -> None:
+        source = place.source
+        config = place.config({"key": list(wanted.key)} if wanted.key else {})
         self.amount = ReadAmount()
         self._parts = ProjectParts(config)
         self.source = self._parts.source(source)
-        with self.source.read(STREAM) as session, _key_by_option():
+        with self.source.read(STREAM) as session, key_by_option():
             connector, connection = self.source.connector, session.connection
             stream = config.stream(STREAM)
             known = connector.catalog.probe_table(connection, stream.table_schema or "", stream.table_name)
             if known is not None:
-                stream = _config(url, source, table, wanted.entry([c.name for c in known.columns])).stream(STREAM)
+                stream = place.config(wanted.entry([c.name for c in known.columns])).stream(STREAM)
             self.plan, _ = resolve(stream, self.source, session)
             self.server = connector.catalog.server_identity(connection)
             encodings = connector.supports(SupportsEncodings)
@@ -199,7 +187,7 @@ class TableOperand(Operand):
         self.address = (parsed.host, parsed.port, parsed.database)
         self.columns = self.plan.captured
         self.proven = tuple(c.name for c in self.plan.key)
-        self.label = f"{self.plan.table.label} of {self.source.label.partition('(')[2].rstrip(')') or url}"
+        self.label = f"{self.plan.table.label} of {self.source.label.partition('(')[2].rstrip(')') or source}"
 
     @override
     def as_texts(self, names: Collection[str]) -> Operand:
@@ -251,23 +239,8 @@ class ComparedColumns:
         return {**named, **({"key": list(self.key)} if self.key else {})}
 
 
-def _config(url: str, source: str, table: str, more: Mapping[str, Any]) -> ProjectConfig:
-    """Return a configuration with the table as its only stream."""
-    entry = {"name": STREAM, "table": table, "source": source, "strategy": "id_rcs", **more}
-    try:
-        return config_from_dict({"version": 1, "sources": {source: {"url": url}}, "tables": [entry]})
-    except ConfigError as error:  # its place is in a configuration that the user has not written
-        raise ConfigError(error.what, remedy=error.remedy) from None
-
-
-def _name_of(url: str) -> str:
-    """Return a source's name for messages: its database, shown next to host and port."""
-    name = url.partition("?")[0].rpartition("/")[2]
-    return name if NAME_PATTERN.fullmatch(name) else _DATABASE
-
-
 @contextmanager
-def _key_by_option() -> Iterator[None]:
+def key_by_option() -> Iterator[None]:
     """In the block, errors of a key name the option."""
     try:
         yield
@@ -294,21 +267,3 @@ def identified(database: LocalDatabase, rows: Query, captured: Sequence[Column],
 def _count(database: LocalDatabase, rows: Query) -> int:
     [(count,)] = database.connection.execute(f"SELECT COUNT(*) FROM ({rows.sql})").fetchall()
     return int(count)
-
-
-def operand(text: str, wanted: ComparedColumns, form: FileFormat) -> Operand:
-    """Return the operand that a text names.
-
-    Raises:
-        ConfigError: It names no file and no table.
-        DumpRefused: The file is truncated or damaged.
-    """
-    if "://" in text:
-        return TableOperand(text, wanted)
-    if Path(text).is_dir():
-        remedy = "name the file in it; Spark writes a single one after coalesce(1)"
-        raise ConfigError(f"{quoted(text)} is a folder", remedy=remedy)
-    if not Path(text).is_file():
-        remedy = "name a file, or a table as dialect://user@host/database#schema.table"
-        raise ConfigError(f"there is no file {quoted(text)}", remedy=remedy)
-    return FileOperand(text, form)

@@ -38,8 +38,8 @@ def diff_options(
     }
     for name in ("columns", "exclude"):
         values[name] = _names(more.get(name) or ())
-    if "workdir" in more:
-        values["workdir"] = Path(more["workdir"])
+    for name in more.keys() & {"workdir", "project"}:
+        values[name] = Path(more[name])
     return DiffOptions(**values)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from qbcd.comparison.driver_types import FORM, PATTERN, check_values, common_of_driver, is_of_driver
 from qbcd.comparison.operands import FileOperand, Operand
 from qbcd.errors import ConfigError
 from qbcd.files.columns import EMPTY, INT96, JSON
@@ -32,7 +33,6 @@ _TEXTS = {
 _JSON_TYPES = ("json", "jsonb")
 _SIX = "CAST(FORMAT('{{:.5e}}', {v}) AS FLOAT)"  # MariaDB and MySQL write a float with six digits
 _COMPACT = "qbcd_compact_json"
-_AS = "as"  # a fact of a common column: the SQL of what is compared, of a value {v}
 
 
 def unified(old: Operand, new: Operand) -> tuple[Operand, Operand]:
@@ -53,7 +53,10 @@ def common_column(old: Column, new: Column, labels: tuple[str, str]) -> Column:
     Raises:
         ConfigError: Their types have no common form.
     """
-    travel = _of_facts(old, new) or _common(old.travel, new.travel)
+    travel = _of_facts(old, new)
+    if travel is None and (is_of_driver(old) or is_of_driver(new)):
+        return common_of_driver(old, new, labels, _common(old.travel, new.travel))
+    travel = travel or _common(old.travel, new.travel)
     if travel is None:
         raise ConfigError(
             f"column {old.name} is {old.sql_type} in {labels[0]} and {new.sql_type} in {labels[1]}",
@@ -61,7 +64,7 @@ def common_column(old: Column, new: Column, labels: tuple[str, str]) -> Column:
         )
     found = replace(next((c for c in (new, old) if c.fact("zeros") == "loose"), new), travel=travel)
     form = _form_of(old, new)
-    return replace(found, facts=(*found.facts, (_AS, form))) if form else found
+    return replace(found, facts=(*found.facts, (FORM, form))) if form else found
 
 
 def _form_of(old: Column, new: Column) -> str:
@@ -80,11 +83,12 @@ def exact_forms(database: LocalDatabase, sides: Sequence[Side], common: Sequence
     Args:
         sides: Rows and columns of each operand.
     """
-    if any(column.fact(_AS).startswith(_COMPACT) for column in common):
+    check_values(database, sides, common)
+    if any(column.fact(FORM).startswith(_COMPACT) for column in common):
         connection: Any = database.connection  # some versions of DuckDB do not declare these types
         connection.create_function(_COMPACT, compact_json, ["VARCHAR"], "VARCHAR", null_handling="special")
     return [
-        replace(column, facts=(*column.facts, (_AS, _SIX))) if _has_six_digits(database, sides, i, column) else column
+        replace(column, facts=(*column.facts, (FORM, _SIX))) if _has_six_digits(database, sides, i, column) else column
         for i, column in enumerate(common)
     ]
 
@@ -148,7 +152,9 @@ def in_common(rows: Query, own: Sequence[Column], common: Sequence[Column]) -> Q
 def _cast(value: str, own: Column, common: Column) -> str:
     """Return SQL of a value in the form of the common column."""
     cast = _as_travel(value, own, common.travel)
-    form = common.fact(_AS)
+    form = common.fact(FORM)
+    if common.fact(PATTERN) and own.travel.kind == "text":
+        cast = f"TRIM({cast})"  # some drivers fill texts with blanks
     is_compact = form.startswith(_COMPACT) and own.fact(JSON)
     return cast if is_compact or not form else form.format(v=cast)
 
@@ -161,6 +167,10 @@ def _as_travel(value: str, own: Column, travel: Travel) -> str:
         return f"CAST({value} AS {duckdb_type(wire_type(travel))})"
     if mine.kind == "timestamp" and travel.kind == "timestamptz":  # of INT96
         return f"{value} || 'Z'"
+    if travel.kind == "binary":
+        return f"FROM_HEX({value})"  # of DuckDB's driver
+    if travel.kind == "float64":
+        return f"CAST({value} AS DOUBLE)"
     if travel.kind == "int64":
         return f"CAST({value} AS BIGINT)"
     if travel.kind == "float32":

@@ -92,7 +92,8 @@ def _of_drivers(table: TableConfig, strategy: StrategyConfig, use: StrategyUse) 
     for name, values in strategy.reads_rows.items():
         if getattr(strategy, name) not in values:
             what = f"with a JDBC driver alone there is no such `{name}`"
-            yield use.option_problem(name, what, f"remove `{name}`")
+            less = "; `every` of the stream says how often it is read" if name == "per_poll" else ""
+            yield use.option_problem(name, what, f"remove `{name}`{less}")
     if table.tables is not None:
         what = "patterns of tables need a connector, and this source has a JDBC driver alone"
         yield use.table_problem("tables", what, "name each table")

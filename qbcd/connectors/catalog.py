@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
@@ -35,9 +36,9 @@ class Catalog(Collaborator, ABC):
         """Return table `schema`.`name`, as `probe_tables`."""
         return self.probe_tables(conn, [(schema, name)])[0]
 
-    @abstractmethod
     def table_names(self, conn: Connection) -> list[str]:
-        """Return qualified names of the readable tables, for "did you mean"."""
+        """Return qualified names of the readable tables, for "did you mean". Default: none."""
+        return []
 
     def other_relation(self, conn: Connection, schema: str, name: str) -> tuple[str, str]:
         """Return the kind of an object that is no table, such as ``an index``, and its table.
@@ -46,9 +47,12 @@ class Catalog(Collaborator, ABC):
         """
         return "", ""
 
-    @abstractmethod
     def privileges(self, conn: Connection, table: Table, columns: Sequence[str], schema: str) -> Privileges:
-        """Return the role's rights on `columns` of `table` and on qbcd's own `schema`."""
+        """Return the role's rights on `columns` of `table` and on qbcd's own `schema`.
+
+        Default: it reads all that the catalog shows, and has no schema of its own.
+        """
+        return Privileges(select=True, missing_columns=(), create_schema=False, own_schema=False, role="of the URL")
 
     def open_policies(self, conn: Connection, table: Table) -> list[str]:
         """Return the row-level security policies that show the role all rows now.
@@ -105,9 +109,9 @@ class Catalog(Collaborator, ABC):
         """
         return f"qbcd knows no sets of {self.facts.name}"
 
-    @abstractmethod
     def type_problem(self, column: Column) -> str:
-        """Return why values of `column` cannot be captured, or an empty string."""
+        """Return why values of `column` cannot be captured, or an empty string, the default."""
+        return ""
 
     def widened(self, then: str, now: Column) -> str | None:
         """Return the `digested` fact of a column whose type has changed from `then` to a wider one.
@@ -124,9 +128,9 @@ class Catalog(Collaborator, ABC):
         """
         return None
 
-    @abstractmethod
     def key_problem(self, column: Column) -> str:
-        """Return why `column` cannot be part of a key, or an empty string."""
+        """Return why `column` cannot be part of a key, or an empty string, the default."""
+        return ""
 
     # -- the server --------------------------------------------------------------------------------------------------
     @abstractmethod
@@ -137,9 +141,12 @@ class Catalog(Collaborator, ABC):
         """Return True if two servers, by their identities, may show the same table."""
         return server == other
 
-    @abstractmethod
     def clock_ms(self, conn: Connection) -> int:
-        """Return the source's clock in milliseconds since 1970 UTC."""
+        """Return the source's clock in milliseconds since 1970 UTC.
+
+        Default: the clock of this machine.
+        """
+        return int(time.time() * 1000)
 
     def check_accepts_writes(self, conn: Connection, *, stream: str) -> None:
         """Check that this server is none that only repeats another one.

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from qbcd.connectors.facts import Collaborator
+from qbcd.errors import UnsupportedPrimitive
 from qbcd.model import Column, Table
 
 
-class Ddl(Collaborator, ABC):
+class Ddl(Collaborator):
     """Statements that define tables and columns, and that grant a role the rights to them.
+
+    A connector whose database keeps no tables of qbcd's own uses this class itself.
 
     Attributes:
         column_definitions: Definitions of columns that a strategy needs in a table of the user, maintained by the
             server if it can: ``stamp`` for a timestamp, ``flag`` for a delete flag, ``checksum`` for a checksum.
     """
 
-    column_definitions: ClassVar[Mapping[str, str]]
+    column_definitions: ClassVar[Mapping[str, str]] = {}
 
-    @abstractmethod
     def create_table(
         self, name: str, columns: Sequence[tuple[str, str]], primary_key: Sequence[str], *, written_over: bool = False
     ) -> str:
@@ -31,7 +32,11 @@ class Ddl(Collaborator, ABC):
             columns: Plain names with types.
             primary_key: Plain names.
             written_over: Its rows are updated in place; pages should keep some room for that.
+
+        Raises:
+            UnsupportedPrimitive: The database cannot keep tables of qbcd's own: the default.
         """
+        raise UnsupportedPrimitive(self.facts.name, "tables of qbcd's own")
 
     def column_type(self, column: Column) -> str:
         """Return the type of `column` in qbcd's own tables.
@@ -48,7 +53,6 @@ class Ddl(Collaborator, ABC):
         """
         return self.column_type(column)
 
-    @abstractmethod
     def retype(self, name: str, column: str, sql_type: str, *, required: bool) -> str:
         """Return ALTER TABLE that gives a column of one of qbcd's own tables a wider type.
 
@@ -57,7 +61,11 @@ class Ddl(Collaborator, ABC):
             column: Plain name.
             sql_type: As in `create_table`.
             required: The column is in the primary key.
+
+        Raises:
+            UnsupportedPrimitive: As `create_table`.
         """
+        raise UnsupportedPrimitive(self.facts.name, "tables of qbcd's own")
 
     def missing_column(self, table: Table, name: str, kind: str) -> str:
         """Return DDL of a column that a strategy needs and `table` lacks.
@@ -77,9 +85,12 @@ class Ddl(Collaborator, ABC):
         """Return the GRANT by which a DBA lets `role` use what it may read in `schema`."""
         return f"GRANT USAGE ON SCHEMA {self.facts.quote(schema)} TO {self.facts.grantee(role)}"
 
-    @abstractmethod
     def grants(self, schema: str, role: str) -> list[str]:
-        """Return the grants that a DBA who created qbcd's tables gives to the role that polls."""
+        """Return the grants that a DBA who created qbcd's tables gives to the role that polls.
+
+        Default: none.
+        """
+        return []
 
     def own_schema(self, schema: str, role: str, *, exists: bool) -> list[str]:
         """Return the statements by which a DBA lets `role` create qbcd's own tables in `schema`.

@@ -22,9 +22,12 @@ class Expressions(Collaborator, ABC):
     `null_safe_distinct` and `row_digest` use the same comparison form of a value.
     """
 
-    @abstractmethod
     def null_safe_distinct(self, column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:
-        """Compare two values of `column`, NULL-safe: true if they differ, never NULL."""
+        """Compare two values of `column`, NULL-safe: true if they differ, never NULL.
+
+        Default: ``IS DISTINCT FROM``.
+        """
+        return exp.NullSafeNEQ(this=left.copy(), expression=right.copy())
 
     @abstractmethod
     def row_digest(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
@@ -84,9 +87,12 @@ class Expressions(Collaborator, ABC):
         """
         return True
 
-    @abstractmethod
     def fits_typed_sink(self, column: Column, value: exp.Expression) -> exp.Expression | None:
-        """Test if a typed sink can hold the value (never NULL); None if it can hold every value."""
+        """Test if a typed sink can hold the value (never NULL).
+
+        None, the default, if it can hold every value.
+        """
+        return None
 
     def is_of_class(self, kind: ValueClass, travel: Travel, value: str, longest: int = 0) -> str:
         """Return SQL that tests if a value in wire form is of the class.

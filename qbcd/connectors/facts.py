@@ -61,6 +61,7 @@ class JdbcDriver:
         safe_from: First release without known vulnerabilities in each release line; older jars are skipped.
         timeout_second: One second in the units of its property `socketTimeout`; 0 if it has none.
         sha256: SHA-256 of the jar at these coordinates, in hexadecimal digits; empty if it is not checked.
+        pinned: A jar from any place must have this checksum; otherwise those that are named after the coordinates.
     """
 
     driver_class: str
@@ -70,6 +71,7 @@ class JdbcDriver:
     safe_from: tuple[str, ...] = ()
     timeout_second: int = 0
     sha256: str = ""
+    pinned: bool = False
 
     def limits(self, seconds: int) -> dict[str, str]:
         """Return properties that limit each wait for the server to `seconds`."""

@@ -35,9 +35,9 @@ class Sessions(Collaborator, ABC):
             statement_timeout: Seconds after which the source cancels a statement, 0 for never.
         """
 
-    @abstractmethod
     def engine_options(self, *, read_only: bool) -> dict[str, Any]:
-        """Return arguments of create_engine(): isolation and access mode of transactions."""
+        """Return arguments of create_engine(), by default none: isolation, access mode."""
+        return {}
 
     def shared_by(self, connection: Any, another: Callable[[], Any], *, read_only: bool, statement_timeout: int) -> str:
         """Return the sign that a pooler lends this session to other clients too.
@@ -54,12 +54,12 @@ class Sessions(Collaborator, ABC):
         """
         return ""
 
-    @abstractmethod
     def pins(self) -> tuple[str, ...]:
         """Return statements that fix the settings on which text output and name resolution depend.
 
-        They are sent as one text.
+        They are sent as one text. Default: there are no such settings.
         """
+        return ()
 
     @abstractmethod
     def jdbc_url(
@@ -94,9 +94,12 @@ class Sessions(Collaborator, ABC):
         """
         return sql
 
-    @abstractmethod
     def lock_against_rewrite(self, table: Table) -> str | None:
-        """Return the statement that blocks DDL on `table` until the transaction ends, or None."""
+        """Return the statement that blocks DDL on `table` until the transaction ends.
+
+        Default: None.
+        """
+        return None
 
 
 class SupportsSnapshots(ABC):

@@ -17,7 +17,7 @@ from qbcd.model import StreamPlan
 from qbcd.ranges.integers import IntegerRanges
 
 GREGORIAN = "1582-10-15"  # the first day on which Java's two calendars agree
-_CALENDAR = ("date", "timestamp")
+CALENDAR = ("date", "timestamp")
 DIGEST, RANGE = "d", "r"  # columns of rows whose digest, and hash bucket, the source has computed
 ENCODER = 1  # version of key identity, bucket and digest of rows
 
@@ -102,7 +102,7 @@ class TravelledRows:
         """Return count and checksum of each range with rows, as one scan finds them."""
         keys = [f"c{i} IS NULL" for i in range(len(self._plan.key))]
         nulls = f"COUNT(*) FILTER (WHERE {' OR '.join(keys)})" if keys else "0"
-        old = [f"c{i} < DATE '{GREGORIAN}'" for i, c in enumerate(self._plan.captured) if c.travel.kind in _CALENDAR]
+        old = [f"c{i} < DATE '{GREGORIAN}'" for i, c in enumerate(self._plan.captured) if c.travel.kind in CALENDAR]
         shifted = f"COUNT(*) FILTER (WHERE {' OR '.join(old)})" if old else "0"
         texts = self._texts()
         sql = (

@@ -77,13 +77,9 @@ def find_driver(
         EnvironmentMissing: No step found a jar; the message has one line per step.
     """
     if configured is not None:
-        problem = jar_problem(configured, driver)
+        problem = jar_problem(configured, driver) or (checksum_problem(configured, driver) if driver.pinned else "")
         if problem:
-            raise ConfigError(
-                f"the JDBC driver jar {configured} {problem}",
-                where=place,
-                remedy="correct the path, or remove it to have qbcd search",
-            )
+            raise ConfigError(f"the JDBC driver jar {configured} {problem}", where=place, remedy=_remedy_of(problem))
         return DriverSource(configured, "configured")
     search = _Search(driver, cache, around or Surroundings())
     steps: tuple[tuple[Origin, Callable[[], Path | None]], ...] = (
@@ -103,6 +99,15 @@ def find_driver(
         if driver.maven
         else f"write `driver_jar` under `jdbc` of the source, or put the jar into {cache / 'jars'}",
     )
+
+
+def _remedy_of(problem: str) -> str:
+    """Return what to do about a configured jar."""
+    if "SHA-256" in problem:
+        return "download the jar again, or correct `sha256` if you know that this is the right jar"
+    if "does not contain" in problem:
+        return "correct the path, or the class in `driver` of a profile of your own; or remove the path"
+    return "correct the path, or remove it to have qbcd search"
 
 
 def driver_in(jar: Path, drivers: Sequence[JdbcDriver]) -> JdbcDriver | None:
@@ -141,6 +146,23 @@ def jar_problem(jar: Path, driver: JdbcDriver) -> str:
     return ""
 
 
+def checksum_problem(jar: Path, driver: JdbcDriver) -> str:
+    """Return the reason why the content of `jar` is not the driver's, or an empty string.
+
+    Without a pinned checksum, it is known of the jar with the coordinates' name alone.
+    """
+    if not driver.sha256 or not (driver.pinned or jar.name == _own_name(driver)):
+        return ""
+    found = _sha256(jar)
+    return "" if found == driver.sha256 else f"has the SHA-256 {found} and not {driver.sha256}"
+
+
+def _own_name(driver: JdbcDriver) -> str:
+    """Return the name of the jar of the driver's coordinates."""
+    artifact, _, version = driver.maven.partition(":")[2].partition(":")
+    return f"{artifact}-{version}.jar"
+
+
 class _Search:
     """One search: each step returns a jar, or returns None and adds a line to `tried`."""
 
@@ -174,9 +196,11 @@ class _Search:
             return None
         try:
             jars = resolve_maven(self.driver.maven, self.cache / "ivy", around=self.around)
-            if wrong := [jar for jar in jars if self.driver.sha256 not in ("", _sha256(jar))]:
-                self.tried.append(f"Maven {self.driver.maven}: SHA-256 of {wrong[0]} is not {self.driver.sha256}")
-                return None
+            if self.driver.sha256:  # the jars that it depends on have no known checksum
+                jars = [jar for jar in jars if jar.name.endswith(_own_name(self.driver))]
+                if wrong := next((jar for jar in jars if _sha256(jar) != self.driver.sha256), None):
+                    self.tried.append(f"Maven {self.driver.maven}: SHA-256 of {wrong} is not {self.driver.sha256}")
+                    return None
             kept = [_keep(jar, self.cache / "jars", self.driver.maven) for jar in jars]
         except (EnvironmentMissing, OSError, subprocess.TimeoutExpired) as error:
             self.tried.append(f"Maven {self.driver.maven}: {one_line(error)}; {remedy}")
@@ -219,7 +243,7 @@ class _Search:
         passed: list[str] = []
         for pattern in self.driver.jar_names:
             for jar in sorted(folder.glob(pattern), key=_newest_first):
-                problem = jar_problem(jar, self.driver)
+                problem = jar_problem(jar, self.driver) or checksum_problem(jar, self.driver)
                 if not problem:
                     return jar
                 passed.append(f"{jar} {problem}")

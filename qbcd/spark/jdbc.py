@@ -144,7 +144,9 @@ def jdbc_failure(error: BaseException) -> JdbcFailure | None:
     found: JdbcFailure | None = None
     for cause in _java_causes(error):
         if _is_a(cause, "java.sql.SQLException"):
-            found = JdbcFailure(str(cause.getMessage() or cause), str(cause.getSQLState() or ""))
+            message = str(cause.getMessage() or cause)
+            if found is None or not found.message.startswith(message):  # some drivers have the details above
+                found = JdbcFailure(message, str(cause.getSQLState() or ""))
         elif found is not None and _is_a(cause, "java.net.SocketTimeoutException") and _READ in str(cause.getMessage()):
             return JdbcSilence(found.message, found.sqlstate)
     return found

@@ -15,14 +15,16 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.schema import CreateTable
 from sqlalchemy.sql import FromClause, Insert
 
-from qbcd.state.dialects import facts_of
+from qbcd.state.dialects import facts_of, keeps_state
 
 
 def present(conn: Connection, schema: str | None) -> set[str]:
     """Return the names of the tables in `schema` (None is the connection's own).
 
-    Empty if there is no such schema.
+    Empty if there is no such schema, or the database is of a kind in which qbcd keeps no tables.
     """
+    if not keeps_state(conn):
+        return set()
     seen = inspect(conn)  # a new inspector each time: it caches its answers
     if schema is not None and not facts_of(conn).lists_any_schema and not seen.has_schema(schema):
         return set()

@@ -230,6 +230,11 @@ def store_facts(dialect: str) -> StoreFacts:
     return facts
 
 
+def keeps_state(conn: Connection) -> bool:
+    """Return True if qbcd can keep tables of its own in the database of a connection."""
+    return conn.dialect.name in _STORES
+
+
 def facts_of(conn: Connection) -> StoreFacts:
     """Return the facts of the store behind an open connection."""
     dialect: Dialect = conn.dialect

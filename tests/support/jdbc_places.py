@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from qbcd.connectors.jdbc.profiles import PROFILES
 from qbcd.spark.drivers import find_driver, user_cache
+from tests.support.firebird_server import LOGIN as FIREBIRD_LOGIN
+from tests.support.firebird_server import FirebirdServer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+PASSWORD = "QBCD_TEST_JDBC_PASSWORD"  # the variable of a server's password
 IN_FILES = ("h2", "hsqldb", "derby", "sqlite", "duckdb")  # databases of this process
 
 
@@ -88,7 +91,14 @@ def file_place(spark: SparkSession, name: str, folder: Path) -> JdbcPlace:
     return JdbcPlace(spark, name, url, f"{url}{more}", login)
 
 
+def firebird_place(spark: SparkSession, server: FirebirdServer, name: str) -> JdbcPlace:
+    """Return a new database of a Firebird server."""
+    url = server.database(name)
+    return JdbcPlace(spark, "firebird", url, f"{url}?encoding=UTF8", FIREBIRD_LOGIN)
+
+
 def source_lines(place: JdbcPlace) -> dict[str, Any]:
     """Return the source's section of a configuration."""
     user = {"user": place.login["user"]} if place.login.get("user") else {}
-    return {"url": place.url, **user}
+    password = {"password": f"${{env:{PASSWORD}}}"} if place.login.get("password") else {}
+    return {"url": place.url, **user, **password}

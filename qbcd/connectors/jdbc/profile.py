@@ -66,7 +66,8 @@ class Profile:
         position: Query of the value for `snapshot`.
         fetchsize: Rows that a reader holds at a time.
         types: By the driver's name of a type: how its values are read, instead of the rule for its JDBC type. Each is
-            ``SPARK TYPE`` or ``SPARK TYPE: expression`` with ``{c}`` for the column, ``text``, or ``refused: reason``.
+            ``text``, ``refused: reason``, ``SPARK TYPE`` or ``SPARK TYPE: expression``, with ``{c}`` for the column and
+            ``{s}`` for its scale.
         other: How values of a type that has no rule are read.
         widest: Numbers are read in the widest type, since nobody has seen what the driver's types hold.
         misfit: Part of the driver's message about a value that the rule of its column refuses; empty if it has none.

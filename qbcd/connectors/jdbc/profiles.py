@@ -166,7 +166,7 @@ _BUILT = (
     Profile(
         name="firebird",
         product="Firebird",
-        executed="never",
+        executed="campaign",
         driver=_driver(
             "org.firebirdsql.jdbc.FBDriver",
             "jaybird",
@@ -180,6 +180,13 @@ _BUILT = (
         from_nothing=" FROM RDB$DATABASE",
         text="CAST({c} AS VARCHAR(8000))",
         limit="{select} ROWS {n}",
+        # its decimals hold all values of the integers in which they are stored, and not only their digits
+        types={
+            **dict.fromkeys(("NUMERIC", "DECIMAL"), "DECIMAL(38,{s})"),
+            "FLOAT": "FLOAT",
+            "INT128": "text",
+            "DECFLOAT": "text",
+        },
     ),
     Profile(
         name="oracle",

@@ -85,6 +85,7 @@ def reading_of(profile: Profile, column: TypedColumn, *, as_text: bool = False) 
     kind, _, rest = rule.partition(": ")
     if kind == "text":
         return Reading("STRING", profile.text)
+    kind = kind.replace("{s}", str(column.scale))
     return Reading("", refused=rest) if kind == "refused" else Reading(kind, rest or "{c}")
 
 

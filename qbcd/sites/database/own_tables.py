@@ -14,12 +14,13 @@ from sqlalchemy import table as lightweight
 from sqlalchemy.engine import Connection
 
 from qbcd.connectors.catalog import SupportsIndexes
-from qbcd.errors import MissingPrivilege, StateConflict
+from qbcd.errors import MissingPrivilege, StateConflict, UnsupportedPrimitive
 from qbcd.model import StreamPlan
 from qbcd.sites import own_tables
 from qbcd.sites.database.context import DatabaseContext
 from qbcd.sites.values import LeasedStream
 from qbcd.state.bootstrap import holds_rows
+from qbcd.state.dialects import keeps_state
 
 if TYPE_CHECKING:
     from qbcd.strategies import Watermarked
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 def create(context: DatabaseContext, plan: StreamPlan) -> None:
     """Create schema and store, and the index that the user wants; repeatable."""
     with context.reading() as conn:  # each poll checks this too; here nothing is created yet
+        if not keeps_state(conn):
+            raise UnsupportedPrimitive(context.source.connector.name, "tables of qbcd's own")
         context.source.connector.catalog.check_in_source(
             conn, plan.table, stream=context.stream, own=context.own_names(plan)
         )

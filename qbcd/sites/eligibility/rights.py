@@ -18,6 +18,7 @@ from qbcd.errors import MissingPrivilege
 from qbcd.model import StreamPlan, Table
 from qbcd.sites.eligibility.values import Place, explained_grant
 from qbcd.sites.eligibility.watermark import session_grants
+from qbcd.state.dialects import keeps_state
 from qbcd.strategies import TableStrategy, Watermarked
 from qbcd.strategies.base import WriteRight
 
@@ -65,7 +66,8 @@ def own_schema(source: Source, session: Session, table: Table, columns: Sequence
     from qbcd.catalog.query_table import rights_of
 
     rights = rights_of(source.connector, conn, table, columns, source.schema)
-    return OwnSchema(source.schema, inspect(conn).has_schema(source.schema), rights)
+    exists = keeps_state(conn) and inspect(conn).has_schema(source.schema)
+    return OwnSchema(source.schema, exists, rights)
 
 
 def missing_schema_right(source: Source, schema: OwnSchema, strategy: str) -> list[MissingRight]:

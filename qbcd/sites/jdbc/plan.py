@@ -15,6 +15,7 @@ from qbcd.catalog.jdbc import JdbcSource
 from qbcd.config import StreamConfig
 from qbcd.config.document import did_you_mean
 from qbcd.connectors.jdbc import digests
+from qbcd.connectors.jdbc.profile import Profile
 from qbcd.connectors.jdbc.reading import Reading, TypedColumn, reading_of
 from qbcd.errors import ConfigError, QbcdError, SchemaChanged, SourceError, UnsafeKey, UnsupportedType
 from qbcd.model import Column, StreamPlan, Table
@@ -56,14 +57,8 @@ def plan_of_rows(
     if row is not None and row.prepared:
         check_requested(context.stream, settings.requested, row.checkpoint)
 
-    def ask(session: JdbcSession) -> tuple[list[ResultColumn], tuple[str, ...]]:
-        if config.query:
-            return session.columns(reads_nothing(config.query)), ()
-        quoted = source.profile.quoted_table(config.table_schema, config.table_name)
-        found = session.columns(f"SELECT * FROM {quoted} WHERE 1 = 0")
-        return found, session.primary_key(config.table_schema, config.table_name)
-
-    found, primary = asked(spark, source, context.stream, ask)
+    place = (config.table_schema, config.table_name)
+    found, primary = described(spark, source, context.stream, place, config.query)
     plan = _plan(config, source, found, primary)
     plan = _divided(source, plan, config, row)
     if WholeRows(plan).divided == "key":
@@ -72,6 +67,28 @@ def plan_of_rows(
         plan = replace(plan, table=replace(plan.table, rows=int(row.checkpoint["rows"]), row_width=_width(context)))
         _check_unchanged(plan, row)
     return plan
+
+
+def described(
+    spark: SparkSession, source: JdbcSource, stream: str, place: tuple[str, str], query: str = ""
+) -> tuple[list[ResultColumn], tuple[str, ...]]:
+    """Return the columns of a table or query, and the table's primary key.
+
+    Args:
+        place: Schema and name of the table.
+        query: The query, in place of the table.
+
+    Raises:
+        QbcdError: An error of the driver, as qbcd's message.
+    """
+
+    def ask(session: JdbcSession) -> tuple[list[ResultColumn], tuple[str, ...]]:
+        if query:
+            return session.columns(reads_nothing(query)), ()
+        found = session.columns(f"SELECT * FROM {source.profile.quoted_table(*place)} WHERE 1 = 0")
+        return found, session.primary_key(*place)
+
+    return asked(spark, source, stream, ask)
 
 
 def _divided(source: JdbcSource, plan: StreamPlan, config: StreamConfig, row: StreamRow | None) -> StreamPlan:
@@ -184,16 +201,25 @@ def _column(config: StreamConfig, source: JdbcSource, found: ResultColumn) -> Co
             where=config.place("types", found.name),
             remedy=f"remove {found.name} from `types`",
         )
-    typed = TypedColumn(found.code, found.type_name, found.precision, found.scale, found.signed)
-    reading = reading_of(source.profile, typed, as_text=found.name in config.types)
-    if not reading.spark:
+    column = read_column(source.profile, found, as_text=found.name in config.types)
+    if isinstance(column, str):
         raise UnsupportedType(
-            f"column {found.name!r} of type {found.type_name} cannot be read without a loss: {reading.refused}",
+            f"column {found.name!r} of type {found.type_name} cannot be read without a loss: {column}",
             stream=config.name,
             where=config.place("columns"),
             remedy=f"exclude: [{found.name}], or capture a view that gives it another type",
         )
-    return _made(found, reading, as_text=reading.expression == source.profile.text)
+    return column
+
+
+def read_column(profile: Profile, found: ResultColumn, *, as_text: bool = False) -> Column | str:
+    """Return a column with the form in which it is read.
+
+    If it cannot be read without a loss, return the reason.
+    """
+    typed = TypedColumn(found.code, found.type_name, found.precision, found.scale, found.signed)
+    reading = reading_of(profile, typed, as_text=as_text)
+    return _made(found, reading, as_text=reading.expression == profile.text) if reading.spark else reading.refused
 
 
 def _made(found: ResultColumn, reading: Reading, *, as_text: bool) -> Column:

@@ -33,7 +33,7 @@ from qbcd.spark.jdbc_tables import asked
 from qbcd.state import StoredRange
 from qbcd.strategies import WholeRows
 
-_DUCKDB = {"timestamp_ntz": "timestamp"}  # by Spark's name of a type, if DuckDB has another one
+DUCKDB = {"timestamp_ntz": "timestamp"}  # by Spark's name of a type, if DuckDB has another one
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def travelled(
             raise with_column(source, plan, error, partial(_fails, poll)) from error
     try:
         poll.leased.keeper.check()
-        read = [(name, _DUCKDB.get(kind, kind)) for name, kind in fields]
+        read = [(name, DUCKDB.get(kind, kind)) for name, kind in fields]
         raw = poll.local.read(read, context.files.paths(part))
         yield TravelledRows(poll.local.database, plan, raw), part
     finally:

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.support.firebird_server import VERSIONS
 from tests.support.jdbc_histories import History
-from tests.support.jdbc_places import IN_FILES, file_place
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.support.jdbc_places import IN_FILES, JdbcPlace
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("replica", ["rows", "digest"])
-@pytest.mark.parametrize("name", IN_FILES)
+@pytest.mark.parametrize("name", [*IN_FILES, *VERSIONS])
 def test_events_of_a_long_history_give_the_table(
-    jdbc_spark: SparkSession, tmp_path: Path, name: str, replica: str
+    new_place: Callable[[str], JdbcPlace], tmp_path: Path, name: str, replica: str
 ) -> None:
     strategy = {"type": "id_rcs", "rows_per_range": 20, "replica": replica}
-    history = History(file_place(jdbc_spark, name, tmp_path), tmp_path, seed=7, baseline="events", strategy=strategy)
+    history = History(new_place(name), tmp_path, seed=7, baseline="events", strategy=strategy)
     history.change(300)
     with history.open() as project:
-        project.prepare()
+        [prepared] = project.prepare()
+        assert prepared.error is None
         project.run(once=True)
         history.replay()
         for number in (1, 5, 60, 2, 120):

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.support.jdbc_histories import History
-from tests.support.jdbc_places import file_place
+from tests.support.jdbc_places import JdbcPlace
 from tests.support.oracle import events
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 REFUSED = "refused"
 LONG = "x" * 10_000
@@ -42,6 +40,24 @@ DERBY = tuple(
         v,
     )
     for kind, text, v in COMMON
+)
+FIREBIRD: tuple[tuple[str, str, Any], ...] = (
+    *((k, t, v) for k, t, v in COMMON if k not in ("TIMESTAMP(6)", "BIGINT")),
+    ("BIGINT", "9223372036854775807", 2**63 - 1),
+    ("BIGINT", "-9223372036854775807 - 1", -(2**63)),
+    ("FLOAT", "0.1", 0.1),
+    ("NUMERIC(4,2)", "327.67", "327.67"),
+    ("DECIMAL(9,3)", "-2147483.648", "-2147483.648"),
+    ("NUMERIC(18,4)", "922337203685477.5807", "922337203685477.5807"),
+    ("CHAR(3)", "'a'", "a  "),
+    ("CHAR(3)", "'ß😀'", "ß😀 "),
+    ("VARCHAR(10) CHARACTER SET OCTETS", "x'00ff'", "AP8="),
+    ("BLOB SUB_TYPE BINARY", "x'00ff'", "AP8="),
+    ("BLOB SUB_TYPE TEXT", f"'{LONG}ß😀'", f"{LONG}ß😀"),
+    ("TIME", "TIME '23:59:59.9999'", "23:59:59.9999"),
+    ("TIMESTAMP", "TIMESTAMP '2024-03-31 02:30:00.1234'", "2024-03-31T02:30:00.123400"),
+    ("TIMESTAMP", "TIMESTAMP '9999-12-31 23:59:59.9999'", "9999-12-31T23:59:59.999900"),
+    ("TIMESTAMP", "TIMESTAMP '1500-02-28 23:59:59'", REFUSED),
 )
 VALUES: dict[str, tuple[tuple[str, str, Any], ...]] = {
     "h2": (
@@ -140,11 +156,24 @@ VALUES: dict[str, tuple[tuple[str, str, Any], ...]] = {
 }
 
 
+VALUES |= {
+    "firebird3": FIREBIRD,
+    "firebird4": (
+        *FIREBIRD,
+        ("INT128", "170141183460469231731687303715884105727", "170141183460469231731687303715884105727"),
+        ("NUMERIC(38,10)", "9999999999999999999999999999.9999999999", "9999999999999999999999999999.9999999999"),
+        ("DECFLOAT(34)", "1.234567890123456789012345678901234E+100", "1.234567890123456789012345678901234E+100"),
+        ("TIMESTAMP WITH TIME ZONE", "TIMESTAMP '2024-01-01 00:00:00.5 +05:30'", "2024-01-01 00:00:00.5000 +05:30"),
+        ("TIME WITH TIME ZONE", "TIME '23:59:59.5 +05:30'", "23:59:59.5000 +05:30"),
+    ),
+}
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("name", sorted(VALUES))
-def test_values_come_back_or_are_refused(jdbc_spark: SparkSession, tmp_path: Path, name: str) -> None:
+def test_values_come_back_or_are_refused(new_place: Callable[[str], JdbcPlace], tmp_path: Path, name: str) -> None:
     """All columns of one database in one stream; those that are expected to be refused alone."""
-    place = file_place(jdbc_spark, name, tmp_path)
+    place = new_place(name)
     columns = list(enumerate(VALUES[name]))
     fine = [(i, one) for i, one in columns if one[2] != REFUSED]
     places = [fine, *([pair] for pair in columns if pair[1][2] == REFUSED)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import stat
 import subprocess
 import zipfile
@@ -68,8 +69,8 @@ class Machine:
             raise FileNotFoundError(f"no {command[0]}")
         return answer(command)
 
-    def find(self, configured: Path | None = None) -> tuple[str, str]:
-        source = find_driver(DRIVER, configured=configured, cache=self.cache, around=self.around)
+    def find(self, configured: Path | None = None, driver: JdbcDriver = DRIVER) -> tuple[str, str]:
+        source = find_driver(driver, configured=configured, cache=self.cache, around=self.around)
         return source.jar.name, source.origin
 
 
@@ -136,6 +137,39 @@ def test_system_folder_works_without_cache_and_network(machine: Machine) -> None
     make_jar(machine.root / "java" / "exdb.jar", version="42.5.5")
     assert machine.find() == ("exdb.jar", "system")
     assert not machine.commands
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_a_changed_jar_in_the_cache_is_passed_over(machine: Machine) -> None:
+    cached = make_jar(machine.cache / "jars" / "exdb-42.7.7.jar")
+    driver = replace(DRIVER, sha256=sha256(cached))
+    assert machine.find(driver=driver) == ("exdb-42.7.7.jar", "cache")
+    make_jar(cached, version="42.7.7")
+    make_jar(machine.root / "java" / "exdb.jar", version="42.8.1")
+    assert machine.find(driver=driver) == ("exdb.jar", "system"), "a jar of another name is of the administrator"
+    with pytest.raises(EnvironmentMissing, match=r"exdb-42\.7\.7\.jar has the SHA-256 .* and not") as caught:
+        machine.find(driver=replace(driver, pinned=True))
+    assert "exdb.jar has the SHA-256" in str(caught.value)
+
+
+def test_the_checksum_of_the_configuration_is_that_of_any_jar(machine: Machine) -> None:
+    jar = make_jar(machine.root / "mine.jar")
+    pinned = replace(DRIVER, sha256=sha256(jar), pinned=True)
+    assert machine.find(jar, pinned) == ("mine.jar", "configured")
+    with pytest.raises(ConfigError, match=r"mine\.jar has the SHA-256 .*download the jar again"):
+        machine.find(make_jar(jar, version="42.9.0"), pinned)
+
+
+def test_a_jar_of_maven_with_another_checksum_is_not_kept(machine: Machine) -> None:
+    offer_maven(machine)
+    with pytest.raises(EnvironmentMissing, match=r"Maven org\.example:exdb:42\.7\.7: SHA-256 of .* is not 00"):
+        machine.find(driver=replace(DRIVER, sha256="00" * 32))
+    assert not list(machine.cache.rglob("exdb-42.7.7.jar"))
+    wanted = sha256(make_jar(machine.root / "same.jar"))
+    assert machine.find(driver=replace(DRIVER, sha256=wanted)) == ("exdb-42.7.7.jar", "maven")
 
 
 def test_newest_jar_of_a_folder_is_taken(machine: Machine) -> None:
