@@ -38,6 +38,7 @@ class MySQL(MySQLFamily):
         extra=("information_schema_stats_expiry = 0",),
     )
     oldest = (8, 0)
+    divides_json = False
     executed = (9, 7)  # by the tests
     no_pad = (
         "coalesce((SELECT c.pad_attribute = 'NO PAD' FROM information_schema.collations c "

@@ -19,7 +19,7 @@ from qbcd.connectors.mysql_family.facts import FamilyFacts
 from qbcd.connectors.mysql_family.grants import granted, granted_everywhere
 from qbcd.connectors.mysql_family.rows import COLUMNS, KINDS, TABLE, UNBOUND, engines, place_of, role_of, rows_of
 from qbcd.connectors.mysql_family.types import make_column
-from qbcd.model import ServerIdentity, Table
+from qbcd.model import Column, ServerIdentity, Table
 
 PAGE = 16384  # bytes of an InnoDB page, unless the server was built with another size
 SYSTEM_SCHEMAS = ("information_schema", "performance_schema", "mysql", "sys")
@@ -64,7 +64,12 @@ class FamilyCatalog(Catalog):
     type_problem = staticmethod(types.type_problem)
     widened = staticmethod(widening.widened)
     key_problem = staticmethod(types.key_problem)
-    set_problem = staticmethod(sets.set_problem)
+
+    @override
+    def set_problem(self, column: Column, separator: str) -> str:
+        if not self.facts.divides_json:
+            return f"{self.facts.name} refuses statements that sort the elements of JSON"
+        return sets.set_problem(column, separator)
 
     @override
     def probe_tables(self, conn: Connection, names: Sequence[tuple[str, str]]) -> list[Table | None]:

@@ -58,6 +58,8 @@ class FamilyFacts(DatabaseFacts, ABC):
 
     Attributes:
         spelling: Session variables whose names differ.
+        divides_json: JSON_TABLE over a column is right in every statement. MySQL 9.7 refuses some statements, and in
+            others has no rows where there are some.
         oldest: (major, minor) of the oldest supported server.
         no_pad: SQL that is true if trailing spaces count under ``collation_name`` of information_schema.columns.
         all_digits: SQL template of the text of a floating point number that reads back as the same number, -0 as 0.
@@ -82,6 +84,7 @@ class FamilyFacts(DatabaseFacts, ABC):
     identifier_limit = 64
     column_limit = 1017  # of an InnoDB table
     hides_tables = True
+    divides_json = True
     full_join = False
     random_key_types = frozenset({"uuid"})
     ranges_per_statement = 200
