@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -356,11 +356,11 @@ class LeaseKeeper:
         except BaseException:
             _working.discard(self.owner.uuid)  # the commit may have succeeded although its reply was lost
             raise
-        self._first = waits.later(self.ttl / 3, self._begin)
+        self._first = waits.later(self.ttl / 3, partial(self._begin, self._beat))
         return self
 
-    def _begin(self) -> None:
-        thread = threading.Thread(target=self._beat, name=f"qbcd-lease-{self.stream}", daemon=True)
+    def _begin(self, beat: Callable[[], None]) -> None:
+        thread = threading.Thread(target=beat, name=f"qbcd-lease-{self.stream}", daemon=True)
         with suppress(RuntimeError):  # no thread can be started: then the lease ends, and `check` refuses to commit
             thread.start()
             self._thread = thread
