@@ -26,7 +26,6 @@ class Options:
     without: str = ""
     targets: str = "server"
     against: str = ""
-    peers: str = ""
 
 
 @dataclass
