@@ -20,6 +20,7 @@ COMPARISONS = {
     "requests": "Page requests of polls on MariaDB or MySQL, next to the advisor's predictions",
     "atdi_plans": "The plan of an ATDI poll in all forms of MySQL's EXPLAIN",
     "hot_ranges": "Recently changed ranges first: changes that a poll of half the ranges finds",
+    "engines": "Both engines on polls that fetch every row, by number of rows",
     "leaves": "Sizes of ranges and levels of a checksum tree: bytes shipped and rows scanned",
     "peers": "ID/RCS polls against other tools on the same changes",
     "few_changes": "ID/RCS polls after few changes anywhere: rows looked up, or whole ranges",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,14 +29,14 @@ from qbcd.connectors import Connector, JdbcDriver, connector_for
 from qbcd.delivery.batches import PYTHON_SINK
 from qbcd.enrichment import Enricher, Enrichment
 from qbcd.errors import ConfigError, Refused, StateMissing
-from qbcd.local.database import LocalProvider
+from qbcd.local.database import LocalProvider, threads_for
 from qbcd.planning import plan_of
 from qbcd.roster.known_tables import KnownTables
 from qbcd.roster.roster import Roster, SourceTables, list_tables, roster_of
 from qbcd.sinks import Sink, make_sink
 from qbcd.sinks.places import SinkPlaces
 from qbcd.sites import Settings, Site, with_variant
-from qbcd.sites.engine_choice import EngineChoice
+from qbcd.sites.engine_choice import EngineChoice, most_local_rows
 from qbcd.spark.drivers import Wanted, driver_in, find_driver, user_cache
 from qbcd.spark.java import Surroundings
 from qbcd.spark.provider import SparkProvider
@@ -412,7 +413,12 @@ class ProjectParts:
                 return EngineChoice("local", why_local=f"method {method} is of this process")
             if config.engine == "auto":
                 return EngineChoice("local", why_local="files are compared in this process")
-        return EngineChoice(config.engine, self.config.local_rows, self.config.local_bytes, self._spark.on_cluster)
+        rows, measured = self.config.local_rows, self.config.local_rows is None
+        if measured:
+            rows = most_local_rows(threads_for(self.config.local_memory), os.cpu_count() or 1)
+        return EngineChoice(
+            config.engine, rows, self.config.local_bytes, cluster=self._spark.on_cluster, measured=measured
+        )
 
     def has_one_strategy(self, name: str) -> bool:
         """Return True if a stream reads files, or a database that only a JDBC driver reaches."""
