@@ -265,7 +265,7 @@ class StreamContext(ABC):
         return self.store.batches(conn, self.stream, first) if first else []
 
     def may_collect(self, step: int, retain: float) -> bool:
-        """Return False if this process has collected lately, and nothing was found or delivered since.
+        """Return False if this process has just collected, and nothing was found since.
 
         Args:
             step: A number that changes with each batch that is found.
@@ -293,7 +293,7 @@ class StreamContext(ABC):
         return (row.epoch, row.last_batch_seq) if row else (0, 0)
 
     def _acknowledged_now(self, conn: Connection) -> Mapping[str, Acknowledged]:
-        """Return the acknowledgements, also of a consumer that has just begun with the earliest batch."""
+        """Return the acknowledgements now, also of a consumer that has just been added."""
         if self.store is self.project.store:
             return self.project.acknowledged_now(conn, self.stream)
         with self.project.read() as own:
