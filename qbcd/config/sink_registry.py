@@ -23,6 +23,7 @@ BUILT_SINKS = {
     "parquet": "qbcd.sinks.parquet:ParquetSink",
     "console": "qbcd.sinks.console:ConsoleSink",
     "database": "qbcd.sinks.table.sink:DatabaseSink",
+    "delta": "qbcd.sinks.lake.delta:DeltaSink",
 }
 
 SinkClass = type[Any]  # a subclass of `qbcd.sinks.Sink`, which this package must not import

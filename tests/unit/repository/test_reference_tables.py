@@ -21,7 +21,11 @@ from qbcd.config.strategy_registry import BUILT_STRATEGIES, options_class
 REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference"
 SCHEMA = json_schema()
 PROJECT = "project"
-CONFIGURATION, STRATEGIES, SINKS = ("configuration.md",), ("strategy-options.md",), ("sinks.md", "stores.md")
+CONFIGURATION, STRATEGIES, SINKS = (
+    ("configuration.md",),
+    ("strategy-options.md",),
+    ("sinks.md", "stores.md", "lakes.md"),
+)
 # The pages that explain the keys and values of a section.
 PAGES: dict[str, tuple[str, ...]] = {
     PROJECT: CONFIGURATION,
