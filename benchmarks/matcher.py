@@ -39,7 +39,9 @@ def measure(_place: Place, _folder: Path, _options: Options) -> Table:
     events = pa.Table.from_pylist([_event(n, drawn) for n in range(EVENTS)], schema=SCHEMA)
     add(f"add {SUBSCRIPTIONS:,} conditions", lambda: matcher.add(ones), SUBSCRIPTIONS)
     add(f"match {EVENTS:,} updates", lambda: matcher.match(events), EVENTS)
-    add("match 100 times one update", lambda: [matcher.match(events.slice(n, 1)) for n in range(100)], 100)
+    add("match 19 times one update, by joins", lambda: [matcher.match(events.slice(n, 1)) for n in range(19)], 19)
+    add("prepare for few updates, and match one", lambda: matcher.match(events.slice(19, 1)), 1)
+    add("match 1,000 times one update", lambda: [matcher.match(events.slice(n, 1)) for n in range(1000)], 1000)
     index: InvertedFile[int] = InvertedFile()
     for n in range(SUBSCRIPTIONS):
         index.insert(n, drawn.sample(range(50_000), drawn.randint(1, 5)))

@@ -24,6 +24,7 @@ BUILT_SINKS = {
     "console": "qbcd.sinks.console:ConsoleSink",
     "database": "qbcd.sinks.table.sink:DatabaseSink",
     "delta": "qbcd.sinks.lake.delta:DeltaSink",
+    "webhook": "qbcd.sinks.webhook:WebhookSink",
 }
 
 SinkClass = type[Any]  # a subclass of `qbcd.sinks.Sink`, which this package must not import

@@ -21,7 +21,7 @@ from qbcd.subscriptions.definition import ConditionRefused
 Tree = Any  # a node of sqlglot, whose types change between versions
 Kind = str  # of a column: number, float, text, boolean, set, or a DuckDB type that texts are cast to
 _LITERAL = re.compile(r"""("(?:[^"]|"")*")|('(?:[^']|'')*')|(?<![\w.$])(\d+(?:\.\d+)?)(?![\w.])""")
-_PARAMETER = "qbcd_p"
+PARAMETER = "qbcd_p"
 _SETS = {"CONTAINS_ALL", "CONTAINS_ANY", "CONTAINED_IN"}
 NUMBERS = {"number", "float"}
 MOST_DIGITS = 30  # of a literal
@@ -103,6 +103,8 @@ class Shape:
         anchor: The conjunct that the join uses; None if there is none.
         sql: DuckDB's SQL of the condition, given the prefix of the row's columns and of constants.
         columns: The names of its columns.
+        equal: The columns that must equal a literal, with its place.
+        patterns: The literals that are patterns of LIKE.
     """
 
     text: str
@@ -110,6 +112,9 @@ class Shape:
     anchor: Anchor | None
     sql: Callable[[str, str], str]
     columns: frozenset[str] = frozenset()
+    equal: tuple[tuple[int, int], ...] = ()
+    tree: Tree = None
+    patterns: tuple[int, ...] = ()
 
 
 def divided(condition: str) -> tuple[str, tuple[str, ...]]:
@@ -120,7 +125,7 @@ def divided(condition: str) -> tuple[str, tuple[str, ...]]:
         if match[1]:  # a quoted identifier
             return match[1]
         literals.append(match[0])
-        return f":{_PARAMETER}{len(literals) - 1}"
+        return f":{PARAMETER}{len(literals) - 1}"
 
     return _LITERAL.sub(named, condition), tuple(literals)
 
@@ -172,7 +177,10 @@ class _Reader:
         self._refuse_not_boolean(tree)
         types = tuple("VARCHAR" if kind == "text" else kind for kind in self._kinds)
         columns = frozenset(column.name for column in tree.find_all(exp.Column))
-        return Shape(_shown(tree), types, self._anchor(tree), partial(self._sql, tree), columns)
+        anchors = [anchor for part in _conjuncts(tree) if isinstance(part, exp.EQ) and (anchor := self._anchored(part))]
+        patterns = tuple(_number(bare(node.expression)) for node in tree.find_all(exp.Like))
+        equal = tuple((anchor.column, anchor.parameters[0]) for anchor in anchors)
+        return Shape(_shown(tree), types, self._anchor(tree), partial(self._sql, tree), columns, equal, tree, patterns)
 
     def _refuse_unknown(self, node: Tree) -> None:
         if isinstance(node, exp.Anonymous) and node.name.upper() in _SETS:
@@ -197,7 +205,7 @@ class _Reader:
 
     def _compare(self, node: Tree) -> None:
         sides = [node.this, *node.args.get("expressions", ()), *(node.args.get(key) for key in _OPERANDS)]
-        operands = [_bare(side) for side in sides if side is not None]
+        operands = [bare(side) for side in sides if side is not None]
         shown = _shown(node)
         kinds = {self._of_operand(operand) for operand in operands}
         if "set" in kinds:
@@ -217,6 +225,8 @@ class _Reader:
 
     def _refuse_inexact(self, node: Tree, kind: Kind, names: list[str]) -> None:
         named = repr(names[0]) if names else "literals"
+        if isinstance(node, exp.Like) and not isinstance(bare(node.expression), exp.Placeholder):
+            raise ConditionRefused(f"{_shown(node)} has no literal as its pattern")
         if isinstance(node, exp.Like) and kind != "text":
             raise ConditionRefused(f"LIKE needs a text, and {named} is none")
         if kind == "float" and not isinstance(node, _ORDERED):
@@ -272,12 +282,12 @@ class _Reader:
 
     def _anchored(self, part: Tree) -> Anchor | None:
         if isinstance(part, exp.EQ):
-            sides = (_bare(part.this), _bare(part.expression))
+            sides = (bare(part.this), bare(part.expression))
             for column, value in (sides, sides[::-1]):
                 if isinstance(column, exp.Column) and isinstance(value, exp.Placeholder):
                     return Anchor(self._columns.place(column.name), (_number(value),))
         if isinstance(part, exp.In) and isinstance(part.this, exp.Column):
-            values = [_bare(each) for each in part.expressions]
+            values = [bare(each) for each in part.expressions]
             kinds = {self._kinds[_number(each)] for each in values if isinstance(each, exp.Placeholder)}
             if len(kinds) == 1 and all(isinstance(each, exp.Placeholder) for each in values):
                 return Anchor(self._columns.place(part.this.name), tuple(map(_number, values)))
@@ -305,7 +315,7 @@ _OPERANDS = ("expression", "low", "high")
 def _shown(tree: Tree | str) -> str:
     """Return a condition or a part of it for people, with question marks for its literals."""
     text = tree if isinstance(tree, str) else str(tree.sql())
-    return re.sub(rf":{_PARAMETER}\d+", "?", text)
+    return re.sub(rf":{PARAMETER}\d+", "?", text)
 
 
 def _functions(node: Tree) -> Tree:
@@ -322,18 +332,19 @@ def _functions(node: Tree) -> Tree:
     return exp.Anonymous(this="LIST_HAS_ALL", expressions=pair)
 
 
-def _bare(node: Tree) -> Tree:
+def bare(node: Tree) -> Tree:
+    """Return a node without its brackets."""
     while isinstance(node, exp.Paren):
         node = node.this
     return node
 
 
 def _number(node: Tree) -> int:
-    return int(node.name.removeprefix(_PARAMETER))
+    return int(node.name.removeprefix(PARAMETER))
 
 
 def _conjuncts(tree: Tree) -> list[Tree]:
-    tree = _bare(tree)
+    tree = bare(tree)
     if isinstance(tree, exp.And):
         return [*_conjuncts(tree.this), *_conjuncts(tree.expression)]
     return [tree]
@@ -341,7 +352,7 @@ def _conjuncts(tree: Tree) -> list[Tree]:
 
 def _parts(tree: Tree) -> list[Tree]:
     """Return the operands of AND, OR and NOT."""
-    tree = _bare(tree)
+    tree = bare(tree)
     if isinstance(tree, (exp.And, exp.Or)):
         return [*_parts(tree.this), *_parts(tree.expression)]
     if isinstance(tree, exp.Not):

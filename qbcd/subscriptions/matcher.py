@@ -15,10 +15,13 @@ from qbcd.local.query import duckdb_sql
 from qbcd.sql.render import render
 from qbcd.subscriptions.condition import Anchor, Columns, Shape, divided, kind_of_literal, shape_of
 from qbcd.subscriptions.definition import NEEDS_OLD, OPS, WHENS, ConditionRefused, Subscription
+from qbcd.subscriptions.few_events import FewEvents, ShapeIndex, TooMany, is_supported
 
 SHAPES_PER_QUERY = 64
 MOST_VALUES = 20  # that the hull names
 EVERY_ROW = "TRUE"
+FEW = 32  # events that are matched in Python
+WORTH = 20  # calls with few events, without another subscription in between, for which that is prepared
 
 
 @dataclass
@@ -73,6 +76,9 @@ class Matcher:
         self._numbers: dict[str, int] = {}
         self._homes: dict[str, _Relation] = {}
         self._last = 0
+        self._ones: dict[int, Subscription] = {}
+        self._few: FewEvents | None = None
+        self._calls = 0  # with few events
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -133,6 +139,7 @@ class Matcher:
                 refused[one.id] = str(error)
                 added.pop(one.id, None)
         self.remove([*added, *refused])
+        self._few, self._calls = None, 0
         for home in {id(home): home for home, _, _ in added.values()}.values():
             mine = [(one, literals) for its, one, literals in added.values() if its is home]
             refused |= self._insert(home, mine)
@@ -144,7 +151,10 @@ class Matcher:
         for each in ids:
             home = self._homes.pop(each, None)
             if home is not None:
-                homes.setdefault(home.name, []).append(self._numbers.pop(each))
+                number = self._numbers.pop(each)
+                homes.setdefault(home.name, []).append(number)
+                del self._ones[number]
+                self._few, self._calls = None, 0
         for name, numbers in homes.items():
             with _registered(self._database, "removed", pa.table({"number": pa.array(numbers, pa.int64())})):
                 for table in (name, "subscription"):
@@ -153,6 +163,14 @@ class Matcher:
     def match(self, events: pa.RecordBatch | pa.Table) -> pa.Table:
         """Return the matches: `position` of the event, from 0, and subscription `id`, in that order."""
         table = pa.table(events) if isinstance(events, pa.Table) else pa.Table.from_batches([events])
+        if table.num_rows <= FEW and (few := self._few_events()) is not None:
+            try:
+                pairs = few.matches(table.select(["op", "before", "after", "changed"]).to_pylist())
+            except TooMany:
+                pass
+            else:
+                positions = pa.array([position for position, _ in pairs], pa.int64())
+                return pa.table({"position": positions, "id": pa.array([one for _, one in pairs], pa.string())})
         found = [pa.table({"position": pa.array([], pa.int64()), "id": pa.array([], pa.string())})]
         homes = list({id(home): home for home in self._homes.values()}.values())
         if homes and table.num_rows:
@@ -164,6 +182,24 @@ class Matcher:
                     found.append(_arrow(rows))
         matches = pa.concat_tables([piece.cast(found[0].schema) for piece in found])
         return matches.sort_by([("position", "ascending"), ("id", "ascending")]) if len(found) > 2 else matches
+
+    def _few_events(self) -> FewEvents | None:
+        """Return the index for few events, once it is worth its preparation."""
+        self._calls += 1
+        if self._few is None and self._calls == WORTH:
+            homes = {id(home): home for home in self._homes.values()}.values()
+            sizes = Counter(home.name for home in self._homes.values())
+            if all(is_supported(home.shape, self._columns, sizes[home.name]) for home in homes):
+                self._few = FewEvents([self._indexed(home) for home in homes], self._ones)
+        return self._few
+
+    def _indexed(self, home: _Relation) -> ShapeIndex:
+        names = ["number", *(f"p{i}" for i in range(len(home.shape.kinds)))]
+        rows = _python_rows(self._database.sql(f"SELECT DISTINCT {', '.join(names)} FROM {home.name}"))
+        anchors: list[tuple[Any, ...]] = []
+        if home.shape.anchor is not None:
+            anchors = _python_rows(self._database.sql(f"SELECT number, anchor FROM {home.name}"))
+        return ShapeIndex(home.shape, self._columns, rows, anchors)
 
     def _read(self, one: Subscription) -> tuple[_Relation, Subscription, tuple[str, ...]]:
         """Return the relation of a subscription's shape, and its literals.
@@ -194,6 +230,9 @@ class Matcher:
             home = self._relations[key] = self._created(skeleton, literals)
         if isinstance(home, ConditionRefused):
             raise home
+        for pattern in (_value(literals[place]) for place in home.shape.patterns):
+            if (len(pattern) - len(pattern.rstrip("\\"))) % 2:
+                raise ConditionRefused("a pattern of LIKE ends with a single backslash", remedy="write two")
         return home, one, literals
 
     def _created(self, skeleton: str, literals: tuple[str, ...]) -> _Relation | ConditionRefused:
@@ -221,6 +260,7 @@ class Matcher:
         for place in kept:
             one = added[place][0]
             self._numbers[one.id], self._homes[one.id] = numbers[place], home
+            self._ones[numbers[place]] = one
         self._insert_rows(home, pa.table(rows).take(pa.array(kept, pa.int64())), [values[place] for place in kept])
         ones = [added[place][0] for place in kept]
         described = {
@@ -328,6 +368,11 @@ def _anchors(home: _Relation, anchor: Anchor, literals: tuple[str, ...]) -> Iter
 def _arrow(rows: Any) -> pa.Table:
     read = getattr(rows, "to_arrow_table", None) or rows.fetch_arrow_table  # the name in older versions
     return read()
+
+
+def _python_rows(rows: Any) -> list[tuple[Any, ...]]:
+    found = _arrow(rows)
+    return list(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
 
 def _value(literal: str) -> str:

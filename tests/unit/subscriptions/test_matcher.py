@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import itertools
 import re
 from decimal import Decimal
 from typing import Any
+from unittest import mock
 
 import duckdb
 import pyarrow as pa
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 
 from qbcd import Matcher, Subscription
 from qbcd.subscriptions import When
+from qbcd.subscriptions.matcher import WORTH
 
 IMAGE = pa.struct(
     [
@@ -54,42 +57,41 @@ ROWS = st.fixed_dictionaries(
         "huge": st.none() | st.just(Decimal(10**37)),
     }
 )
-SIMPLE = st.sampled_from(
-    [
-        "status = 'late'",
-        "status = 'it''s'",
-        "'new' = status",
-        "status <> 'late'",
-        "status IN ('late', 'new', '')",
-        "NOT status IN ('late')",
-        "status IS NULL",
-        "status IS DISTINCT FROM 'late'",
-        "status LIKE 'l%'",
-        "status NOT LIKE '%e%'",
-        "id = 1",
-        "id IN (1, 2)",
-        "id IN (1, 2.5)",
-        "id > -1 ",
-        "amount = 1.5",
-        "amount IN (1, 1.5)",
-        "amount BETWEEN 1 AND 1.50",
-        "amount < -1.999",
-        "amount = id",
-        "day = '2026-01-01'",
-        "day >= '2026-01-02'",
-        "share > 1",
-        '"Open Now"',
-        'NOT "Open Now"',
-        '"Open Now" = TRUE',
-        "huge > 1",
-        "TRUE",
-        "contains_all(tags, 'a')",
-        "contains_all(tags, 'a', 'b')",
-        "contains_any(tags, 'b', 'c')",
-        "contained_in(tags, 'a', 'c')",
-        "NOT contains_any(tags, 'a')",
-    ]
-)
+PLAIN_CONDITIONS = [
+    "status = 'late'",
+    "status = 'it''s'",
+    "'new' = status",
+    "status <> 'late'",
+    "status IN ('late', 'new', '')",
+    "NOT status IN ('late')",
+    "status IS NULL",
+    "status IS DISTINCT FROM 'late'",
+    "status LIKE 'l%'",
+    "status NOT LIKE '%e%'",
+    "id = 1",
+    "id IN (1, 2)",
+    "id IN (1, 2.5)",
+    "id > -1 ",
+    "amount = 1.5",
+    "amount IN (1, 1.5)",
+    "amount BETWEEN 1 AND 1.50",
+    "amount < -1.999",
+    "amount = id",
+    "day = '2026-01-01'",
+    "day >= '2026-01-02'",
+    "share > 1",
+    '"Open Now"',
+    'NOT "Open Now"',
+    '"Open Now" = TRUE',
+    "huge > 1",
+    "TRUE",
+    "contains_all(tags, 'a')",
+    "contains_all(tags, 'a', 'b')",
+    "contains_any(tags, 'b', 'c')",
+    "contained_in(tags, 'a', 'c')",
+    "NOT contains_any(tags, 'a')",
+]
+SIMPLE = st.sampled_from(PLAIN_CONDITIONS)
 CONDITIONS = st.recursive(
     SIMPLE, lambda inner: st.builds("({}) {} ({})".format, inner, st.sampled_from(["AND", "OR"]), inner), max_leaves=4
 )
@@ -145,7 +147,11 @@ def test_matches_are_those_of_each_condition_alone(
         matcher.remove(str(n) for n in removed)
         kept = [one for n, one in enumerate(ones) if n not in removed]
         assert len(matcher) == sum(matcher.shapes.values()) == len(kept)
-        found = matcher.match(pa.Table.from_pylist(events, schema=SCHEMA)).to_pylist()
+        table = pa.Table.from_pylist(events, schema=SCHEMA)
+        found = matcher.match(table).to_pylist()
+        with mock.patch("qbcd.subscriptions.matcher.WORTH", 2):
+            few = matcher.match(table).to_pylist()
+        assert few == found, "few events are matched without a join"
     expected = [(n, one.id) for n, event in enumerate(events) for one in kept if wanted(one, event)]
     assert [(each["position"], each["id"]) for each in found] == sorted(expected)
 
@@ -257,3 +263,59 @@ def test_many_conditions_are_few_shapes() -> None:
         event: dict[str, Any] = {"op": "c", "before": None, "after": row, "changed": []}
         found = matcher.match(pa.Table.from_pylist([event], schema=SCHEMA).to_batches()[0])
     assert found.column("id").to_pylist() == ["s7", "t1", "t9"]
+
+
+def test_a_pattern_that_fails_is_refused_by_itself() -> None:
+    with Matcher(SCHEMA) as matcher:
+        refused = matcher.add(
+            [
+                Subscription("half", r"status LIKE 'a\'"),
+                Subscription("column", "status LIKE status"),
+                Subscription("whole", r"status LIKE 'a\\'"),
+            ]
+        )
+        assert "ends with a single backslash" in refused["half"]
+        assert "has no literal as its pattern" in refused["column"]
+        event: dict[str, Any] = {"op": "c", "before": None, "after": {**EMPTY, "status": "a\\"}, "changed": []}
+        found = matcher.match(pa.Table.from_pylist([event], schema=SCHEMA)).to_pylist()
+    assert [each["id"] for each in found] == ["whole"]
+
+
+def test_many_calls_with_one_event_use_the_index_until_a_subscription_changes() -> None:
+    event: dict[str, Any] = {
+        "op": "c",
+        "before": None,
+        "after": {**EMPTY, "status": "late", "tags": ["a", "b", None]},
+        "changed": [],
+    }
+    events = pa.Table.from_pylist([event], schema=SCHEMA)
+    ones = [Subscription(str(n), f"status = 's{n}'") for n in range(100)]
+    with Matcher(SCHEMA) as matcher:
+        assert matcher.add([*ones, Subscription("late", "status = 'late'"), Subscription("n", "id IS NULL")]) == {}
+        assert matcher.add([Subscription("t", "contains_all(tags, 'b', 'a') AND status IN ('x', 'late')")]) == {}
+        found = [matcher.match(events).column("id").to_pylist() for _ in range(WORTH + 1)]
+        assert found == [["late", "n", "t"]] * (WORTH + 1)
+        with mock.patch.object(matcher, "_database", None):
+            assert matcher.match(events).column("id").to_pylist() == ["late", "n", "t"], "no database is asked"
+        matcher.remove(["late"])
+        assert matcher.match(events).column("id").to_pylist() == ["n", "t"]
+
+
+@settings(deadline=None, max_examples=2)
+@given(rows=st.lists(st.tuples(st.none() | ROWS, st.none() | ROWS), min_size=8, max_size=16))
+def test_few_events_match_as_by_a_join(rows: list[tuple[dict[str, Any] | None, dict[str, Any] | None]]) -> None:
+    """Every condition, alone and within others, over rows with NULL."""
+    plain = [one for one in PLAIN_CONDITIONS if "LIKE" not in one and "share" not in one]
+    pairs = [f"NOT ({one}) OR ({other})" for one, other in itertools.pairwise(plain)]
+    conditions = [*plain, *(f"NOT ({one})" for one in plain), *pairs, *(f"({one}) AND id <> 1" for one in plain)]
+    events = [
+        {"op": "c", "before": None, "after": new, "changed": []} if old is None else updated(old, new or EMPTY)
+        for old, new in rows
+        if old or new
+    ]
+    table = pa.Table.from_pylist(events, schema=SCHEMA)
+    with Matcher(SCHEMA) as matcher:
+        assert matcher.add([Subscription(f"{n}", one, when="enters") for n, one in enumerate(conditions)]) == {}
+        joined = matcher.match(table)
+        with mock.patch("qbcd.subscriptions.matcher.WORTH", 2), mock.patch.object(matcher, "_loaded", None):
+            assert matcher.match(table).to_pylist() == joined.to_pylist()
