@@ -22,7 +22,7 @@ REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference"
 SCHEMA = json_schema()
 PROJECT = "project"
 CONFIGURATION, STRATEGIES = ("configuration.md",), ("strategy-options.md",)
-SINKS = ("sinks.md", "stores.md", "webhook.md")
+SINKS = ("sinks.md", "stores.md", "webhook.md", "kafka.md")
 # The pages that explain the keys and values of a section.
 PAGES: dict[str, tuple[str, ...]] = {
     PROJECT: CONFIGURATION,
