@@ -145,7 +145,7 @@ class LookupRelation:
         if self.config.method != "auto":
             return f"{read}; method {self.config.method}, as configured"
         if not self.indexed:
-            return f"{read}; method mesh, since no index begins with {on}"
+            return f"{read}; method mesh, or one list of up to 1,000 keys, since no index begins with {on}"
         what = (
             "by measured times"
             if notes.keys.observed and notes.scanned.observed

@@ -122,8 +122,8 @@ class Search:
     # -- the choice --------------------------------------------------------------------------------------------------
     def _cheapest(self, session: Session, count: int) -> Method:
         """Return the method with the lowest predicted time."""
-        if not self._relation.indexed:
-            return "mesh"
+        if not self._relation.indexed:  # each list of keys is a scan too
+            return "index" if count <= KEYS_PER_STATEMENT else "mesh"
         if count > KEYS_PER_STATEMENT and not self._times(self._is_pushed(count)).observed:
             self._by_scan(session, (0, count), measure=True)
         return "mesh" if self.scan_seconds(count) < self._index_seconds(count) else "index"

@@ -1,4 +1,4 @@
-"""Connections to Kafka's brokers: topics, the sink's record, and errors as those of the sink."""
+"""Connections to the brokers of Kafka: topics, the sink's record, and errors."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Brokers:
         return made
 
     def ensured(self, topic: str, partitions: int | None, config: Mapping[str, str]) -> tuple[int, int]:
-        """Create a missing topic; return the number of its partitions, and its longest message in bytes."""
+        """Create a missing topic; return the number of its partitions, and its longest message."""
         from confluent_kafka.admin import NewTopic
 
         admin, until = self._admin, time.monotonic() + self.patience
