@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
+from typing_extensions import override
 
 from qbcd.local.arrow import arrow_type
 from qbcd.model import Travel
@@ -71,6 +75,25 @@ class Lake:
         rows: list[Any] = self._table(name).to_pyarrow_table().to_pylist()
         return rows
 
+    def files(self, name: str) -> list[str]:
+        """Return the table's files by the entries of its log alone, without the library."""
+        files: dict[str, None] = {}
+        for entry in sorted((self.folder / name / "_delta_log").glob("*.json")):
+            actions = [json.loads(line) for line in entry.read_text(encoding="utf-8").splitlines()]
+            for one in actions:
+                if "remove" in one:
+                    del files[one["remove"]["path"]]
+            files.update({one["add"]["path"]: None for one in actions if "add" in one})
+        return [str(self.folder / name / file) for file in files]
+
+    def rows_by_duckdb(self, name: str = "public_orders") -> list[Any]:
+        """Return the rows as DuckDB reads them from the table's files."""
+        with duckdb.connect() as connection:
+            files = self.files(name)
+            found = connection.sql("SELECT * FROM read_parquet(?, union_by_name = true)", params=[files])
+            rows: list[Any] = found.to_arrow_table().to_pylist()
+        return rows
+
     def record(self, name: str = "public_orders") -> tuple[int, int]:
         """Return epoch and number of the last batch, by the table's own record."""
         table = self._table(name)
@@ -91,6 +114,9 @@ class Lake:
                 self.folder / name, pa.table([pa.nulls(rows, one.type) for one in schema], schema=schema), mode="append"
             )
 
+    def exists(self, name: str = "public_orders") -> bool:
+        return (self.folder / name / "_delta_log").exists()
+
     def drop(self, name: str) -> None:
         shutil.rmtree(self.folder / name)
 
@@ -98,6 +124,70 @@ class Lake:
         return arrow_type(travel)
 
 
+class IcebergLake(Lake):
+    """Tables of a catalog in SQLite."""
+
+    kind = "iceberg"
+
+    @property
+    def catalog(self) -> dict[str, str]:
+        return {"type": "sql", "uri": f"sqlite:///{self.folder}/catalog.db", "warehouse": f"file://{self.folder}"}
+
+    @override
+    def sink(self, **options: Any) -> LakeSink:
+        from qbcd.sinks.lake.iceberg import IcebergSink
+
+        return IcebergSink("copy", self.catalog, **options)
+
+    def _loaded(self) -> Any:
+        from pyiceberg.catalog import load_catalog
+
+        return load_catalog("default", **self.catalog)
+
+    @override
+    def _table(self, name: str) -> Any:
+        return self._loaded().load_table(("qbcd", name))
+
+    @override
+    def rows(self, name: str = "public_orders") -> list[Any]:
+        rows: list[Any] = self._table(name).scan().to_arrow().to_pylist()
+        return rows
+
+    @override
+    def files(self, name: str) -> list[str]:
+        return [one.file.file_path.removeprefix("file://") for one in self._table(name).scan().plan_files()]
+
+    @override
+    def record(self, name: str = "public_orders") -> tuple[int, int]:
+        found = self._table(name).properties
+        return int(found["qbcd.epoch"]), int(found["qbcd.batch_seq"])
+
+    @override
+    def commits(self, name: str = "public_orders") -> list[int]:
+        """Return the numbers of the batches by the snapshots; one commit has several of them."""
+        found = [int(one.summary.additional_properties["qbcd.batch_seq"]) for one in self._table(name).snapshots()]
+        return [number for number, _ in groupby(found)]
+
+    @override
+    def create(self, name: str, schema: pa.Schema, part: Any = (), rows: int = 0) -> None:
+        catalog = self._loaded()
+        catalog.create_namespace_if_not_exists("qbcd")
+        made = catalog.create_table(("qbcd", name), schema)
+        with made.update_spec() as spec:
+            for column in part:
+                spec.add_identity(column)
+        if rows:
+            made.append(pa.table([pa.nulls(rows, one.type) for one in schema], schema=schema))
+
+    @override
+    def exists(self, name: str = "public_orders") -> bool:
+        return bool((self.folder / "catalog.db").exists() and self._loaded().table_exists(("qbcd", name)))
+
+    @override
+    def drop(self, name: str) -> None:
+        self._loaded().drop_table(("qbcd", name))
+
+
 def lake_of(kind: str, folder: Path) -> Lake:
     """Return a place for tables."""
-    return {"delta": Lake}[kind](folder)
+    return {"delta": Lake, "iceberg": IcebergLake}[kind](folder)

@@ -11,6 +11,7 @@ from qbcd.config.fields import Filled, Interval, Switch, wrong
 from qbcd.config.storage import SinkPath
 from qbcd.sinks.table.options import AppliedOptions
 
+Hard = Literal["hard"]
 LakeMode = Literal["mirror", "log"]
 _SHARED = ("mode", "deletes", "envelope", "table", "unsupported", "partition_by")
 
@@ -64,3 +65,25 @@ class DeltaOptions(LakeOptions):
         stores = {name: value.get_secret_value() for name, value in self.storage_options.items()}
         own = {name: getattr(self, name) for name in ("path", "change_data_feed", "optimize", "vacuum")}
         return {**super().options, **own, "storage_options": stores}
+
+
+class IcebergOptions(LakeOptions):
+    """An Iceberg table per stream in a catalog: a mirror, or a log.
+
+    Attributes:
+        catalog: ``name`` of the catalog, and its properties, as the library `pyiceberg` names them; secrets as
+            ``${env:NAME}`` or ``${file:/path}``.
+        namespace: Namespace of the tables; it is created.
+        deletes: Deleted rows of a mirror are removed.
+    """
+
+    type: Literal["iceberg"]
+    catalog: dict[str, SecretStr] = Field(min_length=1)
+    namespace: Filled = "qbcd"
+    deletes: Hard = "hard"
+
+    @property
+    @override
+    def options(self) -> dict[str, Any]:
+        catalog = {name: value.get_secret_value() for name, value in self.catalog.items()}
+        return {**super().options, "catalog": catalog, "namespace": self.namespace}

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import random
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,11 +19,17 @@ from qbcd.model import ResentRows, Travel
 from tests.support.lake_batches import COLUMNS, SPACED, Lake, keyed, lake_batches, lake_of
 from tests.support.table_batches import FORMS, KEY, MadeBatch, State, batch_of, event, planned
 
-LAKES = ["delta"]
+ICEBERG = pytest.param("iceberg", marks=pytest.mark.campaign)
+BATCHES = 15
 
 
-@pytest.fixture(params=LAKES)
+@pytest.fixture(params=["delta", ICEBERG])
 def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
+    return lake_of(request.param, tmp_path)
+
+
+@pytest.fixture(params=["delta", "iceberg"])
+def each(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
     return lake_of(request.param, tmp_path)
 
 
@@ -43,11 +53,12 @@ def resent(batch: MadeBatch, rows: list[dict[str, Any]], label: str = "resend-1"
 
 @pytest.mark.parametrize("count", [6, pytest.param(200, marks=pytest.mark.campaign)])
 def test_a_mirror_equals_the_source_after_each_batch(lake: Lake, count: int) -> None:
+    """By the format's library, and by DuckDB over the files of the table."""
     sink = lake.sink()
     for batch, rows in drawn(count):
         sink.write(batch)
         sink.write(batch)
-        assert keyed(lake.rows()) == rows
+        assert keyed(lake.rows()) == keyed(lake.rows_by_duckdb()) == rows
         assert lake.record() == (batch.header.epoch, batch.header.seq)
     assert lake.commits() == list(range(1, count + 1))
 
@@ -62,7 +73,8 @@ def test_a_log_has_every_event_once(lake: Lake) -> None:
     assert sorted(found) == sorted(expected)
 
 
-def test_a_mirror_with_soft_deletes_keeps_the_last_values(lake: Lake) -> None:
+def test_a_mirror_with_soft_deletes_keeps_the_last_values(tmp_path: Path) -> None:
+    lake = lake_of("delta", tmp_path)
     sink, last = lake.sink(deletes="soft"), State()
     for batch, rows in drawn(12):
         sink.write(batch)
@@ -91,10 +103,10 @@ def test_a_resend_replaces_the_rows_of_a_mirror(lake: Lake) -> None:
     assert keyed(lake.rows()) == after
 
 
-@pytest.mark.parametrize("options", [{}, {"mode": "log"}, {"deletes": "soft"}], ids=["mirror", "log", "soft"])
-def test_of_two_writers_at_once_one_applies_the_batch(lake: Lake, options: dict[str, Any]) -> None:
+@pytest.mark.parametrize("options", [{}, {"mode": "log"}], ids=["mirror", "log"])
+def test_of_two_writers_at_once_one_applies_the_batch(each: Lake, options: dict[str, Any]) -> None:
     """The second one commits while the first one is about to; the first one is then refused, and tries again."""
-    (first, _), (second, rows) = drawn(2)
+    lake, ((first, _), (second, rows)) = each, drawn(2)
     slow, fast = lake.sink(**options), lake.sink(**options)
     slow.write(first)
 
@@ -108,9 +120,56 @@ def test_of_two_writers_at_once_one_applies_the_batch(lake: Lake, options: dict[
     slow.write(second)
     if options.get("mode") == "log":
         assert len(lake.rows()) == len(first.made) + len(second.made)
-    elif not options:
+    else:
         assert keyed(lake.rows()) == rows
     assert lake.commits() == [1, 2]
+
+
+def write_from(kind: str, folder: str, mode: str, done: int, kill_at: str) -> None:
+    """Write the batches from number `done` on; be killed at a point of the last one, or after it."""
+    sink, place = lake_of(kind, Path(folder)).sink(mode=mode), kill_at
+    for batch, _ in lake_batches(9, BATCHES):
+        if batch.header.seq >= done:
+            if batch.header.seq > done and place:
+                hooks.register("mid_publish", _killed if place == "mid_publish" else None)
+            sink.write(batch)
+            if batch.header.seq > done and place == "after_publish":
+                _killed()
+
+
+def _killed() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("mode", ["mirror", "log"])
+def test_killed_at_any_point_no_batch_is_missing_or_twice(each: Lake, mode: str) -> None:
+    """The writer after a killed one delivers the last batch again, as a poll does after a crash."""
+    history, chance, kills, runs = list(lake_batches(9, BATCHES)), random.Random(1), 0, 0
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["qbcd.sinks.lake.delta", "pyarrow.compute", "tests.support.lake_batches"])
+    done = 0
+    while done < BATCHES:
+        runs += 1
+        assert runs < 300
+        kill_at = ["mid_publish", "after_publish", ""][runs % 3]
+        child = context.Process(target=write_from, args=(each.kind, str(each.folder), mode, done, kill_at))
+        child.start()
+        child.join(120 if kill_at else chance.uniform(0.2, 4))
+        if child.exitcode is None:
+            child.kill()
+            child.join()
+        kills += child.exitcode == -signal.SIGKILL
+        assert child.exitcode in (0, -signal.SIGKILL)
+        commits = each.commits() if each.exists() else []
+        assert commits == list(range(1, len(commits) + 1))
+        done = len(commits)
+        if mode == "mirror" and done:
+            assert keyed(each.rows()) == history[done - 1][1]
+    assert kills >= 10
+    if mode == "log":
+        events = [f"{batch.header.seq}:{n}" for batch, _ in history for n in range(len(batch.made))]
+        assert sorted(row["qbcd_event_id"].split(":", 2)[2] for row in each.rows()) == sorted(events)
 
 
 def test_numbers_that_are_not_next_are_refused(lake: Lake) -> None:

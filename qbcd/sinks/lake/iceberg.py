@@ -1,0 +1,234 @@
+"""Sink `iceberg`: an Iceberg table per stream, by `pyiceberg` and any of its catalogs.
+
+One transaction deletes, appends and sets the properties ``qbcd.epoch``, ``qbcd.batch_seq``, ``qbcd.fingerprint`` and
+``qbcd.boundary``: the record of the last batch. The library would repeat a commit that has lost a race, and append the
+rows twice, so that the property ``commit.retry.num-retries`` must be 0. Each commit has a snapshot, and the catalog
+accepts it only if the one before is still the newest.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import override
+
+from qbcd.sinks.lake.lake_options import IcebergOptions
+from qbcd.sinks.lake.lake_sink import LakeSink
+from qbcd.sinks.lake.tables import LakeChange, LakeFormat, LakeTable, LostRace, owner_text
+from qbcd.sinks.table.record import TableOwner, TableRecord
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.expressions import BooleanExpression
+    from pyiceberg.table import Table, Transaction
+
+OWNER = "qbcd.owner"
+RETRIES = {"commit.retry.num-retries": "0"}
+KEYS_OF_A_PIECE = 5_000  # of one column; an expression of a million keys takes minutes
+PAIRS_OF_A_PIECE = 500  # of keys with several columns, which are nested expressions
+
+
+class IcebergSink(LakeSink):
+    """Applies batches to Iceberg tables.
+
+    Args:
+        catalog: Properties of a catalog of `pyiceberg`.
+        namespace: Namespace of the tables, which is created.
+        options: Options of :class:`LakeSink`.
+    """
+
+    options_class = IcebergOptions
+
+    def __init__(self, name: str, catalog: Mapping[str, str], namespace: str = "qbcd", **options: Any) -> None:
+        super().__init__(name, **options)
+        self._catalog, self._namespace = dict(catalog), namespace
+
+    @override
+    def made_format(self) -> LakeFormat:
+        return IcebergFormat(self._catalog, self._namespace)
+
+
+class IcebergFormat(LakeFormat):
+    """Iceberg tables in a namespace of a catalog."""
+
+    product = "Iceberg"
+    widens: Mapping[str, tuple[str, ...]] = {"int32": ("int64",), "float": ("double",)}
+
+    def __init__(self, catalog: dict[str, str], namespace: str) -> None:
+        self._properties, self._namespace = catalog, namespace
+        place = [catalog.get(name, "") for name in ("name", "type", "uri", "warehouse")]
+        self.identity = "/".join([*place, namespace])
+
+    @cached_property
+    def _catalog(self) -> Catalog:
+        from pyiceberg.catalog import load_catalog
+
+        properties = {name: value for name, value in self._properties.items() if name != "name"}
+        return load_catalog(self._properties.get("name", "default"), **properties)
+
+    @override
+    def find(self, name: str) -> LakeTable | None:
+        from pyiceberg.exceptions import NoSuchTableError
+
+        try:
+            return IcebergTableOfSink(self._catalog.load_table((self._namespace, name)))
+        except NoSuchTableError:
+            return None
+
+    @override
+    def create(self, name: str, schema: pa.Schema, partition_by: tuple[str, ...], owner: TableOwner) -> LakeTable:
+        self._catalog.create_namespace_if_not_exists(self._namespace)
+        properties = {**RETRIES, OWNER: owner_text(owner)}
+        with self._catalog.create_table_transaction((self._namespace, name), schema, properties=properties) as made:
+            if partition_by:
+                with made.update_spec() as spec:
+                    for column in partition_by:
+                        spec.add_identity(column)
+        return IcebergTableOfSink(self._catalog.load_table((self._namespace, name)))
+
+    @override
+    def check(self) -> None:
+        self._catalog.list_namespaces()
+
+
+class IcebergTableOfSink(LakeTable):
+    """One version of an Iceberg table."""
+
+    def __init__(self, table: Table) -> None:
+        self._table, named = table, table.schema().find_column_name
+        self.schema = _plain(table.schema().as_arrow())
+        self.partitions = tuple(
+            named(one.source_id) or "" if str(one.transform) == "identity" else one.name for one in table.spec().fields
+        )
+        self.owner = table.properties.get(OWNER, "")
+
+    @override
+    def has_rows(self) -> bool:
+        return bool(self._table.current_snapshot()) and next(iter(self._table.scan().plan_files()), None) is not None
+
+    @override
+    def record(self, owner: TableOwner, fingerprint: str) -> TableRecord | None:
+        found = self._table.properties
+        if "qbcd.batch_seq" not in found:
+            return None
+        epoch, seq, boundary = (int(found[f"qbcd.{name}"]) for name in ("epoch", "batch_seq", "boundary"))
+        return TableRecord(epoch, seq, found["qbcd.fingerprint"], boundary)
+
+    @override
+    def adopt(self, owner: TableOwner) -> None:
+        with self._table.transaction() as transaction:
+            transaction.set_properties({**RETRIES, OWNER: owner_text(owner)})
+
+    @override
+    def unfit(self) -> str:
+        found = self._table.properties
+        if found.get(OWNER) and any(found.get(name) != value for name, value in RETRIES.items()):
+            return "repeats commits that have lost a race: its property commit.retry.num-retries must be 0"
+        return ""
+
+    @override
+    def append(self, change: LakeChange) -> None:
+        with self._transaction(change) as transaction:
+            self._add(transaction, change, change.rows(), change.columns)
+
+    @override
+    def merge(self, change: LakeChange) -> None:
+        from pyiceberg.expressions import AlwaysTrue
+
+        from qbcd.sinks.lake.rows import row_schema, without_removed
+
+        schema = row_schema(change.layout, change.columns, is_log=False).remove(0)
+        with self._transaction(change) as transaction:
+            if self.has_rows():
+                found = [AlwaysTrue()] if change.replace else _conditions(change.rows(), change.layout.key)
+                for condition in found:
+                    transaction.delete(condition, snapshot_properties=change.facts)
+            self._add(transaction, change, without_removed(change.rows()), schema)
+
+    @contextmanager
+    def _transaction(self, change: LakeChange) -> Iterator[Transaction]:
+        """A transaction for the block; at its end it is committed with the record."""
+        from pyiceberg.exceptions import CommitFailedException
+
+        try:
+            with warnings.catch_warnings(), self._table.transaction() as transaction:
+                warnings.filterwarnings("ignore", message="Delete operation did not match any records")
+                if change.schema != self.schema:
+                    with transaction.update_schema() as update:
+                        update.union_by_name(change.schema)
+                yield transaction
+                transaction.set_properties({**change.facts, "qbcd.boundary": str(change.record.boundary)})
+        except CommitFailedException as error:
+            raise LostRace(str(error)) from error
+
+    def _add(
+        self, transaction: Transaction, change: LakeChange, rows: Iterator[pa.RecordBatch], schema: pa.Schema
+    ) -> None:
+        """Append rows. Without any there is a snapshot too, by which the catalog finds a lost race."""
+        import pyarrow as pa
+
+        from qbcd.sinks.stored.parquet_files import row_groups
+
+        reader = pa.RecordBatchReader.from_batches(schema, rows)
+        pieces = row_groups(reader) if self.partitions else [reader]  # the library does not part a stream
+        added = False
+        for piece in pieces:
+            transaction.append(piece, snapshot_properties=change.facts)
+            added = True
+        if not added:
+            transaction.append(schema.empty_table(), snapshot_properties=change.facts)
+
+
+def _conditions(rows: Iterator[pa.RecordBatch], key: Sequence[str]) -> Iterator[BooleanExpression]:
+    """Yield conditions that find the rows with the keys, each for a limited number of them."""
+    from pyiceberg.expressions import AlwaysTrue
+
+    if not key:
+        yield AlwaysTrue()
+        return
+    keys = (key_of for piece in rows for key_of in zip(*(piece.column(name).to_pylist() for name in key), strict=True))
+    size = KEYS_OF_A_PIECE if len(key) == 1 else PAIRS_OF_A_PIECE
+    while piece := list(itertools.islice(keys, size)):
+        yield _any_of(piece, key)
+
+
+def _any_of(keys: Sequence[tuple[Any, ...]], names: Sequence[str]) -> BooleanExpression:
+    """Return the condition that a row has one of some keys.
+
+    Those with equal values in all columns but the last one are one list.
+    """
+    from pyiceberg import expressions as of
+
+    # the library's types for these classes are those of their JSON
+    every: Any = of
+
+    grouped: dict[tuple[Any, ...], list[Any]] = {}
+    for one in keys:
+        grouped.setdefault(one[:-1], []).append(one[-1])
+    found = []
+    for first, last in grouped.items():
+        equal = [every.EqualTo(name, value) for name, value in zip(names, first, strict=False)]
+        found.append(every.And(every.AlwaysTrue(), every.In(names[-1], last), *equal))
+    condition: BooleanExpression = every.Or(every.AlwaysFalse(), *found) if found[1:] else found[0]
+    return condition
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    """Return a schema without the format's notes and types for long values."""
+    import pyarrow as pa
+
+    return pa.schema([pa.field(one.name, _plain_type(one.type), one.nullable) for one in schema])
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    import pyarrow as pa
+
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(pa.field("element", _plain_type(kind.value_type)))
+    return {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}.get(kind, kind)
