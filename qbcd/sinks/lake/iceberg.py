@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from typing_extensions import override
 
@@ -58,7 +58,7 @@ class IcebergFormat(LakeFormat):
     """Iceberg tables in a namespace of a catalog."""
 
     product = "Iceberg"
-    widens: Mapping[str, tuple[str, ...]] = {"int32": ("int64",), "float": ("double",)}
+    widens: ClassVar[Mapping[str, tuple[str, ...]]] = {"int32": ("int64",), "float": ("double",)}
 
     def __init__(self, catalog: dict[str, str], namespace: str) -> None:
         self._properties, self._namespace = catalog, namespace
