@@ -46,7 +46,9 @@ def polled(project: Project, history: History, sums: list[str]) -> list[str]:
 @pytest.mark.parametrize("name", ["duckdb", pytest.param("h2", marks=pytest.mark.campaign)])
 def test_one_checksum_first(jdbc_spark: SparkSession, tmp_path: Path, sums: list[str], name: str) -> None:
     strategy = {"type": "id_rcs", "rows_per_range": 10}
-    history = History(file_place(jdbc_spark, name, tmp_path), tmp_path, seed=9, baseline="events", strategy=strategy)
+    guards = {"max_delete_fraction": 1.0, "allow_empty": True}
+    place = file_place(jdbc_spark, name, tmp_path)
+    history = History(place, tmp_path, seed=9, baseline="events", strategy=strategy, guards=guards)
     history.change(80)
     q, key = history.place.quoted, max(history.rows)
     with history.open() as project:
