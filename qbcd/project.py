@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from qbcd.advisor import Advice, Amount
-    from qbcd.lookups import LookupRelation
+    from qbcd.lookups import LookupOrigin, LookupRelation
     from qbcd.subscriptions.enricher import SubscriptionEnricher
     from qbcd.subscriptions.registry import Subscriptions
 
@@ -339,31 +339,35 @@ class ProjectParts:
         return Enrichment(stream.site, enrichers, selecting)
 
     def _lookups(self, config: StreamConfig, site: Site) -> Enricher:
-        from qbcd.lookups import LookupEnricher, LookupOrigin
+        from qbcd.lookups import LookupEnricher
 
-        return LookupEnricher(
-            LookupOrigin(
-                config.name,
-                lambda: self.relations(config),
-                self.state,
-                self.config.workdir,
-                lambda what: site.context.progress(what),
-            )
-        )
+        return LookupEnricher(self.lookup_origin(config.name, config.enrich, lambda what: site.context.progress(what)))
 
-    def relations(self, config: StreamConfig) -> list[LookupRelation]:
-        """Return the relations of a stream's lookups, as their catalogs describe them now.
+    def lookup_origin(
+        self, stream: str, names: Sequence[str], progress: Callable[[str], None] = lambda what: None
+    ) -> LookupOrigin:
+        """Return what lookups need.
+
+        Args:
+            stream: Names their sessions, and the stream in errors.
+            names: Names under `lookups`.
 
         Raises:
-            QbcdError: One cannot be read.
+            ConfigError: There is no such lookup.
         """
-        from qbcd.lookups import resolve_relation
+        from qbcd.lookups import LookupOrigin, resolve_relation
 
-        found = []
-        for name in config.enrich:
+        def relation(name: str) -> LookupRelation:
             lookup, place = self.config.lookups[name], self.config.where("lookups", name)
-            found.append(resolve_relation(name, lookup, self.source(lookup.source), place, config.name))
-        return found
+            return resolve_relation(name, lookup, self.source(lookup.source), place, stream)
+
+        for name in names:
+            if name not in self.config.lookups:
+                known = ", ".join(self.config.lookups) or "none"
+                raise ConfigError(f"there is no lookup {name!r}", remedy=f"there are {known}")
+        return LookupOrigin(
+            stream, lambda: [relation(name) for name in names], self.state, self.config.workdir, progress
+        )
 
     def subscription_enricher(self, stream: Stream) -> SubscriptionEnricher | None:
         """Return a new matcher of a stream's events; None if it may not be subscribed to."""

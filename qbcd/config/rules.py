@@ -96,8 +96,11 @@ def _secrets(config: ProjectConfig, document: Document) -> Iterator[Problem]:
 
 
 def _storage_secrets(config: ProjectConfig, document: Document) -> Iterator[Problem]:
-    """Report credentials of stores that are written in the file."""
+    """Report credentials of stores and other secrets of sinks that are written in the file."""
     for name, sink in config.sinks.items():
+        for option in sink.secrets():
+            if (path := ("sinks", name, *option.path)) not in document.interpolated:
+                yield Problem(path, "the secret is written in the file", "use ${env:NAME} or ${file:/path}")
         for key in sink.options.get("storage") or {}:
             path = ("sinks", name, "storage", key)
             if key in STORAGE_SECRETS and path not in document.interpolated:

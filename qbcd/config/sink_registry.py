@@ -23,6 +23,7 @@ BUILT_SINKS = {
     "parquet": "qbcd.sinks.parquet:ParquetSink",
     "console": "qbcd.sinks.console:ConsoleSink",
     "database": "qbcd.sinks.table.sink:DatabaseSink",
+    "webhook": "qbcd.sinks.webhook:WebhookSink",
 }
 
 SinkClass = type[Any]  # a subclass of `qbcd.sinks.Sink`, which this package must not import
