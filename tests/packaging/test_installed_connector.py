@@ -48,7 +48,7 @@ class Shop:
             "DATE '2024-01-01', i * 0.1, i % 2 = 0 FROM range(1000) AS t(i)",
         )
         entry = {"table": "main.orders", "source": "shop", "sinks": ["out"], "strategy": strategy, **more}
-        self.settings = {
+        self.settings: dict[str, Any] = {
             "version": 1,
             "workdir": str(self.folder / "work"),
             "state": f"sqlite:///{self.folder}/state.db",
