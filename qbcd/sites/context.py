@@ -94,7 +94,7 @@ class StreamContext(ABC):
         return choice.why_spark(rows, size) or (self.needs_spark if choice.engine == "auto" else "")
 
     def found_nothing(self, polls: int) -> bool:
-        """Return True if each of the last `polls` polls was without changes and without dirty ranges."""
+        """Return True if the last `polls` polls had no changes and no dirty ranges."""
         runs = self.project.runs(self.stream, polls)
         return len(runs) == polls and all(run.outcome == "empty" and not run.cost.get("dirty") for run in runs)
 

@@ -85,7 +85,7 @@ class JdbcSession:
         return ()
 
     def tables(self) -> tuple[list[tuple[str, str]], str]:
-        """Return schema and name of each table of the current catalog, in order; and the current schema.
+        """Return schema and name of each table in the current catalog, and the current schema.
 
         Views, temporary tables and those of the system are none. A database without schemas has empty ones.
         """

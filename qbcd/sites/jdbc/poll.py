@@ -148,9 +148,9 @@ def read_sums(poll: RowsPoll, division: Division) -> BucketSums:
 
 
 def rows_unchanged(poll: RowsPoll, known: Sequence[StoredRange]) -> int | None:
-    """Return the table's row count if one checksum of all its rows is the sum of those of its ranges.
+    """Return the table's row count if its checksum is that of its ranges; otherwise None.
 
-    Otherwise return None.
+    One statement adds up all rows.
     """
     source = source_of(poll.context)
     poll.context.progress(f"{source.label} computes one checksum over the whole table")

@@ -338,7 +338,7 @@ def poll_rows(poll: RowsPoll) -> Detection:
 
 
 def is_whole_first(context: LakeContext, strategy: WholeRows) -> bool:
-    """Return True if the last polls found nothing, and one checksum of the database can prove that again.
+    """Return True if the last polls found nothing, and one checksum can prove that again.
 
     Polls of windows do not predict the next sweep.
     """

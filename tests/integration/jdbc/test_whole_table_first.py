@@ -55,6 +55,7 @@ def test_one_checksum_first(jdbc_spark: SparkSession, tmp_path: Path, sums: list
         project.prepare()
         assert [polled(project, history, sums) for _ in range(2)] == [["ranges"], ["whole"]]
         assert "over the whole table first" in "".join(step.title for step in project.stream("orders").explain())
+        assert project.stream("orders").ships_unchanged == "count and checksum of each range"
         history.rows[key] |= {"Name": "other"}
         history.place.execute(f"UPDATE {history.table} SET {q('Name')} = 'other' WHERE {q('id')} = {key}")
         assert [polled(project, history, sums) for _ in range(3)] == [["whole", "ranges"], ["ranges"], ["whole"]]
