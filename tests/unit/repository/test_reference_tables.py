@@ -21,7 +21,8 @@ from qbcd.config.strategy_registry import BUILT_STRATEGIES, options_class
 REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference"
 SCHEMA = json_schema()
 PROJECT = "project"
-CONFIGURATION, SINKS = ("configuration.md",), ("sinks.md", "stores.md", "webhook.md")
+CONFIGURATION = ("configuration.md",)
+SINKS = ("sinks.md", "stores.md", "webhook.md", "lakes.md")
 # Strategies whose page refers to the options of another one.
 AS_OF = {"atdi": ("tdi", "ts"), "tdi": ("ts",), "tlcs": ("id",), "vbd": ("ts",)}
 STRATEGIES = {
