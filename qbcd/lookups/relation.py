@@ -119,7 +119,7 @@ class LookupRelation:
 
     @property
     def numbered(self) -> str:
-        """The column whose numbers are allocated, as the state names it; another name of the lookup changes nothing."""
+        """The column whose numbers are allocated, as the state names it."""
         table = self.plan.table
         named = f"{self.source.name}:{table.schema}.{table.name}.{self.take[0].name}"
         return named if len(named) <= LONGEST_NAME else hashlib.sha256(named.encode()).hexdigest()

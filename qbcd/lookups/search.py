@@ -122,7 +122,7 @@ class Search:
 
     # -- the choice --------------------------------------------------------------------------------------------------
     def _cheapest(self, count: int) -> Method:
-        """Return the method with the lowest predicted time; lists of keys before any scan was measured."""
+        """Return the method with the lowest predicted time, `index` before any scan was measured."""
         if not self._relation.indexed:  # each list of keys is a scan too
             return "index" if count <= KEYS_PER_STATEMENT else "mesh"
         measured = self._times(self._is_pushed(count)).observed
