@@ -20,6 +20,7 @@ COMPARISONS = {
     "requests": "Page requests of polls on MariaDB or MySQL, next to the advisor's predictions",
     "atdi_plans": "The plan of an ATDI poll in all forms of MySQL's EXPLAIN",
     "hot_ranges": "Recently changed ranges first: changes that a poll of half the ranges finds",
+    "engines": "Both engines on polls that fetch every row, by number of rows",
     "leaves": "Sizes of ranges and levels of a checksum tree: bytes shipped and rows scanned",
     "peers": "ID/RCS polls against other tools on the same changes",
     "few_changes": "ID/RCS polls after few changes anywhere: rows looked up, or whole ranges",
@@ -37,6 +38,7 @@ COMPARISONS = {
     "diff_by_driver": "qbcd diff between PostgreSQL and DuckDB by its JDBC driver, next to reladiff",
     "many_tables": "One schema of many small tables: check, prepare, rounds without and with changes",
     "mirrors": "Mirrors and histories: inserts, updates, mixed batches next to a bare load",
+    "lookups": "Look-ups of keys in a large relation: mesh, lists of keys, single look-ups over JDBC",
     "set_indexes": "The six set indexes of Helmer's thesis over equal sets, in this process",
     "matcher": "Subscriptions against events, and joins of sets, in this process",
     "subscriptions": "Polls with many subscriptions, against polls without",
@@ -58,7 +60,7 @@ def main() -> int:
     parser.add_argument("--warm", type=int, default=2, help="result_poll: warm-up rounds")
     parser.add_argument("--columns", type=int, default=0, help="result_poll: further columns of the orders")
     parser.add_argument("--tables", type=int, default=300, help="many_tables: number of tables")
-    parser.add_argument("--delay", type=int, default=0, help="many_tables: milliseconds to the server and back")
+    parser.add_argument("--delay", type=int, default=0, help="milliseconds to the server and back")
     parser.add_argument(
         "--engine", choices=("auto", "local", "spark"), default="auto", help="fetch_paths and id_rcs_poll: the engine"
     )

@@ -34,12 +34,12 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
     """Measure each strategy with 1 and with 4 jobs."""
     place.run("CREATE SCHEMA app;\n" + ";\n".join(TABLE.strip().format(n, options.rows) for n in range(options.tables)))
     place.run("ANALYZE")
-    with _behind(place.url, options.delay) as url:
+    with behind(place.url, options.delay) as url:
         return _measured(place, url, folder, options)
 
 
 @contextmanager
-def _behind(url: str, delay: int) -> Iterator[str]:
+def behind(url: str, delay: int) -> Iterator[str]:
     """Return the URL of the server, or of a proxy that delays its answers by `delay` milliseconds."""
     if not delay:
         yield url

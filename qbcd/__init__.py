@@ -12,9 +12,21 @@ from qbcd.version import __version__
 
 if TYPE_CHECKING:
     from qbcd.api import Batch, Project, StreamHandle, diff, open
+    from qbcd.spark_source.lookup import lookup
     from qbcd.subscriptions import Matcher, Subscription
 
-__all__ = ["Batch", "Matcher", "Project", "QbcdError", "StreamHandle", "Subscription", "__version__", "diff", "open"]
+__all__ = [
+    "Batch",
+    "Matcher",
+    "Project",
+    "QbcdError",
+    "StreamHandle",
+    "Subscription",
+    "__version__",
+    "diff",
+    "lookup",
+    "open",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -23,6 +35,10 @@ def __getattr__(name: str) -> Any:
         from qbcd import subscriptions
 
         return getattr(subscriptions, name)
+    if name == "lookup":
+        from qbcd.spark_source import lookup
+
+        return lookup.lookup
     if name in __all__:
         from qbcd import api
 

@@ -105,7 +105,13 @@ class DeliveryError(QbcdError):
 
 
 class SinkSilent(DeliveryError):
-    """A sink did not answer in time, or gave no session in time; it rests (exit code 1)."""
+    """A sink did not answer in time, or gave no session in time; it rests (exit code 1).
+
+    Attributes:
+        least_rest: Seconds for which the target asked to be left alone.
+    """
+
+    least_rest: float = 0.0
 
 
 class SinkConflict(DeliveryError):

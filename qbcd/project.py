@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,14 +29,14 @@ from qbcd.connectors import Connector, JdbcDriver, connector_for
 from qbcd.delivery.batches import PYTHON_SINK
 from qbcd.enrichment import Enricher, Enrichment
 from qbcd.errors import ConfigError, Refused, StateMissing
-from qbcd.local.database import LocalProvider
+from qbcd.local.database import LocalProvider, threads_for
 from qbcd.planning import plan_of
 from qbcd.roster.known_tables import KnownTables
 from qbcd.roster.roster import Roster, SourceTables, list_tables, roster_of
 from qbcd.sinks import Sink, make_sink
 from qbcd.sinks.places import SinkPlaces
 from qbcd.sites import Settings, Site, with_variant
-from qbcd.sites.engine_choice import EngineChoice
+from qbcd.sites.engine_choice import EngineChoice, most_local_rows
 from qbcd.spark.drivers import Wanted, driver_in, find_driver, user_cache
 from qbcd.spark.java import Surroundings
 from qbcd.spark.provider import SparkProvider
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from qbcd.advisor import Advice, Amount
-    from qbcd.lookups import LookupRelation
+    from qbcd.lookups import LookupOrigin, LookupRelation
     from qbcd.subscriptions.enricher import SubscriptionEnricher
     from qbcd.subscriptions.registry import Subscriptions
 
@@ -338,31 +339,35 @@ class ProjectParts:
         return Enrichment(stream.site, enrichers, selecting)
 
     def _lookups(self, config: StreamConfig, site: Site) -> Enricher:
-        from qbcd.lookups import LookupEnricher, LookupOrigin
+        from qbcd.lookups import LookupEnricher
 
-        return LookupEnricher(
-            LookupOrigin(
-                config.name,
-                lambda: self.relations(config),
-                self.state,
-                self.config.workdir,
-                lambda what: site.context.progress(what),
-            )
-        )
+        return LookupEnricher(self.lookup_origin(config.name, config.enrich, lambda what: site.context.progress(what)))
 
-    def relations(self, config: StreamConfig) -> list[LookupRelation]:
-        """Return the relations of a stream's lookups, as their catalogs describe them now.
+    def lookup_origin(
+        self, stream: str, names: Sequence[str], progress: Callable[[str], None] = lambda what: None
+    ) -> LookupOrigin:
+        """Return what lookups need.
+
+        Args:
+            stream: Names their sessions, and the stream in errors.
+            names: Names under `lookups`.
 
         Raises:
-            QbcdError: One cannot be read.
+            ConfigError: There is no such lookup.
         """
-        from qbcd.lookups import resolve_relation
+        from qbcd.lookups import LookupOrigin, resolve_relation
 
-        found = []
-        for name in config.enrich:
+        def relation(name: str) -> LookupRelation:
             lookup, place = self.config.lookups[name], self.config.where("lookups", name)
-            found.append(resolve_relation(name, lookup, self.source(lookup.source), place, config.name))
-        return found
+            return resolve_relation(name, lookup, self.source(lookup.source), place, stream)
+
+        for name in names:
+            if name not in self.config.lookups:
+                known = ", ".join(self.config.lookups) or "none"
+                raise ConfigError(f"there is no lookup {name!r}", remedy=f"there are {known}")
+        return LookupOrigin(
+            stream, lambda: [relation(name) for name in names], self.state, self.config.workdir, progress
+        )
 
     def subscription_enricher(self, stream: Stream) -> SubscriptionEnricher | None:
         """Return a new matcher of a stream's events; None if it may not be subscribed to."""
@@ -412,7 +417,12 @@ class ProjectParts:
                 return EngineChoice("local", why_local=f"method {method} is of this process")
             if config.engine == "auto":
                 return EngineChoice("local", why_local="files are compared in this process")
-        return EngineChoice(config.engine, self.config.local_rows, self.config.local_bytes, self._spark.on_cluster)
+        rows, measured = self.config.local_rows, self.config.local_rows is None
+        if measured:
+            rows = most_local_rows(threads_for(self.config.local_memory), os.cpu_count() or 1)
+        return EngineChoice(
+            config.engine, rows, self.config.local_bytes, cluster=self._spark.on_cluster, measured=measured
+        )
 
     def has_one_strategy(self, name: str) -> bool:
         """Return True if a stream reads files, or a database that only a JDBC driver reaches."""

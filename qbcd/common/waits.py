@@ -156,6 +156,21 @@ def limited(seconds: float, end: Callable[[], None], *, reason: str = "", owner:
         watchdog.remove(wait)
 
 
+def later(seconds: float, call: Callable[[], None]) -> Wait:
+    """Call `call` in `seconds` from another thread, unless `cancel` is called before.
+
+    It must not block or raise.
+    """
+    wait = Wait(seconds, call, (), "the time has come")
+    _watchdog.add(wait)
+    return wait
+
+
+def cancel(wait: Wait) -> None:
+    """Forget a wait of `later`; its call does not begin any more."""
+    _watchdog.remove(wait)
+
+
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
     """In the block, limit each wait of this thread to `seconds`."""

@@ -9,7 +9,6 @@ from qbcd.config.databases import EXAMPLE_DATABASE, EXAMPLE_URL, USUAL_PORTS, co
 from qbcd.config.document import Document, KeyPath, Problem, did_you_mean, quoted
 from qbcd.config.fields import Section
 from qbcd.config.models import DefaultsConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
-from qbcd.config.notify import NotifyConfig
 from qbcd.config.strategy_registry import BUILT_STRATEGIES, CHOSEN_STRATEGIES, options_class
 
 _TABLE = "{source: shop, table: public.orders, strategy: id_rcs}"
@@ -139,7 +138,7 @@ def _missing(path: KeyPath) -> str:
 
 def missing_key(path: KeyPath, model: type[Section]) -> Problem:
     """Return the problem of a required key that is missing."""
-    known = {} if model is NotifyConfig else _MISSING  # its `url` is no database's
+    known = {} if path[-1] == "url" and model.example != Section.example else _MISSING  # `url` of no database
     return Problem(path, _missing(path), known.get(str(path[-1]), model.example))
 
 

@@ -115,6 +115,8 @@ def secrets_of(config: ProjectConfig) -> Iterator[str]:
         yield from named_secrets(source.jdbc.properties)
     for hook in config.notify:
         yield from hook.secrets()
+    for sink in config.sinks.values():
+        yield from (option.text for option in sink.secrets())
     for settings in (config.spark.conf, *(sink.options for sink in config.sinks.values())):
         yield from named_secrets(settings)
         for text in _texts(settings):

@@ -74,7 +74,6 @@ from qbcd.config.subscriptions import SubscriptionsConfig
 from qbcd.config.urls import is_memory_database, parse_url
 from qbcd.errors import ConfigError
 
-DEFAULT_LOCAL_ROWS = 1_000_000
 DEFAULT_LOCAL_BYTES = 1 << 30
 DEFAULT_LOCAL_MEMORY = 512 << 20
 MOST_NAMED = 20  # streams that an error lists
@@ -276,7 +275,7 @@ class ProjectConfig(Section):
         state_timeout: Longest wait for the state database: its answer, or the lock of its file.
         workdir: Folder of lake replicas and batches; a relative path starts at the folder of the file.
         jobs: Streams of a source that are polled at the same time.
-        local_rows: Most rows to fetch or to deliver in this process, if `engine` is ``auto``.
+        local_rows: Most rows to fetch or to deliver in this process, if `engine` is ``auto``; None for what is faster.
         local_bytes: Most bytes of a replica's files that this process reads, if `engine` is ``auto``.
         local_memory: Most bytes that one stream's work in this process holds in memory; more is spilled.
         spark: Settings of the Spark session that qbcd starts.
@@ -295,7 +294,7 @@ class ProjectConfig(Section):
     state_timeout: Wait | None = None
     workdir: LocalPath = Field(default=".qbcd", validate_default=True)
     jobs: Jobs = 1
-    local_rows: Count = DEFAULT_LOCAL_ROWS
+    local_rows: Count | None = None
     local_bytes: Size = DEFAULT_LOCAL_BYTES
     local_memory: Size = DEFAULT_LOCAL_MEMORY
     spark: SparkConfig = Field(default_factory=SparkConfig)

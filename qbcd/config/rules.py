@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from sqlalchemy.engine import URL
@@ -10,6 +11,7 @@ from qbcd.config.databases import BUILT_CONNECTORS, STATE_DATABASES, has_connect
 from qbcd.config.document import Document, KeyPath, Problem, did_you_mean, dotted
 from qbcd.config.fields import NAME_PATTERN, NAME_RULE
 from qbcd.config.logins import Login
+from qbcd.config.masking import REDACTED
 from qbcd.config.models import ProjectConfig, TableConfig
 from qbcd.config.sink_rules import check_sink_needs
 from qbcd.config.storage import STORAGE_SECRETS
@@ -96,12 +98,20 @@ def _secrets(config: ProjectConfig, document: Document) -> Iterator[Problem]:
 
 
 def _storage_secrets(config: ProjectConfig, document: Document) -> Iterator[Problem]:
-    """Report credentials of stores that are written in the file."""
+    """Report credentials of stores and other secrets of sinks that are written in the file."""
     for name, sink in config.sinks.items():
+        for option in sink.secrets():
+            if (path := ("sinks", name, *option.path)) not in document.interpolated:
+                yield Problem(path, "the secret is written in the file", "use ${env:NAME} or ${file:/path}")
         for key in sink.options.get("storage") or {}:
             path = ("sinks", name, "storage", key)
             if key in STORAGE_SECRETS and path not in document.interpolated:
                 yield Problem(path, "the credential is written in the file", "use ${env:NAME} or ${file:/path}")
+        for section in ("storage_options", "catalog"):
+            for key, value in (sink.options.get(section) or {}).items():
+                path = ("sinks", name, section, key)
+                if path not in document.interpolated and (re.search(REDACTED, key) or literal_password(value)):
+                    yield Problem(path, "the credential is written in the file", "use ${env:NAME} or ${file:/path}")
 
 
 def _logins(config: ProjectConfig) -> Iterator[tuple[str, str, Login]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, model_validator
@@ -37,6 +38,18 @@ class SinkNeeds:
     subject: str = ""
 
 
+@dataclass(frozen=True)
+class SecretOption:
+    """An option that has a secret, which must not be written in the file.
+
+    Attributes:
+        path: Keys from the sink to the option.
+    """
+
+    path: tuple[str, ...]
+    text: str = field(repr=False)
+
+
 class SinkConfig(Section):
     """A sink and its options.
 
@@ -60,6 +73,10 @@ class SinkConfig(Section):
     def needs(self) -> SinkNeeds:
         """The needs of the sink."""
         return SinkNeeds(baseline=self.begins_with_all_rows)
+
+    def secrets(self) -> Iterator[SecretOption]:
+        """Yield the options that have a secret, if the masking does not know them by their names."""
+        yield from ()
 
     @property
     def options(self) -> dict[str, Any]:

@@ -23,6 +23,8 @@ BUILT_SINKS = {
     "parquet": "qbcd.sinks.parquet:ParquetSink",
     "console": "qbcd.sinks.console:ConsoleSink",
     "database": "qbcd.sinks.table.sink:DatabaseSink",
+    "delta": "qbcd.sinks.lake.delta:DeltaSink",
+    "webhook": "qbcd.sinks.webhook:WebhookSink",
 }
 
 SinkClass = type[Any]  # a subclass of `qbcd.sinks.Sink`, which this package must not import

@@ -88,7 +88,7 @@ def _of_drivers(table: TableConfig, strategy: StrategyConfig, use: StrategyUse) 
     """Report what a source with a JDBC driver alone cannot do."""
     if not strategy.reads_rows:
         what = f"strategy {strategy.type} needs a connector, and source {use.source} has a JDBC driver alone"
-        yield Problem(use.options_path, what, "write `strategy: id_rcs`; of a query `strategy: vbd`")
+        yield Problem(use.options_path, what, "write `strategy: id_rcs` or ts; of a query `strategy: vbd`")
     for name, values in strategy.reads_rows.items():
         if getattr(strategy, name) not in values:
             what = f"with a JDBC driver alone there is no such `{name}`"

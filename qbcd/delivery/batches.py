@@ -350,7 +350,7 @@ def sink_batch(
             return opened.enter_context(open_local(part) if view is None else view.open_local(open_local, part))
 
         def staged() -> DataFrame:
-            context.spark.give_reason(why_spark)
+            context.spark.give_reason(why_spark, header.size)
             return make() if view is None else view.frame(make())
 
         yield SinkBatch(header if view is None else view.header, staged, local, is_local=not why_spark)

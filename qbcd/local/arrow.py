@@ -93,9 +93,9 @@ def event_schema(header: BatchHeader) -> pa.Schema:
 
     A key without columns is a text, since Parquet has no empty type.
     """
-    image = pa.struct([pa.field(name, _type(travel)) for name, travel in header.columns])
+    image = pa.struct([pa.field(name, arrow_type(travel)) for name, travel in header.columns])
     known = dict(header.columns)
-    key = pa.struct([pa.field(name, _type(known[name])) for name in header.key]) if header.key else pa.string()
+    key = pa.struct([pa.field(name, arrow_type(known[name])) for name in header.key]) if header.key else pa.string()
     source = [
         (name, pa.string() if isinstance(value, str) else pa.int64()) for name, value in source_of(header).items()
     ]
@@ -108,16 +108,17 @@ def event_schema(header: BatchHeader) -> pa.Schema:
         "ts_ms": pa.int64(),
     }
     elements = [pa.field(ELEMENTS, pa.string())] if has_sets(header) else []
-    added = [pa.field(name, _type(travel)) for name, travel in header.added]
+    added = [pa.field(name, arrow_type(travel)) for name, travel in header.added]
     fields = (pa.field(name, types.get(name, pa.string())) for name in EVENT_FIELDS)
     return pa.schema([*fields, *elements, *added])
 
 
-def _type(travel: Travel) -> pa.DataType:
+def arrow_type(travel: Travel) -> pa.DataType:
+    """Return the Arrow type of typed values."""
     if travel.kind == "decimal":
         return pa.decimal128(travel.precision, travel.scale)
     if travel.element is not None:
-        return _list(_type(travel.element))
+        return _list(arrow_type(travel.element))
     return _TYPES.get(travel.kind, pa.string())
 
 

@@ -20,6 +20,11 @@ THREADS = 4  # at most: polls of several sources may run in this process
 _PER_THREAD = 64 << 20  # bytes of the limit for each thread: each holds row groups that DuckDB cannot spill
 
 
+def threads_for(memory: int) -> int:
+    """Return the number of threads of a database that holds at most `memory` bytes."""
+    return max(1, min(THREADS, os.cpu_count() or 1, memory // _PER_THREAD))
+
+
 class LocalDatabase:
     """An in-memory database of one thread; its rows beyond the limit are spilled into a folder.
 
@@ -34,7 +39,7 @@ class LocalDatabase:
         settings: dict[str, str | bool | int | float | list[str]] = {
             "memory_limit": f"{memory}B",
             "temp_directory": str(folder),
-            "threads": max(1, min(THREADS, os.cpu_count() or 1, memory // _PER_THREAD)),
+            "threads": threads_for(memory),
             "preserve_insertion_order": False,
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,

@@ -85,21 +85,36 @@ def fetch_rows(database: LocalDatabase, reads: SourceReads, fields: Fields) -> Q
     return Query(f"SELECT {', '.join(quoted(name, DIALECT) for name in names)} FROM {table}", names)
 
 
-def each_chunk(database: LocalDatabase, reads: SourceReads, fields: Fields) -> Iterator[Query]:
+def each_chunk(database: LocalDatabase, reads: SourceReads, fields: Fields, at_least: int = 0) -> Iterator[Query]:
     """Yield the rows of all statements in chunks, as they come; each one exists until the next.
 
-    Arguments and errors are those of `fetch_rows`.
+    Other arguments and errors are those of `fetch_rows`.
+
+    Args:
+        at_least: Bytes of a chunk, except the last one.
     """
     connection, chunk, names = database.connection, database.new_name(), columns_of(fields)
     values = [_inserted(quoted(name, DIALECT), kind, reads.source) for name, kind in fields]
     named = ", ".join(f"{value} AS {quoted(name, DIALECT)}" for value, name in zip(values, names, strict=True))
     readers = _Readers(reads, fields)
     with readers.started():
-        for rows in readers.chunks():
+        for rows in _gathered(readers.chunks(), at_least):
             reads.amount.rows, reads.amount.bytes = reads.amount.rows + len(rows), reads.amount.bytes + rows.nbytes
             connection.register(chunk, rows)
             yield Query(f"SELECT {named} FROM {chunk}", names)
             connection.unregister(chunk)
+
+
+def _gathered(chunks: Iterator[pa.Table], at_least: int) -> Iterator[pa.Table]:
+    """Yield tables of at least so many bytes; the last one may be smaller."""
+    waiting: list[pa.Table] = []
+    for chunk in chunks:
+        waiting.append(chunk)
+        if sum(one.nbytes for one in waiting) >= at_least:
+            yield pa.concat_tables(waiting)
+            waiting = []
+    if waiting:
+        yield pa.concat_tables(waiting)
 
 
 def _inserted(value: str, kind: str, source: Source) -> str:

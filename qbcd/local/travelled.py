@@ -19,6 +19,7 @@ from qbcd.ranges.integers import IntegerRanges
 GREGORIAN = "1582-10-15"  # the first day on which Java's two calendars agree
 CALENDAR = ("date", "timestamp")
 DIGEST, RANGE = "d", "r"  # columns of rows whose digest, and hash bucket, the source has computed
+SHOWN = "shown"  # column of rows of a window: 1 if the restriction holds
 ENCODER = 1  # version of key identity, bucket and digest of rows
 
 
@@ -131,6 +132,8 @@ class TravelledRows:
         outer = ["range_id", f"encode({number}) AS key_id", "digest", *(f"v{i} AS c{i}" for i in range(len(values)))]
         where = "" if ranges is None else f" WHERE range_id IN ({', '.join(f'{i:d}' for i in ranges)})"
         names = ("range_id", "key_id", "digest", *(f"c{i}" for i in range(len(values))))
+        if SHOWN in self._raw.columns:
+            inner, outer, names = [*inner, SHOWN], [*outer, SHOWN], (*names, SHOWN)
         rows = f"SELECT {', '.join(inner)} FROM {self._read()}"
         return Query(f"SELECT {', '.join(outer)} FROM ({rows}) AS q{where}", names)
 

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 from qbcd.common.on_demand import on_demand
 
 if TYPE_CHECKING:
-    from qbcd.lookups.enricher import LookupEnricher, LookupOrigin
+    from qbcd.lookups.enricher import IncomingRows, LookupEnricher, LookupJoin, LookupOrigin
     from qbcd.lookups.relation import LookupRelation, resolve_relation
 else:
     __getattr__ = on_demand(
-        __name__, enricher="LookupEnricher LookupOrigin", relation="LookupRelation resolve_relation"
+        __name__,
+        enricher="IncomingRows LookupEnricher LookupJoin LookupOrigin",
+        relation="LookupRelation resolve_relation",
     )
 
-__all__ = ["LookupEnricher", "LookupOrigin", "LookupRelation", "resolve_relation"]
+__all__ = ["IncomingRows", "LookupEnricher", "LookupJoin", "LookupOrigin", "LookupRelation", "resolve_relation"]

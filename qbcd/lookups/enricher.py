@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,10 +38,11 @@ _ROWS = 16_384  # of a piece
 
 @dataclass(frozen=True)
 class LookupOrigin:
-    """Everything a stream's lookups need from the project.
+    """Everything that lookups need from the project.
 
     Attributes:
-        resolve: Resolves each lookup of the stream against its catalog, in the order of `enrich`.
+        stream: Names sessions in the monitoring of sources, and the stream in errors.
+        resolve: Resolves each lookup against its catalog, in the order of `enrich`.
         workdir: The project's workdir.
     """
 
@@ -48,7 +50,27 @@ class LookupOrigin:
     resolve: Callable[[], Sequence[LookupRelation]]
     state: ProjectState
     workdir: Path
-    progress: Callable[[str], None]
+    progress: Callable[[str], None] = lambda what: None
+
+    def notes(self, relation: LookupRelation) -> Notes:
+        """Return the notes of a lookup."""
+        return Notes.read(self.workdir / FOLDER / self.state.project_id / f"{relation.name}.json")
+
+
+@dataclass(frozen=True)
+class IncomingRows:
+    """Rows to look up, in a local database.
+
+    Attributes:
+        sql: SELECT of the rows, with `ordinal`.
+        travels: The columns of the events, by name.
+        value: Returns the SQL of a column's value.
+    """
+
+    database: LocalDatabase
+    sql: str
+    travels: Mapping[str, Travel]
+    value: Callable[[str], str]
 
 
 class LookupEnricher(Enricher):
@@ -60,7 +82,6 @@ class LookupEnricher(Enricher):
     def __init__(self, origin: LookupOrigin) -> None:
         self._origin = origin
         self._relations: Sequence[LookupRelation] = ()
-        self.reports: dict[str, SearchReport] = {}  # of the last batch, by lookup
 
     @override
     def begin(self) -> None:
@@ -70,30 +91,40 @@ class LookupEnricher(Enricher):
     def findings(self, columns: Mapping[str, Travel]) -> Iterator[tuple[str, str]]:
         for relation in self._origin.resolve():
             relation.forms(columns)
-            yield f"lookup {relation.name}", relation.describe(self._notes(relation))
-
-    def _notes(self, relation: LookupRelation) -> Notes:
-        return Notes.read(self._origin.workdir / FOLDER / self._origin.state.project_id / f"{relation.name}.json")
+            yield f"lookup {relation.name}", relation.describe(self._origin.notes(relation))
 
     @override
     def values(self, batch: BatchToEnrich) -> Iterator[pa.Array]:
-        database = batch.rows.database
-        events = database.new_name()
-        travels = dict(batch.header.columns)
         places = {name: i for i, (name, _) in enumerate(batch.header.columns)}
-        forms = [relation.forms(travels) for relation in self._relations]
+        rows = IncomingRows(
+            batch.rows.database, batch.rows.query.sql, dict(batch.header.columns), lambda name: of_key(places[name])
+        )
+        yield from LookupJoin(self._origin, self._relations).objects(rows)
+
+
+class LookupJoin:
+    """Joins rows with the relations of some lookups."""
+
+    def __init__(self, origin: LookupOrigin, relations: Sequence[LookupRelation]) -> None:
+        self._origin, self._relations = origin, relations
+
+    def objects(self, rows: IncomingRows) -> Iterator[pa.Array]:
+        """Yield the JSON text of each row's partners by lookup, in the order of ordinals, in pieces."""
+        database = rows.database
+        events = database.new_name()
+        forms = [relation.forms(rows.travels) for relation in self._relations]
         columns = ["ordinal"]
         for n, (relation, of_relation) in enumerate(zip(self._relations, forms, strict=True)):
             named = zip(relation.config.on, of_relation, strict=True)
-            columns += [f"{form.of(of_key(places[name]))} AS l{n}_k{i}" for i, (name, form) in enumerate(named)]
-        self._execute(database, f"CREATE TABLE {events} AS SELECT {', '.join(columns)} FROM ({batch.rows.query.sql})")
+            columns += [f"{form.of(rows.value(name))} AS l{n}_k{i}" for i, (name, form) in enumerate(named)]
+        self._execute(database, f"CREATE TABLE {events} AS SELECT {', '.join(columns)} FROM ({rows.sql})")
         found = [self._found(database, events, n, of_relation) for n, of_relation in enumerate(forms)]
         yield from self._objects(database, events, found)
 
     def _found(self, database: LocalDatabase, events: str, n: int, forms: Sequence[KeyForm]) -> str:
         """Return the table of the JSON texts of a lookup, by the columns of its key."""
         relation = self._relations[n]
-        search = Search(relation, forms, self._notes(relation), database, self._origin.stream)
+        search = Search(relation, forms, self._origin.notes(relation), database, self._origin.stream)
         search.progress = self._origin.progress
         keys = [f"l{n}_k{i}" for i in range(len(forms))]
         known = " AND ".join(f"{key} IS NOT NULL" for key in keys)
@@ -102,7 +133,7 @@ class LookupEnricher(Enricher):
             f"INSERT INTO {search.keys} SELECT row_number() OVER () - 1, * FROM (SELECT DISTINCT {', '.join(keys)} "
             f"FROM {events} WHERE {known} ORDER BY {', '.join(keys)})",
         )
-        self.reports[relation.name] = search.run()
+        report = search.run()
         fields = [
             (column.name, column.travel, shortest(f"t{i}") if column.travel.kind == "float32" else f"t{i}")
             for i, column in enumerate(relation.take)
@@ -116,7 +147,7 @@ class LookupEnricher(Enricher):
         )
         if relation.config.missing == "allocate":
             self._allocate(database, relation, search, found)
-        self._origin.progress(_described(relation, self.reports[relation.name]))
+        self._origin.progress(_described(relation, report))
         return found
 
     def _allocate(self, database: LocalDatabase, relation: LookupRelation, search: Search, found: str) -> None:
@@ -126,14 +157,13 @@ class LookupEnricher(Enricher):
             Refused: The relation has another surrogate key for a key than the one that was allocated.
         """
         state, name = self._origin.state, relation.name
-        count = len(relation.match)
-        ks = ", ".join(f"k{i}" for i in range(count))
+        ks = ", ".join(f"k{i}" for i in range(len(relation.match)))
         joined = f"{search.keys} LEFT JOIN {search.partners} USING (id)"
-        rows = self._execute(database, f"SELECT {ks}, t0 FROM {joined} ORDER BY id")
-        texts = {_canonical(row[:-1]): row for row in rows}
+        rows = self._execute(database, f"SELECT id, t0, {ks} FROM {joined} ORDER BY id")
+        texts = {_canonical(row[2:]): row for row in rows}
         known = allocated_keys(state, name, list(texts))
         for text, number in known.items():
-            stored = texts[text][-1]
+            stored = texts[text][1]
             if stored is not None and int(stored) != number:
                 raise Refused(
                     f"lookup {name}: key {text} has surrogate key {stored} in {relation.label}, and {number} was "
@@ -141,19 +171,17 @@ class LookupEnricher(Enricher):
                     stream=self._origin.stream,
                     remedy=f"store {number} in {relation.label}; the next poll tries again",
                 )
-        missing = [text for text, row in texts.items() if row[-1] is None]
+        missing = [text for text, row in texts.items() if row[1] is None]
         new = [text for text in missing if text not in known]
         if new:
             known |= allocate_keys(state, name, new, self._next(relation))
-        column = relation.take[0].name
-        types = ", ".join(f"CAST(? AS {form})" for form in self._kinds(database, search, count))
-        for text in missing:
-            value = f"{{{json_text(column)}:{known[text]}}}"
-            self._execute(database, f"INSERT INTO {found} VALUES ({types}, ?)", [*texts[text][:-1], value])
-
-    def _kinds(self, database: LocalDatabase, search: Search, count: int) -> list[str]:
-        described = self._execute(database, f"DESCRIBE {search.keys}")
-        return [str(row[1]) for row in described[1 : count + 1]]
+        begin = literal(f"{{{json_text(relation.take[0].name)}:")
+        self._execute(
+            database,
+            f"INSERT INTO {found} SELECT {ks}, {begin} || CAST(number AS VARCHAR) || '}}' "
+            f"FROM (SELECT unnest(?) AS id, unnest(?) AS number) JOIN {search.keys} USING (id)",
+            [[texts[text][0] for text in missing], [known[text] for text in missing]],
+        )
 
     def _next(self, relation: LookupRelation) -> int:
         """Return the least number that may be allocated: larger than all in the relation."""
@@ -188,9 +216,10 @@ def _canonical(key: Sequence[Any]) -> str:
 
 
 def _plain(value: Any) -> str:
-    text = str(value)
-    is_decimal = "." in text and not isinstance(value, str)
-    return text.rstrip("0").rstrip(".") if is_decimal else text
+    if not isinstance(value, Decimal):
+        return str(value)
+    text = format(value, "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _described(relation: LookupRelation, report: SearchReport) -> str:

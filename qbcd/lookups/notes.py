@@ -18,8 +18,8 @@ from qbcd.meshjoin import ReadTimes
 from qbcd.model import KeyRange
 
 FOLDER = "lookups"  # in the workdir
-# Before anything was measured: a round trip and 20 microseconds per key; a round trip and half a microsecond per row.
-_KEYS, _ROWS = (2e-3, 2e-5), (5e-3, 5e-7)
+# Before anything was measured: seconds of a round trip, and of each key, row, and scanned row.
+_KEYS, _ROWS, _SCANNED = (2e-3, 2e-5), (5e-3, 1e-6), (5e-3, 2e-7)
 
 
 @dataclass
@@ -29,7 +29,8 @@ class Notes:
     Attributes:
         path: The file; its folder need not exist.
         keys: Seconds of a statement by its keys.
-        rows: Seconds of a read by its rows, joined.
+        rows: Seconds of a read that brings all its rows, by their number.
+        scanned: Seconds of a read that brings the rows of some keys, by the rows that the source scans.
         bounds: First keys of all ranges but the first, for the relation in `of`.
         of: The relation and the rows of a range, as JSON-ready data.
         position: The next range of the scan.
@@ -38,6 +39,7 @@ class Notes:
     path: Path
     keys: ReadTimes = field(default_factory=lambda: ReadTimes(*_KEYS))
     rows: ReadTimes = field(default_factory=lambda: ReadTimes(*_ROWS))
+    scanned: ReadTimes = field(default_factory=lambda: ReadTimes(*_SCANNED))
     bounds: list[list[str]] = field(default_factory=list)
     of: list[Any] = field(default_factory=list)
     position: int = 0
@@ -48,7 +50,8 @@ class Notes:
         notes = cls(path)
         try:
             known = json.loads(path.read_text(encoding="utf-8"))
-            notes.keys.sums, notes.rows.sums = list(known["keys"]), list(known["rows"])
+            for name in ("keys", "rows", "scanned"):
+                getattr(notes, name).sums = [float(value) for value in known[name]]
             notes.bounds, notes.of, notes.position = known["bounds"], known["of"], int(known["position"])
         except (OSError, ValueError, KeyError, TypeError):
             return cls(path)
@@ -59,6 +62,7 @@ class Notes:
         known = {
             "keys": self.keys.sums,
             "rows": self.rows.sums,
+            "scanned": self.scanned.sums,
             "bounds": self.bounds,
             "of": self.of,
             "position": self.position,

@@ -145,26 +145,32 @@ class LookupRelation:
         if self.config.method != "auto":
             return f"{read}; method {self.config.method}, as configured"
         if not self.indexed:
-            return f"{read}; method mesh, since no index begins with {on}"
+            return f"{read}; method mesh, or one list of up to 1,000 keys, since no index begins with {on}"
         what = (
-            "by measured times" if notes.keys.observed and notes.rows.observed else "by estimated times until measured"
+            "by measured times"
+            if notes.keys.observed and notes.scanned.observed
+            else "by estimated times until measured"
         )
-        keys, rows_read = notes.keys.predict(1000), notes.rows.predict(max(table.rows, 0))
+        keys, rows_read = notes.keys.predict(1000), notes.scanned.predict(max(table.rows, 0))
         return f"{read}; method auto {what}: 1,000 keys by index take {keys:.3f} s, a scan {rows_read:.2f} s"
 
     # -- statements --------------------------------------------------------------------------------------------------
-    def whole(self) -> Statement:
-        """Return the statement that reads all rows."""
-        return self._statement()
+    def rows(self, within: KeyRange | None = None, keys: Sequence[tuple[Any, ...]] = ()) -> Statement:
+        """Return the statement that reads rows: all, of a key range, or with some keys.
 
-    def within(self, bounds: KeyRange) -> Statement:
-        """Return the statement that reads the rows of a key range."""
-        return self._statement(within=bounds, ranged=True)
-
-    def of_keys(self, keys: Sequence[Sequence[Any]]) -> Statement:
-        """Return the statement that reads the rows with one of these keys; values are bound."""
-        params = {f"k{i}_{j}": value for i, key in enumerate(keys) for j, value in enumerate(key)}
-        return self._statement(params, count=len(keys))
+        Args:
+            keys: Bound values; none for all rows.
+        """
+        canonical = render(
+            "lookup_rows",
+            table=self.plan.table,
+            columns=[column.name for column in self.columns],
+            match=[column.name for column in self.match],
+            ranged=within is not None,
+            keyed=bool(keys),
+        )
+        listed = {"keys": tuple(key if len(key) > 1 else key[0] for key in keys)} if keys else None
+        return compile_sql(canonical, self.source.connector, self.plan, listed, within=within)
 
     def bounds(self, rows: int) -> Statement:
         """Return the statement for the bounds of key ranges with so many rows."""
@@ -176,24 +182,6 @@ class LookupRelation:
         """Return the statement for the largest surrogate key from a number on."""
         canonical = render("lookup_largest", table=self.plan.table, column=self.take[0].name)
         return compile_sql(canonical, self.source.connector, self.plan, {"first": first})
-
-    def _statement(
-        self,
-        params: Mapping[str, Any] | None = None,
-        *,
-        within: KeyRange | None = None,
-        ranged: bool = False,
-        count: int = 0,
-    ) -> Statement:
-        canonical = render(
-            "lookup_rows",
-            table=self.plan.table,
-            columns=[column.name for column in self.columns],
-            match=[column.name for column in self.match],
-            ranged=ranged,
-            count=count,
-        )
-        return compile_sql(canonical, self.source.connector, self.plan, params, within=within)
 
 
 def resolve_relation(name: str, config: LookupConfig, source: Source, place: str, stream: str) -> LookupRelation:

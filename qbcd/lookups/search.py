@@ -22,11 +22,13 @@ from qbcd.local.query import duckdb_type
 from qbcd.local.source import SourceReads, each_chunk
 from qbcd.lookups.notes import Notes
 from qbcd.lookups.relation import KeyForm, LookupRelation
-from qbcd.meshjoin import Costs, CyclicScan, MeshError, Tuning
+from qbcd.meshjoin import Costs, CyclicScan, MeshError, ReadTimes, Tuning
 from qbcd.model import KeyRange, Statement
 
 Method = Literal["broadcast", "index", "mesh"]
 KEYS_PER_STATEMENT = 1000
+PUSHED_KEYS = 100_000  # keys that a scan sends to the source at most
+READS_PER_CYCLE = 8  # of a scan that sends its keys, if it has as many ranges
 LEAST_ROWS_PER_RANGE = 1000
 RANGE_SHARE = 16  # of the memory: a range has at most this part
 KEY_BYTES = 48  # of a key in the window, with its number
@@ -101,7 +103,7 @@ class Search:
             done = self._by_index(session, count)
             method = "mesh" if done < count else method
         if done < count:
-            self._by_scan(session, done, count, whole=method == "broadcast")
+            self._by_scan(session, (done, count), whole=method == "broadcast")
             whole = self._relation.config.method == "auto" and len(self._notes.bounds) == 0
             method = "broadcast" if whole else method
         self._report.method = method
@@ -120,80 +122,94 @@ class Search:
     # -- the choice --------------------------------------------------------------------------------------------------
     def _cheapest(self, session: Session, count: int) -> Method:
         """Return the method with the lowest predicted time."""
-        if not self._relation.indexed:
-            return "mesh"
-        if count > KEYS_PER_STATEMENT and not self._notes.rows.observed:
-            self._partition(session)
-            self._read(session, self._range(0, 1), self._notes.rows, None)  # a measurement; its rows are read again
-        return "mesh" if self._scan_seconds(count) < self._index_seconds(count) else "index"
+        if not self._relation.indexed:  # each list of keys is a scan too
+            return "index" if count <= KEYS_PER_STATEMENT else "mesh"
+        if count > KEYS_PER_STATEMENT and not self._times(self._is_pushed(count)).observed:
+            self._by_scan(session, (0, count), measure=True)
+        return "mesh" if self.scan_seconds(count) < self._index_seconds(count) else "index"
 
     def _index_seconds(self, count: int) -> float:
         statements, rest = divmod(count, KEYS_PER_STATEMENT)
         times = self._notes.keys
         return statements * times.predict(KEYS_PER_STATEMENT) + (times.predict(rest) if rest else 0)
 
-    def _scan_seconds(self, count: int) -> float:
-        rows = max(self._rows, LEAST_ROWS_PER_RANGE)
-        reads = math.ceil(rows * self._relation.row_bytes / self._relation.config.memory)
-        cycles = math.ceil(count * KEY_BYTES / self._relation.config.memory)
-        fixed, each = self._notes.rows.line
-        return cycles * (reads * fixed + rows * each)
+    def scan_seconds(self, count: int) -> float:
+        """Return the predicted seconds of a scan for so many keys."""
+        pages, pushed = len(self._notes.bounds) + 1, self._is_pushed(count)
+        tuning = self._tuning(pages, pushed)
+        window = tuning.events * max(1, pages // tuning.pages)
+        fixed, each = self._times(pushed).line
+        return math.ceil(count / window) * (math.ceil(pages / tuning.pages) * fixed + self._rows * each)
 
     # -- index -------------------------------------------------------------------------------------------------------
     def _by_index(self, session: Session, count: int) -> int:
         """Read by lists of keys; return how many keys were searched before a scan became cheaper."""
-        done, wanted = 0, self._sent_keys()
+        done = 0
         while done < count:
             self._between(done, count)
-            keys = self._run(f"{wanted} AND id >= {done} AND id < {done + KEYS_PER_STATEMENT}")
-            size = min(KEYS_PER_STATEMENT, count - done)
-            if keys:
-                self._read(session, self._relation.of_keys(keys), self._notes.keys, (done, done + size))
-            done += size
-            if self._relation.config.method == "auto" and self._scan_seconds(count - done) < self._index_seconds(
-                count - done
-            ):
+            window = done, min(done + KEYS_PER_STATEMENT, count)
+            if keys := self._keys_of(window):
+                self._read(session, self._relation.rows(None, keys), window, (self._notes.keys, len(keys)))
+            done = window[1]
+            left = count - done
+            if self._relation.config.method == "auto" and left and self.scan_seconds(left) < self._index_seconds(left):
                 break
         return done
 
-    def _sent_keys(self) -> str:
-        """Return SQL of the keys as the relation's columns can hold them; others have no partner."""
-        values, conditions = [], ["TRUE"]
+    def _keys_of(self, window: tuple[int, int]) -> list[tuple[Any, ...]]:
+        """Return the keys of a window that the relation's columns can hold."""
+        values, conditions = [], [f"id >= {window[0]} AND id < {window[1]}"]
         for i, column in enumerate(self._relation.match):
             kind = _INTEGER_TYPES.get(column.travel.kind)
             value = f"TRY_CAST(k{i} AS {kind})" if kind else f"k{i}"
             values.append(value)
             conditions.append(f"{value} = k{i}" if kind else f"NOT contains(CAST(k{i} AS VARCHAR), chr(0))")
-        return f"SELECT {', '.join(values)} FROM {self.keys} WHERE {' AND '.join(conditions)}"
+        return self._run(f"SELECT {', '.join(values)} FROM {self.keys} WHERE {' AND '.join(conditions)}")
 
     # -- scan --------------------------------------------------------------------------------------------------------
-    def _by_scan(self, session: Session, done: int, count: int, *, whole: bool) -> None:
-        """Read the relation in a cycle of key ranges, which all keys that wait share."""
+    def _by_scan(self, session: Session, part: tuple[int, int], *, whole: bool = False, measure: bool = False) -> None:
+        """Read the relation in a cycle of key ranges, which all keys that wait share.
+
+        Args:
+            part: The keys, from the first one to before the last one.
+            whole: Read all rows by one statement.
+            measure: Read once, and keep nothing but the time.
+        """
         if whole:
             self._notes.partition([], [])
         else:
             self._partition(session)
-        tuning = self._tuning(len(self._notes.bounds) + 1)
-        pages = len(self._notes.bounds) + 1
-        scan, group, groups = (
-            CyclicScan[int](pages, self._notes.position % pages),
-            0,
-            -(-(count - done) // tuning.events),
-        )
-        capacity = max(1, pages // tuning.pages)
+        done, count = part
+        pages, pushed = len(self._notes.bounds) + 1, not whole and self._is_pushed(count - done)
+        tuning = self._tuning(pages, pushed)
+        scan, group = CyclicScan[int](pages, self._notes.position % pages), 0
+        groups, capacity = -(-(count - done) // tuning.events), max(1, pages // tuning.pages)
         while group < groups or scan.waiting:
             while group < groups and len(scan.waiting) < capacity:
                 scan.admit(group)
                 group += 1
             turns = scan.turns(tuning.pages)
             first, last = scan.waiting[0].events, scan.waiting[-1].events
-            window = (done + first * tuning.events, done + (last + 1) * tuning.events)
+            window = done + first * tuning.events, min(done + (last + 1) * tuning.events, count)
             self._between(turns.start, pages)
-            self._read(session, self._range(turns.start, turns.stop), self._notes.rows, window)
+            keys = self._keys_of(window) if pushed else []
+            if keys or not pushed:
+                statement = self._relation.rows(self._range(turns.start, turns.stop), keys)
+                size = max(1, self._rows * len(turns) // pages)
+                self._read(session, statement, (0, 0) if measure else window, (self._times(pushed), size))
+            if measure:
+                return
             for _ in turns:
                 scan.advance()
             self._notes.position = scan.position
             hooks.reach("mid_lookup")
+
+    def _is_pushed(self, count: int) -> bool:
+        """Return True if a scan sends its keys to the source, since they are fewer than its rows."""
+        return 2 * min(count, PUSHED_KEYS) <= self._rows
+
+    def _times(self, pushed: bool) -> ReadTimes:
+        return self._notes.scanned if pushed else self._notes.rows
 
     def _partition(self, session: Session) -> None:
         """Note the bounds of key ranges, unless those of this relation are known."""
@@ -209,14 +225,14 @@ class Search:
             bounds = [[str(value) for value in row] for row in session.rows(relation.bounds(size))]
         self._notes.partition(of, bounds)
 
-    def _tuning(self, pages: int) -> Tuning:
-        """Return the ranges of a read and the keys admitted before it, by the closed cost model."""
+    def _tuning(self, pages: int, pushed: bool) -> Tuning:
+        """Return the ranges of a read and the keys admitted before it, by the cost model."""
         relation = self._relation
         rows = max(self._rows, 1) / pages
-        fixed, each = self._notes.rows.line
+        fixed, each = self._times(pushed).line
         costs = Costs(
             pages=pages,
-            page_bytes=min(rows * relation.row_bytes, relation.config.memory / RANGE_SHARE),
+            page_bytes=1 if pushed else min(rows * relation.row_bytes, relation.config.memory / RANGE_SHARE),
             rows_of_page=rows,
             event_bytes=KEY_BYTES,
             read=fixed,
@@ -225,36 +241,41 @@ class Search:
             row=0.0,
         )
         try:
-            return costs.within(relation.config.memory)
+            tuning = costs.within(relation.config.memory)
         except MeshError as error:
             raise ConfigError(
                 f"lookup {relation.name}: {error}", remedy="raise its `memory`", where=relation.place
             ) from error
+        if not pushed:
+            return tuning
+        together = min(tuning.pages, -(-pages // READS_PER_CYCLE))
+        events = min(costs.events_within(relation.config.memory, together), PUSHED_KEYS * together // pages)
+        return Tuning(together, max(1, events))
 
-    def _range(self, start: int, stop: int) -> Statement:
+    def _range(self, start: int, stop: int) -> KeyRange | None:
         ranges = self._notes.ranges()
-        if len(ranges) == 1:
-            return self._relation.whole()
-        return self._relation.within(KeyRange(0, ranges[start].lo, ranges[stop - 1].hi))
+        return None if len(ranges) == 1 else KeyRange(0, ranges[start].lo, ranges[stop - 1].hi)
 
     # -- rows --------------------------------------------------------------------------------------------------------
-    def _read(self, session: Session, statement: Statement, times: Any, window: tuple[int, int] | None) -> None:
-        """Run a statement and keep the rows that match keys of the window; note its time.
+    def _read(
+        self, session: Session, statement: Statement, window: tuple[int, int], timed: tuple[ReadTimes, int]
+    ) -> None:
+        """Run a statement and keep the rows that match keys of the window.
 
-        With None, keep none.
+        Args:
+            timed: Takes the time, with the size of the read.
         """
         relation, begin = self._relation, time.perf_counter()
         reads = SourceReads(relation.source, self._stream, [statement], session=session)
         matched = " AND ".join(f"{form.of(f'c.f{i}')} = k.k{i}" for i, form in enumerate(self._forms))
         takes = ", ".join(f"c.f{i}" for i in range(len(self._forms), len(relation.columns)))
-        for chunk in each_chunk(self._database, reads, relation.fields):
-            low, high = window or (0, 0)
+        at_least = relation.config.memory // 4
+        for chunk in each_chunk(self._database, reads, relation.fields, at_least):
             self._run(
                 f"INSERT INTO {self.partners} SELECT k.id, {takes} FROM ({chunk.sql}) AS c JOIN {self.keys} AS k "
-                f"ON {matched} WHERE k.id >= {low} AND k.id < {high}"
+                f"ON {matched} WHERE k.id >= {window[0]} AND k.id < {window[1]}"
             )
-        size = reads.amount.rows if times is self._notes.rows else (window[1] - window[0] if window else 0)
-        times.observe(size, time.perf_counter() - begin)
+        timed[0].observe(timed[1], time.perf_counter() - begin)
         self._report.statements += 1
         self._report.rows += reads.amount.rows
 

@@ -20,7 +20,8 @@ class Rest:
     """The rests of one sink in this process, after 1, 2, 3 .. silent attempts in a row.
 
     The first rest is as long as the wait was, and each one twice as long as the one before, up to `LONGEST_S`: a
-    silent sink takes at most half of the time of those who deliver to it.
+    silent sink takes at most half of the time of those who deliver to it. A target that asks for a longer rest gets it,
+    up to `LONGEST_S`.
     """
 
     def __init__(self) -> None:
@@ -50,7 +51,8 @@ class Rest:
                 now = time.monotonic()
                 if now >= self._until:  # of two attempts at once one counts
                     self._silences += 1
-                    rest = min(LONGEST_S, (now - began) * 2.0 ** min(self._silences - 1, 20))
+                    rest = (now - began) * 2.0 ** min(self._silences - 1, 20)
+                    rest = min(LONGEST_S, max(rest, error.least_rest))
                     self._until, self._shown = now + rest, time.time() + rest
                     self._error = error
             raise

@@ -7,6 +7,7 @@ All steps of a poll share it. Each wing adds what it keeps of its own: `qbcd.sit
 from __future__ import annotations
 
 import logging
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
 
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -41,6 +43,10 @@ from qbcd.state import (
 )
 
 log = logging.getLogger("qbcd")
+
+COLLECT_EVERY_S = 60.0  # at most, if nothing is found or delivered meanwhile
+# By source and stream: when this process has collected batches and files, and what was known then.
+_COLLECTED: WeakKeyDictionary[Source, dict[str, tuple[float, object]]] = WeakKeyDictionary()
 
 LEASE_SECONDS = 60.0
 NAP = 0.2  # seconds between two checks of `stopping` while a poll rests
@@ -126,9 +132,9 @@ class StreamContext(ABC):
         admit = partial(self._admit, register=register, reset=reset, take_over=take_over)
         lease = LeaseKeeper(self.store, self.stream, self.writing, ttl=LEASE_SECONDS, admit=admit)
         lease.on_lost = partial(self._end_waits, owner_of_calls())
-        acks: Mapping[str, Acknowledged] = {} if reset else self.project.acknowledged(self.stream)
+        acks: Mapping[str, Acknowledged] = {} if reset else self.project.last_acknowledged(self.stream)
         batches: list[BatchHeader] = []
-        lease.then = lambda conn, row: batches.extend(self._batches_since_acknowledged(conn, acks))
+        lease.then = lambda conn, row: batches.extend(self._batches_from(conn, _least(acks)))
         with ExitStack() as held:
             try:
                 keeper = held.enter_context(lease)
@@ -136,10 +142,14 @@ class StreamContext(ABC):
                 refuse_prepared_elsewhere(self)
                 raise not_prepared(self.stream) from None
             held.enter_context(self._abandoned_in_silence(lease))
+            held.enter_context(self.project.noting(self.stream))
             hooks.reach("after_lease")
             row = keeper.row
             assert row is not None
             if not reset:
+                least = _least(self.project.acknowledged(self.stream))
+                if least is not None and least < (_least(acks) or (least[0] + 1, 0)):
+                    batches = self.batches(least)  # a sink was added, or the state was restored, since they were read
                 self.project.check_acks(self.stream, row, batches)
             leased = LeasedStream(row, keeper)
             try:
@@ -247,24 +257,47 @@ class StreamContext(ABC):
         with self.reading() as conn:
             return self.store.batches(conn, self.stream, after)
 
-    def _batches_since_acknowledged(self, conn: Connection, acks: Mapping[str, Acknowledged]) -> list[BatchHeader]:
-        """Return the batches from the least acknowledged one on.
+    def _batches_from(self, conn: Connection, first: tuple[int, int] | None) -> list[BatchHeader]:
+        """Return the batches after `first`; none if no sink has one.
 
         Earlier ones may be retained too.
         """
-        first = min(((a.epoch, a.seq - 1) for a in acks.values()), default=None)
         return self.store.batches(conn, self.stream, first) if first else []
+
+    def may_collect(self, step: int, retain: float) -> bool:
+        """Return False if this process has just collected, and nothing was found since.
+
+        Args:
+            step: A number that changes with each batch that is found.
+            retain: The least age of batches that are removed, in seconds.
+        """
+        at, then = _COLLECTED.get(self.source, {}).get(self.stream, (-math.inf, None))
+        return then != self._known(step) or time.monotonic() - at >= min(retain, COLLECT_EVERY_S)
+
+    def collected(self, step: int) -> None:
+        """Record for `may_collect` that everything that could be removed was removed now."""
+        _COLLECTED.setdefault(self.source, {})[self.stream] = time.monotonic(), self._known(step)
+
+    def _known(self, step: int) -> object:
+        return step, tuple(sorted(self.project.acknowledged(self.stream).items()))
 
     def delivered_through(self, conn: Connection, settings: Settings) -> tuple[int, int]:
         """Return the (epoch, batch_seq) that every sink has acknowledged.
 
         Sinks that were removed but not retired count too.
         """
-        acks = self.project.acknowledged(self.stream).values()
+        acks = self._acknowledged_now(conn).values()
         if acks:
             return min((a.epoch, a.seq) for a in acks)
         row = None if settings.sinks else self.store.read(conn, self.stream)
         return (row.epoch, row.last_batch_seq) if row else (0, 0)
+
+    def _acknowledged_now(self, conn: Connection) -> Mapping[str, Acknowledged]:
+        """Return the acknowledgements now, also of a consumer that has just been added."""
+        if self.store is self.project.store:
+            return self.project.acknowledged_now(conn, self.stream)
+        with self.project.read() as own:
+            return self.project.acknowledged_now(own, self.stream)
 
     def refuse_foreign(self, row: StreamRow | None) -> None:
         """Refuse the row of another project, or of a state of this one that is lost.
@@ -302,6 +335,11 @@ class StreamContext(ABC):
         Raises:
             StateConflict: It does not.
         """
+
+
+def _least(acks: Mapping[str, Acknowledged]) -> tuple[int, int] | None:
+    """Return epoch and number before the least acknowledged batch; None if there is no sink."""
+    return min(((a.epoch, a.seq - 1) for a in acks.values()), default=None)
 
 
 # -- the stream's row, in either wing ----------------------------------------------------------------------------------

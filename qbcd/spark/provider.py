@@ -45,13 +45,14 @@ _STOPPED = "the Spark session passed to qbcd has stopped"
 
 
 class _OfThread(threading.local):
-    """One thread's use of Spark: open `turn` blocks, a `working` block, reason of the next use."""
+    """One thread's use of Spark: open `turn` blocks, a `working` block, the next work."""
 
     blocks = 0
     has_turn = False
     uses = 0
     works = False
     reason = ""
+    rows: int | None = None
 
 
 @dataclass
@@ -147,12 +148,15 @@ class SparkProvider:
             found.used = mine.uses > before
             found.why = mine.reason if found.used else ""
 
-    def give_reason(self, why: str) -> None:
+    def give_reason(self, why: str, rows: int | None = None) -> None:
         """Note why this thread is about to use Spark for work that this process could do.
 
         The last reason counts.
+
+        Args:
+            rows: Rows of that work; None if unknown. A session that is started for it is set up for it.
         """
-        self._mine.reason = why or self._mine.reason
+        self._mine.reason, self._mine.rows = why or self._mine.reason, rows
 
     @contextmanager
     def turn(self) -> Iterator[None]:
@@ -211,6 +215,7 @@ class SparkProvider:
                             cache=user_cache(),
                             masked=self._masked,
                             timeout=self.timeout,
+                            rows=self._mine.rows,
                         )
                     self._ours = True
             self._mine.uses += 1

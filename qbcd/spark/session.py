@@ -50,6 +50,20 @@ _ONE_TASK: Mapping[str, str] = {
 }
 _COLLECTOR = "-XX:+UseParallelGC"  # needs less processor time than Java's default, which has shorter pauses
 _NAMES_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
+# Java's second compiler makes code faster only after it has run for long, and takes half of the processor time of a
+# short poll. Measured: docs/internals/engines.md#the-start-of-spark.
+SHORT_ROWS = 2_000_000
+FIRST_COMPILER = "-XX:TieredStopAtLevel=1"
+_NAMES_COMPILER = re.compile(r"-XX:[+-]?Tier|-XX:[+-]?Compil|-X(?:int|comp|mixed)\b|-XX:[+-]\w*(?:JVMCI|Graal)")
+# Room for the classes of Spark from the start; while it grows, each step is a collection of all garbage.
+_CLASSES = "-XX:MetaspaceSize=256m"
+_NAMES_CLASSES = "-XX:MetaspaceSize"
+# Spark writes the text of each plan, for an interface that is off.
+_PLANS: Mapping[str, str] = {
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.maxMetadataStringLength": "20",
+    "spark.sql.maxPlanStringLength": "1000",
+}
 _OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 _DRIVERS_OPTIONS = (_OPTIONS[0], "spark.driver.defaultJavaOptions")
 _ENVIRONMENT = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")  # variables of the environment
@@ -83,12 +97,15 @@ def check_setting(name: str, value: str, shown: str = "") -> None:
         )
 
 
-def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores: int | None = None) -> dict[str, str]:
+def session_settings(
+    settings: SparkSettings, drivers: Sequence[Path], *, cores: int | None = None, rows: int | None = None
+) -> dict[str, str]:
     """Return all settings of a new session.
 
     Args:
         drivers: Local paths of JDBC driver jars.
         cores: Shuffle partitions of a local master, unless the user sets them; by default the cores of this host.
+        rows: Rows of the work that the session is started for; None if unknown.
 
     Raises:
         ConfigError: The user contradicts a setting that correctness needs.
@@ -107,6 +124,7 @@ def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores:
         "spark.sql.optimizer.inSetConversionThreshold": "0",
         "spark.sql.optimizer.inSetSwitchThreshold": "0",
         **engine_settings(settings.master, cores or os.cpu_count() or 2),
+        **_PLANS,
         "spark.redaction.regex": REDACTED,
         "spark.sql.redaction.options.regex": f"{REDACTED}|url|query|dbtable",
     }
@@ -120,7 +138,7 @@ def session_settings(settings: SparkSettings, drivers: Sequence[Path], *, cores:
         made["spark.jars"] = ",".join(dict.fromkeys(jars))
     # The user's JVM options come last, so that they can set another logging configuration.
     logs = f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}"
-    driver = f"-Duser.timezone=UTC {logs} {_collector(user)}".strip()
+    driver = " ".join(["-Duser.timezone=UTC", logs, *_tuning(user, settings.master, rows)])
     for name, ours in zip(_OPTIONS, (driver, "-Duser.timezone=UTC"), strict=True):
         made[name] = f"{ours} {user.get(name, '')}".strip()
     return made
@@ -159,9 +177,20 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _collector(user: Mapping[str, str]) -> str:
-    """Return the option for the driver's garbage collector; empty if the user sets one."""
-    return "" if _NAMES_COLLECTOR.search(" ".join(_java_options(user))) else _COLLECTOR
+def _tuning(user: Mapping[str, str], master: str, rows: int | None) -> list[str]:
+    """Return the options for the driver's Java that its user leaves to qbcd.
+
+    Args:
+        rows: Rows of the work that the session is started for; None if unknown.
+    """
+    named = " ".join(_java_options(user))
+    is_short = master.startswith("local") and rows is not None and rows <= SHORT_ROWS
+    found = {
+        _COLLECTOR: not _NAMES_COLLECTOR.search(named),
+        _CLASSES: _NAMES_CLASSES not in named,
+        FIRST_COMPILER: is_short and not _NAMES_COMPILER.search(named),
+    }
+    return [option for option, applies in found.items() if applies]
 
 
 def _java_options(user: Mapping[str, str]) -> tuple[str, ...]:
@@ -177,6 +206,7 @@ def create_session(
     cache: Path | None = None,
     masked: Callable[[str], str] = credentials_masked,
     timeout: float = UNLIMITED,
+    rows: int | None = None,
 ) -> SparkSession:
     """Start a session with `drivers` on its class path.
 
@@ -186,6 +216,7 @@ def create_session(
         cache: The user's cache with Java's archive of classes for a local session; None for no archive.
         masked: Removes secrets from Spark's messages.
         timeout: Longest call of its Java in seconds, the start included.
+        rows: Rows of the work that it is started for; None if unknown.
 
     Raises:
         EnvironmentMissing: There is no Java.
@@ -193,7 +224,7 @@ def create_session(
         Refused: This process already runs a Spark context, whose settings cannot be changed.
         ConfigError: See :func:`session_settings`.
     """
-    wanted = session_settings(settings, drivers)
+    wanted = session_settings(settings, drivers, rows=rows)
     if running_session() is not None:
         raise Refused("this process already runs a Spark session", remedy="pass it to qbcd: qbcd.open(.., spark=spark)")
     java = require_java()

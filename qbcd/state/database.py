@@ -17,8 +17,8 @@ from typing import Any
 
 from sqlalchemy import Column, Integer, MetaData, Table, create_engine, event, insert, inspect, select, table
 from sqlalchemy.engine import URL, Connection, Engine, RowMapping, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
-from sqlalchemy.pool import NullPool
+from sqlalchemy.exc import ArgumentError, DBAPIError, DisconnectionError
+from sqlalchemy.pool import PoolProxiedConnection, QueuePool
 from typing_extensions import override
 
 from qbcd.common.durable import sync
@@ -32,6 +32,9 @@ from qbcd.state.dialects import LONG_TEXT, SECONDS, StoreFacts, store_facts
 from qbcd.state.tables import PREFIX, make_table
 
 _WRITES = "qbcd_writes"
+_FILE = "qbcd_file"  # in the facts about a session, its process and the file that it has open
+_KEPT_SESSIONS = 8  # of a file, as many as threads use at once; each costs a descriptor
+_OF_PARENTS: list[Any] = []  # sessions on a file that a fork copied; SQLite does not allow even to close them
 # EXTRA also flushes the folder after the journal was deleted: else the journal may be back after a power failure, and
 # undo the commit.
 _PRAGMAS = ("journal_mode = DELETE", "synchronous = EXTRA")
@@ -263,19 +266,47 @@ def _engine(url: URL, facts: StoreFacts, seconds: float) -> Engine:
         if facts.begin_sql:
             event.listen(engine, "begin", lambda conn: conn.exec_driver_sql(facts.begin_sql))
         return engine
-    # no pool: a connection to a file costs a fraction of a millisecond, and none may survive a fork
-    engine = create_engine(url, connect_args=_connect_args(url, facts), poolclass=NullPool, hide_parameters=True)
-    event.listen(engine, "connect", partial(_prepare_file_session, seconds))
+    engine = create_engine(
+        url,
+        connect_args=_connect_args(url, facts),
+        poolclass=QueuePool,
+        pool_size=_KEPT_SESSIONS,
+        max_overflow=-1,
+        hide_parameters=True,
+    )
+    event.listen(engine, "connect", partial(_prepare_file_session, seconds, Path(url.database or "")))
+    event.listen(engine, "checkout", partial(_refuse_other_file, Path(url.database or "")))
     event.listen(engine, "begin", _begin_on_file)
     return engine
 
 
-def _prepare_file_session(seconds: float, connection: Any, _record: Any) -> None:
+def _prepare_file_session(seconds: float, path: Path, connection: Any, record: Any) -> None:
     # The driver would begin transactions by itself and too late: a read transaction that becomes a write transaction
     # cannot wait for a lock.
     connection.isolation_level = None
     for pragma in (f"busy_timeout = {seconds * 1000:.0f}", *_PRAGMAS):
         connection.execute(f"PRAGMA {pragma}").fetchall()
+    record.info[_FILE] = os.getpid(), _identity(path)
+
+
+def _refuse_other_file(path: Path, _connection: Any, record: Any, proxy: PoolProxiedConnection) -> None:
+    """Let the pool open the file again after a fork, or if it was moved, removed or replaced."""
+    process, file = record.info.get(_FILE, (0, None))
+    if process != os.getpid():
+        _OF_PARENTS.append(record.dbapi_connection)
+        record.dbapi_connection = proxy.dbapi_connection = None  # type: ignore[misc]
+        raise DisconnectionError("the connection belongs to the process that forked this one")
+    if file is None or file != _identity(path):
+        raise DisconnectionError("the path names another file now")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Return device and number of a file; None if it does not exist."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _begin_on_file(conn: Connection) -> None:

@@ -14,12 +14,14 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import Float, Select, Table, Update, bindparam, insert, literal_column, select, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import SQLAlchemyError
 from typing_extensions import override
@@ -66,7 +68,7 @@ class Owner:
     @classmethod
     def mine(cls) -> Owner:
         """Create a new owner in this process."""
-        return cls(_this_host(), os.getpid(), _started(os.getpid()) or _UNKNOWN, _named_by_time())
+        return cls(_this_host(), os.getpid(), _own_start(os.getpid()), _named_by_time())
 
     @classmethod
     def parse(cls, text: str) -> Owner:
@@ -123,6 +125,17 @@ def _named_by_time() -> str:
 
 
 def _this_host() -> str:
+    return _host_of(os.getpid())
+
+
+@lru_cache(maxsize=1)
+def _own_start(pid: int) -> str:
+    return _started(pid) or _UNKNOWN
+
+
+@lru_cache(maxsize=1)
+def _host_of(_pid: int) -> str:
+    """Return the host's name; it is read once a process, and a fork may have another namespace."""
     parts, boot = [socket.gethostname().replace("|", "_").replace("/", "_")], Path("/proc/sys/kernel/random/boot_id")
     if boot.exists():
         parts.append(boot.read_text().strip()[:8])
@@ -152,6 +165,27 @@ def _answers(pid: int) -> bool:
     return True
 
 
+# Made once for each store, since SQLAlchemy takes long to make a statement.
+@lru_cache
+def _left(table: Table, clock: str) -> Select[Any]:
+    left = (table.c.until - literal_column(clock, Float())).label("left")
+    return select(table.c.owner, left).where(table.c.stream == bindparam("of"))
+
+
+@lru_cache
+def _taking(table: Table, clock: str) -> Update:
+    until = literal_column(clock, Float()) + bindparam("ttl", type_=Float())
+    new = {"owner": bindparam("new_owner"), "until": until, "token": bindparam("new_token")}
+    return update(table).where(table.c.stream == bindparam("of")).values(new)
+
+
+@lru_cache
+def _ending(table: Table, clock: str) -> Update:
+    mine = (table.c.stream == bindparam("of")) & (table.c.owner == bindparam("by"))
+    now = literal_column(clock, Float())
+    return update(table).where(mine & (table.c.token == bindparam("with"))).values(until=now, token=0)
+
+
 def acquire(conn: Connection, store: StreamStore, stream: str, owner: Owner, ttl: float) -> int:
     """Acquire the stream's lease, as `acquire_row`; return the new fencing token."""
     return acquire_row(conn, store, stream, owner, ttl).fencing_token
@@ -176,9 +210,10 @@ def acquire_row(conn: Connection, store: StreamStore, stream: str, owner: Owner,
     _refuse_if_held(conn, store, stream)  # now the row is locked, and nobody can acquire it in between
     fenced = store.rewrite(conn, row, replace(row, fencing_token=row.fencing_token + 1))
     table = store.tables.lease
-    values = {"owner": str(owner), "until": facts.clock + ttl, "token": fenced.fencing_token}
-    if conn.execute(update(table).where(table.c.stream == stream).values(**values)).rowcount != 1:
-        conn.execute(insert(table).values(stream=stream, **values))
+    values = {"new_owner": str(owner), "ttl": ttl, "new_token": fenced.fencing_token}
+    if conn.execute(_taking(table, facts.clock_sql), {**values, "of": stream}).rowcount != 1:
+        until = facts.clock + ttl
+        conn.execute(insert(table).values(stream=stream, owner=str(owner), until=until, token=fenced.fencing_token))
     _working.add(owner.uuid)
     return fenced
 
@@ -208,9 +243,7 @@ def holder(conn: Connection, store: StreamStore, stream: str) -> tuple[Owner, fl
     Raises:
         StateConflict: The lease's owner cannot be read.
     """
-    table = store.tables.lease
-    left = (table.c.until - facts_of(conn).clock).label("left")
-    row = conn.execute(select(table.c.owner, left).where(table.c.stream == stream)).first()
+    row = conn.execute(_left(store.tables.lease, facts_of(conn).clock_sql), {"of": stream}).first()
     if row is None or row.left <= 0:
         return None
     try:
@@ -248,10 +281,9 @@ def release(conn: Connection, store: StreamStore, stream: str, owner: Owner, tok
     Its row remains, without the token, and shows who worked on the stream last, and until when (`qbcd.state.takeover`).
     """
     _working.discard(owner.uuid)
-    table = store.tables.lease
-    mine = (table.c.stream == stream) & (table.c.owner == str(owner)) & (table.c.token == token)
+    mine = {"of": stream, "by": str(owner), "with": token}
     commit_with_next(conn)
-    conn.execute(update(table).where(mine).values(until=facts_of(conn).clock, token=0))
+    conn.execute(_ending(store.tables.lease, facts_of(conn).clock_sql), mine)
 
 
 def _lost(stream: str) -> LeaseLost:
@@ -310,7 +342,8 @@ class LeaseKeeper:
         self._lost: LeaseLost | None = None
         self._abandoned = False
         self._renewed = 0.0
-        self._thread: threading.Thread | None = None
+        self._thread: threading.Thread | None = None  # most polls end before the first renewal, and need none
+        self._first: waits.Wait | None = None
 
     def __enter__(self) -> LeaseKeeper:
         self._renewed = time.monotonic()
@@ -323,9 +356,14 @@ class LeaseKeeper:
         except BaseException:
             _working.discard(self.owner.uuid)  # the commit may have succeeded although its reply was lost
             raise
-        self._thread = threading.Thread(target=self._beat, name=f"qbcd-lease-{self.stream}", daemon=True)
-        self._thread.start()
+        self._first = waits.later(self.ttl / 3, partial(self._begin, self._beat))
         return self
+
+    def _begin(self, beat: Callable[[], None]) -> None:
+        thread = threading.Thread(target=beat, name=f"qbcd-lease-{self.stream}", daemon=True)
+        with suppress(RuntimeError):  # no thread can be started: then the lease ends, and `check` refuses to commit
+            thread.start()
+            self._thread = thread
 
     def check(self) -> None:
         """Refuse to continue if the lease is lost or may be; call it before every step that writes.
@@ -360,7 +398,7 @@ class LeaseKeeper:
             raise self._lost
 
     def _beat(self) -> None:
-        while not self._stop.wait(self.ttl / 3):
+        while not self._stop.is_set():
             began = time.monotonic()
             try:
                 with waits.at_most(self.ttl / 3), self._transactions() as conn:  # a silent store is no reason to wait
@@ -370,6 +408,7 @@ class LeaseKeeper:
                     return
             else:
                 self._renewed = began
+            self._stop.wait(self.ttl / 3)
 
     def _gave_up(self, error: Exception) -> bool:
         """Record a failed renewal; return True once the lease is lost, so that a retry is pointless."""
@@ -387,6 +426,8 @@ class LeaseKeeper:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop.set()
+        if self._first is not None:
+            waits.cancel(self._first)
         if self._abandoned:
             _working.discard(self.owner.uuid)
             return

@@ -7,11 +7,13 @@ copy (docs/design/protocol.md#rule-1, #rule-21).
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import bindparam, delete, func, insert, select, update
 from sqlalchemy.engine import URL, Connection
 from sqlalchemy.exc import IntegrityError
 
@@ -29,6 +31,7 @@ from qbcd.state.tables import seal, unseal
 Outcome = Literal["ok", "empty", "failed", "refused"]
 
 _KEPT_RUNS = 1000
+_PRUNED_EVERY = 50  # polls of a stream in this process, after which the history is cut to its length again
 UNCAPTURED = "uncaptured"  # in `cost` of a history row, changes of the table that the poll has only reported
 _SKIPPED = "skipped"  # in `cost` of a history row, the sink for which its batch was passed over
 
@@ -101,6 +104,13 @@ class Resend:
         return f"{PART if self.restriction else WHOLE}{self.number}"
 
 
+class Deliveries(NamedTuple):
+    """The last batch of each sink, and the resends that wait, by sink."""
+
+    acknowledged: dict[str, Acknowledged]
+    resends: dict[str, Resend]
+
+
 class Skipped(NamedTuple):
     """A batch that was passed over for a sink, which therefore lacks its events."""
 
@@ -126,6 +136,9 @@ class ProjectState(StateDatabase):
         self, url: str | URL, *, create: bool = True, masking: Masking | None = None, timeout: float | None = None
     ) -> None:
         self.store = StreamStore(None)
+        self._noted: dict[str, Deliveries | None] = {}  # by stream whose lease this process holds
+        self._last_known: dict[str, dict[str, Acknowledged]] = {}
+        self._recorded: Counter[str] = Counter()
         self.added = (*ADDED, *self.store.tables.added)
         names = frozenset(table for part in (METADATA, self.store.tables.metadata) for table in part.tables)
         super().__init__(url, self._create_tables, names, create=create, masking=masking, timeout=timeout)
@@ -144,7 +157,7 @@ class ProjectState(StateDatabase):
     def enroll(self, stream: str, sink: str, epoch: int, seq: int) -> None:
         """Let `sink` begin after batch (epoch, seq), unless it has begun already."""
         named = {"stream": stream, "sink": sink, "epoch": epoch, "batch_seq": seq, "fingerprint": ""}
-        with self.write() as conn:
+        with self._changing(stream) as conn:
             here = (ACK.c.stream == stream) & (ACK.c.sink == sink)
             if conn.execute(select(ACK.c.sink).where(here)).first() is not None:
                 return
@@ -156,7 +169,7 @@ class ProjectState(StateDatabase):
         Raises:
             StateConflict: The sink acknowledged a later batch, or another batch of this number.
         """
-        with self.write() as conn:
+        with self._changing(stream) as conn:
             try:
                 self._acknowledge(conn, stream, sink, header)
             except IntegrityError as error:
@@ -188,9 +201,56 @@ class ProjectState(StateDatabase):
         Raises:
             Refused: A row is damaged.
         """
+        if (noted := self._deliveries(stream)) is not None:
+            return dict(noted.acknowledged)
         with self.read() as conn:
-            rows = conn.execute(select(ACK).where(ACK.c.stream == stream)).mappings().all()
-        return {row["sink"]: _acknowledged(unseal(ACK, dict(row))) for row in rows}
+            return self.acknowledged_now(conn, stream)
+
+    def acknowledged_now(self, conn: Connection, stream: str) -> dict[str, Acknowledged]:
+        """Return what the database has now, also within :meth:`noting`; see :meth:`acknowledged`."""
+        rows = conn.execute(_ACKS_OF, {"of": stream}).mappings()
+        found = {row["sink"]: _acknowledged(unseal(ACK, dict(row))) for row in rows}
+        self._last_known[stream] = found
+        return dict(found)
+
+    def last_acknowledged(self, stream: str) -> Mapping[str, Acknowledged]:
+        """Return the acknowledgements that were read last, or read them; sinks have at least these."""
+        return self._last_known[stream] if stream in self._last_known else self.acknowledged(stream)
+
+    @contextmanager
+    def noting(self, stream: str) -> Iterator[None]:
+        """In the block, read acknowledgements and resends of a stream once.
+
+        After each change by this object they are read again. Only for the holder of the stream's lease: others may then
+        only add a sink, move their own consumer forward, or request a resend, and the next poll sees that.
+        """
+        self._noted[stream] = None
+        try:
+            yield
+        finally:
+            self._noted.pop(stream, None)
+
+    def _deliveries(self, stream: str) -> Deliveries | None:
+        """Return what is noted of a stream, read if necessary; None outside of :meth:`noting`."""
+        if stream not in self._noted:
+            return None
+        noted = self._noted[stream]
+        if noted is None:
+            with self.read() as conn:
+                noted = Deliveries(self.acknowledged_now(conn, stream), self._resends(conn, stream))
+            if stream in self._noted:
+                self._noted[stream] = noted
+        return noted
+
+    @contextmanager
+    def _changing(self, stream: str) -> Iterator[Connection]:
+        """A write transaction that changes acknowledgements or resends of a stream."""
+        try:
+            with self.write() as conn:
+                yield conn
+        finally:
+            if stream in self._noted:
+                self._noted[stream] = None
 
     def check_acks(self, stream: str, row: StreamRow | None, batches: Sequence[BatchHeader]) -> None:
         """Refuse a site that does not know a batch of a sink, e.g. one restored from a backup.
@@ -212,7 +272,7 @@ class ProjectState(StateDatabase):
 
     def retire_sink(self, stream: str, sink: str) -> None:
         """Forget a sink that was removed from the stream's configuration."""
-        with self.write() as conn:
+        with self._changing(stream) as conn:
             conn.execute(delete(ACK).where((ACK.c.stream == stream) & (ACK.c.sink == sink)))
             conn.execute(delete(DELIVERY_ERROR).where(_failure_of(stream, sink)))
             conn.execute(update(RESEND).where(_resend_of(stream, sink)).values(pending=False))
@@ -223,7 +283,7 @@ class ProjectState(StateDatabase):
 
         It replaces a request that still waits. The sink's deliveries wait until :meth:`resent`.
         """
-        with self.write() as conn:
+        with self._changing(stream) as conn:
             here = _resend_of(stream, sink)
             before = conn.execute(select(RESEND.c.number).where(here).with_for_update()).scalar() or 0
             made = {"stream": stream, "sink": sink, "number": before + 1, "restriction": restriction}
@@ -237,14 +297,18 @@ class ProjectState(StateDatabase):
         Raises:
             Refused: A row is damaged.
         """
+        if (noted := self._deliveries(stream)) is not None:
+            return dict(noted.resends)
         with self.read() as conn:
-            here = (RESEND.c.stream == stream) & RESEND.c.pending
-            rows = [unseal(RESEND, dict(row)) for row in conn.execute(select(RESEND).where(here)).mappings()]
+            return self._resends(conn, stream)
+
+    def _resends(self, conn: Connection, stream: str) -> dict[str, Resend]:
+        rows = [unseal(RESEND, dict(row)) for row in conn.execute(_RESENDS_OF, {"of": stream}).mappings()]
         return {row["sink"]: Resend(row["sink"], row["number"], row["restriction"], row["at"]) for row in rows}
 
     def drop_resend(self, stream: str, one: Resend) -> None:
         """Forget a request that cannot be carried out."""
-        with self.write() as conn:
+        with self._changing(stream) as conn:
             here = _resend_of(stream, one.sink) & (RESEND.c.number == one.number)
             conn.execute(update(RESEND).where(here).values(pending=False))
 
@@ -256,7 +320,7 @@ class ProjectState(StateDatabase):
         Raises:
             StateConflict: The sink acknowledged a later batch.
         """
-        with self.write() as conn:
+        with self._changing(stream) as conn:
             here = (ACK.c.stream == stream) & (ACK.c.sink == one.sink)
             found = conn.execute(select(ACK).where(here).with_for_update()).mappings().first()
             old = _acknowledged(unseal(ACK, dict(found))) if found else Acknowledged(0, 0, "")
@@ -295,18 +359,20 @@ class ProjectState(StateDatabase):
 
     # -- history -----------------------------------------------------------------------------------------------------
     def record_run(self, run: Run) -> int:
-        """Add a poll to the history, which keeps the latest 1000 per stream; return its id."""
+        """Add a poll to the history, which keeps at least the latest 1000 per stream; return its id."""
         values = {name: getattr(run, name) for name in run.__dataclass_fields__ if name != "id"}
         values["counts"] = dump(dict(run.counts))
         values["cost"] = dump(dict(run.cost))
         values["message"] = _plain(run.message)
         mine = (HISTORY.c.stream == run.stream) & ~_is_skip()
         with self.write() as conn:
-            [number] = conn.execute(insert(HISTORY).values(**values)).inserted_primary_key or (0,)
-            latest = select(HISTORY.c.id).where(mine).order_by(HISTORY.c.id.desc())
-            surplus = conn.execute(latest.offset(_KEPT_RUNS).limit(1)).scalar()
-            if surplus is not None:
-                conn.execute(delete(HISTORY).where(mine, HISTORY.c.id <= surplus))
+            [number] = conn.execute(_NEW_RUN, values).inserted_primary_key or (0,)
+            if self._recorded[run.stream] % _PRUNED_EVERY == 0:
+                latest = select(HISTORY.c.id).where(mine).order_by(HISTORY.c.id.desc())
+                surplus = conn.execute(latest.offset(_KEPT_RUNS).limit(1)).scalar()
+                if surplus is not None:
+                    conn.execute(delete(HISTORY).where(mine, HISTORY.c.id <= surplus))
+        self._recorded[run.stream] += 1
         return int(number)
 
     def runs(self, stream: str, n: int = 20) -> list[Run]:
@@ -336,7 +402,7 @@ class ProjectState(StateDatabase):
             StateConflict: As :meth:`acknowledge`.
         """
         lost = sum(header.counts.values())
-        with self.write() as conn:
+        with self._changing(stream) as conn:
             now = float(conn.execute(select(self.facts.clock)).scalar_one())
             run = Run(stream, now, now, "ok", header.epoch, header.seq, cost={_SKIPPED: sink, "events": lost})
             values = {name: getattr(run, name) for name in run.__dataclass_fields__ if name != "id"}
@@ -398,9 +464,15 @@ class ProjectState(StateDatabase):
 
         Its history is kept.
         """
-        with self.write() as conn:
+        with self._changing(stream) as conn:
             for table in (ACK, DELIVERY_ERROR, REFUSAL, RESEND, ENRICHED):
                 conn.execute(delete(table).where(table.c.stream == stream))
+
+
+# Made once: SQLAlchemy takes longer to make a statement than SQLite to execute it.
+_ACKS_OF = select(ACK).where(ACK.c.stream == bindparam("of"))
+_RESENDS_OF = select(RESEND).where((RESEND.c.stream == bindparam("of")) & RESEND.c.pending)
+_NEW_RUN = insert(HISTORY)
 
 
 def _is_skip() -> Any:

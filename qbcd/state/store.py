@@ -11,9 +11,10 @@ import json
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import case, delete, func, insert, select, tuple_, update
+from sqlalchemy import Select, Table, Update, bindparam, case, delete, func, insert, select, tuple_, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
@@ -48,6 +49,60 @@ _CHUNK = 500  # some builds of SQLite accept at most 999 parameters
 def _chunks(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
     for start in range(0, len(items), _CHUNK):
         yield items[start : start + _CHUNK]
+
+
+# -- statements of each poll, made once: SQLAlchemy takes longer to make one than SQLite to execute it -----------------
+@lru_cache
+def _of_stream(table: Table) -> Select[Any]:
+    return select(table).where(table.c.stream == bindparam("of"))
+
+
+@lru_cache
+def _locked_row(table: Table, wait: bool) -> Select[Any]:
+    return _of_stream(table).with_for_update(skip_locked=not wait)
+
+
+@lru_cache
+def _own_row(table: Table) -> Select[Any]:
+    mine = (table.c.stream == bindparam("of")) | (table.c.project_id != bindparam("project"))
+    return select(table).where(mine).order_by(table.c.stream)
+
+
+@lru_cache
+def _own_row_with_format(table: Table, layout: Table) -> Select[Any]:
+    mine = (table.c.stream == bindparam("of")) | (table.c.project_id != bindparam("project"))
+    query = select(layout.c.format_version, table).select_from(layout.outerjoin(table, mine))
+    return query.order_by(table.c.stream)
+
+
+@lru_cache
+def _unchanged_row(table: Table) -> Update:
+    same = table.c.stream == bindparam("was_stream")
+    for name in ("version", "fencing_token", "project_id"):
+        same &= table.c[name] == bindparam(f"was_{name}")
+    return update(table).where(same)
+
+
+@lru_cache
+def _batches_of(table: Table, after: bool) -> Select[Any]:
+    query = _of_stream(table).order_by(table.c.epoch, table.c.batch_seq)
+    if not after:
+        return query
+    return query.where(tuple_(table.c.epoch, table.c.batch_seq) > tuple_(bindparam("epoch"), bindparam("seq")))
+
+
+@lru_cache
+def _ranges_of(table: Table, pages: Table | None) -> Select[Any]:
+    query = _of_stream(table)
+    if pages is None:
+        return query
+    same = (pages.c.stream == table.c.stream) & (pages.c.range_id == table.c.range_id)
+    return query.add_columns(pages.c.pages, pages.c.moved).select_from(table.outerjoin(pages, same))
+
+
+@lru_cache
+def _segments_of(table: Table) -> Select[Any]:
+    return _of_stream(table).order_by(table.c.segment_id)
 
 
 class StreamStore:
@@ -90,8 +145,7 @@ class StreamStore:
 
     def _select(self, conn: Connection, stream: str, *, lock: bool, wait: bool = True) -> StreamRow | None:
         table = self.tables.stream
-        query = select(table).where(table.c.stream == stream)
-        found = conn.execute(query.with_for_update(skip_locked=not wait) if lock else query).mappings().first()
+        found = conn.execute(_locked_row(table, wait) if lock else _of_stream(table), {"of": stream}).mappings().first()
         return None if found is None else stream_row(unseal(table, dict(found)))
 
     def foreign_project(self, conn: Connection, project_id: str, asking: str) -> None:
@@ -112,9 +166,8 @@ class StreamStore:
         Raises:
             StateConflict: There is one.
         """
-        table = self.tables.stream
-        query = select(table).where((table.c.stream == stream) | (table.c.project_id != project_id))
-        return self._own(conn.execute(query.order_by(table.c.stream)).mappings().all(), project_id, stream)
+        found = conn.execute(_own_row(self.tables.stream), {"of": stream, "project": project_id}).mappings().all()
+        return self._own(found, project_id, stream)
 
     def find_own(self, conn: Connection, project_id: str, stream: str) -> tuple[bool, StreamRow | None]:
         """Return `exists` and `own`.
@@ -125,10 +178,8 @@ class StreamStore:
             StateConflict: Another project keeps a stream in the store.
         """
         if self.tables.is_seen(conn):
-            table, layout = self.tables.stream, self.tables.layout
-            mine = (table.c.stream == stream) | (table.c.project_id != project_id)
-            query = select(layout.c.format_version, table).select_from(layout.outerjoin(table, mine))
-            found = self.tables.rows_with_format(conn, query.order_by(table.c.stream))
+            query = _own_row_with_format(self.tables.stream, self.tables.layout)
+            found = self.tables.rows_with_format(conn, query, {"of": stream, "project": project_id})
             if found is not None:
                 return True, self._own([row for row in found if row["stream"] is not None], project_id, stream)
         return (True, self.own(conn, project_id, stream)) if self.exists(conn) else (False, None)
@@ -276,13 +327,8 @@ class StreamStore:
             StateConflict: They are not.
         """
         table = self.tables.stream
-        unchanged = (
-            (table.c.stream == row.stream)
-            & (table.c.version == row.version)
-            & (table.c.fencing_token == row.fencing_token)
-            & (table.c.project_id == row.project_id)
-        )
-        result = conn.execute(update(table).where(unchanged).values(**seal(table, stream_values(changed))))
+        was = {f"was_{name}": getattr(row, name) for name in ("stream", "version", "fencing_token", "project_id")}
+        result = conn.execute(_unchanged_row(table), {**seal(table, stream_values(changed)), **was})
         if result.rowcount != 1:
             raise _overtaken(row.stream, f"version {row.version}, token {row.fencing_token}", "another one")
         return changed
@@ -324,10 +370,8 @@ class StreamStore:
             Refused: A row is damaged.
         """
         table = self.tables.batch
-        query = select(table).where(table.c.stream == stream).order_by(table.c.epoch, table.c.batch_seq)
-        if after is not None:
-            query = query.where(tuple_(table.c.epoch, table.c.batch_seq) > tuple_(*after))
-        rows = conn.execute(query).mappings().all()
+        values: dict[str, Any] = {"of": stream} | ({"epoch": after[0], "seq": after[1]} if after else {})
+        rows = conn.execute(_batches_of(table, after is not None), values).mappings().all()
         return [batch_from_json(json.loads(unseal(table, dict(row))["header"])) for row in rows]
 
     def mark_folded(self, conn: Connection, stream: str, through: tuple[int, int]) -> None:
@@ -371,11 +415,8 @@ class StreamStore:
             Refused: A row is damaged.
         """
         table, pages = self.tables.range, self.tables.range_pages
-        query = select(table)
-        if self.tables.has(conn, pages):
-            same = (pages.c.stream == table.c.stream) & (pages.c.range_id == table.c.range_id)
-            query = query.add_columns(pages.c.pages, pages.c.moved).select_from(table.outerjoin(pages, same))
-        rows = conn.execute(query.where(table.c.stream == stream)).mappings().all()
+        query = _ranges_of(table, pages if self.tables.has(conn, pages) else None)
+        rows = conn.execute(query, {"of": stream}).mappings().all()
         return in_key_order(stream, [range_row(unseal(table, dict(row))) for row in rows])
 
     def visits(self, conn: Connection, stream: str, since: float) -> Visits:
@@ -486,8 +527,8 @@ class StreamStore:
             Refused: A row is damaged.
         """
         table = self.tables.segment
-        query = select(table).where(table.c.stream == stream).order_by(table.c.segment_id)
-        return [segment_row(unseal(table, dict(row))) for row in conn.execute(query).mappings().all()]
+        rows = conn.execute(_segments_of(table), {"of": stream}).mappings().all()
+        return [segment_row(unseal(table, dict(row))) for row in rows]
 
     def add_segments(self, conn: Connection, stream: str, segments: Sequence[Segment]) -> None:
         """Add base segments; an id that exists is an error of the driver."""

@@ -186,14 +186,16 @@ class SiteTables:
         """Return True if all tables have existed in this session."""
         return (_SEEN, self.schema) in conn.info
 
-    def rows_with_format(self, conn: Connection, query: Select[Any]) -> list[dict[str, Any]] | None:
+    def rows_with_format(
+        self, conn: Connection, query: Select[Any], values: Mapping[str, Any]
+    ) -> list[dict[str, Any]] | None:
         """Return rows that begin with the format version, without it; None if there is no version.
 
         Raises:
             Refused: A newer qbcd wrote the tables.
         """
         try:
-            rows = [dict(row) for row in conn.execute(query).mappings()]
+            rows = [dict(row) for row in conn.execute(query, values).mappings()]
         except DBAPIError as error:
             if not error.connection_invalidated:  # otherwise there is no `info` any more
                 del conn.info[_SEEN, self.schema]

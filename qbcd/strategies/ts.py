@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
 from typing_extensions import override
@@ -57,6 +57,7 @@ class TsOptions(WatermarkOptions):
     example = "write {type: ts, timestamp: updated_at}"
     preference = 30
     varying = ("replica",)
+    reads_rows: ClassVar[Mapping[str, tuple[Any, ...]]] = {"replica": ("source", "lake"), "counter": (None,)}
 
     type: Literal["ts"] = "ts"
     replica: Literal["source", "lake", "spark", "keys", "none"] = "source"

@@ -22,6 +22,11 @@ ADDED_UP, DIVIDED = "digests", "buckets"  # options that are fixed at `prepare`
 READERS = "readers"
 
 
+def plan_sweeps(plan: StreamPlan) -> bool:
+    """Return True if polls of windows look for deletes at an interval."""
+    return bool(plan.option("deletes"))
+
+
 class WholeRows(Strategy):
     """Facts about a stream whose rows travel, all or those of ranges that differ.
 
@@ -29,6 +34,7 @@ class WholeRows(Strategy):
         added_up: The fingerprint of the database's row digest; empty if rows are digested here.
         divided: ``key`` for ranges of an integer key, ``hash`` for hash buckets.
         readers: Connections that read at the same time.
+        windows: Polls read the rows of a window of timestamps, and sweeps compare all.
     """
 
     name = "id_rcs"
@@ -48,6 +54,12 @@ class WholeRows(Strategy):
             self.needs = "SELECT, a JDBC driver, and a key or `key: none`"
         if self.added_up or self.readers > 1:
             self.consistency = "range"
+        self.windows = plan.strategy == "ts"
+        if self.windows:
+            self.sees = "every insert and update, with old and new values"
+            self.misses = f"{type(self).misses}; rows that are written without moving their timestamp, and deletes"
+            if plan.option("deletes"):
+                self.misses += ", until the next sweep"
         if plan.option("replica") == "digest":
             self.keeps = "digests"
             self.sees = SEES_BY_DIGEST
@@ -79,6 +91,10 @@ class WholeRows(Strategy):
 
     @override
     def warnings(self) -> list[str]:
+        if self.windows and not plan_sweeps(self.plan):
+            return ["a timestamp cannot show a deleted row, and nothing else looks for it (deletes: {every: 1h} does)"]
+        if self.windows:
+            return [f"each sweep reads {self.ships_unchanged}{self.size}; {LESS}"] if not self.added_up else []
         if self.added_up:
             return []
         return [f"each poll reads {self.ships_unchanged}{self.size}; {LESS}"]

@@ -45,6 +45,7 @@ class History:
         self.rows: dict[int, Row] = {}
         self.replayed: dict[int, Row] = {}
         self.seen = 0
+        self.stream = "orders"
         self.settings = self.settings_of(place, folder, "Orders", "orders", **options)
 
     @staticmethod
@@ -117,7 +118,7 @@ class History:
 
     def replay(self) -> None:
         """Apply the new events of the sink, and compare with the table."""
-        found = events(self.folder / "out", "orders")
+        found = events(self.folder / "out", self.stream)
         for event in found[self.seen :]:
             key = (event["key"] or event["after"] or event["before"])["id"]
             before = self.replayed.pop(key, None)

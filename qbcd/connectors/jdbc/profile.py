@@ -61,6 +61,8 @@ class Profile:
             differs from each text.
         plus: The operator that concatenates texts.
         bucket: The remainder of a digest ``{d}`` by ``{n}``, from 0 on.
+        clock: The clock as text ``YYYY-MM-DD HH:MM:SS.FFFFFF`` in UTC; empty if strategy `ts` is not possible.
+        moment: A timestamp without zone from ``{t}``, such a text.
         session: Statements at the start of each session.
         snapshot: The clause after a table by which several sessions read one state; empty if there is none.
         position: Query of the value for `snapshot`.
@@ -96,6 +98,8 @@ class Profile:
     part: str = "COALESCE(CAST(CHAR_LENGTH({t}) AS VARCHAR(20)) || ':' || {t}, '-')"
     plus: str = " || "
     bucket: str = "MOD(MOD({d}, {n}) + {n}, {n})"
+    clock: str = ""
+    moment: str = "TIMESTAMP '{t}'"
     session: tuple[str, ...] = ()
     snapshot: str = ""
     position: str = ""

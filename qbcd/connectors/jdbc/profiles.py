@@ -56,6 +56,7 @@ _BUILT = (
         total="SUM(CAST({digest} AS NUMERIC(38)))",
         exact=_exact("CAST({v} AS VARCHAR)", _NUMBERS, BINARY="RAWTOHEX({v})"),
         unhashed=_LOBS,
+        clock="CAST(LOCALTIMESTAMP AS VARCHAR)",
         session=("SET TIME ZONE 'UTC'",),
         types={"UUID": "text", "JSON": "text", "ENUM": "text", "TIMESTAMP WITH TIME ZONE": "text"},
     ),
@@ -78,6 +79,7 @@ _BUILT = (
         reference="https://hsqldb.org/doc/2.0/guide/builtinfunctions-chapt.html",
         from_nothing=" FROM (VALUES (0)) AS nothing(n)",
         text="CAST({c} AS VARCHAR(32000))",
+        clock="CAST(LOCALTIMESTAMP AS VARCHAR(32))",
         session=("SET TIME ZONE INTERVAL '0:00' HOUR TO MINUTE",),
     ),
     Profile(
@@ -149,6 +151,7 @@ _BUILT = (
         digest="CAST(CAST(md5_number_upper({text}) AS HUGEINT) - 9223372036854775808 AS BIGINT)",
         total="SUM(CAST({digest} AS HUGEINT))",
         exact=_exact("CAST({v} AS VARCHAR)", _NUMBERS),
+        clock="CAST(CAST(now() AS TIMESTAMP) AS VARCHAR)",
         session=("SET TimeZone = 'UTC'",),
         types={
             "DATE": "text",  # 'infinity'
@@ -216,6 +219,7 @@ _BUILT = (
         ),
         unhashed=_LOBS,
         part="CASE WHEN {t} IS NULL THEN '-' ELSE TO_CHAR(LENGTH({t})) || ':' || {t} END",
+        clock="TO_CHAR(SYS_EXTRACT_UTC(SYSTIMESTAMP), 'YYYY-MM-DD HH24:MI:SS.FF6')",
         snapshot=" AS OF SCN {position}",
         position="SELECT DBMS_FLASHBACK.GET_SYSTEM_CHANGE_NUMBER AS c0 FROM DUAL",
         types={
@@ -265,6 +269,8 @@ _BUILT = (
         part="CASE WHEN {t} IS NULL THEN '-' ELSE CONCAT(DATALENGTH({t}), ':', {t}) END",
         plus=" + ",
         bucket="({d} % {n} + {n}) % {n}",
+        clock="CONVERT(VARCHAR(27), SYSUTCDATETIME(), 121)",
+        moment="CAST('{t}' AS DATETIME2(6))",
         types={
             "DATETIME2": "text",
             "DATETIMEOFFSET": "text",

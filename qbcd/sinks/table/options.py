@@ -30,31 +30,69 @@ ColumnsLike = Literal["qbcd", "dbt", "spark"]
 SOFT_DELETED = "is_deleted"
 
 
-class DatabaseOptions(BuiltOptions, Login):
-    """A table per stream in a database: a mirror, a history, or a log.
+class AppliedOptions(BuiltOptions):
+    """A sink that keeps a table per stream.
 
     Attributes:
-        target_schema: Schema of the target tables, which must exist.
         mode: Content of the table: ``mirror`` has the rows of the source, ``scd2`` every version of them, ``log`` every
             event.
         deletes: Deleted rows of a mirror: ``hard`` removes them, ``soft`` keeps and marks them.
         envelope: Columns of a log.
         table: Name of the table, with ``{stream}``, ``{schema}``, ``{table}`` and ``{source}`` of the stream.
-        columns_like: Names of the columns that ``scd2`` adds.
         unsupported: Values that the target cannot hold: stop before they are committed, write NULL, or write them into
             columns for texts.
+    """
+
+    mode: Mode = "mirror"
+    deletes: Deletes = "hard"
+    envelope: Envelope = "qbcd"
+    table: Filled = DEFAULT_TARGET_TABLE
+    unsupported: Policy = "refuse"
+
+    @model_validator(mode="after")
+    def _modes(self) -> AppliedOptions:
+        if problem := pattern_problem(self.table):
+            raise wrong(*problem, at="table")
+        if self.deletes == "soft" and self.mode != "mirror":
+            raise wrong("`deletes` is for mode mirror", "remove it", at="deletes")
+        if self.envelope != "qbcd" and self.mode != "log":
+            raise wrong("`envelope` is for mode log", "remove it, or write mode: log", at="envelope")
+        if self.initial == "next" and self.mode != "log":
+            what = f"a sink of mode {self.mode} shows all rows, and would lack those of today"
+            raise wrong(what, "remove `initial`: the sink is then filled from the replica", at="initial")
+        return self
+
+    @property
+    @override
+    def begins_with_all_rows(self) -> bool:
+        """A mirror and a history show all rows."""
+        return self.mode != "log"
+
+    @property
+    @override
+    def needs(self) -> SinkNeeds:
+        """A mirror and a history match rows by key; a change feed has the old rows."""
+        return SinkNeeds(
+            baseline=self.begins_with_all_rows,
+            key=self.mode != "log",
+            old_values=self.mode == "log" and self.envelope == "changes",
+            subject="envelope changes" if self.mode == "log" else f"mode {self.mode}",
+        )
+
+
+class DatabaseOptions(AppliedOptions, Login):
+    """A table per stream in a database: a mirror, a history, or a log.
+
+    Attributes:
+        target_schema: Schema of the target tables, which must exist.
+        columns_like: Names of the columns that ``scd2`` adds.
         statement_timeout: Time limit of qbcd's statements in the target, whole seconds; 0 for none.
         socket_timeout: Longest wait for the target's answer; by default a little longer than `statement_timeout`.
     """
 
     type: Literal["database"]
     target_schema: Filled | None = Field(default=None, alias="schema")
-    mode: Mode = "mirror"
-    deletes: Deletes = "hard"
-    envelope: Envelope = "qbcd"
-    table: Filled = DEFAULT_TARGET_TABLE
     columns_like: ColumnsLike = "qbcd"
-    unsupported: Policy = "refuse"
     statement_timeout: Limit = timedelta(hours=1)
     socket_timeout: Wait | None = None
     _file: str = PrivateAttr(default="")
@@ -74,15 +112,6 @@ class DatabaseOptions(BuiltOptions, Login):
                     raise wrong(f"`{limit}` is for a server, and this is a file", "remove it", at=limit)
         if name == "sqlite" and self.target_schema is not None:
             raise wrong("SQLite has no schemas", "remove it", at="schema")
-        if problem := pattern_problem(self.table):
-            raise wrong(*problem, at="table")
-        if self.deletes == "soft" and self.mode != "mirror":
-            raise wrong("`deletes` is for mode mirror", "remove it", at="deletes")
-        if self.envelope != "qbcd" and self.mode != "log":
-            raise wrong("`envelope` is for mode log", "remove it, or write mode: log", at="envelope")
-        if self.initial == "next" and self.mode != "log":
-            what = f"a sink of mode {self.mode} shows all rows, and would lack those of today"
-            raise wrong(what, "remove `initial`: the sink is then filled from the replica", at="initial")
         if self.columns_like != "qbcd" and self.mode != "scd2":
             raise wrong("`columns_like` is for mode scd2", "remove it", at="columns_like")
         return self
@@ -100,23 +129,6 @@ class DatabaseOptions(BuiltOptions, Login):
         named = (*own, "statement_timeout", "socket_timeout")
         found = {name: getattr(self, name) for name in named}
         return {"url": self.sqlalchemy_url(), "schema": self.target_schema, **found}
-
-    @property
-    @override
-    def begins_with_all_rows(self) -> bool:
-        """A mirror and a history show all rows."""
-        return self.mode != "log"
-
-    @property
-    @override
-    def needs(self) -> SinkNeeds:
-        """A mirror and a history match rows by key; a change feed has the old rows."""
-        return SinkNeeds(
-            baseline=self.begins_with_all_rows,
-            key=self.mode != "log",
-            old_values=self.mode == "log" and self.envelope == "changes",
-            subject="envelope changes" if self.mode == "log" else f"mode {self.mode}",
-        )
 
 
 @dataclass(frozen=True)

@@ -6,18 +6,15 @@ all modes (`qbcd.sites.database.commit`).
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from typing_extensions import override
 
 from qbcd.catalog.drift import check_shape
-from qbcd.catalog.source import Session, Source
+from qbcd.catalog.source import Session
 from qbcd.model import BatchHeader, Statement, StreamPlan, Travel
 from qbcd.model.checkpoint import Checkpoint
 from qbcd.sites.base import Site
@@ -51,9 +48,6 @@ if TYPE_CHECKING:
     from qbcd.local.arrow import LocalRows
 
 ROWS_PER_READER = 50_000
-COLLECT_EVERY_S = 60.0  # at most, if nothing is found or delivered meanwhile
-# By source and stream: when this process has collected batches, and what was known then.
-_COLLECTED: WeakKeyDictionary[Source, dict[str, tuple[float, object]]] = WeakKeyDictionary()
 
 
 class DatabaseSite(Site):
@@ -157,12 +151,8 @@ class DatabaseSite(Site):
     def collect(self, plan: StreamPlan, leased: LeasedStream, settings: Settings) -> None:
         context, source = self.context, self.context.source
         retain = settings.config.retain.total_seconds()
-        known = leased.row.last_batch_seq, tuple(sorted(context.project.acknowledged(context.stream).items()))
-        collected = _COLLECTED.setdefault(source, {})
-        at, then = collected.get(context.stream, (-math.inf, None))
-        if then == known and time.monotonic() - at < min(retain, COLLECT_EVERY_S):
-            return  # nothing has been found or delivered since
-        collected[context.stream] = time.monotonic(), known
+        if not context.may_collect(leased.row.last_batch_seq, retain):
+            return
         with source.write(context.stream) as session:
             conn = session.connection
             context.lock(conn, leased.row)
@@ -170,6 +160,7 @@ class DatabaseSite(Site):
             for header in context.store.expired_batches(conn, context.stream, through, retain):
                 session.run(forget_batch(source.connector, source.schema, header, header.seq))
                 context.store.delete_batch(conn, context.stream, header.epoch, header.seq)
+        context.collected(leased.row.last_batch_seq)
 
     @override
     def forget(self, leased: LeasedStream) -> None:

@@ -17,7 +17,7 @@ from qbcd.config.document import did_you_mean
 from qbcd.connectors.jdbc import digests
 from qbcd.connectors.jdbc.profile import Profile
 from qbcd.connectors.jdbc.reading import Reading, TypedColumn, reading_of
-from qbcd.errors import ConfigError, QbcdError, SchemaChanged, SourceError, UnsafeKey, UnsupportedType
+from qbcd.errors import ConfigError, QbcdError, Refused, SchemaChanged, SourceError, UnsafeKey, UnsupportedType
 from qbcd.model import Column, StreamPlan, Table
 from qbcd.model.checkpoint import Entry
 from qbcd.sites.jdbc.source_sql import AS_TEXT, READ, SPARK, WIDTH, fingerprint, hashed, select_of
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _KEY_OF_RANGES = re.compile(r"SMALLINT|INT|BIGINT|DECIMAL\(1?\d,0\)")  # Spark's types of keys that ranges divide
 _LOBS = (-1, -4, -16, 2004, 2005, 2011)  # of java.sql.Types: long texts and bytes, and LOBs
+_TIMESTAMP = 93
 _LOB, _TEXT, _SHORT, _MOST_TEXT = 65_536, 1_000, 16, 4_000  # bytes of a value; the driver says those of short texts
 
 
@@ -60,6 +61,8 @@ def plan_of_rows(
     place = (config.table_schema, config.table_name)
     found, primary = described(spark, source, context.stream, place, config.query)
     plan = _plan(config, source, found, primary)
+    if plan.strategy == "ts":
+        _check_window(config, source, found, plan)
     plan = _divided(source, plan, config, row)
     if WholeRows(plan).divided == "key":
         plan = plan.with_options(**{READERS: settings.connections})
@@ -67,6 +70,33 @@ def plan_of_rows(
         plan = replace(plan, table=replace(plan.table, rows=int(row.checkpoint["rows"]), row_width=_width(context)))
         _check_unchanged(plan, row)
     return plan
+
+
+def _check_window(config: StreamConfig, source: JdbcSource, found: Sequence[ResultColumn], plan: StreamPlan) -> None:
+    """Refuse a timestamp that polls cannot compare with the database's clock.
+
+    Raises:
+        ConfigError: An option is missing, or the column is none.
+        Refused: The profile has no clock.
+    """
+    known, place = {one.name: one for one in found}, config.place("strategy")
+    if not source.profile.clock:
+        remedy = "write `strategy: id_rcs`"
+        raise Refused(f"qbcd knows no clock of {source.profile.product}", stream=config.name, remedy=remedy)
+    if plan.counted:
+        raise ConfigError("strategy ts needs a key", stream=config.name, where=place, remedy="write `strategy: id_rcs`")
+    for name in plan.option("timestamp"):
+        if name not in known or known[name].code != _TIMESTAMP:
+            is_now = known[name].type_name if name in known else "not there"
+            remedy = "name a column of type timestamp without zone, or one of a view that converts it"
+            raise ConfigError(f"timestamp {name} is {is_now}", stream=config.name, where=place, remedy=remedy)
+    for option, remedy in (
+        ("lag", "write how long the longest transaction may take, such as lag: 10m: qbcd cannot see open transactions"),
+        ("zone", "write the zone in which the column is written, such as zone: UTC"),
+    ):
+        if plan.option(option) is None:
+            what = f"with a JDBC driver alone, strategy ts needs `{option}`"
+            raise ConfigError(what, stream=config.name, where=place, remedy=remedy)
 
 
 def described(

@@ -5,9 +5,9 @@ It reads rows, and sums of the database's digests.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -16,13 +16,13 @@ from typing_extensions import override
 
 from qbcd.common.wording import counted
 from qbcd.errors import Refused, SourceError
-from qbcd.local.travelled import DIGEST, ENCODER, RANGE, Buckets, BucketSums, Division, TravelledRows
+from qbcd.local.travelled import DIGEST, ENCODER, RANGE, SHOWN, Buckets, BucketSums, Division, TravelledRows
 from qbcd.model import ServerIdentity
 from qbcd.model.checkpoint import Entry
 from qbcd.ranges.integers import IntegerRanges
 from qbcd.sites.checkpoint import checkpoint_of
 from qbcd.sites.jdbc.plan import source_of, width_of, with_column
-from qbcd.sites.jdbc.source_sql import SPARK, fingerprint, rows_of, select_of, sums_of
+from qbcd.sites.jdbc.source_sql import SPARK, fingerprint, rows_of, select_of, sums_of, window_of
 from qbcd.sites.lake.engines.local.engine import LocalEngine
 from qbcd.sites.lake.engines.spark.engine import SparkEngine
 from qbcd.sites.lake.engines.spark.rows import SparkRows
@@ -42,10 +42,12 @@ class RowsPoll(TimedPoll):
 
     Attributes:
         now_ms: This machine's clock before the read.
+        ahead: Entries of the checkpoint of a stream that reads windows: they advance with each commit.
     """
 
     strategy: WholeRows
     now_ms: int
+    ahead: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     @override
@@ -63,18 +65,20 @@ class RowsPoll(TimedPoll):
         """Return the entries that each commit renews; `rows` is the size of the replica."""
         profile = source_of(self.context).profile
         server = ServerIdentity(f"jdbc:{profile.name}", profile.product, "", 0)
-        return {**checkpoint_of(self, server, ENCODER, rows), Entry.FROZEN_OPTIONS: self.strategy.frozen_options()}
+        shared = checkpoint_of(self, server, ENCODER, rows)
+        return {**shared, Entry.FROZEN_OPTIONS: self.strategy.frozen_options(), **self.ahead}
 
 
 @contextmanager
 def travelled(
-    poll: RowsPoll, division: Division | None = None, ranges: Sequence[StoredRange] | None = None
+    poll: RowsPoll, division: Division | None = None, ranges: Sequence[StoredRange] | None = None, since: str = ""
 ) -> Iterator[tuple[TravelledRows, FileSet]]:
     """Captured rows, read once into files that exist for the block; and these files.
 
     Args:
         division: The ranges of the stream, if there are any yet.
         ranges: The ranges to read, if the database digests its rows; None for all rows.
+        since: The rows of a window that begins here, as text in the zone of the timestamp; empty for all rows.
 
     Raises:
         QbcdError: An error of the driver, as qbcd's message.
@@ -85,8 +89,12 @@ def travelled(
     context.progress(f"reading {some} of {source.label}")
     fields = [(f"c{i}", column.fact(SPARK).lower()) for i, column in enumerate(plan.captured)]
     select = select_of(source, plan)
-    if strategy.added_up:
+    if since and division is not None:
+        select = window_of(source, plan, division, since, count=False)
+        fields.append((SHOWN, "int"))
+    elif strategy.added_up:
         select = rows_of(source, plan, division, None if ranges is None else [one.range_id for one in ranges])
+    if strategy.added_up:
         fields += [(DIGEST, "bigint"), *([(RANGE, "bigint")] if isinstance(division, Buckets) else [])]
     context.spark.give_reason("rows of a source with a JDBC driver alone are read by Spark")
     shape = RowShape(fields, width_of(plan), _readers(poll, division, ranges))

@@ -17,11 +17,13 @@ from qbcd.config import StreamConfig
 from qbcd.errors import Refused
 from qbcd.local.travelled import Buckets, Division
 from qbcd.model import Statement, StreamPlan
+from qbcd.model.checkpoint import Entry
 from qbcd.ranges.integers import IntegerRanges
 from qbcd.sites.jdbc.plan import plan_of_rows, source_of, why_all_travel, width_of
 from qbcd.sites.jdbc.poll import RowsPoll
-from qbcd.sites.jdbc.source_sql import rows_of, select_of, sums_of
+from qbcd.sites.jdbc.source_sql import rows_of, select_of, sums_of, window_of
 from qbcd.sites.jdbc.take import compact, division_of, poll_rows, take_baseline, verify
+from qbcd.sites.jdbc.window import poll_window, with_watermark
 from qbcd.sites.lake.compaction import remove_expired
 from qbcd.sites.lake.parquet_site import ParquetSite
 from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, Settings
@@ -29,6 +31,7 @@ from qbcd.spark.jdbc_tables import asked
 from qbcd.state import StreamRow
 from qbcd.strategies import WholeRows
 from qbcd.strategies.whole_rows import LESS
+from qbcd.watermark import EPOCH, text
 
 LATER = "the stream was prepared without checksums of the database; qbcd reset and prepare take them"
 _EXECUTED = {
@@ -70,11 +73,12 @@ class JdbcSite(ParquetSite):
 
     @override
     def prepare(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Detection:
-        return take_baseline(self._poll(plan, settings, leased))
+        return take_baseline(with_watermark(self._poll(plan, settings, leased)))
 
     @override
     def detect(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Iterator[Detection]:
-        yield poll_rows(self._poll(plan, settings, leased))
+        poll = self._poll(plan, settings, leased)
+        yield poll_window(with_watermark(poll)) if poll.strategy.windows else poll_rows(poll)
 
     @override
     def collect(self, plan: StreamPlan, leased: LeasedStream, settings: Settings) -> None:
@@ -84,35 +88,34 @@ class JdbcSite(ParquetSite):
     @override
     def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[ExplainedStatement]:
         source, strategy = source_of(self.context), self.strategy(plan)
-        place = f"{source.label}, read only"
+        place, division = f"{source.label}, read only", self._division(strategy, row)
         reader = f"{source.label}, by Spark's JDBC reader, {source.rows_at_once(width_of(plan)):,} rows at a time"
         key = ", ".join(c.name for c in plan.key) or "all columns"
         compared = Statement(f"SELECT * FROM replica FULL JOIN rows USING ({key})")
+        steps: list[ExplainedStatement] = []
+        if strategy.windows:
+            mark = row.checkpoint[Entry.WATERMARK]["at"] if row and row.prepared else text(EPOCH)
+            window = Statement(window_of(source, plan, division, mark, count=False))
+            steps.append(ExplainedStatement("rows since the watermark, if there are any", reader, window))
+            if not plan.option("deletes"):
+                return steps
+        sweep = "of a sweep: " if strategy.windows else ""
         if strategy.added_up:
-            division = self._division(strategy, row)
             first = division.ids[:1] if isinstance(division, IntegerRanges) else [division.first]
+            sums, rows = Statement(sums_of(source, plan, division)), Statement(rows_of(source, plan, division, first))
             return [
-                ExplainedStatement(
-                    "count and checksum of each range", place, Statement(sums_of(source, plan, division))
-                ),
-                ExplainedStatement(
-                    "rows of the ranges that differ, such as the first one",
-                    reader,
-                    Statement(rows_of(source, plan, division, first)),
-                ),
+                *steps,
+                ExplainedStatement(f"{sweep}count and checksum of each range", place, sums),
+                ExplainedStatement(f"{sweep}rows of the ranges that differ, such as the first one", reader, rows),
                 ExplainedStatement("comparison of these rows", "this process", compared),
             ]
+        why = why_all_travel(source, plan) or LATER
+        everything = Statement(select_of(source, plan))
+        counted = "count and checksum of each range; only rows of ranges that differ are compared"
         return [
-            ExplainedStatement(
-                f"all rows travel{strategy.size}: {why_all_travel(source, plan) or LATER}; {LESS}",
-                reader,
-                Statement(select_of(source, plan)),
-            ),
-            ExplainedStatement(
-                "count and checksum of each range; only rows of ranges that differ are compared",
-                "this process",
-                compared,
-            ),
+            *steps,
+            ExplainedStatement(f"{sweep}all rows travel{strategy.size}: {why}; {LESS}", reader, everything),
+            ExplainedStatement(counted, "this process", compared),
         ]
 
     def _division(self, strategy: WholeRows, row: StreamRow | None) -> Division:
@@ -125,6 +128,8 @@ class JdbcSite(ParquetSite):
     def travels(self, plan: StreamPlan) -> str:
         """Return what travels from the source at a poll, and why."""
         source, strategy = source_of(self.context), self.strategy(plan)
+        if strategy.windows and not plan.option("deletes"):
+            return "rows since the watermark travel"
         if strategy.added_up:
             return f"{source.profile.product} adds up its own digests; rows of ranges that differ travel, and no others"
         return f"all rows travel: {why_all_travel(source, plan) or LATER}"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from qbcd.catalog.jdbc import JdbcSource
 from qbcd.connectors.jdbc import digests
 from qbcd.connectors.jdbc.digests import HashedValue
 from qbcd.errors import Refused
-from qbcd.local.travelled import DIGEST, RANGE, Division
+from qbcd.local.travelled import DIGEST, RANGE, SHOWN, Division
 from qbcd.model import Column, StreamPlan
 from qbcd.ranges.integers import IntegerRanges
+from qbcd.strategies import WholeRows
 
 # facts of a column: SQL of its value, Spark's type of it, and that it is the database's own text of another type
 READ, SPARK, AS_TEXT = "read", "spark", "as_text"
@@ -61,6 +63,36 @@ def rows_of(source: JdbcSource, plan: StreamPlan, division: Division | None, ids
     return f"SELECT * FROM (\n{rows}\n) q WHERE {source.profile.quote(RANGE)} IN ({chosen})"
 
 
+def window_of(source: JdbcSource, plan: StreamPlan, division: Division, since: str, *, count: bool) -> str:
+    """Return the SELECT of all rows since a moment, and of those without a timestamp.
+
+    `SHOWN` says if the restriction holds. Digest and bucket are as in `rows_of`, if the database computes them.
+
+    Args:
+        since: The moment, as text in the zone of the column.
+        count: Only the number of these rows.
+    """
+    profile = source.profile
+    names = [profile.quote(name) for name in plan.option("timestamp")]
+    value = f"COALESCE({', '.join(names)})" if names[1:] else names[0]
+    within = f"{value} >= {profile.moment.replace('{t}', since)} OR {value} IS NULL"
+    everything = replace(plan, where="")
+    if count:
+        return count_of(source, everything, within)
+    shown = f"CASE WHEN (\n{plan.where}\n) THEN 1 ELSE 0 END" if plan.where else "1"
+    outputs = [*_values(source, plan, plan.captured), (shown, SHOWN)]
+    if WholeRows(plan).added_up:
+        outputs.append((_digest(source, plan), DIGEST))
+        outputs += [] if isinstance(division, IntegerRanges) else [(_range(source, plan, division), RANGE)]
+    return _select(source, everything, outputs, within)
+
+
+def clock_of(source: JdbcSource) -> str:
+    """Return the query for the database's clock, as text in UTC."""
+    profile = source.profile
+    return f"SELECT {profile.clock} AS {profile.quote('c0')}{profile.from_nothing}"
+
+
 def sums_of(source: JdbcSource, plan: StreamPlan, division: Division) -> str:
     """Return the query for the sums of each range with rows.
 
@@ -77,10 +109,10 @@ def sums_of(source: JdbcSource, plan: StreamPlan, division: Division) -> str:
     return f"SELECT {found}, SUM({quote('n')}) AS {quote('c3')} FROM (\n{rows}\n) q GROUP BY {quote(RANGE)}"
 
 
-def count_of(source: JdbcSource, plan: StreamPlan) -> str:
-    """Return the query for the number of captured rows."""
+def count_of(source: JdbcSource, plan: StreamPlan, within: str = "") -> str:
+    """Return the query for the number of captured rows, under a further condition."""
     quote = source.profile.quote
-    return f"SELECT COUNT(*) AS {quote('c0')} FROM (\n{_select(source, plan, [('1', 'n')])}\n) q"
+    return f"SELECT COUNT(*) AS {quote('c0')} FROM (\n{_select(source, plan, [('1', 'n')], within)}\n) q"
 
 
 def fingerprint(source: JdbcSource, plan: StreamPlan) -> str:

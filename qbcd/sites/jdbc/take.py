@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from qbcd.common import hooks
 from qbcd.errors import GuardTripped, Refused, UnsafeKey, UnsupportedType
-from qbcd.local.travelled import GREGORIAN, Buckets, BucketSums, Division, TravelledRows
+from qbcd.local.travelled import GREGORIAN, SHOWN, Buckets, BucketSums, Division, TravelledRows
 from qbcd.model import BatchHeader, Cost
 from qbcd.model.checkpoint import Entry
 from qbcd.ranges.integers import IntegerRanges
@@ -24,13 +24,21 @@ from qbcd.sites.guards import check_guards
 from qbcd.sites.jdbc.plan import source_of
 from qbcd.sites.jdbc.poll import RowsPoll, asked_of, read_sums, refuse_old_encoder, travelled
 from qbcd.sites.jdbc.source_sql import count_of
-from qbcd.sites.lake.commit import PollStep, RangeChanges, WrittenBatch, new_batch, refuse_unsupported, written_changes
+from qbcd.sites.lake.commit import (
+    PollStep,
+    RangeChanges,
+    WrittenBatch,
+    commit_step,
+    new_batch,
+    refuse_unsupported,
+    written_changes,
+)
 from qbcd.sites.lake.compaction import COMPACT_BATCHES, COMPACT_FRACTION, COMPACT_SEGMENTS, may_become_segment
 from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.replica import NewSegment, travels_of
-from qbcd.sites.lake.replica.schema import batch_fields, row_fields
+from qbcd.sites.lake.replica.schema import Fields, batch_fields, row_fields
 from qbcd.sites.values import LISTED, Detection, Difference, Differences
 from qbcd.state import Segment, StoredRange
 from qbcd.strategies import WholeRows
@@ -83,10 +91,10 @@ def _replace_all(poll: RowsPoll, work: ExitStack) -> Detection:
     count = rows.count()
     division = buckets or _divided(poll, rows, count)
     found = rows.sums(division)
-    _refuse_unfit_rows(poll, found)
-    fetched = _staged(poll, rows, division, None)
+    refuse_unfit_rows(poll, found)
+    fetched = staged(poll, rows, division, None)
     try:
-        stage = _stage(poll, fetched)
+        stage = stage_of(poll, fetched)
         known = _counted(_ranges(division, now), found)
         header = _first_batch(poll, stage, known, epoch) if poll.settings.baseline_events and count else None
         hooks.reach("after_stage")
@@ -147,7 +155,7 @@ def _counted(ranges: Sequence[StoredRange], found: BucketSums) -> list[StoredRan
     return [replace(one, rows=rows, checksum=total) for one, (rows, total) in zip(ranges, sums, strict=True)]
 
 
-def _refuse_unfit_rows(poll: RowsPoll, found: BucketSums) -> None:
+def refuse_unfit_rows(poll: RowsPoll, found: BucketSums) -> None:
     """Refuse keys that are NULL, and dates that a driver may have changed.
 
     Raises:
@@ -170,15 +178,26 @@ def _refuse_unfit_rows(poll: RowsPoll, found: BucketSums) -> None:
         )
 
 
-def _staged(poll: RowsPoll, rows: TravelledRows, division: Division, ranges: Sequence[int] | None) -> FileSet:
-    """Write the rows of some buckets, and refuse a key that occurs twice among them.
+def _fields(poll: RowsPoll, *, shown: bool = False) -> Fields:
+    return row_fields(travels_of(poll.plan), extra=[(SHOWN, "int")] if shown else [])
+
+
+def staged(
+    poll: RowsPoll, rows: TravelledRows, division: Division, ranges: Sequence[int] | None, *, shown: bool = False
+) -> FileSet:
+    """Write the rows of some ranges, and refuse a key that occurs twice among them.
+
+    Args:
+        ranges: Ids of the ranges; None for all.
+        shown: They are of a window.
 
     Raises:
         UnsafeKey: A key occurs more than once.
     """
-    context, plan, fields = poll.context, poll.plan, row_fields(travels_of(poll.plan))
+    context, plan, fields = poll.context, poll.plan, _fields(poll, shown=shown)
     fetched = context.files.write(poll.engine, rows.stage(division, ranges), fields, "fetch", poll.leased)
-    found = None if plan.counted else algebra.repeated_key(poll.engine, _stage(poll, fetched), len(plan.key))
+    stage = stage_of(poll, fetched, shown=shown)
+    found = None if plan.counted else algebra.repeated_key(poll.engine, stage, len(plan.key))
     if found is None:
         return fetched
     context.files.discard(fetched)
@@ -190,8 +209,9 @@ def _staged(poll: RowsPoll, rows: TravelledRows, division: Division, ranges: Seq
     )
 
 
-def _stage(poll: RowsPoll, fetched: FileSet) -> Rows:
-    return poll.context.files.read(poll.engine, row_fields(travels_of(poll.plan)), fetched)
+def stage_of(poll: RowsPoll, fetched: FileSet, *, shown: bool = False) -> Rows:
+    """Return the rows that `staged` has written."""
+    return poll.context.files.read(poll.engine, _fields(poll, shown=shown), fetched)
 
 
 def _segment(poll: RowsPoll, fetched: FileSet, stage: Rows) -> FileSet:
@@ -254,7 +274,7 @@ class BucketStep(PollStep[RowsPoll]):
     def write(self) -> WrittenBatch:
         poll, before = self.poll, self.poll.leased.checkpoint.rows
         now = [one.range_id for one in self._compared.now]
-        changes = differences(poll, self._compared.old, poll.engine.in_ranges(_stage(poll, self._fetched), now))
+        changes = differences(poll, self._compared.old, poll.engine.in_ranges(stage_of(poll, self._fetched), now))
         found = written_changes(poll, changes, before)
         # without a key an update is a delete and an insert
         deletes = max(0, -found.net) if poll.plan.counted else found.counts.get("d", 0)
@@ -275,7 +295,7 @@ class BucketStep(PollStep[RowsPoll]):
         if not ranges:
             return RangeChanges(compared.now)
         rows = sum(one.rows for one in ranges)
-        segment = _segment(self.poll, self._fetched, _stage(self.poll, self._fetched))
+        segment = _segment(self.poll, self._fetched, stage_of(self.poll, self._fetched))
         return RangeChanges(segment=NewSegment(segment, rows, ranges, compared.removed, alone=True))
 
 
@@ -299,10 +319,12 @@ def poll_rows(poll: RowsPoll) -> Detection:
     summed, asked = None, known
     if poll.strategy.added_up:
         summed = read_sums(poll, division)
-        _refuse_unfit_rows(poll, summed)
+        refuse_unfit_rows(poll, summed)
         hooks.reach("after_checksums")
         asked = _asked(poll, known, summed, audited=bool(audited))
         if not asked:
+            if poll.ahead:
+                commit_step(poll, None, poll.checkpoint_entries(summed.rows))
             return Detection(None, Cost(summed.rows, 0, 0, len(known), 0, time.monotonic() - started))
     with ExitStack() as work:
         poll = work.enter_context(poll.on_engine(0))
@@ -362,7 +384,7 @@ def _compare(poll: RowsPoll, work: ExitStack, asks: _Asked) -> Detection:
     read_in = before or asks.division
     rows, part = work.enter_context(travelled(poll, read_in, None if asks.whole else asks.asked))
     found = rows.sums(read_in)
-    _refuse_unfit_rows(poll, found)
+    refuse_unfit_rows(poll, found)
     if asks.summed is None:
         hooks.reach("after_checksums")
     cost = asks.cost(found.rows, part.size, len(asks.asked))
@@ -371,6 +393,8 @@ def _compare(poll: RowsPoll, work: ExitStack, asks: _Asked) -> Detection:
         changed = {one.range_id for one, new in zip(asks.asked, now, strict=True) if _sums(one) != _sums(new)}
         cost = replace(cost, dirty=len(changed))
         if not changed and not asks.audited:
+            if poll.ahead:
+                commit_step(poll, None, poll.checkpoint_entries(found.rows))
             return Detection(None, cost)
         compared_ids = {one.range_id for one in asks.asked} if asks.audited or asks.summed else changed
         compared = Compared(
@@ -388,7 +412,7 @@ def _compare(poll: RowsPoll, work: ExitStack, asks: _Asked) -> Detection:
         if len(compared.rewritten) == len(compared.now) + len(compared.others)
         else sorted({one.range_id for one in (*compared.now, *compared.rewritten)})
     )
-    step = BucketStep(poll, compared, _staged(poll, rows, division, ids))
+    step = BucketStep(poll, compared, staged(poll, rows, division, ids))
     entries = leased.checkpoint.carried([Entry.AUDITED]) | ({Entry.AUDITED: asks.audited} if asks.audited else {})
     header = step.run(entries)
     return Detection(header, replace(cost, seconds=time.monotonic() - asks.started), tuple(leased.notes))
@@ -488,9 +512,9 @@ def verify(poll: RowsPoll) -> Differences:
     with ExitStack() as work:
         poll = work.enter_context(poll.on_engine(0))
         rows, _ = work.enter_context(travelled(poll, division))
-        fetched = _staged(poll, rows, division, None)
+        fetched = staged(poll, rows, division, None)
         try:
-            found = differences(poll, known, _stage(poll, fetched))
+            found = differences(poll, known, stage_of(poll, fetched))
             keys = len(poll.plan.captured if poll.plan.counted else poll.plan.key)
             listed = algebra.listed(poll.engine, found, keys, LISTED + 1)
             return Differences(Difference(op, key) for op, key in listed)

@@ -29,7 +29,11 @@ WITH_UNREAD = 1.5  # times the replica's rows: maximal rows in files, including 
 
 def collect(poll: LakePoll) -> None:
     """Merge large batches into segments, remove expired batches and files that nothing names."""
-    remove_expired(poll, changed=compact(poll))
+    context = poll.context
+    if context.may_collect(poll.leased.row.version, poll.settings.config.retain.total_seconds()):
+        remove_expired(poll, changed=compact(poll))
+        if context.swept:
+            context.collected(poll.leased.row.version)
 
 
 def remove_expired(poll: ParquetPoll, *, changed: bool) -> None:

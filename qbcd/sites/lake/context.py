@@ -71,7 +71,7 @@ class LakeContext(StreamContext):
             return
         from qbcd.sites.lake.engines.spark.engine import SparkEngine  # its modules take time to import
 
-        self.spark.give_reason(why_spark)
+        self.spark.give_reason(why_spark, rows)
         with self.spark.working(), closing(SparkEngine(self.spark)) as engine:
             yield engine
 

@@ -64,7 +64,7 @@ def by_checksums(
     place = f"source {context.source.name}, read only"
     fetched = strategy.images(known[:1], typed=settings.typed)
     with_leaves = row is not None and LeafNote.from_checkpoint(row.checkpoint).asks_for_all
-    steps = _sum(strategy, settings, place) if whole_table.is_likely(context, strategy) else []
+    steps = _sum(strategy, settings, place) if whole_table.is_likely(context, strategy, len(known)) else []
     steps += checksums(strategy, known, settings, place, with_leaves=with_leaves)
     written = recent_writes.statement(strategy, row.checkpoint, known[:1]) if row and row.prepared else None
     if written:

@@ -56,7 +56,8 @@ class LakeSite(ParquetSite):
 
     @override
     def create(self, plan: StreamPlan, settings: Settings) -> None:
-        if not settings.engine.is_local(estimated(plan)):
+        if why := settings.engine.why_spark(rows := estimated(plan)):
+            self.context.spark.give_reason(why, rows)
             self.context.spark.get()  # without Java or driver nothing is created
         with self.context.writing() as conn:
             self.context.store.create(conn)
@@ -91,4 +92,6 @@ class LakeSite(ParquetSite):
 
     @override
     def verify(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Differences:
-        return self._mode(plan).verify(self._poll(plan, Settings(settings.config), leased))
+        # without the limits of sinks and without confirmations, which are for polls
+        own = Settings(settings.config, connections=settings.connections, engine=settings.engine)
+        return self._mode(plan).verify(self._poll(plan, own, leased))

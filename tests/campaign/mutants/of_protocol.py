@@ -23,8 +23,8 @@ STEPS = (
         "no-fencing",
         "A step whose lease was taken over is refused by its token (rule 2).",
         f"{STATE}store.py",
-        "            & (table.c.fencing_token == row.fencing_token)\n",
-        "",
+        'for name in ("version", "fencing_token", "project_id"):',
+        'for name in ("version", "project_id"):',
         (f"{STORE}TestStreamRows::test_a_stale_token_is_refused",),
     ),
     Mutant(
@@ -39,8 +39,8 @@ STEPS = (
         "no-compare-and-set",
         "Of two steps from one version, one commits (rule 3).",
         f"{STATE}store.py",
-        "            & (table.c.version == row.version)\n",
-        "",
+        'for name in ("version", "fencing_token", "project_id"):',
+        'for name in ("fencing_token", "project_id"):',
         (f"{STORE}TestStreamRows::test_a_stale_version_is_refused_and_writes_nothing",),
     ),
     Mutant(

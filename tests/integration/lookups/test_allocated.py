@@ -51,7 +51,8 @@ def test_a_key_has_one_number(place: Place, workspace: Path) -> None:
     assert numbers == set(range(FIRST, FIRST + 4))
 
 
-@over(elsewhere=())
+@pytest.mark.campaign
+@over()
 def test_numbers_are_larger_than_those_of_the_relation(place: Place, workspace: Path) -> None:
     filled(place)
     place.sql(f"INSERT INTO customer VALUES ({FIRST + 10}, 'theirs')")

@@ -13,12 +13,13 @@ import qbcd
 from qbcd.api import parts_of
 from qbcd.check import check_stream
 from qbcd.errors import ConfigError, NotBuilt, QbcdError, Refused
+from qbcd.lookups import search
 from qbcd.status import latest_events
 from tests.integration.lookups.scene import events, looked_up, partners
 from tests.support.places import Place, over
 from tests.support.project import opened, poll
 
-METHODS = ["broadcast", "index", "mesh", "auto"]
+METHODS = [*(pytest.param(one, marks=pytest.mark.campaign) for one in ("broadcast", "index")), "mesh", "auto"]
 CUSTOMERS = 5000  # several key ranges and lists of keys
 
 
@@ -52,6 +53,23 @@ def test_every_method_finds_the_same_partners(method: str, place: Place, workspa
     assert partners(workspace) == {
         i: {"sk": 1000 + v, "name": f"c{v}"} if v is not None and 0 <= v < CUSTOMERS else None for i, v in sales
     }
+
+
+@pytest.mark.parametrize("pushed", [True, False])
+def test_reads_of_several_ranges_and_cycles(
+    pushed: bool, place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The source gets the keys, or sends all rows; 64 KB are 5 ranges, and less than all keys."""
+    monkeypatch.setattr(search, "READS_PER_CYCLE", 2)
+    monkeypatch.setattr(search.Search, "_is_pushed", lambda self, count: pushed)
+    filled(place)
+    lookup = {"on": {"customer_no": "no"}, "take": ["sk"], "method": "mesh", "memory": 64 << 10}
+    with opened(looked_up(place, lookup), workspace) as project:
+        project.prepare()
+        sales = [(i, i * 3) for i in range(1800)]
+        place.sql(f"INSERT INTO sales {values(sales)}")
+        poll(project)
+    assert partners(workspace) == {i: {"sk": 1000 + no} if no < CUSTOMERS else None for i, no in sales}
 
 
 @over(elsewhere=())
@@ -159,6 +177,7 @@ def test_keys_that_cannot_be_compared_are_refused(compared: str, place: Place, w
             poll(project)
 
 
+@pytest.mark.campaign
 @over()
 def test_padded_texts_are_equal_as_in_the_database(place: Place, workspace: Path) -> None:
     collation = "" if place.kind == "postgresql" else " CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"

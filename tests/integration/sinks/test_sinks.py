@@ -579,16 +579,18 @@ def test_console_does_not_obey_the_data(spark: SparkSession) -> None:
 @pytest.mark.parametrize("kind", sorted(BUILT_SINKS))
 def test_registry_makes_each_sink(kind: str, tmp_path: Path) -> None:
     path = str(tmp_path)
-    options = {"console": {}, "database": {"url": f"sqlite:///{path}/target.db"}}.get(kind, {"path": path})
+    others = {"database": {"url": f"sqlite:///{path}/target.db"}, "webhook": {"url": "http://127.0.0.1:9/"}}
+    options = {"console": {}, **others}.get(kind, {"path": path})
     sink = make_sink("out", kind, options)
     assert isinstance(sink, Sink)
     assert sink.name == "out"
-    assert sink.typed == (kind in ("parquet", "database"))
-    sink.check()
+    assert sink.typed == (kind in ("parquet", "database", "delta"))
+    if kind != "webhook":  # there is no server
+        sink.check()
 
 
 def test_registry_refuses_what_it_does_not_know(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"no sink type kafka \(one of console, database, jsonl, parquet"):
+    with pytest.raises(ConfigError, match=r"no sink type kafka \(one of console, database, delta, jsonl, parquet"):
         make_sink("out", "kafka", {})
     with pytest.raises(ConfigError, match=r"sink type jsonl has no setting \"color\" \(there are path"):
         make_sink("out", "jsonl", {"path": tmp_path, "color": "red"})
@@ -607,7 +609,7 @@ def test_sinks_of_other_packages_are_found(tmp_path: Path, monkeypatch: pytest.M
         "    def write(self, batch): pass\n    def check(self): pass\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert sink_types() == ["bad", "console", "database", "jsonl", "null", "parquet"]
+    assert sink_types() == ["bad", "console", "database", "delta", "jsonl", "null", "parquet", "webhook"]
     assert make_sink("out", "null", {}).name == "out"
     with pytest.raises(ConfigError, match="is not a Sink class"):
         make_sink("out", "bad", {})

@@ -102,3 +102,23 @@ def test_a_failed_step_leaves_no_views_in_spark(point: str, place: Place, worksp
         (outcome,) = poll(project, "s")
         assert outcome.report is not None
         assert outcome.report.counts == {"u": 1}
+
+
+@over("engine", ["local", "spark"], elsewhere=[])
+def test_verify_works_with_the_engine_of_the_stream(
+    engine: EngineName, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.sql("CREATE TABLE t (id integer PRIMARY KEY, v varchar(9)); INSERT INTO t VALUES (1, 'a')")
+    table = {"name": "s", "table": place.table("t"), "strategy": "id_rcs", "engine": engine}
+    with opened(config(place.url, table), workspace, spark) as project:
+        project.stream("s").prepare()
+        place.sql("UPDATE t SET v = 'b'")
+        used, engine_for = Counter[str](), LakeContext.engine_for
+
+        def noted(self: LakeContext, choice: EngineChoice, rows: int) -> AbstractContextManager[Engine]:
+            used[choice.engine] += 1
+            return engine_for(self, choice, rows)
+
+        monkeypatch.setattr(LakeContext, "engine_for", noted)
+        assert [one.op for one in project.stream("s").verify()] == ["u"]
+        assert used.keys() == {engine}

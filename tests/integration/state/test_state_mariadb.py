@@ -110,7 +110,7 @@ def test_tables_are_durable_whatever_the_servers_defaults(base: places.Place) ->
         [f"{base.name}%"],
     )
     collation = "utf8mb4_nopad_bin" if base.kind == "mariadb" else "utf8mb4_bin"
-    assert found == [("InnoDB", "Dynamic", collation, 22)]
+    assert found == [("InnoDB", "Dynamic", collation, 24)]
     columns = base.sql(
         "SELECT DISTINCT character_set_name FROM information_schema.columns WHERE table_schema LIKE %s AND "
         "character_set_name IS NOT NULL",

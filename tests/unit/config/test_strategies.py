@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -307,12 +306,3 @@ def test_options_choose_the_class_and_so_the_wing(
 def test_every_fixed_option_is_one_of_the_strategy() -> None:
     for options in map(options_class, BUILT_STRATEGIES):
         assert set(options.meaning) <= set(options.model_fields)
-
-
-@pytest.mark.parametrize("name", BUILT_STRATEGIES)
-def test_every_option_is_explained(name: str) -> None:
-    page = (Path(__file__).resolve().parents[3] / "docs/reference/strategy-options.md").read_text(encoding="utf-8")
-    tables = re.findall(rf"^## [^\n]*`{name}`[^\n]*\n\n((?:\|[^\n]*\n)+)", page, re.MULTILINE)
-    rows = {option: bool(mark) for option, mark in re.findall(r"^\| `(\w+)`( †)? \|", "".join(tables), re.MULTILINE)}
-    options = options_class(name)
-    assert rows == {key: key in options.meaning for key in {*options.keys()} - {"type"}}

@@ -12,7 +12,18 @@ from qbcd.sinks import SinkBatch
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-PACKAGE = ["Batch", "Matcher", "Project", "QbcdError", "StreamHandle", "Subscription", "__version__", "diff", "open"]
+PACKAGE = [
+    "Batch",
+    "Matcher",
+    "Project",
+    "QbcdError",
+    "StreamHandle",
+    "Subscription",
+    "__version__",
+    "diff",
+    "lookup",
+    "open",
+]
 PROJECT = [
     "advise",
     "check",

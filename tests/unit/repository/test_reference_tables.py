@@ -21,19 +21,25 @@ from qbcd.config.strategy_registry import BUILT_STRATEGIES, options_class
 REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference"
 SCHEMA = json_schema()
 PROJECT = "project"
-CONFIGURATION, STRATEGIES, SINKS = ("configuration.md",), ("strategy-options.md",), ("sinks.md", "stores.md")
+CONFIGURATION = ("configuration.md",)
+SINKS = ("sinks.md", "stores.md", "webhook.md", "lakes.md")
+# Strategies whose page refers to the options of another one.
+AS_OF = {"atdi": ("tdi", "ts"), "tdi": ("ts",), "tlcs": ("id",), "vbd": ("ts",)}
+STRATEGIES = {
+    name: tuple(f"strategies/{each}.md" for each in (name, *AS_OF.get(name, ()))) if name != "auto" else ("auto.md",)
+    for name in BUILT_STRATEGIES
+}
 # The pages that explain the keys and values of a section.
 PAGES: dict[str, tuple[str, ...]] = {
     PROJECT: CONFIGURATION,
     **dict.fromkeys(("SparkConfig", "OpenLineageConfig"), CONFIGURATION),
     "NotifyConfig": (*CONFIGURATION, "../how-to/get-notified.md"),
     **dict.fromkeys(("SourceConfig", "JdbcConfig", "GuardsConfig", "LookupConfig"), CONFIGURATION),
-    **dict.fromkeys(("TableConfig", "DefaultsConfig", "StreamDefaults"), (*CONFIGURATION, *STRATEGIES)),
-    **{options_class(name).__name__: STRATEGIES for name in BUILT_STRATEGIES},
+    **dict.fromkeys(("TableConfig", "DefaultsConfig", "StreamDefaults"), CONFIGURATION),
+    **{options_class(name).__name__: pages for name, pages in STRATEGIES.items()},
     **dict.fromkeys(("JdbcSourceConfig", "JdbcDriverConfig", "ProfileConfig"), ("databases/jdbc.md",)),
-    "DumpOptions": (*STRATEGIES, "strategies/dump.md"),
     **dict.fromkeys(("SubscriptionsConfig", "RelationConfig", "InlineConfig"), ("configuration.md",)),
-    "Pace": ("strategy-options.md", "strategies/id.md"),
+    "Pace": ("strategies/id.md",),
     **dict.fromkeys(("AutoOptions", "Need"), ("auto.md",)),
     **dict.fromkeys(("FilesConfig", "FileFormat", "FixedField"), ("files.md",)),
     **{sink_options(name).__name__: SINKS for name in BUILT_SINKS},
@@ -106,7 +112,8 @@ def plain_default(node: dict[str, Any]) -> str:
 def test_every_key_and_value_is_on_its_page(section: str) -> None:
     known = set().union(*map(code, PAGES[section]))
     for key, node in sections()[section].items():
-        assert key in known, f"{section}: {key}"
+        named = node.get("const", key) if key == "type" else key  # `strategy: mds` is short for a mapping with `type`
+        assert named in known, f"{section}: {key}"
         assert set(values(node)) <= known, f"{section}: {key}: {set(values(node)) - known}"
 
 
@@ -123,7 +130,7 @@ def test_every_key_and_value_is_on_its_page(section: str) -> None:
         ("FileFormat", ""),
         ("AutoOptions", ""),
         ("Need", ""),
-        *((options_class(name).__name__, f"`{name}`") for name in BUILT_STRATEGIES),
+        *((options_class(name).__name__, "") for name in BUILT_STRATEGIES if name != "auto"),
     ],
 )
 def test_defaults_are_those_of_the_schema(section: str, heading: str) -> None:
@@ -140,9 +147,10 @@ def test_defaults_are_those_of_the_schema(section: str, heading: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in BUILT_STRATEGIES if name != "auto"])
 def test_options_are_listed_with_their_strategy(name: str) -> None:
-    listed = " ".join(keys for heading, keys, _ in defaults("strategy-options.md") if f"`{name}`" in heading)
+    listed = [" ".join(keys for _, keys, _ in defaults(page)) for page in STRATEGIES[name]]
     options = options_class(name)
     for option in options.model_fields:
         if option != "type":
-            assert f"`{option}`" in listed, option
-            assert (option in options.meaning) == (f"`{option}` †" in listed), f"{option} is fixed, or not"
+            keys = next((keys for keys in listed if re.search(rf"`{option}[`.]", keys)), "")
+            assert keys, option
+            assert (option in options.meaning) == (f"`{option}`†" in keys), f"{option} is fixed, or not"

@@ -16,7 +16,7 @@ from qbcd.connectors.base import JdbcDriver
 from qbcd.errors import ConfigError, EnvironmentMissing
 from qbcd.spark.drivers import find_driver, jar_problem, user_cache
 from qbcd.spark.java import Surroundings, require_java, resolve_maven
-from qbcd.spark.session import FIXED, session_settings
+from qbcd.spark.session import FIRST_COMPILER, FIXED, SHORT_ROWS, session_settings
 
 DRIVER = JdbcDriver(
     driver_class="org.example.Driver",
@@ -388,6 +388,27 @@ def test_a_collector_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
         assert "Parallel" not in options({name: "-Xss4m -XX:+UseG1GC"})
     monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:+UseSerialGC")
     assert "Parallel" not in options({})
+
+
+def test_short_work_on_this_machine_takes_javas_first_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS"):
+        monkeypatch.delenv(name, raising=False)
+
+    def options(rows: int | None, master: str = "local[2]", **conf: str) -> str:
+        settings = Settings(master, {f"spark.driver.{name}": value for name, value in conf.items()})
+        return session_settings(settings, [], rows=rows)["spark.driver.extraJavaOptions"]
+
+    assert FIRST_COMPILER in options(1000)
+    assert FIRST_COMPILER in options(SHORT_ROWS)
+    assert FIRST_COMPILER not in options(SHORT_ROWS + 1)
+    assert FIRST_COMPILER not in options(None)
+    assert FIRST_COMPILER not in options(1000, "spark://host:7077")
+    assert options(1000, extraJavaOptions="-XX:TieredStopAtLevel=3").count("TieredStopAtLevel") == 1
+    for users in ("-XX:-TieredCompilation", "-XX:Tier4InvocationThreshold=9", "-Xint", "-XX:+UseJVMCICompiler"):
+        assert FIRST_COMPILER not in options(1000, defaultJavaOptions=users)
+    assert options(1000, extraJavaOptions="-XX:MetaspaceSize=64m").count("MetaspaceSize") == 1
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=4")
+    assert FIRST_COMPILER not in options(1000)
 
 
 def test_session_settings_that_would_break_us_are_refused() -> None:

@@ -70,6 +70,24 @@ def test_progress_names_the_start_of_spark_and_then_the_step_again(
     assert shown == [("t", "fetching 1 row"), ("", "starting Spark"), ("t", "fetching 1 row")]
 
 
+def test_a_session_is_started_for_the_rows_of_its_first_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[int | None] = []
+
+    def start(settings: object, drivers: object, *, rows: int | None, **more: object) -> Any:
+        started.append(rows)
+        return Session()
+
+    monkeypatch.setattr(qbcd.spark.provider, "running_session", lambda: None)
+    monkeypatch.setattr(qbcd.spark.provider, "create_session", start)
+    for rows in (2000, None):
+        provider = SparkProvider(SparkConfig(), list)
+        provider.give_reason("engine: spark", rows)
+        provider.get()
+        provider.give_reason("engine: spark", 7)
+        provider.get()
+    assert started == [2000, None]
+
+
 def test_one_thread_at_a_time_uses_spark() -> None:
     """A second one waits from its first use on, until the block of the first one ends; without a block none waits."""
     passed: Any = Session()

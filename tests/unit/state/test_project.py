@@ -220,3 +220,57 @@ def test_a_state_without_the_tables_of_later_versions_gets_them(tmp_path: Path) 
         assert (state.resends("s"), state.acknowledged("s")) == ({}, {"copy": Acknowledged(7, 3, "")})
         with pytest.raises(StateConflict, match="the sink has batch 7/3"):
             state.resent("s", second, Acknowledged(7, 2, ""))
+
+
+def test_a_file_is_opened_once_and_again_if_another_one_has_its_name(url: str, state: ProjectState) -> None:
+    state.enroll(STREAM, "lake", 1, 0)
+    path = file_of(url)
+    before = path.with_name("before.db")
+    shutil.copy(path, before)  # as from a backup
+    state.acknowledge(STREAM, "lake", header(1))
+    with state.read() as first:
+        session = first.connection.driver_connection
+    with state.read() as second:
+        assert second.connection.driver_connection is session
+    os.replace(before, path)
+    assert state.acknowledged(STREAM) == {"lake": Acknowledged(1, 0, "")}
+    state.acknowledge(STREAM, "lake", header(1))
+    with ProjectState(url) as another:
+        assert another.acknowledged(STREAM)["lake"].seq == 1
+    path.unlink()
+    with pytest.raises(Refused, match="is damaged or no state"):
+        state.acknowledged(STREAM)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_opens_the_file_itself(state: ProjectState) -> None:
+    state.enroll(STREAM, "lake", 1, 0)
+    with state.read() as conn:
+        of_parent = id(conn.connection.driver_connection)
+    child = os.fork()
+    if not child:
+        try:
+            with state.write() as conn:
+                own = id(conn.connection.driver_connection) != of_parent
+            state.acknowledge(STREAM, "lake", header(1))
+            os._exit(0 if own else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert state.acknowledged(STREAM)["lake"].seq == 1
+
+
+def test_a_holder_of_a_lease_reads_acknowledgements_once_and_sees_its_own(url: str, state: ProjectState) -> None:
+    state.enroll(STREAM, "lake", 1, 0)
+    with ProjectState(url) as another, state.noting(STREAM):
+        assert set(state.acknowledged(STREAM)) == {"lake"}
+        another.enroll(STREAM, "python", 1, 0)
+        another.request_resend(STREAM, "lake")
+        assert set(state.acknowledged(STREAM)) == {"lake"}
+        assert state.resends(STREAM) == {}
+        with state.read() as conn:
+            assert set(state.acknowledged_now(conn, STREAM)) == {"lake", "python"}
+        state.acknowledge(STREAM, "lake", header(1))
+        assert {sink: ack.seq for sink, ack in state.acknowledged(STREAM).items()} == {"lake": 1, "python": 0}
+        assert set(state.resends(STREAM)) == {"lake"}
+    assert set(state.acknowledged(STREAM)) == {"lake", "python"}

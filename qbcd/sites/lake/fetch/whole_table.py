@@ -27,7 +27,7 @@ class WholeTable(PlanPath):
 
     @override
     def is_applicable(self, poll: TablePoll, plan: FetchPlan) -> bool:
-        return is_likely(poll.context, poll.strategy)
+        return is_likely(poll.context, poll.strategy, len(poll.due.due))
 
     @override
     def narrow(self, poll: TablePoll, plan: FetchPlan) -> FetchPlan | None:
@@ -35,13 +35,15 @@ class WholeTable(PlanPath):
         return None if rows is None else FetchPlan((), (), (), (), rows)
 
 
-def is_likely(context: StreamContext, strategy: IdRcs) -> bool:
+def is_likely(context: StreamContext, strategy: IdRcs, ranges: int) -> bool:
     """Return True if the last polls found nothing, and one checksum can prove that again.
+
+    A table of one range has only one checksum anyway.
 
     Every poll of the stream must compare all ranges: polls between two sweeps do not predict the next sweep. And
     connections must be able to share one scan, without a pace or `per_poll`, which read some ranges at a time.
     """
-    if strategy.summed != "digest" or not strategy.partitioning.is_parted:
+    if ranges < 2 or strategy.summed != "digest" or not strategy.partitioning.is_parted:
         return False
     if any(strategy.plan.option(name) for name in ("per_poll", "target")):
         return False

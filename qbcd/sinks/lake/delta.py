@@ -1,0 +1,267 @@
+"""Sink `delta`: a Delta table per stream, by the library `deltalake`, without Spark.
+
+The record of the last batch is the version of the application transaction ``qbcd:<project>:<stream>:<sink>``. Three
+more have epoch, boundary and 63 bits of the fingerprint's hash, since a transaction holds one number. Delta keeps them
+with the table, and refuses a commit if another one has changed them since the version that was read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import override
+
+from qbcd.sinks.base import SinkBatch
+from qbcd.sinks.lake.lake_options import DeltaOptions
+from qbcd.sinks.lake.lake_sink import LakeSink
+from qbcd.sinks.lake.tables import LakeChange, LakeFormat, LakeTable, LostRace, owner_text
+from qbcd.sinks.table.layout import STAGE_ONLY_REMOVE, STAGE_OP
+from qbcd.sinks.table.options import SOFT_DELETED
+from qbcd.sinks.table.record import TableOwner, TableRecord
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from deltalake import CommitProperties, DeltaTable
+    from deltalake.table import TableMerger
+
+OWNER = "qbcd.owner"
+_EXPIRES = "delta.setTransactionRetentionDuration"
+
+
+class DeltaSink(LakeSink):
+    """Applies batches to Delta tables.
+
+    Args:
+        path: Folder or URL of the tables.
+        storage_options: Settings of an object store, with credentials.
+        change_data_feed: New tables record their changes.
+        optimize: Time between two compactions of small files.
+        vacuum: Age at which files are removed that no longer belong to a table.
+        options: Options of :class:`LakeSink`.
+    """
+
+    options_class = DeltaOptions
+    takes_urls = maintained = True
+
+    def __init__(
+        self,
+        name: str,
+        path: Path | str,
+        storage_options: Mapping[str, str] | None = None,
+        *,
+        change_data_feed: bool = False,
+        optimize: timedelta | None = None,
+        vacuum: timedelta | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(name, **options)
+        self.path, self._storage = path, dict(storage_options or {})
+        self.change_data_feed, self.optimize, self.vacuum = change_data_feed, optimize, vacuum
+        self._written: dict[str, str] = {}  # names of tables by stream, of batches since the last maintenance
+
+    @override
+    def write(self, batch: SinkBatch) -> None:
+        super().write(batch)
+        self._written[batch.header.stream] = self.options.table_of(batch.header)
+
+    @override
+    def maintain(self, stream: str, delivered: tuple[int, int]) -> bool:
+        name = self._written.get(stream)  # without a batch there is nothing to compact
+        if self.optimize is None or name is None:
+            return False
+        table = self.format.find(name)
+        del self._written[stream]
+        return isinstance(table, DeltaTableOfSink) and self._attempt(table.compact, self.optimize, self.vacuum)
+
+    @override
+    def made_format(self) -> LakeFormat:
+        return DeltaFormat(str(self.path).rstrip("/"), self._storage, self.change_data_feed)
+
+
+class DeltaFormat(LakeFormat):
+    """Delta tables under a folder or URL."""
+
+    product = "Delta"
+    empty_is_null = True
+
+    def __init__(self, path: str, storage: dict[str, str], change_data_feed: bool) -> None:
+        self.identity = path if "://" in path else str(Path(path).resolve())
+        self._storage, self._feed = storage, change_data_feed
+
+    @override
+    def find(self, name: str) -> LakeTable | None:
+        from deltalake import DeltaTable
+        from deltalake.exceptions import TableNotFoundError
+
+        try:
+            return DeltaTableOfSink(DeltaTable(self._place(name), storage_options=self._storage))
+        except TableNotFoundError:
+            return None
+
+    @override
+    def create(self, name: str, schema: pa.Schema, partition_by: tuple[str, ...], owner: TableOwner) -> LakeTable:
+        from deltalake import DeltaTable
+
+        feed = {"delta.enableChangeDataFeed": "true"} if self._feed else {}
+        made = DeltaTable.create(
+            self._place(name),
+            schema,
+            partition_by=list(partition_by) or None,
+            configuration={OWNER: owner_text(owner), **feed},
+            storage_options=self._storage,
+            raise_if_key_not_exists=False,
+        )
+        return DeltaTableOfSink(made)
+
+    @override
+    def check(self) -> None:
+        from deltalake import DeltaTable
+
+        DeltaTable.is_deltatable(self._place("qbcd"), storage_options=self._storage)
+
+    @override
+    def unfit_name(self, name: str) -> str:
+        found = next((one for one in " ,;{}()\n\t=" if one in name), "")
+        return f"has the character {found!r}, which readers of Delta refuse" if found else ""
+
+    def _place(self, name: str) -> str:
+        return f"{self.identity}/{name}"
+
+
+class DeltaTableOfSink(LakeTable):
+    """One version of a Delta table."""
+
+    def __init__(self, table: DeltaTable) -> None:
+        import pyarrow as pa
+
+        self._table, metadata = table, table.metadata()
+        self.schema = pa.schema(table.schema())
+        self.partitions = tuple(metadata.partition_columns)
+        self.owner = metadata.configuration.get(OWNER) or ""
+
+    @override
+    def has_rows(self) -> bool:
+        return bool(self._table.file_uris())
+
+    @override
+    def unfit(self) -> str:
+        if _EXPIRES in self._table.metadata().configuration:
+            return f"forgets the sink's record: it has the property {_EXPIRES}"
+        return ""
+
+    @override
+    def record(self, owner: TableOwner, fingerprint: str) -> TableRecord | None:
+        name = owner_text(owner)
+        seq, epoch, boundary, hashed = (self._table.transaction_version(one) for one in _names(name))
+        if seq is None:
+            return None
+        same = hashed == _hashed(fingerprint)
+        return TableRecord(epoch or 0, seq, fingerprint if same else f"#{hashed}", boundary or 0)
+
+    @override
+    def adopt(self, owner: TableOwner) -> None:
+        self._table.alter.set_table_properties({OWNER: owner_text(owner)}, raise_if_not_exists=False)
+
+    @override
+    def append(self, change: LakeChange) -> None:
+        self._write(change, _stream(change.columns, change.rows()), "append")
+
+    @override
+    def merge(self, change: LakeChange) -> None:
+        import pyarrow as pa
+
+        from qbcd.sinks.lake.rows import row_schema, without_removed
+
+        staged = row_schema(change.layout, change.columns, is_log=False)
+        if change.replace and not change.soft:
+            self._write(change, _stream(staged.remove(0), without_removed(change.rows())), "overwrite")
+            return
+        version = self._table.version()
+        with _named():
+            self._merge(change, _stream(staged, change.rows())).execute()
+        if self._table.version() == version:  # no row changed, so there is no commit; the record needs one
+            self._write(change, pa.RecordBatchReader.from_batches(self.schema, []), "append")
+
+    def compact(self, every: timedelta, vacuum: timedelta | None) -> bool:
+        """Compact small files if the last time is long ago; return True if it was.
+
+        Then remove files that no longer belong to the table, if they are older than `vacuum`.
+        """
+        done = [one["timestamp"] for one in self._table.history() if one["operation"] in ("OPTIMIZE", "CREATE TABLE")]
+        if done and time.time() - done[0] / 1000 < every.total_seconds():
+            return False
+        self._table.optimize.compact()
+        if vacuum is not None:
+            hours = int(vacuum.total_seconds() // 3600)
+            self._table.vacuum(hours, dry_run=False, enforce_retention_duration=False)
+        return True
+
+    def _merge(self, change: LakeChange, rows: pa.RecordBatchReader) -> TableMerger:
+        key, flag = change.layout.key, _quoted(SOFT_DELETED)
+        removes = f"s.{_quoted(STAGE_OP)} IN ('d', '{STAGE_ONLY_REMOVE}')"
+        values = {_quoted(name): f"s.{_quoted(name)}" for name in rows.schema.names[1:]}
+        merge = self._table.merge(
+            rows,
+            " AND ".join(f"t.{_quoted(name)} = s.{_quoted(name)}" for name in key) or "true",
+            source_alias="s",
+            target_alias="t",
+            merge_schema=True,
+            commit_properties=_properties(change),
+        )
+        if change.soft:
+            merge = merge.when_matched_update({flag: f"s.{flag}"}, predicate=removes)
+        else:
+            merge = merge.when_matched_delete(removes)
+        merge = merge.when_matched_update(values, predicate=f"NOT ({removes})")
+        merge = merge.when_not_matched_insert(values, predicate=f"NOT ({removes})")
+        return merge.when_not_matched_by_source_update({flag: "true"}) if change.replace else merge
+
+    def _write(self, change: LakeChange, rows: pa.RecordBatchReader, mode: Any) -> None:
+        from deltalake import write_deltalake
+
+        with _named():
+            write_deltalake(self._table, rows, mode=mode, schema_mode="merge", commit_properties=_properties(change))
+
+
+def _stream(schema: pa.Schema, rows: Iterator[pa.RecordBatch]) -> pa.RecordBatchReader:
+    import pyarrow as pa
+
+    return pa.RecordBatchReader.from_batches(schema, rows)
+
+
+def _names(name: str) -> tuple[str, str, str, str]:
+    return name, f"{name}:epoch", f"{name}:boundary", f"{name}:fingerprint"
+
+
+def _hashed(fingerprint: str) -> int:
+    return int.from_bytes(hashlib.sha256(fingerprint.encode()).digest()[:8], "big") >> 1
+
+
+def _properties(change: LakeChange) -> CommitProperties:
+    from deltalake import CommitProperties, Transaction
+
+    record = change.record
+    values = (record.seq, record.epoch, record.boundary, _hashed(record.fingerprint))
+    noted = [Transaction(*pair) for pair in zip(_names(owner_text(change.owner)), values, strict=True)]
+    return CommitProperties(change.facts, max_commit_retries=0, app_transactions=noted)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+class _named:  # noqa: N801 -- a context
+    """Errors of a lost race in the block are those of the frame."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: Any, error: BaseException | None, _: Any) -> None:
+        from deltalake.exceptions import CommitFailedError
+
+        if isinstance(error, CommitFailedError):
+            raise LostRace(str(error)) from error

@@ -1,0 +1,66 @@
+"""Options of the sinks `delta` and `iceberg`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, SecretStr, model_validator
+from typing_extensions import override
+
+from qbcd.config.fields import Filled, Interval, Switch, wrong
+from qbcd.config.storage import SinkPath
+from qbcd.sinks.table.options import AppliedOptions
+
+LakeMode = Literal["mirror", "log"]
+_SHARED = ("mode", "deletes", "envelope", "table", "unsupported", "partition_by")
+
+
+class LakeOptions(AppliedOptions):
+    """A table per stream in a lake format.
+
+    Attributes:
+        partition_by: Columns by whose values a new table is parted.
+    """
+
+    mode: LakeMode = "mirror"
+    partition_by: tuple[Filled, ...] = ()
+
+    @property
+    @override
+    def options(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _SHARED}
+
+
+class DeltaOptions(LakeOptions):
+    """A Delta table per stream under `path`: a mirror, or a log.
+
+    Attributes:
+        path: A local or mounted folder, or a URL such as ``s3://BUCKET/FOLDER``.
+        storage_options: Settings of the object store, as the library `deltalake` names them; secrets as
+            ``${env:NAME}`` or ``${file:/path}``.
+        change_data_feed: New tables record their changes for readers of Delta's change data feed.
+        optimize: Time between two compactions of small files; without it there are none.
+        vacuum: Age at which a compaction removes files that no longer belong to the table; without it none are.
+    """
+
+    type: Literal["delta"]
+    path: SinkPath
+    storage_options: dict[str, SecretStr] = Field(default_factory=dict)
+    change_data_feed: Switch = False
+    optimize: Interval | None = None
+    vacuum: Interval | None = None
+
+    @model_validator(mode="after")
+    def _store(self) -> DeltaOptions:
+        if str(self.path).startswith("hdfs:"):
+            raise wrong("Delta tables on HDFS are not built yet", "use s3://, gs:// or a folder", at="path")
+        if self.vacuum is not None and self.optimize is None:
+            raise wrong("`vacuum` is done after compactions", "add `optimize`, such as 1d", at="vacuum")
+        return self
+
+    @property
+    @override
+    def options(self) -> dict[str, Any]:
+        stores = {name: value.get_secret_value() for name, value in self.storage_options.items()}
+        own = {name: getattr(self, name) for name in ("path", "change_data_feed", "optimize", "vacuum")}
+        return {**super().options, **own, "storage_options": stores}

@@ -1,0 +1,263 @@
+"""Sinks `delta` and `iceberg`: drawn batches, read back by another reader; two writers, kills, tables of others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from qbcd.common import hooks
+from qbcd.errors import DeliveryError, SinkConflict
+from qbcd.model import ResentRows, Travel
+from tests.support.lake_batches import COLUMNS, SPACED, Lake, keyed, lake_batches, lake_of
+from tests.support.table_batches import FORMS, KEY, MadeBatch, State, batch_of, event, planned
+
+LAKES = ["delta"]
+
+
+@pytest.fixture(params=LAKES)
+def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
+    return lake_of(request.param, tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def no_hooks() -> Any:
+    yield
+    hooks.register("mid_publish", None)
+
+
+def drawn(count: int, seed: int = 5) -> list[Any]:
+    return list(lake_batches(seed, count))
+
+
+def resent(batch: MadeBatch, rows: list[dict[str, Any]], label: str = "resend-1") -> MadeBatch:
+    """Return rows of a replica as a resend after a batch."""
+    made = batch_of([event("r", None, row) for row in rows], batch.header.seq)
+    facts = {one: getattr(made.header, one) for one in made.header.__dataclass_fields__}
+    facts |= {"columns": COLUMNS, "fingerprint": f"{batch.header.fingerprint}.{label}"}
+    return MadeBatch(ResentRows(**facts, label=label), made.made)
+
+
+@pytest.mark.parametrize("count", [6, pytest.param(200, marks=pytest.mark.campaign)])
+def test_a_mirror_equals_the_source_after_each_batch(lake: Lake, count: int) -> None:
+    sink = lake.sink()
+    for batch, rows in drawn(count):
+        sink.write(batch)
+        sink.write(batch)
+        assert keyed(lake.rows()) == rows
+        assert lake.record() == (batch.header.epoch, batch.header.seq)
+    assert lake.commits() == list(range(1, count + 1))
+
+
+def test_a_log_has_every_event_once(lake: Lake) -> None:
+    sink, expected = lake.sink(mode="log"), []
+    for batch, _ in drawn(8):
+        sink.write(batch)
+        sink.write(batch)
+        expected += [(one["event_id"], one["op"], (one["after"] or one["before"])["id"]) for one in batch.made]
+    found = [(row["qbcd_event_id"], row["qbcd_op"], row["id"]) for row in lake.rows()]
+    assert sorted(found) == sorted(expected)
+
+
+def test_a_mirror_with_soft_deletes_keeps_the_last_values(lake: Lake) -> None:
+    sink, last = lake.sink(deletes="soft"), State()
+    for batch, rows in drawn(12):
+        sink.write(batch)
+        last |= rows
+    found = lake.rows()
+    assert keyed(found) == last
+    assert {tuple(row[name] for name in KEY) for row in found if not row["is_deleted"]} == rows.keys()
+    back = resent(batch, list(rows.values())[1:])
+    sink.write(back)
+    assert sum(not row["is_deleted"] for row in lake.rows()) == len(rows) - 1
+
+
+def test_a_resend_replaces_the_rows_of_a_mirror(lake: Lake) -> None:
+    sink = lake.sink()
+    (first, _), (second, rows), (third, after) = drawn(3)
+    sink.write(first)
+    sink.write(second)
+    fewer = list(rows.values())[3:]
+    again = resent(second, fewer)
+    sink.write(again)
+    sink.write(again)
+    assert list(keyed(lake.rows()).values()) != list(rows.values())
+    assert len(lake.rows()) == len(fewer)
+    sink.write(resent(second, list(rows.values()), "resend-2"))
+    sink.write(third)
+    assert keyed(lake.rows()) == after
+
+
+@pytest.mark.parametrize("options", [{}, {"mode": "log"}, {"deletes": "soft"}], ids=["mirror", "log", "soft"])
+def test_of_two_writers_at_once_one_applies_the_batch(lake: Lake, options: dict[str, Any]) -> None:
+    """The second one commits while the first one is about to; the first one is then refused, and tries again."""
+    (first, _), (second, rows) = drawn(2)
+    slow, fast = lake.sink(**options), lake.sink(**options)
+    slow.write(first)
+
+    def overtake() -> None:
+        hooks.register("mid_publish", None)
+        fast.write(second)
+
+    hooks.register("mid_publish", overtake)
+    with pytest.raises(DeliveryError, match="another process has committed"):
+        slow.write(second)
+    slow.write(second)
+    if options.get("mode") == "log":
+        assert len(lake.rows()) == len(first.made) + len(second.made)
+    elif not options:
+        assert keyed(lake.rows()) == rows
+    assert lake.commits() == [1, 2]
+
+
+def test_numbers_that_are_not_next_are_refused(lake: Lake) -> None:
+    sink, history = lake.sink(), drawn(4)
+    for batch, _ in history[:2]:
+        sink.write(batch)
+    with pytest.raises(DeliveryError, match="is not the next one"):
+        sink.write(history[3][0])
+    other = MadeBatch(replace(history[1][0].header, fingerprint="other"), history[1][0].made)
+    with pytest.raises(SinkConflict, match="another batch"):
+        sink.write(other)
+    with pytest.raises(SinkConflict, match="later than"):
+        sink.write(history[0][0])
+    assert keyed(lake.rows()) == history[1][1]
+
+
+def test_a_batch_that_changes_nothing_is_recorded(lake: Lake) -> None:
+    """A delete of a row that the table does not have: the format makes no commit of its own."""
+    sink = lake.sink()
+    (first, rows), *_ = drawn(1)
+    sink.write(first)
+    gone = event("d", {**next(iter(rows.values())), "id": 987}, None)
+    made = batch_of([gone], 2)
+    sink.write(MadeBatch(replace(made.header, columns=COLUMNS), made.made))
+    assert lake.record() == (first.header.epoch, 2)
+    assert keyed(lake.rows()) == rows
+
+
+def test_a_batch_that_arrives_in_part_is_not_applied(lake: Lake) -> None:
+    for options in ({}, {"mode": "log", "table": "log"}):
+        ((batch, _),) = drawn(1)
+        whole = batch.made.pop()
+        sink = lake.sink(**options)
+        with pytest.raises(DeliveryError, match=r"11 events of batch .* arrived, not all 12"):
+            sink.write(batch)
+        assert lake.rows(options.get("table", "public_orders")) == []
+        batch.made.append(whole)
+        sink.write(batch)
+        assert len(lake.rows(options.get("table", "public_orders"))) == 12
+
+
+def test_keys_that_exchange_their_spelling(lake: Lake) -> None:
+    """`Ada` becomes `ADA`, and another row has the name that it had."""
+    columns = {"id": Travel("text"), "v": Travel("int64")}
+    made = batch_of([], 1)
+
+    def batch(seq: int, *events: dict[str, Any]) -> MadeBatch:
+        counts = {op: sum(one["op"] == op for one in events) for op in {one["op"] for one in events}}
+        header = replace(made.header, seq=seq, fingerprint=f"f{seq}", counts=counts)
+        filled = [{**one, "event_id": f"{seq}:{n}", "ts_ms": 1} for n, one in enumerate(events)]
+        return MadeBatch(replace(header, key=("id",), columns=tuple(columns.items())), filled)
+
+    def one(op: str, before: Any, after: Any) -> dict[str, Any]:
+        images = [image and dict(zip(columns, image, strict=True)) for image in (before, after)]
+        return {"op": op, "key": {"id": (after or before)[0]}, "before": images[0], "after": images[1]}
+
+    sink = lake.sink()
+    sink.write(batch(1, one("r", None, ("Ada", 1)), one("r", None, ("bob", 2)), one("r", None, ("Cy", 3))))
+    sink.write(batch(2, one("u", ("Ada", 1), ("ADA", 1)), one("u", ("bob", 2), ("Bob", 5))))
+    assert sorted((row["id"], row["v"]) for row in lake.rows()) == [("ADA", 1), ("Bob", 5), ("Cy", 3)]
+    sink.write(batch(3, one("u", ("ADA", 1), ("Bob", 9)), one("u", ("Bob", 5), ("ADA", 8))))
+    assert sorted((row["id"], row["v"]) for row in lake.rows()) == [("ADA", 8), ("Bob", 9), ("Cy", 3)]
+
+
+# -- columns, tables of others -----------------------------------------------------------------------------------------
+def test_a_new_column_comes_with_the_batch_that_has_it(lake: Lake) -> None:
+    for options in ({}, {"mode": "log", "table": "log"}):
+        sink, (first, second, third) = lake.sink(**options), drawn(3)
+        sink.write(first[0])
+        for batch, value in ((second[0], 7), (third[0], 8)):
+            events = [
+                {**one, "before": one["before"] and {**one["before"], "more": value}}
+                | {"after": one["after"] and {**one["after"], "more": value}}
+                for one in batch.made
+            ]
+            header = replace(batch.header, columns=(*COLUMNS, ("more", Travel("int32"))))
+            sink.write(MadeBatch(header, events))
+        found = {row["more"] for row in lake.rows(options.get("table", "public_orders"))}
+        assert {7, 8} & found
+        assert lake.commits(options.get("table", "public_orders")) == [1, 2, 3]
+
+
+def test_tables_of_others_are_right_or_refused(lake: Lake) -> None:
+    facts = planned(dict(FORMS) | {"Note%s": Travel("text")}, KEY)
+    facts = replace(facts, columns=tuple((n, t) for n, t in facts.columns if n != SPACED))
+    wider = [pa.field(name, lake.arrow(travel)) for name, travel in reversed(COLUMNS)]
+    wider = [pa.field("u", pa.int64()) if one.name == "u" else one for one in wider]
+    lake.create("others", pa.schema([*wider, pa.field("mine", pa.int64())]), part=["day"])
+    sink = lake.sink(table="others")
+    assert sink.problems(facts) == []
+    sink.claim(facts)
+    for batch, rows in drawn(5):
+        sink.write(batch)
+        assert keyed(lake.rows("others")) == rows
+
+    narrow = pa.schema([pa.field("id", pa.int32()) if one.name == "id" else one for one in wider])
+    lake.create("narrow", narrow)
+    found = [one.what for one in lake.sink(table="narrow").problems(facts)]
+    refused = ["sink copy: table narrow: column id is int32, and the batches have int64"]
+    assert found == (refused if lake.kind == "delta" else [])
+    lake.create("text", pa.schema([pa.field("day", pa.string()) if one.name == "day" else one for one in wider]))
+    (problem,) = lake.sink(table="text").problems(facts)
+    assert "column day is" in problem.what
+    lake.create("full", pa.schema(wider), rows=1)
+    with pytest.raises(DeliveryError, match="has rows that this sink did not write"):
+        lake.sink(table="full").claim(facts)
+
+
+def test_a_table_has_one_writer(lake: Lake) -> None:
+    ((batch, _),) = drawn(1)
+    lake.sink().write(batch)
+    header = replace(batch.header, stream="other")
+    with pytest.raises(DeliveryError, match="table public_orders belongs to :orders, sink copy"):
+        lake.sink().write(MadeBatch(header, batch.made))
+
+
+def test_a_table_that_was_dropped_is_not_begun_in_the_middle(lake: Lake) -> None:
+    for options in ({}, {"mode": "log"}):
+        sink, ((first, _), (second, rows)) = lake.sink(**options, table="lost"), drawn(2)
+        sink.write(first)
+        lake.drop("lost")
+        with pytest.raises(DeliveryError, match=r"does not exist, and batch .* is not the first"):
+            sink.write(second)
+        sink.write(resent(second, list(rows.values())))
+        assert keyed(lake.rows("lost")) == rows
+        lake.drop("lost")
+
+
+def test_check_finds_names_that_readers_confuse(lake: Lake) -> None:
+    facts = planned({"id": Travel("int64"), "ID": Travel("text")})
+    (problem,) = lake.sink().problems(facts)
+    assert "ID" in problem.what
+    (problem,) = lake.sink(partition_by=["nowhere"]).problems(planned({"id": Travel("int64")}))
+    assert "`partition_by` names nowhere" in problem.what
+
+
+def test_partitions(lake: Lake) -> None:
+    sink = lake.sink(partition_by=["day"])
+    for batch, rows in drawn(6):
+        sink.write(batch)
+        assert keyed(lake.rows()) == rows
+    assert (
+        lake.sink(partition_by=["u"])
+        .problems(batch_facts())[0]
+        .what.startswith("sink copy: table public_orders has partitions day, not u")
+    )
+
+
+def batch_facts() -> Any:
+    return replace(planned({}, KEY), columns=COLUMNS)
