@@ -24,6 +24,7 @@ BUILT_SINKS = {
     "console": "qbcd.sinks.console:ConsoleSink",
     "database": "qbcd.sinks.table.sink:DatabaseSink",
     "delta": "qbcd.sinks.lake.delta:DeltaSink",
+    "kafka": "qbcd.sinks.kafka:KafkaSink",
     "webhook": "qbcd.sinks.webhook:WebhookSink",
 }
 

@@ -24,6 +24,7 @@ from qbcd.config.fields import (
 When = Literal["new", "old", "either", "enters", "leaves"]
 OPS = ("r", "c", "u", "d")
 EVERY_COLUMN = "all"
+READ = ("id", "stream", "condition", "when", "ops", "columns", "active")  # columns of the relation
 Equality = Literal["source", "bytes"]
 
 
@@ -32,6 +33,12 @@ def _ops(value: list[str]) -> list[str]:
         if name not in OPS:
             raise wrong("there is no operation <value>", f"name some of {', '.join(OPS)}", at=place, value=name)
     return distinct(value)
+
+
+def _status(value: str) -> str:
+    if value.lower() in READ:
+        raise wrong("<value> is a column that qbcd reads, and would be overwritten", "name another column", value=value)
+    return value
 
 
 Ops = Annotated[
@@ -58,7 +65,7 @@ class RelationConfig(Section):
 
     source: Filled
     table: TableName
-    status: Filled | None = None
+    status: Annotated[Filled, AfterValidator(_status)] | None = None
 
 
 class InlineConfig(Section):

@@ -26,6 +26,11 @@ _SETS = {"CONTAINS_ALL", "CONTAINS_ANY", "CONTAINED_IN"}
 NUMBERS = {"number", "float"}
 MOST_DIGITS = 30  # of a literal
 COMMON_DIGITS = 38  # of DuckDB's longest DECIMAL
+LONGEST = 20_000  # characters without literals
+MOST_NODES = 1_000  # of a tree; more cost every poll, and a stack
+TOO_LARGE = "the condition is too large"
+DIVIDE = "divide it into several subscriptions"
+BYTES = "subscriptions.equality: bytes compares them as they are delivered"
 _ORDERED = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between)
 _COMPARED = (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.In, *_ORDERED)
 _ALLOWED = (
@@ -142,11 +147,17 @@ def shape_of(skeleton: str, columns: Columns, literals: tuple[str, ...]) -> Shap
     """
     if ";" in skeleton or "--" in skeleton or "/*" in skeleton:
         raise ConditionRefused("a condition is one expression, without comments")
+    if len(skeleton) > LONGEST:
+        raise ConditionRefused(f"{TOO_LARGE}: more than {LONGEST:,} characters without literals", remedy=DIVIDE)
     try:
         tree = sqlglot.parse_one(skeleton, into=exp.Condition)
+        if sum(1 for _ in tree.walk()) > MOST_NODES:
+            raise ConditionRefused(f"{TOO_LARGE}: more than {MOST_NODES:,} names, values and operators", remedy=DIVIDE)
+        return _Reader(columns, literals).shape(tree)
     except SqlglotError as error:
         raise ConditionRefused(f"{_shown(skeleton)} is no condition: it cannot be parsed") from error
-    return _Reader(columns, literals).shape(tree)
+    except RecursionError as error:
+        raise ConditionRefused(f"{TOO_LARGE}: its parts are nested too deeply", remedy=DIVIDE) from error
 
 
 def kind_of_literal(literal: str) -> Kind:
@@ -170,6 +181,9 @@ class _Reader:
     def shape(self, tree: Tree) -> Shape:
         for node in tree.walk():
             self._refuse_unknown(node)
+        self._refuse_parameters(tree)
+        for node in tree.find_all(exp.Is):
+            self._check_is(node)
         for node in tree.find_all(*_COMPARED, exp.Like):
             self._compare(node)
         for node in tree.find_all(exp.Anonymous):
@@ -196,6 +210,22 @@ class _Reader:
                 "contained_in",
             )
 
+    def _refuse_parameters(self, tree: Tree) -> None:
+        """Refuse parameters that are no literals of the condition."""
+        names = sorted(node.name for node in tree.find_all(exp.Placeholder))
+        if names != sorted(f"{PARAMETER}{i}" for i in range(len(self._kinds))):
+            raise ConditionRefused("a condition has no parameters", remedy="write their values")
+
+    def _check_is(self, node: Tree) -> None:
+        column, value = bare(node.this), bare(node.expression)
+        truth = isinstance(value, exp.Boolean)
+        is_column = isinstance(column, exp.Column) and (not truth or self._kind(column) == "boolean")
+        if not is_column or not (truth or isinstance(value, exp.Null)):
+            raise ConditionRefused(
+                f"{_shown(node)} cannot be matched exactly",
+                remedy="IS NULL takes a column, IS TRUE and IS FALSE a boolean column",
+            )
+
     def _kind(self, column: exp.Column) -> Kind:
         place = self._columns.place(column.name)
         kind = list(self._columns.kinds.values())[place]
@@ -204,13 +234,17 @@ class _Reader:
         return kind
 
     def _compare(self, node: Tree) -> None:
+        if node.args.get("symmetric"):
+            raise ConditionRefused(f"{_shown(node)} cannot be matched exactly", remedy="leave SYMMETRIC out")
         sides = [node.this, *node.args.get("expressions", ()), *(node.args.get(key) for key in _OPERANDS)]
         operands = [bare(side) for side in sides if side is not None]
         shown = _shown(node)
         kinds = {self._of_operand(operand) for operand in operands}
         if "set" in kinds:
             raise ConditionRefused(f"{shown} compares a set", remedy="use contains_all, contains_any or contained_in")
-        if "text" in kinds and len(kinds) == 2 and not kinds & NUMBERS:  # a text is read as a date, a time or an id
+        texts = [each for each in operands if self._of_operand(each) == "text"]
+        is_read = not kinds & NUMBERS and all(isinstance(each, exp.Placeholder) for each in texts)
+        if len(kinds) == 2 and is_read:  # a literal is read as a date or a time
             kinds.discard("text")
         if len(kinds) > 1 and not kinds <= NUMBERS:
             raise ConditionRefused(f"{shown} compares values of different types")
@@ -235,7 +269,7 @@ class _Reader:
             raise ConditionRefused(f"the order of texts of {named} depends on the database")
         folded = next((name for name in names if name in self._columns.folded), None)
         if kind == "text" and folded is not None:
-            raise ConditionRefused(f"the equality of texts of {folded!r} depends on the database")
+            raise ConditionRefused(f"the equality of texts of {folded!r} depends on the database", remedy=BYTES)
 
     def _refuse_long(self, operands: list[Tree], shown: str) -> None:
         """Refuse numbers without a common decimal type: to compare them would fail at some rows."""
@@ -266,7 +300,7 @@ class _Reader:
         if not elements or not all(isinstance(each, exp.Placeholder) for each in elements):
             raise ConditionRefused(f"{node.name.lower()} needs its elements as literals")
         if column.name in self._columns.folded:
-            raise ConditionRefused(f"the equality of texts of {column.name!r} depends on the database")
+            raise ConditionRefused(f"the equality of texts of {column.name!r} depends on the database", remedy=BYTES)
         if any(self._kinds[_number(each)] != "text" for each in elements):
             raise ConditionRefused(f"elements of {column.name!r} are texts", remedy="write them in quotes")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,8 +66,10 @@ class Matcher:
         kinds = {one.name: _kind(one.type) for one in fields}
         barred = frozenset[str]() if allowed is None else frozenset(kinds) - frozenset(allowed)
         self._columns = Columns(kinds, frozenset(folded), digits, barred)
-        self._old_values = old_values
+        self._old_values, self._image = old_values, image
         self._database = duckdb.connect(":memory:")
+        self._database.execute("LOAD icu")
+        self._database.execute("SET TimeZone = 'UTC'")  # of literals without a zone
         self._database.execute(
             "CREATE TABLE subscription "
             "(number BIGINT, id VARCHAR, moment VARCHAR, ops VARCHAR, columns VARCHAR[], any_column BOOLEAN)"
@@ -166,7 +168,7 @@ class Matcher:
         if table.num_rows <= FEW and (few := self._few_events()) is not None:
             try:
                 pairs = few.matches(table.select(["op", "before", "after", "changed"]).to_pylist())
-            except TooMany:
+            except (TooMany, OverflowError, RecursionError):  # such as a date that Python does not have
                 pass
             else:
                 positions = pa.array([position for position, _ in pairs], pa.int64())
@@ -190,7 +192,8 @@ class Matcher:
             homes = {id(home): home for home in self._homes.values()}.values()
             sizes = Counter(home.name for home in self._homes.values())
             if all(is_supported(home.shape, self._columns, sizes[home.name]) for home in homes):
-                self._few = FewEvents([self._indexed(home) for home in homes], self._ones)
+                with suppress(OverflowError, RecursionError):
+                    self._few = FewEvents([self._indexed(home) for home in homes], self._ones)
         return self._few
 
     def _indexed(self, home: _Relation) -> ShapeIndex:
@@ -245,6 +248,12 @@ class Matcher:
         if shape.anchor is not None:
             columns.append(f"anchor {shape.kinds[shape.anchor.parameters[0]]}")
         self._database.execute(f"CREATE TABLE {home.name} ({', '.join(columns)})")
+        fields = [pa.field(f"v{i}", self._image.field(i).type) for i in range(self._image.num_fields)]
+        with _registered(self._database, "tried", pa.schema(fields).empty_table()):
+            try:  # what cannot be evaluated is refused alone, and not with the batch
+                self._database.execute(f"SELECT 1 FROM tried AS e, {home.name} AS c WHERE {shape.sql('e', 'c')}")
+            except duckdb.Error:
+                return ConditionRefused(f"{shape.text} cannot be evaluated")
         return home
 
     def _insert(self, home: _Relation, added: Sequence[tuple[Subscription, tuple[str, ...]]]) -> dict[str, str]:

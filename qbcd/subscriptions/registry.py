@@ -81,6 +81,8 @@ class Subscriptions:
         relation = self.config.relation
         if self._relation is None or relation is None or relation.status is None:
             return
+        if stream and self.astray:
+            self.report("", {})
         found = self.of(stream)
         reasons = {**found.refused, **refused}
         changed: dict[str, list[str]] = {}
@@ -165,5 +167,5 @@ def _of_row(row: RelationRow) -> _Draft:
     if len(ops) == 1 and set(ops[0]) <= set(OPS):
         ops = tuple(ops[0])
     when = cast(When, row.text("when") or "new")
-    made = Subscription(row.text("id"), row.text("condition"), when, ops, row.names("columns"))
+    made = Subscription(row.id, row.text("condition"), when, ops, row.names("columns"))
     return _Draft(row.text("stream"), made, row.is_active, True, row.status)

@@ -33,6 +33,12 @@ class RelationRow:
     values: Mapping[str, Any]
     status: str | None
 
+    @property
+    def id(self) -> str:
+        """The id as it is stored, with its blanks."""
+        value = self.values.get("id")
+        return "" if value is None else str(value)
+
     def text(self, name: str) -> str:
         """Return a value as a text, empty for NULL."""
         value = self.values.get(name)

@@ -25,6 +25,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "files": ("tests/integration/files/", "tests/unit/files/test_readers.py", "tests/unit/files/test_mutated.py"),
     "queries": ("tests/integration/queries/", "tests/campaign/queries/"),
     "enrichment": ("tests/integration/enrichment/", "tests/integration/lookups/"),
+    "brokers": ("tests/campaign/brokers/",),
     "sinks": ("tests/integration/sinks/", "tests/campaign/sinks/"),
     "snapshots": ("tests/unit/snapshots/test_methods.py", "tests/campaign/snapshots/"),
     "spark_source": ("tests/campaign/spark_source/", "tests/integration/spark_source/"),

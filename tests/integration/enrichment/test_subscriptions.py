@@ -156,6 +156,7 @@ def test_a_new_row_and_a_removal_take_effect_at_the_next_poll(place: Place, work
         assert notes["barred"].startswith("column 'amount' may not be used in subscriptions")
         assert notes["folded"].startswith("the equality of texts of 'name' depends on the database")
         assert notes["when"].startswith("when is 'soon'")
+        assert notes["astray"] == "stream 't' is none that may be subscribed to"
         subscribe(place, ("three", "s", "id = 3"))
         place.sql("DELETE FROM subscription WHERE id = 'late'; UPDATE orders SET status = 'x'")
         poll(project, "s")
@@ -292,6 +293,7 @@ def test_conditions_in_the_file_and_a_strategy_without_old_values(database: str,
         ("inline: [{stream: s}]", "inline[0].id", "`id` is missing"),
         ("{from: {source: shop, table: t}}", "", "`streams` is missing"),
         ("{from: {source: shp, table: t}, streams: {s: all}}", "from.source", "'shp' is no database"),
+        ("{from: {source: shop, table: t, status: Id}, streams: {s: all}}", "from.status", "'Id' is a column that"),
         ("{from: {source: shop, table: t}, streams: {x: all}}", "streams.x", "there is no stream 'x'"),
         ("{inline: [{id: a, stream: s}], deliver: [hook]}", "deliver[0]", "there is no sink 'hook'"),
         (

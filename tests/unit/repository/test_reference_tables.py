@@ -22,7 +22,7 @@ REFERENCE = Path(__file__).resolve().parents[3] / "docs" / "reference"
 SCHEMA = json_schema()
 PROJECT = "project"
 CONFIGURATION = ("configuration.md",)
-SINKS = ("sinks.md", "stores.md", "webhook.md", "lakes.md")
+SINKS = ("sinks.md", "stores.md", "webhook.md", "lakes.md", "kafka.md")
 # Strategies whose page refers to the options of another one.
 AS_OF = {"atdi": ("tdi", "ts"), "tdi": ("ts",), "tlcs": ("id",), "vbd": ("ts",)}
 STRATEGIES = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import itertools
 import re
+import time
 from decimal import Decimal
 from typing import Any
 from unittest import mock
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 from qbcd import Matcher, Subscription
 from qbcd.subscriptions import When
+from qbcd.subscriptions.condition import Shape
 from qbcd.subscriptions.matcher import WORTH
 
 IMAGE = pa.struct(
@@ -186,6 +188,19 @@ def test_matches_are_those_of_each_condition_alone(
         ("status = E'\\n'", "cannot be"),
         ("id = 1e3", "cannot be"),
         ("day = '2026-02-30'", "2026-02-30 is not a value of type date"),
+        ("status = day", "compares values of different types"),
+        ('status = "Open Now"', "compares values of different types"),
+        ("id IS 1", "cannot be matched exactly (IS NULL takes a column"),
+        ("id IS TRUE", "cannot be matched exactly (IS NULL takes a column"),
+        ("(id = 1) IS NULL", "cannot be matched exactly (IS NULL takes a column"),
+        ("id BETWEEN SYMMETRIC 3 AND 1", "leave SYMMETRIC out"),
+        ("id = :qbcd_p0", "a condition has no parameters"),
+        ("id = :qbcd_p0 OR id = 1", "a condition has no parameters"),
+        ("id = ?", "a condition has no parameters"),
+        ("(" * 3000 + "id = 1" + ")" * 3000, "nested too deeply"),
+        ("NOT " * 3000 + "id = 1", "nested too deeply"),
+        (" OR ".join(["id = 1"] * 250), "more than 1,000 names"),
+        (" OR ".join(["id = 1"] * 3000), "more than 20,000 characters"),
     ],
 )
 def test_a_condition_that_is_not_exact_is_refused_alone(condition: str, reason: str) -> None:
@@ -194,6 +209,41 @@ def test_a_condition_that_is_not_exact_is_refused_alone(condition: str, reason: 
         assert list(refused) == ["bad"]
         assert reason in refused["bad"]
         assert len(matcher) == 1
+
+
+def test_what_the_local_database_refuses_is_refused_alone() -> None:
+    with Matcher(SCHEMA) as matcher, mock.patch("qbcd.subscriptions.matcher.shape_of") as shape_of:
+        shape_of.return_value = Shape("x", (), None, lambda *_: "e.v0 IS 1")
+        assert matcher.add([Subscription("bad", "id = id")]) == {"bad": "x cannot be evaluated"}
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+def test_times_without_a_zone_are_utc(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    image = pa.struct([("at", pa.timestamp("us", "UTC"))])
+    fields = [("op", pa.string()), ("before", image), ("after", image), ("changed", pa.list_(pa.string()))]
+    noon = {"at": datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.timezone.utc)}
+    event: dict[str, Any] = {"op": "c", "before": None, "after": noon, "changed": []}
+    found = {}
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        with Matcher(pa.schema(fields)) as matcher:
+            for each in ("2026-01-01 12:00", "2026-01-01 12:00Z", "2026-01-01 13:00+01"):
+                assert matcher.add([Subscription("one", f"at = '{each}'")]) == {}
+                found[each] = matcher.match(pa.Table.from_pylist([event], schema=pa.schema(fields))).num_rows
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert set(found.values()) == {1}, found
+
+
+@pytest.mark.parametrize("condition", ["day < 'infinity'", "day > '-infinity'", "day < '12026-01-01'"])
+def test_a_date_that_python_does_not_have_is_left_to_the_join(condition: str) -> None:
+    row = {**EMPTY, "day": datetime.date(2026, 1, 1)}
+    events = pa.Table.from_pylist([{"op": "c", "before": None, "after": row, "changed": []}], schema=SCHEMA)
+    with Matcher(SCHEMA) as matcher:
+        assert matcher.add([Subscription("one", condition)]) == {}
+        assert [matcher.match(events).num_rows for _ in range(WORTH + 2)] == [1] * (WORTH + 2)
 
 
 def test_refusals_that_do_not_come_from_the_condition() -> None:

@@ -1,0 +1,1 @@
+"""Sinks with a topic per stream, on Kafka: connections, transactions, envelopes."""
