@@ -1,8 +1,9 @@
 """Unchanged polls of a database that a JDBC driver alone reaches, next to a bare read by Spark and to a digest scan.
 
 DuckDB and H2 are files that the Java of Spark opens. Where all rows travel, the floor is a read of the same columns by
-Spark's JDBC reader, written to ``noop``. Where the database adds up its digests, it is one statement that adds up all.
-All four are run in turns, and the ratios are those of processor time.
+Spark's JDBC reader, written to ``noop``. Where the database adds up its digests, it is one statement that adds up all;
+polls compute range checksums, or one checksum of the whole table, as they do after several polls without changes. All
+five are run in turns, and the ratios are those of processor time.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from benchmarks.processor import Processor, Spent
 from qbcd.api import Project, parts_of
 from qbcd.catalog.jdbc import JdbcSource
 from qbcd.connectors.jdbc.digests import HashedValue, digest
+from qbcd.sites.jdbc import take
 from qbcd.spark.jdbc_tables import open_session
 from tests.support.jdbc_places import JdbcPlace, add_drivers, file_place, source_lines
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DATABASES = ("postgresql",)  # started, but not used
+NEVER = 1 << 30  # polls without changes
 HEADING = (
     "database",
     "rows",
@@ -83,6 +86,7 @@ def _of(database: JdbcPlace, folder: Path, processor: Processor, options: Option
             scan = f"SELECT COUNT(*), {total} FROM ITEMS WHERE ID > -{{}}"  # another text each time: H2 keeps results
             actions: dict[str, Any] = {
                 "adds up": lambda number: _poll(added),
+                "adds up all": lambda number: _poll(added, unchanged_polls=1),
                 "scan": lambda number: session.texts(scan.format(number)),
                 "travels": lambda number: _poll(travelling),
                 "read": lambda number: _read(database, source),
@@ -94,12 +98,14 @@ def _of(database: JdbcPlace, folder: Path, processor: Processor, options: Option
                     if number:
                         spent[name].append(one)
     peaks = f"{_peak(_java(database.spark))} MB, {_peak(os.getpid())} MB"
-    pairs = (("adds up", "digest scan of the database", "scan"), ("travels", "read by Spark, to noop", "read"))
+    floor, names = "digest scan of the database", ("adds up", "adds up all", "travels")
+    pairs = (("adds up", floor, "scan"), ("adds up all", floor, "scan"), ("travels", "read by Spark, to noop", "read"))
+    words = dict(zip(names, ("range checksums", "one checksum of the whole table", "all rows travel"), strict=True))
     return [
         (
             database.name,
             f"{options.rows:,}",
-            {"adds up": "database adds up", "travels": "all rows travel"}[name],
+            words[name],
             _words(spent[name]),
             floor,
             _words(spent[of]),
@@ -127,7 +133,8 @@ def _project(database: JdbcPlace, folder: Path, checksums: str) -> Project:
     return project
 
 
-def _poll(project: Project) -> None:
+def _poll(project: Project, unchanged_polls: int = NEVER) -> None:
+    take.UNCHANGED_POLLS = unchanged_polls
     [outcome] = project.run(once=True).outcomes
     assert outcome.error is None, outcome.error
     assert outcome.run is not None

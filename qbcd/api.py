@@ -527,10 +527,13 @@ class Project:
 
         Raises:
             ConfigError: A name is not the name of a stream; nothing was created then.
+            QbcdError: There is no stream, since a source cannot list the tables of a pattern, or none matches.
         """
         parts, found, lock = self._parts, dict[str, Preparation](), threading.Lock()
         parts.refuse_closed()
         names = parts.capture_all(streams)
+        if not names and (problem := next(iter(parts.roster().problems), None)) is not None:
+            raise problem
 
         def prepare(name: str) -> None:
             if stop is not None and stop.is_set():

@@ -136,7 +136,7 @@ class ProjectParts:
         listed: dict[str, SourceTables] = {}
 
         def ask(name: str) -> None:
-            listed[name] = list_tables(self.source(name), self.config)
+            listed[name] = list_tables(self.source(name), self.config, self._spark)
 
         side_by_side([partial(ask, name) for name in sources])
         return roster_of(self.config, listed, self.known_tables.read() if sources else [])

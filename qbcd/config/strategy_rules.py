@@ -81,10 +81,10 @@ def _files(config: ProjectConfig, table: TableConfig, strategy: StrategyConfig, 
     elif table.table is None and table.tables is None and table.query is None:
         yield Problem(use.path, *NO_TABLE)
     elif use.source in config.drivers:
-        yield from _of_drivers(table, strategy, use)
+        yield from _of_drivers(strategy, use)
 
 
-def _of_drivers(table: TableConfig, strategy: StrategyConfig, use: StrategyUse) -> Iterator[Problem]:
+def _of_drivers(strategy: StrategyConfig, use: StrategyUse) -> Iterator[Problem]:
     """Report what a source with a JDBC driver alone cannot do."""
     if not strategy.reads_rows:
         what = f"strategy {strategy.type} needs a connector, and source {use.source} has a JDBC driver alone"
@@ -94,9 +94,6 @@ def _of_drivers(table: TableConfig, strategy: StrategyConfig, use: StrategyUse) 
             what = f"with a JDBC driver alone there is no such `{name}`"
             less = "; `every` of the stream says how often it is read" if name == "per_poll" else ""
             yield use.option_problem(name, what, f"remove `{name}`{less}")
-    if table.tables is not None:
-        what = "patterns of tables need a connector, and this source has a JDBC driver alone"
-        yield use.table_problem("tables", what, "name each table")
 
 
 def _query(table: TableConfig, strategy: StrategyConfig, use: StrategyUse) -> Iterator[Problem]:

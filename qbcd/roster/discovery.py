@@ -13,10 +13,9 @@ from qbcd.config import ProjectConfig
 from qbcd.config.fields import NAME_PATTERN
 from qbcd.config.patterns import TablePattern
 from qbcd.config.template import SCHEMA_LINE
-from qbcd.connectors.catalog import SupportsTableLists
 from qbcd.errors import ConfigError
 from qbcd.model import Table
-from qbcd.roster.roster import Roster
+from qbcd.roster.roster import Roster, refuse_no_lists
 
 KEYED = ("id_rcs", "mds", "id", "tlcs")  # strategies for each table with a key
 STAMPED = ("ts", "tdi", "atdi")  # those that need a timestamp too
@@ -73,11 +72,14 @@ def refuse_no_database(config: ProjectConfig, source: str) -> None:
     """Refuse a name that is not that of a database.
 
     Raises:
-        ConfigError: There is no such source, or it has files.
+        ConfigError: There is no such source, or it has files or a JDBC driver alone.
     """
     if source in config.dumps:
         where = config.where("sources", source)
         raise ConfigError(f"source {source} has files, not tables", remedy="name a database", where=where)
+    if source in config.drivers:
+        what = f"source {source} has a JDBC driver alone, and its tables cannot be drafted"
+        raise ConfigError(what, remedy="write an entry with tables: SCHEMA.*", where=config.where("sources", source))
     if source not in config.databases:
         known = ", ".join(config.databases)
         raise ConfigError(f"there is no source {source!r}", remedy=f"the configuration has {known}")
@@ -101,7 +103,7 @@ def discover(config: ProjectConfig, of: Source, roster: Roster, patterns: Sequen
     }
     connector = of.connector
     with of.read(_READER) as session:
-        listed = connector.require(SupportsTableLists).list_tables(session.connection)
+        listed = refuse_no_lists(connector).list_tables(session.connection)
         names = [
             (one.schema, one.name)
             for one in listed

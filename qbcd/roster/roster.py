@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from qbcd.catalog.jdbc import JdbcSource
 from qbcd.catalog.source import Source
 from qbcd.config import ProjectConfig, StreamConfig
 from qbcd.config.document import dotted, quoted
 from qbcd.config.fields import NAME_PATTERN, NAME_RULE, split_table
 from qbcd.config.patterns import PatternEntry
+from qbcd.connectors.base import Connector
 from qbcd.connectors.catalog import SupportsTableLists
 from qbcd.connectors.facts import ListedTable
-from qbcd.errors import ConfigError, QbcdError
+from qbcd.errors import ConfigError, QbcdError, Refused
 from qbcd.roster.known_tables import KnownTable, TableState
+from qbcd.spark.provider import SparkProvider
 
 _SESSION = ""  # the session that lists tables is no stream's
 
@@ -74,22 +77,52 @@ class Roster:
         return [KnownTable(one.name, one.source, one.table_schema, one.table_name, state) for one in found]
 
 
-def list_tables(source: Source, config: ProjectConfig) -> SourceTables:
-    """Ask a source for its tables, in one transaction; return the error if it cannot be reached."""
+def list_tables(source: Source, config: ProjectConfig, spark: SparkProvider) -> SourceTables:
+    """Ask a source for its tables, in one transaction; return the error if it cannot be reached.
+
+    A source with a JDBC driver alone is asked by the Java of `spark`.
+    """
     bare = [
         split_table(table.table)[1]
         for table in config.tables
         if table.table is not None and config.source_of(table) == source.name and not split_table(table.table)[0]
     ]
     own = frozenset(one.qbcd_schema for one in config.databases.values())
+    if isinstance(source, JdbcSource):
+        return _by_driver(source, bare, spark)
     try:
         with source.read(_SESSION) as session:
-            tables = source.connector.require(SupportsTableLists).list_tables(session.connection)
+            tables = refuse_no_lists(source.connector).list_tables(session.connection)
             named = source.connector.catalog.probe_tables(session.connection, [("", name) for name in bare])
     except QbcdError as error:
         return SourceTables(error=error, own=own)
     found = {name: (table.schema, table.name) for name, table in zip(bare, named, strict=True) if table is not None}
     return SourceTables(tables, found, own)
+
+
+def refuse_no_lists(connector: Connector) -> SupportsTableLists:
+    """Return the connector's lists of tables.
+
+    Raises:
+        Refused: It has none.
+    """
+    if not connector.supports(SupportsTableLists):
+        what = f"the {connector.name} connector lists no tables, so patterns of tables are not possible"
+        raise Refused(what, remedy="name each table in an entry of its own")
+    return connector.require(SupportsTableLists)
+
+
+def _by_driver(source: JdbcSource, bare: Sequence[str], spark: SparkProvider) -> SourceTables:
+    """Return the tables that a driver lists; names without a schema are of its current schema."""
+    from qbcd.spark.jdbc_tables import asked
+
+    spark.give_reason("tables of a source with a JDBC driver alone are listed by the Java of Spark")
+    try:
+        found, current = asked(spark.get(), source, "", lambda session: session.tables())
+    except QbcdError as error:
+        return SourceTables(error=error)
+    named = {name: (current, name) for name in bare if (current, name) in found}
+    return SourceTables([ListedTable(schema, name) for schema, name in found], named)
 
 
 def roster_of(config: ProjectConfig, listed: Mapping[str, SourceTables], known: Sequence[KnownTable]) -> Roster:

@@ -93,6 +93,11 @@ class StreamContext(ABC):
         """
         return choice.why_spark(rows, size) or (self.needs_spark if choice.engine == "auto" else "")
 
+    def found_nothing(self, polls: int) -> bool:
+        """Return True if the last `polls` polls had no changes and no dirty ranges."""
+        runs = self.project.runs(self.stream, polls)
+        return len(runs) == polls and all(run.outcome == "empty" and not run.cost.get("dirty") for run in runs)
+
     def rest(self, seconds: float) -> None:
         """Sleep; return early once the job is to stop."""
         until = time.monotonic() + seconds

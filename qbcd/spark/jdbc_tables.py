@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 T = TypeVar("T")
+_TABLES = ("TABLE", "BASE TABLE")  # drivers' names of tables that are neither views nor temporary
+_OF_SYSTEMS = frozenset(("INFORMATION_SCHEMA", "SYS", "SYSTEM", "SYSIBM", "SYSTOOLS", "PG_CATALOG"))
 _NULLABLE_NEVER = 0  # java.sql.ResultSetMetaData.columnNoNulls
 
 
@@ -81,6 +83,24 @@ class JdbcSession:
             if len({of_schema for _, _, of_schema in named}) == 1:
                 return tuple(name for _, name, _ in sorted(named))
         return ()
+
+    def tables(self) -> tuple[list[tuple[str, str]], str]:
+        """Return schema and name of each table in the current catalog, and the current schema.
+
+        Views, temporary tables and those of the system are none. A database without schemas has empty ones.
+        """
+        catalog = self._connection.getCatalog() or None
+        found, listed = self._connection.getMetaData().getTables(catalog, None, "%", None), set[tuple[str, str]]()
+        try:
+            while found.next():
+                schema, name = str(found.getString("TABLE_SCHEM") or ""), str(found.getString("TABLE_NAME"))
+                if str(found.getString("TABLE_TYPE")) in _TABLES and schema.upper() not in _OF_SYSTEMS:
+                    listed.add((schema.rstrip(), name))
+        finally:
+            found.close()
+        with suppress(Exception):  # older drivers do not know it
+            return sorted(listed), str(self._connection.getSchema() or "")
+        return sorted(listed), ""
 
     def texts(self, select: str) -> list[tuple[str | None, ...]]:
         """Return the texts of the values of a small result."""

@@ -38,7 +38,7 @@ class Strategy(ABC):
     misses: str
     keeps: ReplicaContent = "rows"
     writes_source: ClassVar[bool] = False  # tables of qbcd's own are in the source; the replica may be elsewhere
-    ships_unchanged: ClassVar[str] = "nothing"  # data that leaves the source if nothing changed
+    ships_unchanged: str = "nothing"  # data that leaves the source if nothing changed
 
     def __init__(self, plan: StreamPlan) -> None:
         self.plan = plan

@@ -52,10 +52,12 @@ class WholeRows(Strategy):
         self.readers: int = plan.option(READERS) or 1
         if self.added_up:
             self.needs = "SELECT, a JDBC driver, and a key or `key: none`"
+            self.ships_unchanged = "count and checksum of each range"
         if self.added_up or self.readers > 1:
             self.consistency = "range"
         self.windows = plan.strategy == "ts"
         if self.windows:
+            self.ships_unchanged = "rows of the last `lag`"
             self.sees = "every insert and update, with old and new values"
             self.misses = f"{type(self).misses}; rows that are written without moving their timestamp, and deletes"
             if plan.option("deletes"):
@@ -94,7 +96,7 @@ class WholeRows(Strategy):
         if self.windows and not plan_sweeps(self.plan):
             return ["a timestamp cannot show a deleted row, and nothing else looks for it (deletes: {every: 1h} does)"]
         if self.windows:
-            return [f"each sweep reads {self.ships_unchanged}{self.size}; {LESS}"] if not self.added_up else []
+            return [f"each sweep reads {type(self).ships_unchanged}{self.size}; {LESS}"] if not self.added_up else []
         if self.added_up:
             return []
-        return [f"each poll reads {self.ships_unchanged}{self.size}; {LESS}"]
+        return [f"each poll reads {type(self).ships_unchanged}{self.size}; {LESS}"]

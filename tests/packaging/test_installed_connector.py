@@ -16,6 +16,7 @@ from typing_extensions import Self
 import qbcd
 from qbcd.api import Project
 from qbcd.connectors import catalog, connector_for, encodings, expressions, queries, ranges, sessions, watermarks
+from qbcd.errors import Refused
 from tests.packaging.test_packaging import command, lend_dependencies
 from tests.support.oracle import events
 
@@ -47,7 +48,7 @@ class Shop:
             "DATE '2024-01-01', i * 0.1, i % 2 = 0 FROM range(1000) AS t(i)",
         )
         entry = {"table": "main.orders", "source": "shop", "sinks": ["out"], "strategy": strategy, **more}
-        self.settings = {
+        self.settings: dict[str, Any] = {
             "version": 1,
             "workdir": str(self.folder / "work"),
             "state": f"sqlite:///{self.folder}/state.db",
@@ -150,6 +151,15 @@ def test_a_type_that_it_does_not_know_is_refused(installed: None, tmp_path: Path
     shop = Shop(tmp_path, "id_rcs")
     shop.sql("ALTER TABLE orders ADD COLUMN more INTEGER[]")
     assert "this connector does not know the type" in _refused_prepare(shop)
+
+
+def test_a_pattern_of_tables_is_refused(installed: None, tmp_path: Path) -> None:
+    shop = Shop(tmp_path, "id_rcs")
+    entry = shop.settings["tables"][0]
+    entry["tables"] = entry.pop("table").replace("orders", "*")
+    with shop.open() as project, pytest.raises(Refused, match="lists no tables") as caught:
+        project.prepare()
+    assert caught.value.remedy == "name each table in an entry of its own"
 
 
 def test_two_of_its_tables_are_compared(installed: None, tmp_path: Path) -> None:

@@ -266,7 +266,8 @@ _BUILT = (
             TIMESTAMP_NTZ="CONVERT(VARCHAR(33), {v}, 126)",
         ),
         unhashed=frozenset(("TEXT", "NTEXT", "IMAGE", "XML")),
-        part="CASE WHEN {t} IS NULL THEN '-' ELSE CONCAT(DATALENGTH({t}), ':', {t}) END",
+        # of type MAX: both CONCAT and + cut shorter types at 8,000 bytes without an error
+        part="CASE WHEN {t} IS NULL THEN N'-' ELSE CONCAT(CONVERT(NVARCHAR(MAX), DATALENGTH({t})), ':', {t}) END",
         plus=" + ",
         bucket="({d} % {n} + {n}) % {n}",
         clock="CONVERT(VARCHAR(27), SYSUTCDATETIME(), 121)",
@@ -442,7 +443,8 @@ _BUILT = (
         digest="reinterpretAsInt64(sipHash64({text}))",
         total="sum(toInt128({digest}))",
         exact=_exact("toString({v})", "BOOLEAN SMALLINT INT BIGINT DECIMAL DATE"),
-        part="coalesce(concat(toString(lengthUTF8({t})), ':', {t}), '-')",
+        part="coalesce(concat(toString(length({t})), ':', {t}), '-')",  # bytes: a text may be no UTF-8
+        bucket="({d} % {n} + {n}) % {n}",
         types=dict.fromkeys(("DATETIME64", "DATETIME", "UINT64", "INT128", "INT256", "UUID", "IPV4", "IPV6"), "text"),
     ),
     Profile(

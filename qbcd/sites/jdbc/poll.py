@@ -22,7 +22,7 @@ from qbcd.model.checkpoint import Entry
 from qbcd.ranges.integers import IntegerRanges
 from qbcd.sites.checkpoint import checkpoint_of
 from qbcd.sites.jdbc.plan import source_of, width_of, with_column
-from qbcd.sites.jdbc.source_sql import SPARK, fingerprint, rows_of, select_of, sums_of, window_of
+from qbcd.sites.jdbc.source_sql import SPARK, fingerprint, rows_of, select_of, sums_of, total_of, window_of
 from qbcd.sites.lake.engines.local.engine import LocalEngine
 from qbcd.sites.lake.engines.spark.engine import SparkEngine
 from qbcd.sites.lake.engines.spark.rows import SparkRows
@@ -145,6 +145,18 @@ def read_sums(poll: RowsPoll, division: Division) -> BucketSums:
     found = asked_of(poll, select)
     sums = {int(one): (int(rows), int(Decimal(total))) for one, rows, total, _ in found}
     return BucketSums(sums, sum(int(Decimal(nulls)) for *_, nulls in found), 0)
+
+
+def rows_unchanged(poll: RowsPoll, known: Sequence[StoredRange]) -> int | None:
+    """Return the table's row count if its checksum is that of its ranges; otherwise None.
+
+    One statement adds up all rows.
+    """
+    source = source_of(poll.context)
+    poll.context.progress(f"{source.label} computes one checksum over the whole table")
+    [(rows, total)] = asked_of(poll, total_of(source, poll.plan))
+    found = int(rows), int(Decimal(total or 0))
+    return found[0] if found == (sum(one.rows for one in known), sum(one.checksum for one in known)) else None
 
 
 def asked_of(poll: RowsPoll, select: str) -> list[tuple[str, ...]]:

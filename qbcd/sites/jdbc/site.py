@@ -21,8 +21,8 @@ from qbcd.model.checkpoint import Entry
 from qbcd.ranges.integers import IntegerRanges
 from qbcd.sites.jdbc.plan import plan_of_rows, source_of, why_all_travel, width_of
 from qbcd.sites.jdbc.poll import RowsPoll
-from qbcd.sites.jdbc.source_sql import rows_of, select_of, sums_of, window_of
-from qbcd.sites.jdbc.take import compact, division_of, poll_rows, take_baseline, verify
+from qbcd.sites.jdbc.source_sql import rows_of, select_of, sums_of, total_of, window_of
+from qbcd.sites.jdbc.take import UNCHANGED_POLLS, compact, division_of, is_whole_first, poll_rows, take_baseline, verify
 from qbcd.sites.jdbc.window import poll_window, with_watermark
 from qbcd.sites.lake.compaction import remove_expired
 from qbcd.sites.lake.parquet_site import ParquetSite
@@ -103,6 +103,9 @@ class JdbcSite(ParquetSite):
         if strategy.added_up:
             first = division.ids[:1] if isinstance(division, IntegerRanges) else [division.first]
             sums, rows = Statement(sums_of(source, plan, division)), Statement(rows_of(source, plan, division, first))
+            if is_whole_first(self.context, strategy):
+                title = f"one checksum over the whole table first, as the last {UNCHANGED_POLLS} polls found nothing"
+                steps.append(ExplainedStatement(title, place, Statement(total_of(source, plan))))
             return [
                 *steps,
                 ExplainedStatement(f"{sweep}count and checksum of each range", place, sums),

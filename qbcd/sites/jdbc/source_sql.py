@@ -109,6 +109,14 @@ def sums_of(source: JdbcSource, plan: StreamPlan, division: Division) -> str:
     return f"SELECT {found}, SUM({quote('n')}) AS {quote('c3')} FROM (\n{rows}\n) q GROUP BY {quote(RANGE)}"
 
 
+def total_of(source: JdbcSource, plan: StreamPlan) -> str:
+    """Return the query for the number of all captured rows, and the sum of their digests."""
+    quote = source.profile.quote
+    total = source.profile.total.replace("{digest}", quote(DIGEST))
+    rows = _select(source, plan, [(_digest(source, plan), DIGEST)])
+    return f"SELECT COUNT(*) AS {quote('c0')}, {total} AS {quote('c1')} FROM (\n{rows}\n) q"
+
+
 def count_of(source: JdbcSource, plan: StreamPlan, within: str = "") -> str:
     """Return the query for the number of captured rows, under a further condition."""
     quote = source.profile.quote

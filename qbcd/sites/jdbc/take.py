@@ -22,7 +22,7 @@ from qbcd.ranges.integers import IntegerRanges
 from qbcd.sites.checkpoint import due, new_epoch
 from qbcd.sites.guards import check_guards
 from qbcd.sites.jdbc.plan import source_of
-from qbcd.sites.jdbc.poll import RowsPoll, asked_of, read_sums, refuse_old_encoder, travelled
+from qbcd.sites.jdbc.poll import RowsPoll, asked_of, read_sums, refuse_old_encoder, rows_unchanged, travelled
 from qbcd.sites.jdbc.source_sql import count_of
 from qbcd.sites.lake.commit import (
     PollStep,
@@ -34,6 +34,7 @@ from qbcd.sites.lake.commit import (
     written_changes,
 )
 from qbcd.sites.lake.compaction import COMPACT_BATCHES, COMPACT_FRACTION, COMPACT_SEGMENTS, may_become_segment
+from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.replica.files import FileSet
@@ -46,6 +47,7 @@ from qbcd.strategies import WholeRows
 MOST_BUCKETS = 4096
 MOST_ADDED_UP = 1024  # of ranges that the database adds up: each is a row of one small result
 MORE_ADDED_UP = 4_000  # rows of such a range, at least
+UNCHANGED_POLLS = 8  # consecutive polls without a dirty range: one checksum over the whole table is computed first
 OUTGROWN = 2  # times the intended rows of a range of a key: it is split
 OUTGROWN_BUCKETS = 4  # times the intended rows of all buckets: there are more from then on
 
@@ -317,6 +319,10 @@ def poll_rows(poll: RowsPoll) -> Detection:
     audited, known = due(poll), poll.known_ranges()
     division = division_of(poll.strategy, known)
     summed, asked = None, known
+    if not audited and is_whole_first(poll.context, poll.strategy):
+        rows = rows_unchanged(poll, known)
+        if rows is not None:
+            return Detection(None, Cost(rows, 0, 0, len(known), 0, time.monotonic() - started))
     if poll.strategy.added_up:
         summed = read_sums(poll, division)
         refuse_unfit_rows(poll, summed)
@@ -329,6 +335,14 @@ def poll_rows(poll: RowsPoll) -> Detection:
     with ExitStack() as work:
         poll = work.enter_context(poll.on_engine(0))
         return _compare(poll, work, _Asked(known, asked, division, summed, audited, started))
+
+
+def is_whole_first(context: LakeContext, strategy: WholeRows) -> bool:
+    """Return True if the last polls found nothing, and one checksum can prove that again.
+
+    Polls of windows do not predict the next sweep.
+    """
+    return bool(strategy.added_up) and not strategy.windows and context.found_nothing(UNCHANGED_POLLS)
 
 
 def _asked(poll: RowsPoll, known: list[StoredRange], found: BucketSums, *, audited: bool) -> list[StoredRange]:

@@ -191,7 +191,7 @@ MISTAKES = {
         "version: 1", "version: 1\nspark: {master: '${env:PW}'}", 2, "spark.master", '"${env:PW}" is no', "local[*]"
     ),
     # -- sinks
-    "kafka": Mistake("jsonl", "kafka", 7, "sinks.changes.type", 'no sink type "kafka"', "there are jsonl, parquet"),
+    "pulsar": Mistake("jsonl", "pulsar", 7, "sinks.changes.type", 'no sink type "pulsar"', "there are jsonl, parquet"),
     "folder": Mistake("path:", "folder:", 7, "sinks.changes.folder", 'unknown key "folder"', '"path"'),
     "no-path": Mistake(", path: out/changes", "", 7, "sinks.changes.path", "`path` is missing", "path: out/changes"),
     "bucket": Mistake("out/changes", "s3a://b/x", 7, "sinks.changes.path", "scheme is not known", "write s3://"),
@@ -213,7 +213,14 @@ MISTAKES = {
     "filter": Mistake(KEY, "    filter: a = 1\n", 14, "tables[0].filter", 'unknown key "filter"', '"where"'),
     "primary-key": Mistake(KEY, "    primary_key: id\n", 14, "tables[0].primary_key", "unknown key", '"key"'),
     "keys-with-commas": Mistake("[id]", "id, line", 14, "tables[0].key", "needs brackets", "[a, b]"),
-    "types": Mistake(KEY, "    types: {a: int}\n", 14, "tables[0].types.a", "not known here", "expected 'text'"),
+    "types": Mistake(
+        KEY,
+        "    types: {a: int}\n",
+        14,
+        "tables[0].types.a",
+        "a column can be text, set or multiset",
+        "write {tags: set}",
+    ),
     "strategy": Mistake("id_rcs", "id_rsc", 15, "tables[0].strategy", 'no strategy "id_rsc"', '"id_rcs"'),
     "auto": Mistake(
         "id_rcs", "{type: auto, zone: UTC}", 15, "tables[0].strategy.zone", "goes with `timestamp`", "remove"

@@ -14,6 +14,7 @@ import yaml
 
 import qbcd
 from qbcd.api import parts_of
+from qbcd.config.sink_registry import BUILT_SINKS
 from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import ConfigError, QbcdError, UnsafeKey, UnsupportedType
 from tests.support import sql
@@ -232,9 +233,9 @@ def test_a_restriction_that_only_looks_odd_is_taken(place: Place, where: str) ->
         ),
         (
             "type: jsonl",
-            "type: kafka",
+            "type: pulsar",
             ConfigError,
-            '7: sinks.changes.type: there is no sink type "kafka" (there are jsonl, parquet, console, database)',
+            f'7: sinks.changes.type: there is no sink type "pulsar" (there are {", ".join(BUILT_SINKS)})',
         ),
     ],
 )

@@ -590,8 +590,8 @@ def test_registry_makes_each_sink(kind: str, tmp_path: Path) -> None:
 
 
 def test_registry_refuses_what_it_does_not_know(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"no sink type kafka \(one of console, database, delta, jsonl, parquet"):
-        make_sink("out", "kafka", {})
+    with pytest.raises(ConfigError, match=r"no sink type pulsar \(one of console, database, delta, jsonl, parquet"):
+        make_sink("out", "pulsar", {})
     with pytest.raises(ConfigError, match=r"sink type jsonl has no setting \"color\" \(there are path"):
         make_sink("out", "jsonl", {"path": tmp_path, "color": "red"})
     with pytest.raises(NotBuilt, match="s3a://bucket/x are not built yet"):

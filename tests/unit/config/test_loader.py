@@ -144,14 +144,14 @@ def test_an_installed_package_may_bring_a_sink(tmp_path: Path, monkeypatch: pyte
     info = tmp_path / "other-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[qbcd.sinks]\nkafka = other:Sink\n")
+    (info / "entry_points.txt").write_text("[qbcd.sinks]\npulsar = other:Sink\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    config = load(tmp_path, GOOD.replace("{type: console}", "{type: kafka, topic: t, token: '${env:SHOP_PASSWORD}'}"))
+    config = load(tmp_path, GOOD.replace("{type: console}", "{type: pulsar, topic: t, token: '${env:SHOP_PASSWORD}'}"))
     sink = config.sinks["screen"]
-    assert (sink.type, sink.options) == ("kafka", {"topic": "t", "token": CANARY})
+    assert (sink.type, sink.options) == ("pulsar", {"topic": "t", "token": CANARY})
     assert CANARY not in repr(config)
-    error = failure(tmp_path, GOOD.replace("{type: console}", "{type: kafak}"))
-    assert 'did you mean "kafka"' in str(error)
+    error = failure(tmp_path, GOOD.replace("{type: console}", "{type: pulsra}"))
+    assert 'did you mean "pulsar"' in str(error)
 
 
 def test_a_section_without_content_counts_as_absent(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def wanted(one: Subscription, event: dict[str, Any]) -> bool:
     return met and of_interest and (not one.ops or event["op"] in one.ops)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(written=SUBSCRIPTIONS, events=EVENTS, removed=st.sets(st.integers(0, 9), max_size=3))
 def test_matches_are_those_of_each_condition_alone(
     written: list[tuple[str, When, tuple[str, ...], tuple[str, ...]]], events: list[dict[str, Any]], removed: set[int]

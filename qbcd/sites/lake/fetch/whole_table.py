@@ -14,7 +14,6 @@ from qbcd.sites.lake.checksums import table_checksum
 from qbcd.sites.lake.fetch.base import PlanPath
 from qbcd.sites.lake.fetch_plan import FetchPlan
 from qbcd.sites.lake.poll import TablePoll
-from qbcd.state import Run
 from qbcd.strategies import IdRcs
 
 POLLS = 8  # consecutive polls without a dirty range
@@ -47,12 +46,7 @@ def is_likely(context: StreamContext, strategy: IdRcs, ranges: int) -> bool:
         return False
     if any(strategy.plan.option(name) for name in ("per_poll", "target")):
         return False
-    runs = context.project.runs(context.stream, POLLS)
-    return len(runs) == POLLS and all(_found_nothing(run) for run in runs)
-
-
-def _found_nothing(run: Run) -> bool:
-    return run.outcome == "empty" and not run.cost.get("dirty")
+    return context.found_nothing(POLLS)
 
 
 def rows_unchanged(poll: TablePoll) -> int | None:
