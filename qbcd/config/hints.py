@@ -56,6 +56,7 @@ _SHAPES = {
     "roll": "write roll: {every: 1h, size: 128MB}",
     "storage": "write storage: {region: eu-central-1}",
     "notify": "write notify: [{on: [refused, failed], url: '${env:HOOK}'}]",
+    "lookups": "write lookups: {customer: {source: dwh, table: dim.customer, on: {no: no}, take: [name]}}",
     "openlineage": "write openlineage: {namespace: qbcd}",
     "on": "write on: [refused, failed]",
     "subscriptions": "write subscriptions: {from: {source: shop, table: app.subscription}, streams: {orders: all}}",
@@ -63,6 +64,8 @@ _SHAPES = {
     "inline": "write inline: [{id: late, stream: orders, condition: \"status = 'late'\"}]",
     "streams": "write streams: {orders: [status, region], customers: all}",
 }
+_LOOKUP = "{source: dwh, table: dim.customer, on: {customer_no: natural_key}, take: [surrogate_key]}"
+_LOOKUP_SHAPES = {"on": "write on: {customer_no: natural_key}, the event's column and the relation's"}
 # Parts of an address, with the keys that other tools have for them.
 _PARTS = {
     "host": ("host", "hostname", "server", "address"),
@@ -146,6 +149,8 @@ def shape(path: KeyPath) -> str:
     """Return an example of the section at `path`, or an empty string."""
     if len(path) == 2 and path[0] == "sources":
         return f"write {path[1]}: {{url: {EXAMPLE_URL}}}"
+    if len(path) > 1 and path[0] == "lookups":
+        return _LOOKUP_SHAPES.get(str(path[2]), "") if len(path) == 3 else f"write {path[1]}: {_LOOKUP}"
     if len(path) == 2 and path[0] == "tables":
         return f"write {_TABLE}"
     if len(path) > 1 and path[-1] == "sinks":

@@ -30,6 +30,7 @@ from qbcd.config.fields import Section
 from qbcd.config.files import FileFormat, FilesConfig, FixedField
 from qbcd.config.hints import merged, missing_key, shape, unknown_key
 from qbcd.config.jdbc_source import JdbcDriverConfig, JdbcSourceConfig, ProfileConfig
+from qbcd.config.lookups import LookupConfig
 from qbcd.config.models import (
     DefaultsConfig,
     JdbcConfig,
@@ -57,6 +58,7 @@ _WORDS = {
     "string_unicode": ("this text is not valid Unicode", "correct it"),
     "int_type": ("expected a whole number", "write one such as 10"),
     "int_parsing": ("expected a whole number", "write one such as 10"),
+    "int_parsing_size": ("this number is too large", "write a smaller one"),
     "int_from_float": ("expected a whole number", "write one such as 10"),
     "float_type": ("expected a number", "write one such as 0.5"),
     "float_parsing": ("expected a number", "write one such as 0.5"),
@@ -228,6 +230,7 @@ def _model_at(values: Any, loc: tuple[str | int, ...]) -> type[Section]:
         return RelationConfig if loc[1] == "from" else InlineConfig
     sections: dict[str | int, type[Section]] = {
         "subscriptions": SubscriptionsConfig,
+        "lookups": LookupConfig,
         "tables": TableConfig,
         "defaults": DefaultsConfig,
         "spark": SparkConfig,

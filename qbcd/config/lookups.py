@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -37,7 +37,7 @@ class LookupConfig(Section):
     method: LookupMethod = "auto"
     memory: Size = DEFAULT_LOOKUP_MEMORY
     missing: Missing = "null"
-    allocate_from: Whole | None = None
+    allocate_from: Annotated[Whole, Field(ge=1, le=(1 << 63) - 1)] | None = None
 
     @model_validator(mode="after")
     def _fitting(self) -> LookupConfig:
@@ -48,6 +48,8 @@ class LookupConfig(Section):
                 at="missing",
                 not_built=True,
             )
+        if len(set(self.on.values())) < len(self.on):
+            raise wrong("a column of the relation is named twice", "name each column of the relation once", at="on")
         if self.missing == "allocate" and len(self.take) != 1:
             raise wrong("`missing: allocate` needs one column in `take`, the surrogate key", "name it alone", at="take")
         if self.missing == "allocate" and self.allocate_from is None:

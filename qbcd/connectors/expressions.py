@@ -57,11 +57,11 @@ class Expressions(Collaborator, ABC):
         """Compare two keys under the column's own equality, as a join on the key does."""
         return exp.EQ(this=left.copy(), expression=right.copy())
 
-    def text_equality(self, column: Column) -> Literal["exact", "padded", ""]:
+    def text_equality(self, column: Column) -> Literal["exact", "padded", "uuid", ""]:
         """Return how texts relate that are equal under the column's own equality.
 
-        ``exact``: they are identical; ``padded``: but for trailing spaces. Empty if other texts can be equal too, or
-        if the database does not show it.
+        ``exact``: they are identical; ``padded``: but for trailing spaces; ``uuid``: they show the same UUID. Empty if
+        other texts can be equal too, if the database does not show it, or refuses to compare some texts.
         """
         return ""
 

@@ -270,7 +270,10 @@ def _ops(batch: BatchToEnrich) -> Iterator[pa.Array]:
 def _aligned(sources: Sequence[Iterator[pa.Array]]) -> Iterator[list[pa.Array]]:
     """Yield pieces of several sequences of arrays, cut at the same places.
 
-    What is left when the shortest one ends is dropped; the caller counts.
+    It ends with the first one that ends; the caller counts the rows.
+
+    Raises:
+        LocalFailed: A source has more values than the first one, so its values may belong to other events.
     """
     waiting: list[pa.Array | None] = [None] * len(sources)
     while True:
@@ -279,6 +282,12 @@ def _aligned(sources: Sequence[Iterator[pa.Array]]) -> Iterator[list[pa.Array]]:
             while piece is None or not len(piece):
                 piece = next(source, None)
                 if piece is None:
+                    left = [*waiting[1:], *(more for one in sources[1:] for more in one)]
+                    if not i and any(more is not None and len(more) for more in left):
+                        raise LocalFailed(
+                            "an enricher has more values than the batch has events",
+                            remedy="nothing was delivered; report it as a fault of qbcd or of the enricher's package",
+                        )
                     return
             waiting[i] = piece
         there = [piece for piece in waiting if piece is not None]

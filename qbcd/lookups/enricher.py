@@ -143,7 +143,8 @@ class LookupJoin:
         self._execute(
             database,
             f"CREATE TABLE {found} AS SELECT {ks}, {duckdb_sql(object_of(fields))} AS object "
-            f"FROM {search.partners} JOIN {search.keys} AS k USING (id)",
+            f"FROM {search.partners} JOIN {search.keys} AS k USING (id)"
+            + (" WHERE t0 IS NOT NULL" if relation.config.missing == "allocate" else ""),
         )
         if relation.config.missing == "allocate":
             self._allocate(database, relation, search, found)
@@ -160,8 +161,9 @@ class LookupJoin:
         ks = ", ".join(f"k{i}" for i in range(len(relation.match)))
         joined = f"{search.keys} LEFT JOIN {search.partners} USING (id)"
         rows = self._execute(database, f"SELECT id, t0, {ks} FROM {joined} ORDER BY id")
-        texts = {_canonical(row[2:]): row for row in rows}
-        known = allocated_keys(state, name, list(texts))
+        names = [column.name for column in relation.match]
+        texts = {_canonical(dict(zip(names, row[2:], strict=True))): row for row in rows}
+        known = allocated_keys(state, relation.numbered, list(texts))
         for text, number in known.items():
             stored = texts[text][1]
             if stored is not None and int(stored) != number:
@@ -174,7 +176,7 @@ class LookupJoin:
         missing = [text for text, row in texts.items() if row[1] is None]
         new = [text for text in missing if text not in known]
         if new:
-            known |= allocate_keys(state, name, new, self._next(relation))
+            known |= allocate_keys(state, relation.numbered, new, self._next(relation), relation.last_number)
         begin = literal(f"{{{json_text(relation.take[0].name)}:")
         self._execute(
             database,
@@ -210,9 +212,9 @@ class LookupJoin:
             return database.connection.execute(sql, list(values)).fetchall()
 
 
-def _canonical(key: Sequence[Any]) -> str:
-    """Return a key as JSON; equal numbers have one text, whatever their scale."""
-    return json.dumps([_plain(value) for value in key], ensure_ascii=False)
+def _canonical(key: Mapping[str, Any]) -> str:
+    """Return a key as JSON, by column; equal numbers have one text, whatever their scale."""
+    return json.dumps({name: _plain(key[name]) for name in sorted(key)}, ensure_ascii=False)
 
 
 def _plain(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,9 @@ from qbcd.sql.compile import compile_sql
 from qbcd.sql.render import render
 from qbcd.sql.restriction import check_operators, check_restriction
 
-INTEGERS = frozenset({"int16", "int32", "int64", "uint64"})
+LARGEST = {"int16": (1 << 15) - 1, "int32": (1 << 31) - 1, "int64": (1 << 63) - 1, "uint64": (1 << 63) - 1}
+INTEGERS = frozenset(LARGEST)
+LONGEST_NAME = 200  # in the state
 DIGITS = 38  # of a decimal
 OF_INTEGERS = 20  # digits
 
@@ -38,6 +41,8 @@ class KeyForm:
     def of(self, value: str) -> str:
         """Return DuckDB's SQL of a wire value in this form; NULL for one that it cannot hold."""
         cast = f"TRY_CAST({value} AS {self.kind})"
+        if self.kind in ("DATE", "TIMESTAMP"):  # an infinite one cannot be bound
+            return f"CASE WHEN isfinite({cast}) THEN {cast} END"
         return f"RTRIM({cast}, ' ')" if self.padded else cast
 
 
@@ -59,9 +64,10 @@ def form_of(event: Travel, relation: Column, text_equality: str) -> KeyForm | st
         return KeyForm(f"DECIMAL({DIGITS}, {scale})")
     if kinds == {"text"}:
         if not text_equality:
-            return f"its type {relation.sql_type} {relation.collation} treats different texts as equal".replace(
-                "  ", " "
-            )
+            named = f"{relation.sql_type} {relation.collation}".rstrip()
+            return f"its type {named} treats different texts as equal, or cannot have all"
+        if text_equality == "uuid":
+            return KeyForm("UUID")
         return KeyForm("VARCHAR", padded=text_equality == "padded")
     if kinds in ({"date"}, {"timestamp"}):
         return KeyForm("DATE" if travel.kind == "date" else "TIMESTAMP")
@@ -110,6 +116,18 @@ class LookupRelation:
     def row_bytes(self) -> int:
         """Estimated bytes of a row as it travels."""
         return sum(column.width or 16 for column in self.columns) + 8
+
+    @property
+    def numbered(self) -> str:
+        """The column whose numbers are allocated, as the state names it."""
+        table = self.plan.table
+        named = f"{self.source.name}:{table.schema}.{table.name}.{self.take[0].name}"
+        return named if len(named) <= LONGEST_NAME else hashlib.sha256(named.encode()).hexdigest()
+
+    @property
+    def last_number(self) -> int:
+        """The largest number that the column can have."""
+        return LARGEST[self.take[0].travel.kind]
 
     def forms(self, events: Mapping[str, Travel]) -> list[KeyForm]:
         """Return the forms of the key's columns.
@@ -227,6 +245,13 @@ def _resolved(name: str, config: LookupConfig, source: Source, place: str, sessi
         raise ConfigError(
             f"lookup {name}: {table.label}.{take[0].name} is of type {take[0].sql_type}, so no key can be allocated",
             remedy="`missing: allocate` needs an integer column",
+            where=place,
+        )
+    if config.allocate_from is not None and config.allocate_from > LARGEST[take[0].travel.kind]:
+        raise ConfigError(
+            f"lookup {name}: {table.label}.{take[0].name} is of type {take[0].sql_type}, which cannot have "
+            f"{config.allocate_from}",
+            remedy=f"write an `allocate_from` of at most {LARGEST[take[0].travel.kind]}, or widen the column",
             where=place,
         )
     rights = connector.catalog.privileges(session.connection, table, [c.name for c in (*match, *take)], source.schema)

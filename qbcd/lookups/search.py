@@ -28,7 +28,8 @@ from qbcd.model import KeyRange, Statement
 Method = Literal["broadcast", "index", "mesh"]
 KEYS_PER_STATEMENT = 1000
 PUSHED_KEYS = 100_000  # keys that a scan sends to the source at most
-READS_PER_CYCLE = 8  # of a scan that sends its keys, if it has as many ranges
+READS_PER_CYCLE = 8  # of a scan that sends its keys, if they do not fit into the memory
+LISTS_BEFORE_SCAN = 4  # before `auto` leaves lists of keys; the first one may be slow
 LEAST_ROWS_PER_RANGE = 1000
 RANGE_SHARE = 16  # of the memory: a range has at most this part
 KEY_BYTES = 48  # of a key in the window, with its number
@@ -97,15 +98,15 @@ class Search:
     def _search(self, session: Session, count: int) -> None:
         method = self._relation.config.method
         if method == "auto":
-            method = self._cheapest(session, count)
+            method = self._cheapest(count)
         done = 0
         if method == "index":
             done = self._by_index(session, count)
             method = "mesh" if done < count else method
         if done < count:
             self._by_scan(session, (done, count), whole=method == "broadcast")
-            whole = self._relation.config.method == "auto" and len(self._notes.bounds) == 0
-            method = "broadcast" if whole else method
+            if self._relation.config.method == "auto" and not self._notes.bounds and not self._is_pushed(count - done):
+                method = "broadcast"
         self._report.method = method
 
     @property
@@ -120,13 +121,15 @@ class Search:
         return rows if rows >= 0 else (len(self._notes.bounds) + 1) * self._range_rows
 
     # -- the choice --------------------------------------------------------------------------------------------------
-    def _cheapest(self, session: Session, count: int) -> Method:
-        """Return the method with the lowest predicted time."""
+    def _cheapest(self, count: int) -> Method:
+        """Return the method with the lowest predicted time, `index` before any scan was measured."""
         if not self._relation.indexed:  # each list of keys is a scan too
             return "index" if count <= KEYS_PER_STATEMENT else "mesh"
-        if count > KEYS_PER_STATEMENT and not self._times(self._is_pushed(count)).observed:
-            self._by_scan(session, (0, count), measure=True)
-        return "mesh" if self.scan_seconds(count) < self._index_seconds(count) else "index"
+        measured = self._times(self._is_pushed(count)).observed
+        return "mesh" if measured and self._is_scan_cheaper(count) else "index"
+
+    def _is_scan_cheaper(self, count: int) -> bool:
+        return self.scan_seconds(count) < self._index_seconds(count)
 
     def _index_seconds(self, count: int) -> float:
         statements, rest = divmod(count, KEYS_PER_STATEMENT)
@@ -135,7 +138,10 @@ class Search:
 
     def scan_seconds(self, count: int) -> float:
         """Return the predicted seconds of a scan for so many keys."""
-        pages, pushed = len(self._notes.bounds) + 1, self._is_pushed(count)
+        pushed = self._is_pushed(count)
+        if pushed and self._fits(count):
+            return self._notes.scanned.predict(self._rows)
+        pages = len(self._notes.bounds) + 1
         tuning = self._tuning(pages, pushed)
         window = tuning.events * max(1, pages // tuning.pages)
         fixed, each = self._times(pushed).line
@@ -144,15 +150,15 @@ class Search:
     # -- index -------------------------------------------------------------------------------------------------------
     def _by_index(self, session: Session, count: int) -> int:
         """Read by lists of keys; return how many keys were searched before a scan became cheaper."""
-        done = 0
+        done, auto = 0, self._relation.config.method == "auto"
         while done < count:
             self._between(done, count)
             window = done, min(done + KEYS_PER_STATEMENT, count)
             if keys := self._keys_of(window):
                 self._read(session, self._relation.rows(None, keys), window, (self._notes.keys, len(keys)))
             done = window[1]
-            left = count - done
-            if self._relation.config.method == "auto" and left and self.scan_seconds(left) < self._index_seconds(left):
+            compared = auto and LISTS_BEFORE_SCAN * KEYS_PER_STATEMENT <= done < count
+            if compared and self._is_scan_cheaper(count - done):
                 break
         return done
 
@@ -162,25 +168,35 @@ class Search:
         for i, column in enumerate(self._relation.match):
             kind = _INTEGER_TYPES.get(column.travel.kind)
             value = f"TRY_CAST(k{i} AS {kind})" if kind else f"k{i}"
+            if self._forms[i].kind == "UUID":
+                value = f"CAST(k{i} AS VARCHAR)"
             values.append(value)
             conditions.append(f"{value} = k{i}" if kind else f"NOT contains(CAST(k{i} AS VARCHAR), chr(0))")
         return self._run(f"SELECT {', '.join(values)} FROM {self.keys} WHERE {' AND '.join(conditions)}")
 
     # -- scan --------------------------------------------------------------------------------------------------------
-    def _by_scan(self, session: Session, part: tuple[int, int], *, whole: bool = False, measure: bool = False) -> None:
+    def _by_scan(self, session: Session, part: tuple[int, int], *, whole: bool = False) -> None:
         """Read the relation in a cycle of key ranges, which all keys that wait share.
+
+        If the source gets the keys, and all fit into the memory, the cycle is one read of the whole relation.
 
         Args:
             part: The keys, from the first one to before the last one.
             whole: Read all rows by one statement.
-            measure: Read once, and keep nothing but the time.
         """
+        done, count = part
+        pushed = not whole and self._is_pushed(count - done)
+        if pushed and self._fits(count - done):
+            self._between(done, count)
+            if keys := self._keys_of(part):
+                self._read(session, self._relation.rows(None, keys), part, (self._notes.scanned, self._rows))
+            hooks.reach("mid_lookup")
+            return
         if whole:
             self._notes.partition([], [])
         else:
             self._partition(session)
-        done, count = part
-        pages, pushed = len(self._notes.bounds) + 1, not whole and self._is_pushed(count - done)
+        pages = len(self._notes.bounds) + 1
         tuning = self._tuning(pages, pushed)
         scan, group = CyclicScan[int](pages, self._notes.position % pages), 0
         groups, capacity = -(-(count - done) // tuning.events), max(1, pages // tuning.pages)
@@ -196,9 +212,7 @@ class Search:
             if keys or not pushed:
                 statement = self._relation.rows(self._range(turns.start, turns.stop), keys)
                 size = max(1, self._rows * len(turns) // pages)
-                self._read(session, statement, (0, 0) if measure else window, (self._times(pushed), size))
-            if measure:
-                return
+                self._read(session, statement, window, (self._times(pushed), size))
             for _ in turns:
                 scan.advance()
             self._notes.position = scan.position
@@ -207,6 +221,10 @@ class Search:
     def _is_pushed(self, count: int) -> bool:
         """Return True if a scan sends its keys to the source, since they are fewer than its rows."""
         return 2 * min(count, PUSHED_KEYS) <= self._rows
+
+    def _fits(self, count: int) -> bool:
+        """Return True if so many keys and their rows can wait for one read together."""
+        return count <= PUSHED_KEYS and count * (KEY_BYTES + self._relation.row_bytes) <= self._relation.config.memory
 
     def _times(self, pushed: bool) -> ReadTimes:
         return self._notes.scanned if pushed else self._notes.rows

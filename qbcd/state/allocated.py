@@ -13,11 +13,12 @@ from sqlalchemy import func, insert, select
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
-from qbcd.errors import StateConflict
+from qbcd.errors import Refused, StateConflict
 from qbcd.state.project import ProjectState
 from qbcd.state.project_tables import LOOKUP_KEY
 from qbcd.state.tables import seal, unseal
 
+LARGEST = (1 << 63) - 1
 ATTEMPTS = 50  # each one that fails lets another process allocate
 _AT_ONCE = 500  # keys of a statement
 
@@ -28,14 +29,19 @@ def allocated_keys(state: ProjectState, lookup: str, keys: Sequence[str]) -> dic
         return _known(conn, lookup, keys)
 
 
-def allocate_keys(state: ProjectState, lookup: str, keys: Sequence[str], first: int) -> dict[str, int]:
+def allocate_keys(
+    state: ProjectState, lookup: str, keys: Sequence[str], first: int, last: int = LARGEST
+) -> dict[str, int]:
     """Return a number for each key; a new one if it has none yet.
 
     Args:
         keys: Canonical texts of distinct keys.
+        lookup: The column that has the numbers (`LookupRelation.numbered`).
         first: New numbers are at least this.
+        last: New numbers are at most this.
 
     Raises:
+        Refused: There are not enough numbers up to `last`; none was allocated.
         StateConflict: Other processes allocate all the time.
     """
     for _ in range(ATTEMPTS):
@@ -46,6 +52,10 @@ def allocate_keys(state: ProjectState, lookup: str, keys: Sequence[str], first: 
                 if new:
                     largest = conn.execute(select(func.max(LOOKUP_KEY.c.number)).where(LOOKUP_KEY.c.lookup == lookup))
                     number = max(first, int(largest.scalar() or 0) + 1)
+                    if number + len(new) - 1 > last:
+                        raise Refused(
+                            f"{lookup}: no numbers are left up to {last}", remedy="widen the column, on all sides"
+                        )
                     for i, key in enumerate(new):
                         values = {"lookup": lookup, "digest": _digest(key), "number": number + i, "text": key}
                         conn.execute(insert(LOOKUP_KEY).values(**seal(LOOKUP_KEY, values), at=state.facts.clock))

@@ -176,10 +176,12 @@ def equality_class(column: Column) -> Alike:
     return Alike.EQUAL if column.base_type in GEOMETRIES else Alike.SAME  # a stored number is never -0
 
 
-def text_equality(column: Column) -> Literal["exact", "padded", ""]:
+def text_equality(column: Column) -> Literal["exact", "padded", "uuid", ""]:
     """See the contract. Binary collations compare code points; most ignore trailing spaces."""
     if column.base_type in STRINGS and column.collation.endswith("_bin"):
         return "exact" if column.fact("no_pad") else "padded"
+    if column.base_type == "uuid":
+        return "uuid"
     return "exact" if column.base_type in ADDRESSES else ""
 
 

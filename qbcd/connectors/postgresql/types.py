@@ -252,8 +252,10 @@ def equality_class(column: Column) -> Alike:
     return Alike.SAME if typed or padded or column.fact("kind") == "e" else Alike.EQUAL
 
 
-def text_equality(column: Column) -> Literal["exact", "padded", ""]:
-    """See :meth:`~qbcd.connectors.expressions.Expressions.text_equality`."""
-    if equality_class(column) is not Alike.SAME:
+def text_equality(column: Column) -> Literal["exact", "padded", "uuid", ""]:
+    """See the contract. Other types than texts refuse most texts as input."""
+    if column.base_type == "uuid":
+        return "uuid"
+    if column.base_type not in ("text", "varchar", "bpchar") or equality_class(column) is not Alike.SAME:
         return ""
     return "padded" if column.base_type == "bpchar" else "exact"

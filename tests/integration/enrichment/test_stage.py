@@ -20,7 +20,7 @@ from qbcd.api import parts_of
 from qbcd.common import hooks
 from qbcd.delivery.batches import open_batch
 from qbcd.enrichment import BatchToEnrich, Enricher, Enrichment
-from qbcd.errors import StateConflict
+from qbcd.errors import LocalFailed, StateConflict
 from qbcd.model import Travel
 from qbcd.run import prepare_stream, run_stream
 from qbcd.sinks import SinkBatch
@@ -175,6 +175,26 @@ def test_a_changed_file_is_refused(place: Place, workspace: Path) -> None:
         path.unlink()
         with pytest.raises(StateConflict, match="cannot be read"):
             latest_events(stream_of(project), 10)
+
+
+class Surplus(Names):
+    """Gives one value more than there are events."""
+
+    @override
+    def values(self, batch: BatchToEnrich) -> Iterator[pa.Array]:
+        yield from super().values(batch)
+        yield pa.array(["{}"], pa.string())
+
+
+def test_values_without_an_event_are_refused(place: Place, workspace: Path) -> None:
+    """Others could then belong to the wrong event."""
+    data = prepared(place, "id_rcs", workspace)
+    place.sql("UPDATE s SET v = 'c'")
+    with opened(data, workspace) as project:
+        stream = parts_of(project).open_stream("s")
+        stream = replace(stream, enrichment=Enrichment(stream.site, [Surplus()]))
+        with pytest.raises(LocalFailed, match="more values than the batch has events"):
+            run_stream(stream, Report("s"))
 
 
 @pytest.mark.campaign

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from qbcd.errors import Refused
+from qbcd.errors import ConfigError, QbcdError, Refused
 from qbcd.state import ProjectState
 from qbcd.state.allocated import allocate_keys, allocated_keys
 from tests.integration.lookups.scene import events, looked_up, partners
@@ -51,6 +51,51 @@ def test_a_key_has_one_number(place: Place, workspace: Path) -> None:
     assert numbers == set(range(FIRST, FIRST + 4))
 
 
+@over(elsewhere=())
+def test_a_renamed_lookup_keeps_its_numbers(place: Place, workspace: Path) -> None:
+    filled(place)
+    data = looked_up(place, LOOKUP)
+    with opened(data, workspace) as project:
+        project.prepare()
+        place.sql("INSERT INTO sales VALUES (1, 'new')")
+        poll(project)
+    data["lookups"] = {"client": data["lookups"]["customer"]}
+    data["tables"][0]["enrich"] = ["client"]
+    with opened(data, workspace) as project:
+        place.sql("INSERT INTO sales VALUES (2, 'newer'), (3, 'new')")
+        poll(project)
+    found = [next(iter(event["lookup"].values()))["sk"] for event in events(workspace)]
+    assert found == [FIRST, FIRST + 1, FIRST]
+
+
+def test_a_row_without_number_gets_one(place: Place, workspace: Path) -> None:
+    place.sql(
+        "CREATE TABLE customer (sk integer, code integer PRIMARY KEY); INSERT INTO customer VALUES (NULL, 1), (7, 2);"
+        "CREATE TABLE sales (id integer PRIMARY KEY, code integer)"
+    )
+    with opened(looked_up(place, LOOKUP), workspace) as project:
+        project.prepare()
+        place.sql("INSERT INTO sales VALUES (1, 1), (2, 2), (3, 3)")
+        poll(project)
+    assert partners(workspace) == {1: {"sk": FIRST}, 2: {"sk": 7}, 3: {"sk": FIRST + 1}}
+
+
+@pytest.mark.parametrize(
+    ("first", "error", "message"),
+    [(40_000, ConfigError, "smallint, which cannot have 40000"), (32_767, Refused, "no numbers are left up to 32767")],
+)
+def test_numbers_that_the_column_cannot_have(
+    first: int, error: type[QbcdError], message: str, place: Place, workspace: Path
+) -> None:
+    place.sql("CREATE TABLE customer (sk smallint, code integer); CREATE TABLE sales (id int PRIMARY KEY, code int)")
+    with opened(looked_up(place, LOOKUP | {"allocate_from": first}), workspace) as project:
+        project.prepare()
+        place.sql("INSERT INTO sales VALUES (1, 1), (2, 2)")
+        with pytest.raises(error, match=message):
+            poll(project)
+    assert not events(workspace)
+
+
 @pytest.mark.campaign
 @over()
 def test_numbers_are_larger_than_those_of_the_relation(place: Place, workspace: Path) -> None:
@@ -70,7 +115,7 @@ def test_another_number_in_the_relation_is_refused(place: Place, workspace: Path
         place.sql("INSERT INTO sales VALUES (1, 'new')")
         poll(project)
         place.sql("INSERT INTO customer VALUES (7, 'new'); INSERT INTO sales VALUES (2, 'new')")
-        with pytest.raises(Refused, match=rf'key \["new"\] has surrogate key 7 in .*, and {FIRST} was allocated'):
+        with pytest.raises(Refused, match=rf'{{"code": "new"}} has surrogate key 7 in .*, and {FIRST} was allocated'):
             poll(project)
         assert len(events(workspace)) == 1
         place.sql(f"UPDATE customer SET sk = {FIRST} WHERE code = 'new'")

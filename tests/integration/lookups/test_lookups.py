@@ -159,6 +159,59 @@ def test_keys_of_several_columns_and_types(place: Place, workspace: Path) -> Non
         place.sql("DELETE FROM sales")
 
 
+@pytest.mark.parametrize("method", ["index", "mesh"])
+def test_values_that_the_relation_cannot_have(method: str, place: Place, workspace: Path) -> None:
+    """A text that shows no UUID, and infinite dates, have no partner, by any method."""
+    known = "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"
+    place.sql(
+        "CREATE TABLE customer (sk integer PRIMARY KEY, code uuid, day date);"
+        f"INSERT INTO customer VALUES (1, '{known}', '2026-11-28'), (2, '{known}', 'infinity');"
+        "CREATE TABLE sales (id integer PRIMARY KEY, code text, day date)"
+    )
+    lookup = {"on": {"code": "code", "day": "day"}, "take": ["sk"], "method": method}
+    with opened(looked_up(place, lookup), workspace) as project:
+        project.prepare()
+        rows = [(1, known.upper(), "2026-11-28"), (2, known, "infinity"), (3, "none", "2026-11-28")]
+        place.sql(f"INSERT INTO sales {values(rows)}")
+        poll(project)
+    assert partners(workspace) == {1: {"sk": 1}, 2: None, 3: None}
+
+
+def test_an_enum_is_no_key(place: Place, workspace: Path) -> None:
+    place.sql(
+        "CREATE TYPE mood AS ENUM ('a'); CREATE TABLE customer (sk integer PRIMARY KEY, code mood);"
+        "CREATE TABLE sales (id integer PRIMARY KEY, code text)"
+    )
+    with opened(looked_up(place, {"on": {"code": "code"}, "take": ["sk"]}), workspace) as project:
+        project.prepare()
+        place.sql("INSERT INTO sales VALUES (1, 'b')")
+        with pytest.raises(ConfigError, match="cannot have all"):
+            poll(project)
+
+
+@pytest.mark.parametrize(("method", "statements"), [("auto", 3), ("mesh", 1)])
+def test_a_search_reads_no_more_than_it_needs(
+    method: str, statements: int, place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`auto` measures nothing ahead; keys that fit into the memory are sent by one read."""
+    filled(place)
+    place.sql("CREATE UNIQUE INDEX customer_no ON customer (no); ANALYZE customer")
+    run, reports = search.Search.run, list[search.SearchReport]()
+
+    def noted(self: search.Search) -> search.SearchReport:
+        reports.append(run(self))
+        return reports[-1]
+
+    monkeypatch.setattr(search.Search, "run", noted)
+    lookup = {"on": {"customer_no": "no"}, "take": ["sk"], "method": method, "memory": 1 << 20}
+    with opened(looked_up(place, lookup), workspace) as project:
+        project.prepare()
+        place.sql("INSERT INTO sales SELECT i, i FROM generate_series(1, 2100) AS i")
+        poll(project)
+    [report] = reports
+    assert (report.statements, report.rows, report.found) == (statements, 2100, 2100)
+
+
 @over("compared", ["folding", "other"], without={"postgresql": ["folding"]})  # the embedded server has no ICU
 def test_keys_that_cannot_be_compared_are_refused(compared: str, place: Place, workspace: Path) -> None:
     folding = "varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci"
@@ -240,6 +293,7 @@ def test_check_shows_what_a_lookup_reads(place: Place, workspace: Path) -> None:
         ({"allocate_from": 5}, ConfigError, "belongs to `missing: allocate`"),
         ({"source": "none"}, ConfigError, "there is no source"),
         ({"on": {}}, ConfigError, "on"),
+        ({"on": {"a": "b", "c": "b"}}, ConfigError, "named twice"),
         ({"method": "hash"}, ConfigError, "method"),
     ],
 )

@@ -46,6 +46,14 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             "qbcd.yaml:5: sources.shop.password: the password is written in the file "
             "(use ${env:NAME} or ${file:/path}; a literal is accepted only for a local host)",
         ),
+        *(
+            ("version: 1", f"version: 1\nlookups:\n  c: {written}", f"qbcd.yaml:3: lookups.c{expected}")
+            for written, expected in (
+                ("{table: t, on: {a: b}, take: [c]}", ".source: `source` is missing"),
+                ("{source: shop, table: t, on: {a: b}, take: [c], methd: mesh}", '.methd: unknown key "methd"'),
+                ("{source: shop, table: t, on: [a], take: [c]}", ".on: expected a mapping (write on: {customer_no: "),
+            )
+        ),
         (
             "    key: [order_id]",
             "    keys: [order_id]",
