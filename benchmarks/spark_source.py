@@ -7,6 +7,7 @@ memory is that of the largest Python worker.
 from __future__ import annotations
 
 import json
+import os
 import statistics
 import threading
 import time
@@ -99,7 +100,7 @@ def _timed(rows: DataFrame) -> tuple[float, int]:
     def watch() -> None:
         nonlocal most
         while not done.wait(0.1):
-            most = max(most, *(map(_memory_of, Path("/proc").glob("[0-9]*"))), 0)
+            most = max(most, *map(_memory_of, Path("/proc").glob("[0-9]*")), 0)
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -112,11 +113,21 @@ def _timed(rows: DataFrame) -> tuple[float, int]:
 
 
 def _memory_of(process: Path) -> int:
-    """Return the resident bytes of a Python worker; 0 for other processes."""
+    """Return the resident bytes of a Python worker of this process; 0 for other processes."""
     try:
-        if b"pyspark.daemon" not in (process / "cmdline").read_bytes():
+        if b"pyspark.daemon" not in (process / "cmdline").read_bytes() or os.getpid() not in _parents_of(process):
             return 0
         lines = (process / "status").read_text().splitlines()
     except OSError:
         return 0
     return next((int(line.split()[1]) << 10 for line in lines if line.startswith("VmRSS")), 0)
+
+
+def _parents_of(process: Path) -> list[int]:
+    """Return the processes above one, from `/proc`."""
+    found = list[int]()
+    while not found or found[-1] > 1:
+        text = (process / "stat").read_text()
+        found.append(int(text.rpartition(")")[2].split()[1]))
+        process = process.parent / str(found[-1])
+    return found

@@ -101,7 +101,7 @@ def change_queries(
         values = _values(header, columns, known, side)
         tests = [ops, *(f"({kind}) {one.sql}" for one in of_op)]
         for one in conditions:
-            if one.column in places:
+            if one.column != CHANGE:
                 value = f"{side}_{known[one.column]}" if one.column in known else "NULL"
                 tests.append(f"({value} {one.sql})")
         selected = ", ".join([*values, f"{kind} AS change"])
