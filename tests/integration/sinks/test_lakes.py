@@ -155,7 +155,7 @@ def test_killed_at_any_point_no_batch_is_missing_or_twice(each: Lake, mode: str)
         kill_at = ["mid_publish", "after_publish", ""][runs % 3]
         child = context.Process(target=write_from, args=(each.kind, str(each.folder), mode, done, kill_at))
         child.start()
-        child.join(120 if kill_at else chance.uniform(0.2, 4))
+        child.join(120 if kill_at else chance.uniform(0.05, 0.5))
         if child.exitcode is None:
             child.kill()
             child.join()
@@ -166,7 +166,7 @@ def test_killed_at_any_point_no_batch_is_missing_or_twice(each: Lake, mode: str)
         done = len(commits)
         if mode == "mirror" and done:
             assert keyed(each.rows()) == history[done - 1][1]
-    assert kills >= 10
+    assert kills >= 8
     if mode == "log":
         events = [f"{batch.header.seq}:{n}" for batch, _ in history for n in range(len(batch.made))]
         assert sorted(row["qbcd_event_id"].split(":", 2)[2] for row in each.rows()) == sorted(events)
