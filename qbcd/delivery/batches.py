@@ -75,7 +75,11 @@ def deliver(stream: Stream, held: LeasedStream, report: Report) -> None:
     A failure ends the deliveries of its sink only, and goes into `report`. A sink that is to get the rows of the
     replica first has to wait (`qbcd.delivery.resend`).
     """
-    acks, resends = stream.project.acknowledged(stream.name), stream.project.resends(stream.name)
+    acks = stream.project.acknowledged(stream.name)
+    if any(acks[name].seq < held.row.last_batch_seq for name in stream.sinks):
+        stream.project.renew(stream.name)  # a resend may have been requested since: its sink gets no batch
+        acks = stream.project.acknowledged(stream.name)
+    resends = stream.project.resends(stream.name)
     late = {name for name in acks if name not in stream.sinks or name in resends}  # also removed ones, and `python`
     report.pending.update({name: max(0, held.row.last_batch_seq - acks[name].seq) for name in late})
     deliver_to(stream, held, {name: acks[name] for name in stream.sinks if name not in resends}, report)

@@ -221,14 +221,19 @@ class ProjectState(StateDatabase):
     def noting(self, stream: str) -> Iterator[None]:
         """In the block, read acknowledgements and resends of a stream once.
 
-        After each change by this object they are read again. Only for the holder of the stream's lease: others may then
-        only add a sink, move their own consumer forward, or request a resend, and the next poll sees that.
+        After each change by this object, and after :meth:`renew`, they are read again. Only for the holder of the
+        stream's lease: others may then only add a sink, move their own consumer forward, or request a resend.
         """
         self._noted[stream] = None
         try:
             yield
         finally:
             self._noted.pop(stream, None)
+
+    def renew(self, stream: str) -> None:
+        """Forget what :meth:`noting` has read of a stream."""
+        if stream in self._noted:
+            self._noted[stream] = None
 
     def _deliveries(self, stream: str) -> Deliveries | None:
         """Return what is noted of a stream, read if necessary; None outside of :meth:`noting`."""
@@ -249,8 +254,7 @@ class ProjectState(StateDatabase):
             with self.write() as conn:
                 yield conn
         finally:
-            if stream in self._noted:
-                self._noted[stream] = None
+            self.renew(stream)
 
     def check_acks(self, stream: str, row: StreamRow | None, batches: Sequence[BatchHeader]) -> None:
         """Refuse a site that does not know a batch of a sink, e.g. one restored from a backup.

@@ -16,7 +16,7 @@ from qbcd.common import hooks
 from qbcd.errors import Refused
 from tests.faults.child import kill_at
 from tests.faults.stage import Stage, lease_of, rubbish
-from tests.faults.test_kill import ELSEWHERE_REACHED, OF_ROLLING
+from tests.faults.test_kill import ELSEWHERE_REACHED, OF_ENRICHMENT, OF_ROLLING
 from tests.support.places import over
 from tests.support.scene import STREAM, Scene, same_events
 from tests.support.stamped_scene import STAMPED, StampedScene
@@ -107,8 +107,8 @@ ELSEWHERE = [case for case in NOW if ALSO_ELSEWHERE.get(case[0]) == case[1:3]]
 
 def test_the_cases_come_to_every_point() -> None:
     assert set(STAMPED) == set(CHOSEN)
-    assert {case[1] for case in NOW} >= {*ELSEWHERE_REACHED} - {*OF_ROLLING}
-    assert {case[1] for case in NOW + LATER} == {*hooks.POINTS} - {"after_checksums", *OF_ROLLING}
+    assert {case[1] for case in NOW} >= {*ELSEWHERE_REACHED} - {*OF_ROLLING, *OF_ENRICHMENT}
+    assert {case[1] for case in NOW + LATER} == {*hooks.POINTS} - {"after_checksums", *OF_ROLLING, *OF_ENRICHMENT}
     assert {case[3] for case in NOW} == {False, True}
 
 

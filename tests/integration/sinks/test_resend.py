@@ -301,10 +301,12 @@ def test_a_poll_that_has_the_stream_lets_the_resend_wait(database: str, workspac
         def request() -> None:
             hooks.register("before_commit", None)
             sending.start()
-            wait_until(lambda: bool(parts_of(project).state.resends("s")), what="the request")
+            wait_until(lambda: bool(parts_of(other).state.resends("s")), what="the request")
 
         hooks.register("before_commit", request)
-        poll(project)
+        [outcome] = poll(project)
+        assert outcome.report is not None
+        assert outcome.report.pending["copy"] == 1
         sending.join(30)
         assert mirrored(workspace) == rows_of(place)
         place.sql("DELETE FROM t WHERE id = 1")

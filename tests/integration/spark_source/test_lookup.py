@@ -36,6 +36,7 @@ def written(place: Place, folder: Path, lookup: dict[str, Any]) -> Path:
     return path
 
 
+@pytest.mark.campaign
 def test_a_streaming_query_has_the_partners(place: Place, workspace: Path, spark: SparkSession) -> None:
     lookup = {"take": ["sk", "name", "rate", "day"], "method": "mesh", "memory": 1 << 20}
     path = written(place, workspace, lookup)
