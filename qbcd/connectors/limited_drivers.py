@@ -21,7 +21,6 @@ from typing_extensions import override
 from qbcd.common import waits
 from qbcd.connectors.wait_limits import CONNECT_TIMEOUT, Silence, WaitLimit, limited, reason_of
 
-
 HELD = -1  # number of rows that a held statement has changed: it is not known
 
 
@@ -273,7 +272,7 @@ def run_with_next(connection: Connection, statement: str) -> None:
 
     Then its error is that of the next one, and if none follows, it does not run.
     """
-    driver = connection.connection.driver_connection
+    driver: Any = connection.connection.driver_connection
     if not (_can_hold(driver) and driver.send_with_next(statement)):
         connection.exec_driver_sql(statement, execution_options={"no_parameters": True})
 
@@ -288,7 +287,8 @@ def commit_with_next(connection: Connection) -> None:
 
     That statement then has no result.
     """
-    if _can_hold(driver := connection.connection.driver_connection):
+    driver: Any = connection.connection.driver_connection
+    if _can_hold(driver):
         driver.commit_with_next()
 
 
@@ -297,13 +297,15 @@ def hold_next(connection: Connection) -> None:
 
     It changes rows, and the number of changed rows is -1 then. Its error is that of the statement that it is sent with.
     """
-    if _can_hold(driver := connection.connection.driver_connection):
+    driver: Any = connection.connection.driver_connection
+    if _can_hold(driver):
         driver.hold_next()
 
 
 def run_apart(connection: Connection) -> None:
     """Let each statement be a transaction of its own, which needs no end, if the driver can."""
-    if _can_hold(driver := connection.connection.driver_connection):
+    driver: Any = connection.connection.driver_connection
+    if _can_hold(driver):
         driver.run_apart()
 
 

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import (
+    BindParameter,
     Float,
     Select,
     Table,
@@ -98,7 +99,8 @@ def _claimed_row(tables: SiteTables, clock: str) -> Select[Any]:
     Only the row itself is locked, and only it is read as of the lock. `seen_token` shows if the rest is older.
     """
     table, lease, batch = tables.stream, tables.lease, tables.batch
-    other, seen, of = table.alias("other"), table.alias("seen"), bindparam("of")
+    of: BindParameter[str] = bindparam("of")
+    other, seen = table.alias("other"), table.alias("seen")
     later = tuple_(batch.c.epoch, batch.c.batch_seq) > tuple_(bindparam("epoch"), bindparam("seq"))
     left = lease.c.until - literal_column(clock, Float())
     foreign = select(func.min(other.c.stream)).where(other.c.project_id != bindparam("project"))

@@ -53,7 +53,7 @@ WHERE table_type IN ('BASE TABLE', 'SYSTEM VERSIONED', 'VIEW') AND table_schema 
 
 def _keys(found: Rows) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return the primary key, and the other unique keys over whole values that are never NULL."""
-    indexes: dict[str, list[dict[str, Any]]] = {}
+    indexes: dict[str, list[Mapping[str, Any]]] = {}
     for row in found:
         indexes.setdefault(row["index"], []).append(row)
     usable = {

@@ -12,7 +12,6 @@ from qbcd.connectors.mysql_family.rows import TABLE, Query, engines, place_of, r
 from qbcd.errors import ConfigError, Refused
 from qbcd.model import Table
 
-
 VERSION: Query = ("SELECT version() AS version", None)
 
 

@@ -151,7 +151,12 @@ class FamilyWatermarks(Watermarks, SupportsWatermarks, SupportsDeleteFlags):
     @override
     def high_water(self, conn: Connection) -> HighWater:
         """The session's time zone is restored."""
-        zoned: list[Query] = [(_SYSTEM_ZONE, None), (_TRANSACTIONS, None), (self.facts.running, None), (_OWN_ZONE, None)]
+        zoned: list[Query] = [
+            (_SYSTEM_ZONE, None),
+            (_TRANSACTIONS, None),
+            (self.facts.running, None),
+            (_OWN_ZONE, None),
+        ]
         try:
             [clock], _, *ages, _, prepared = rows_of_each(conn, [(_CLOCK, None), *zoned, (_XA, None)])
         except DBAPIError as error:
