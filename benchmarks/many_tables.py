@@ -40,7 +40,7 @@ CHANGED = 30  # tables of a round with changes
 TOOLS = Path(__file__).with_name("tools")
 TABLE = """
 CREATE TABLE app.t{0} (id bigint PRIMARY KEY, a int, v text, changed_at timestamptz NOT NULL DEFAULT now());
-INSERT INTO app.t{0} SELECT i, i % 97, md5(i::text) FROM generate_series(1, {1}) AS i;
+INSERT INTO app.t{0} SELECT i, i % 97, md5(i::text), now() - i * interval '1 second' FROM generate_series(1, {1}) AS i;
 CREATE INDEX ON app.t{0} (changed_at)"""
 LACKS = {"dlt": "finds no deletes, keeps no old values; reads rows with a cursor column past the last value"}
 

@@ -30,7 +30,7 @@ def main() -> None:
     for number in range(tables):
         with source, source.cursor() as cursor:
             cursor.execute(_SCAN.format(number))
-            rows, checksum = cursor.fetchone()
+            [(rows, checksum)] = cursor.fetchall()
         state.execute("BEGIN IMMEDIATE")
         state.execute("INSERT OR REPLACE INTO found VALUES (?, ?, ?)", (number, rows, str(checksum)))
         state.execute("COMMIT")
