@@ -18,7 +18,8 @@ from tests.campaign.results import ROOT, Results, folder, read
 
 PAGE = ROOT / "tests/campaign/README.md"
 BEGIN, END = "<!-- campaign-report -->\n", "<!-- end of campaign-report -->\n"
-HEAD = "| part | engine | cases | passed | failed | skipped | not run | minutes | commit |\n|---|---|--:|--:|--:|--:|--:|--:|---|\n"
+COLUMNS = ("part", "engine", "cases", "passed", "failed", "skipped", "not run", "minutes", "commit")
+HEAD = f"| {' | '.join(COLUMNS)} |\n|---|---|--:|--:|--:|--:|--:|--:|---|\n"
 
 
 class SeveralCommits(Exception):

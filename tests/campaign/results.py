@@ -70,7 +70,7 @@ def folder() -> Path:
 
 
 def commit() -> str:
-    """Return the commit of the working tree; `+changes` follows if files differ from it, except the page of the report."""
+    """Return the commit of the working tree; `+changes` follows if files other than the page of the report differ."""
     head = _git("rev-parse", "--short=8", "HEAD")
     return head + "+changes" if _git("status", "--porcelain", "--", ".", ":!tests/campaign/README.md") else head
 
@@ -158,7 +158,7 @@ def register(config: pytest.Config, part: str) -> None:
 
 
 def chosen(config: pytest.Config, part: str, items: list[pytest.Item]) -> list[pytest.Item]:
-    """Note the cases of `part`, given as `items`, and return those to run: with `--remaining` not those that have ended.
+    """Note the cases of `part`, given as `items`. Return those to run: with `--remaining` only those without a result.
 
     They are the whole part only if the run was given no files of its own.
     """
