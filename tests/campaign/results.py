@@ -29,7 +29,7 @@ _RANK = {"skipped": 0, "passed": 1, "failed": 2}  # of several runs of a case th
 
 @dataclass(frozen=True)
 class Line:
-    """What distinguishes a line of the report: one part, run with one engine and one choice of servers."""
+    """The part, the engine and the servers of a run: a line of the report."""
 
     part: str
     engine: str  # as in the configuration: auto, local or spark
