@@ -13,13 +13,13 @@ def main() -> None:
     """Load what is new in each table."""
     url, folder, tables = sys.argv[1], sys.argv[2], int(sys.argv[3])
     os.environ["RUNTIME__DLTHUB_TELEMETRY"] = "false"
-    import dlt
+    from dlt import destinations, pipeline, sources
     from dlt.sources.sql_database import sql_table
 
-    pipeline = dlt.pipeline(
+    made = pipeline(
         "many",
         pipelines_dir=f"{folder}/state",
-        destination=dlt.destinations.filesystem(f"file://{folder}/out"),
+        destination=destinations.filesystem(f"file://{folder}/out"),
         dataset_name="app",
     )
     resources = [
@@ -27,11 +27,11 @@ def main() -> None:
             credentials=url.replace("postgresql://", "postgresql+psycopg2://"),
             table=f"t{number}",
             schema="app",
-            incremental=dlt.sources.incremental("changed_at"),
+            incremental=sources.incremental("changed_at"),
         )
         for number in range(tables)
     ]
-    pipeline.run(resources, loader_file_format="jsonl")
+    made.run(resources, loader_file_format="jsonl")
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ class Catalog(Collaborator, ABC):
     def probe_with_server(
         self, conn: Connection, schema: str, name: str
     ) -> tuple[Table | None, Callable[[], ServerIdentity]]:
-        """Return `probe_table`, and a function that returns `server_identity`, both by few round trips."""
+        """Return `probe_table`, and a function that returns `server_identity`."""
         return self.probe_table(conn, schema, name), partial(self.server_identity, conn)
 
     def table_names(self, conn: Connection) -> list[str]:

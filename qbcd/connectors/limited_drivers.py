@@ -278,7 +278,7 @@ def run_with_next(connection: Connection, statement: str) -> None:
 
 
 def _can_hold(driver: Any) -> bool:
-    """Return True if the driver is one of this package, which can send several statements together."""
+    """Return True if the driver can send several statements together."""
     return hasattr(driver, "hold_next")
 
 
@@ -293,7 +293,7 @@ def commit_with_next(connection: Connection) -> None:
 
 
 def hold_next(connection: Connection) -> None:
-    """Send the next statement together with the one after it, or with the commit, if the driver can.
+    """Send the next statement with the one after it, or with the commit, if the driver can.
 
     It changes rows, and the number of changed rows is -1 then. Its error is that of the statement that it is sent with.
     """

@@ -1,4 +1,4 @@
-"""The driver PyMySQL with a limit on each wait for the server, which sends several statements together.
+"""The driver PyMySQL with a limit on each wait, and several statements in one text.
 
 The server executes the statements of one text in order and ends at the first error, so that one after it does not run.
 """

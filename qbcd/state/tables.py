@@ -163,7 +163,7 @@ class SiteTables:
         return [t for t in self.metadata.sorted_tables if t not in self.added]
 
     def see(self, conn: Connection) -> bool:
-        """Return True if all tables exist, by their names; remember that for the life of the session."""
+        """Return True if all tables exist, by their names; remember it for the session."""
         if not self.is_seen(conn):
             names = present(conn, self.schema)
             if not {t.name for t in self._oldest()} <= names:

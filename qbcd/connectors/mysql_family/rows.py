@@ -49,9 +49,9 @@ def _dicts(rows: Iterable[Mapping[Any, Any]]) -> list[dict[str, Any]]:
 
 
 def rows_of_each(conn: Connection, queries: Sequence[Query]) -> list[list[dict[str, Any]]]:
-    """Return the rows of several statements, sent together if the driver can; of one without a result there are none.
+    """Return the rows of several statements, sent together if the driver can.
 
-    After an error, none of the later ones was executed.
+    One without a result has none. After an error, none of the later ones was executed.
     """
     driver: Any = conn.connection.driver_connection
     with driver.cursor() as cursor:

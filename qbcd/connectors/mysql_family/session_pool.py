@@ -1,6 +1,6 @@
-"""A session pool for PyMySQL: reset by the protocol's command, one SET with the first statement of a use.
+"""A session pool for PyMySQL: reset by the protocol's command, one SET to begin a use.
 
-The reset takes place when a session is used again.
+The SET travels with the first statement. The reset takes place when a session is used again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _reset(connection: Any, _record: object, state: PoolResetState) -> None:
 
 
 def _begin(statements: Callable[[Any], Sequence[str]], connection: Any, used: bool) -> None:
-    """Set the variables of the start again, together with those of the use, with its first statement.
+    """Set the variables of the start and of the use, with its first statement.
 
     The reset has undone them.
     """

@@ -127,7 +127,7 @@ def _prepared(conn: Connection) -> int:
 
 
 def _high_water(conn: Connection, clock: str, ages: Sequence[Any], prepared: int) -> HighWater:
-    """Return the result of a clock, the ages of transactions or None, and the number of prepared transactions."""
+    """Return the result of a clock, ages of transactions, and a number of prepared ones."""
     known = [int(age) for age in ages if age is not None]
     oldest = None
     if known:
