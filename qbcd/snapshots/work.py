@@ -80,7 +80,7 @@ class Work:
 
     @property
     def old_file(self) -> Dump | None:
-        """The file from which a method fetches old rows by their numbers; None if it compares digests alone."""
+        """The file from which a method fetches old rows by number; None without one."""
         if self.report.method not in BY_OFFSET:
             return None
         if isinstance(self.old, Dump):

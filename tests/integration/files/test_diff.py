@@ -309,7 +309,7 @@ def test_explain_has_the_planners_blocks_of_each_method(folder: Path, cli: Cli) 
     assert named["phc1"] == round(full + 2 * small), "the entries fit into 128 MB"
     assert named["smc2"] == round(full + 4 * pointers + 0.01 * rows)
     assert named["phc1"] == named["growing"] < named["window"] < named["smc1"] < named["ph"]
-    less = cli("diff", *arguments, "--memory", "128MB").data["blocks"]
+    less = cli("diff", *arguments, "--memory", "64MB").data["blocks"]
     assert f"phc1 {round(3 * full + 2 * small):,}" in less
 
 
