@@ -21,6 +21,7 @@ from qbcd.catalog.drift import check_requested
 from qbcd.catalog.resolve import UncapturedChange
 from qbcd.common.wording import counted
 from qbcd.delivery.batches import deliver, enroll, pending, removed_sinks, starts_from_replica
+from qbcd.delivery.interest import narrowed
 from qbcd.delivery.resend import refuse_unfilled, refuse_without_rows, resend_waiting
 from qbcd.enrichment import forget_files
 from qbcd.error_messages import one_message
@@ -54,11 +55,15 @@ def run_stream(stream: Stream, report: Report) -> None:
     with _noting_spark(stream, report), stream.source.pooled(), stream.site.context.hold() as held:
         check_requested(stream.name, stream.settings.requested, _prepared(held.row))
         refuse_unfilled(stream, held.row)
+        stream = stream.restricted()  # another process may have changed it before this one had the lease
         report.epoch = held.row.epoch
         enroll(stream, held.row)
         postponed = resend_waiting(stream, held, report)
         deliver(stream, held, report)
         plan, warnings = plan_of(stream, held.row)
+        if (other := narrowed(stream, plan, held.row)) is not stream:
+            stream = other
+            plan, warnings = plan_of(stream, held.row)
         report.warnings += warnings
         report.uncaptured = [one for one in warnings if isinstance(one, UncapturedChange)]
         change = change_of(held.row.checkpoint, plan)
@@ -69,6 +74,8 @@ def run_stream(stream: Stream, report: Report) -> None:
             report.add(found)
             if found.header:
                 deliver(stream, held, report)
+        if stream.interest is not None:
+            stream.interest.settle()
         report.warnings += _values_to_resend(stream, plan, change)
         if postponed:
             resend_waiting(stream, held, report)
@@ -148,6 +155,9 @@ def prepare_stream(stream: Stream) -> Report:
     if row is None or not row.prepared:
         refuse_prepared_elsewhere(stream.site.context)
     plan, report.warnings = plan_of(stream, None)
+    if (other := narrowed(stream, plan, row)) is not stream:
+        stream = other
+        plan, report.warnings = plan_of(stream, None)
     refuse_sinks(stream, plan)
     report.warnings += refuse_unfit_sinks(stream, plan, None)
     for name in stream.sinks if not stream.settings.baseline_events else ():

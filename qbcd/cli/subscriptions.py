@@ -88,4 +88,5 @@ def _show_shapes(output: Output, found: Listing) -> None:
 def _needs(one: Interest) -> str:
     columns = "all columns" if one.columns is None else formatting.counted(len(one.columns), "column")
     named = f" ({', '.join(one.columns)})" if one.columns else ""
-    return f"{columns}{named}, {f'rows where {one.where}' if one.where else 'all rows'}"
+    captured = f"narrowed to {one.narrowed}" if one.narrowed else f"not narrowed: {one.why_wide}"
+    return f"{columns}{named}, {f'rows where {one.where}' if one.where else 'all rows'} ({captured})"

@@ -101,6 +101,7 @@ class SubscriptionsConfig(Section):
         deliver: Sinks that get the events that meet some condition, and no others.
         quota: Most subscriptions of a stream; further rows are refused, by the order of their ids.
         equality: Equality of texts: that of the source, or that of their bytes.
+        narrow: Streams whose sinks are all in `deliver` capture only rows that some condition may need.
     """
 
     relation: RelationConfig | None = Field(default=None, alias="from")
@@ -109,6 +110,7 @@ class SubscriptionsConfig(Section):
     deliver: Names = Field(default_factory=list)
     quota: Count = 100_000
     equality: Equality = "source"
+    narrow: bool = False
 
     @model_validator(mode="after")
     def _has_some(self) -> SubscriptionsConfig:

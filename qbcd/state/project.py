@@ -23,7 +23,18 @@ from qbcd.errors import StateConflict
 from qbcd.model import PART, WHOLE, BatchHeader
 from qbcd.state.bootstrap import create_missing, insert_once
 from qbcd.state.database import StateDatabase
-from qbcd.state.project_tables import ACK, ADDED, DELIVERY_ERROR, ENRICHED, HISTORY, METADATA, REFUSAL, RESEND
+from qbcd.state.project_tables import (
+    ACK,
+    ADDED,
+    DELIVERY_ERROR,
+    ENRICHED,
+    HISTORY,
+    INTEREST,
+    METADATA,
+    REFUSAL,
+    RESEND,
+    SUBSCRIBED,
+)
 from qbcd.state.rows import StreamRow, dump
 from qbcd.state.store import StreamStore
 from qbcd.state.tables import seal, unseal
@@ -469,7 +480,7 @@ class ProjectState(StateDatabase):
         Its history is kept.
         """
         with self._changing(stream) as conn:
-            for table in (ACK, DELIVERY_ERROR, REFUSAL, RESEND, ENRICHED):
+            for table in (ACK, DELIVERY_ERROR, REFUSAL, RESEND, ENRICHED, INTEREST, SUBSCRIBED):
                 conn.execute(delete(table).where(table.c.stream == stream))
 
 

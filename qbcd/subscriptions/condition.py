@@ -99,6 +99,21 @@ class Anchor:
 
 
 @dataclass(frozen=True)
+class Bound:
+    """A conjunct that bounds a column by literals: its values, or the lower or upper end of an interval.
+
+    Attributes:
+        column: Its name.
+        form: ``in``, ``low`` or ``high``.
+        parameters: The places of the literals; a negative number has a minus sign in the condition: ``-1 - place``.
+    """
+
+    column: str
+    form: str
+    parameters: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Shape:
     """A condition without its literals.
 
@@ -110,6 +125,7 @@ class Shape:
         columns: The names of its columns.
         equal: The columns that must equal a literal, with its place.
         patterns: The literals that are patterns of LIKE.
+        bounds: Conjuncts that bound a text or an exact number.
     """
 
     text: str
@@ -120,6 +136,7 @@ class Shape:
     equal: tuple[tuple[int, int], ...] = ()
     tree: Tree = None
     patterns: tuple[int, ...] = ()
+    bounds: tuple[Bound, ...] = ()
 
 
 def divided(condition: str) -> tuple[str, tuple[str, ...]]:
@@ -194,7 +211,9 @@ class _Reader:
         anchors = [anchor for part in _conjuncts(tree) if isinstance(part, exp.EQ) and (anchor := self._anchored(part))]
         patterns = tuple(_number(bare(node.expression)) for node in tree.find_all(exp.Like))
         equal = tuple((anchor.column, anchor.parameters[0]) for anchor in anchors)
-        return Shape(_shown(tree), types, self._anchor(tree), partial(self._sql, tree), columns, equal, tree, patterns)
+        bounds = tuple(bound for part in _conjuncts(tree) for bound in self._bounds(part))
+        sql = partial(self._sql, tree)
+        return Shape(_shown(tree), types, self._anchor(tree), sql, columns, equal, tree, patterns, bounds)
 
     def _refuse_unknown(self, node: Tree) -> None:
         if isinstance(node, exp.Anonymous) and node.name.upper() in _SETS:
@@ -331,6 +350,43 @@ class _Reader:
             return Anchor(self._columns.place(column.name), tuple(map(_number, elements)), element=True, every=every)
         return None
 
+    def _bounds(self, part: Tree) -> list[Bound]:
+        """Return what a conjunct says about the values of one column; empty if nothing is known."""
+        part = bare(part)
+        column, values, forms = bare(part.this) if part.this is not None else None, [], ["in"]
+        if isinstance(part, exp.Between):
+            values, forms = [part.args["low"], part.args["high"]], ["low", "high"]
+        elif isinstance(part, exp.In):
+            values, forms = [list(part.expressions)], ["in"]
+        elif type(part) in _BOUNDS:
+            column, value, forms = bare(part.this), bare(part.expression), [_BOUNDS[type(part)]]
+            if not isinstance(column, exp.Column):
+                column, value, forms = value, column, [_TURNED[forms[0]]]
+            values = [value]
+        if not isinstance(column, exp.Column) or self._kind(column) not in ("text", "number"):
+            return []
+        wanted = "text" if self._kind(column) == "text" else "number"
+        found = []
+        for form, value in zip(forms, values, strict=False):
+            places = [self._place(each, wanted) for each in (value if isinstance(value, list) else [value])]
+            known = tuple(place for place in places if place is not None)
+            if known and len(known) == len(places):
+                found.append(Bound(column.name, form, known))
+        return found
+
+    def _place(self, value: Tree, kind: Kind) -> int | None:
+        """Return the place of a literal of a kind, as in `Bound.parameters`; None for anything else."""
+        value = bare(value)
+        negative = isinstance(value, exp.Neg)
+        if negative:
+            value = bare(value.this)
+        if not isinstance(value, exp.Placeholder):
+            return None
+        place = _number(value)
+        if (self._kinds[place] == "text") != (kind == "text"):
+            return None
+        return -1 - place if negative else place
+
     def _sql(self, tree: Tree, row: str, constants: str) -> str:
         def spelled(node: Tree) -> Tree:
             if isinstance(node, exp.Placeholder):
@@ -344,6 +400,8 @@ class _Reader:
 
 
 _OPERANDS = ("expression", "low", "high")
+_BOUNDS = {exp.EQ: "in", exp.GT: "low", exp.GTE: "low", exp.LT: "high", exp.LTE: "high"}
+_TURNED = {"in": "in", "low": "high", "high": "low"}
 
 
 def _shown(tree: Tree | str) -> str:

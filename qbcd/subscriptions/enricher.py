@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
@@ -17,6 +17,7 @@ from qbcd.subscriptions.registry import Subscriptions
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from qbcd.subscriptions.hull import Hull, Part
     from qbcd.subscriptions.matcher import Matcher
 
 FIELD = "subscriptions"
@@ -46,6 +47,9 @@ class SubscriptionEnricher(Enricher):
         self.refused: dict[str, str] = {}
         self._told: dict[str, str] = {}
         self.writes_status = True
+        self.narrows = False
+        self.captured: Hull | None = None  # while a hull grows: the one before; subscriptions outside have no matches
+        self._parts: dict[str, Mapping[str, Part]] = {}
 
     @override
     def begin(self) -> None:
@@ -90,7 +94,7 @@ class SubscriptionEnricher(Enricher):
             if self._matcher is not None:
                 self._matcher.close()
             self._matcher = Matcher(events, folded=self._folded(), old_values=header.before, allowed=allowed or None)
-            self._fits, self._version, self._known = fits, -1, {}
+            self._fits, self._version, self._known, self._parts = fits, -1, {}, {}
         found = self._all.of(self._stream)
         if found.version != self._version:
             gone = [each for each in self._known if each not in found.accepted]
@@ -100,11 +104,32 @@ class SubscriptionEnricher(Enricher):
             for one in new:
                 kept.pop(one.id, None)
             self._own = kept | self._matcher.add(new)
+            self._note_parts(gone, new)
             self._known, self._version = dict(found.accepted), found.version
             self.refused = {**found.refused, **self._own}
             if self.writes_status:
                 self._all.report(self._stream, self._own)
         return self._matcher
+
+    def _note_parts(self, gone: Iterable[str], new: Iterable[Subscription]) -> None:
+        if not self.narrows or self._matcher is None:
+            return
+        for each in gone:
+            self._parts.pop(each, None)
+        for one in new:
+            if one.id in self._own:
+                self._parts.pop(one.id, None)
+            else:
+                self._parts[one.id] = self._matcher.parts(one)
+
+    def parts(self) -> list[Mapping[str, Part]]:
+        """Return what can bound a hull, of each subscription that has matches; needs `narrows`."""
+        return list(self._parts.values())
+
+    def _waiting(self) -> set[str]:
+        """Return the subscriptions that begin when the hull has grown."""
+        hull = self.captured
+        return set() if hull is None else {each for each, parts in self._parts.items() if not hull.covers(parts)}
 
     def _texts(self, matcher: Matcher, events: pa.Table) -> pa.Array:
         """Return a JSON list of ids for each event."""
@@ -112,8 +137,10 @@ class SubscriptionEnricher(Enricher):
 
         found: list[list[str]] = [[] for _ in range(events.num_rows)]
         matches = matcher.match(events)
-        ids = matches.column("id").to_pylist()
+        ids, waiting = matches.column("id").to_pylist(), self._waiting()
         for position, each in zip(matches.column("position").to_pylist(), ids, strict=True):
+            if each in waiting:
+                continue
             quoted = self._quoted.get(each)
             if quoted is None:
                 quoted = self._quoted[each] = json.dumps(each, ensure_ascii=False)

@@ -16,6 +16,7 @@ from qbcd.sql.render import render
 from qbcd.subscriptions.condition import Anchor, Columns, Shape, divided, kind_of_literal, shape_of
 from qbcd.subscriptions.definition import NEEDS_OLD, OPS, WHENS, ConditionRefused, Subscription
 from qbcd.subscriptions.few_events import FewEvents, ShapeIndex, TooMany, is_supported
+from qbcd.subscriptions.hull import Part, parts_of
 
 SHAPES_PER_QUERY = 64
 MOST_VALUES = 20  # that the hull names
@@ -117,13 +118,24 @@ class Matcher:
         if len(places) != 1 or any(anchor is None or anchor.element for anchor in anchors):
             return ""
         union = " UNION ".join(f"SELECT CAST(anchor AS VARCHAR) AS value FROM {home.name}" for home in homes)
-        found = self._database.execute(f"SELECT value FROM ({union}) ORDER BY value").fetchall()
+        found = self._database.execute(f"SELECT DISTINCT value FROM ({union}) ORDER BY value").fetchall()
         name = list(self._columns.kinds)[places.pop()]
         if len(found) > MOST_VALUES:
             return f"{name} has one of {len(found):,} values"
         plain = self._columns.kinds[name] == "number"
         values = [str(value) if plain else "'" + str(value).replace("'", "''") + "'" for (value,) in found]
         return f"{name} IN ({', '.join(values)})"
+
+    def parts(self, one: Subscription) -> dict[str, Part]:
+        """Return the columns whose values decide that a row cannot meet a subscription, with the other values.
+
+        Empty for a subscription that is refused.
+        """
+        try:
+            home, _, literals = self._read(one)
+        except ConditionRefused:
+            return {}
+        return parts_of(one, home.shape.bounds, literals)
 
     def add(self, subscriptions: Iterable[Subscription]) -> dict[str, str]:
         """Add subscriptions; one of the same id is replaced.

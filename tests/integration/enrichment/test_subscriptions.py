@@ -345,7 +345,10 @@ def test_the_command_lists_and_tries(
             ("status = ? AND id = ?", 2),
             ("status = ?", 1),
         ]
-        assert shapes["needs"] == [{"stream": "s", "columns": None, "where": "status IN ('late', 'x', 'y')"}]
+        assert shapes["needs"] == [
+            {"stream": "s", "columns": None, "where": "status IN ('late', 'x', 'y')"}
+            | {"narrowed": "", "why_wide": "`narrow` is off"}
+        ]
         assert "s needs all columns, rows where status IN ('late', 'x', 'y')" in run("subscriptions", "--shapes").out
         place.sql("UPDATE orders SET status = 'y' WHERE id = 2; INSERT INTO orders VALUES (5, 'late', 1.5, NULL, 'Ä')")
         poll(project, "s")
