@@ -597,8 +597,8 @@ class Project:
         Raises:
             ConfigError: The configuration has no subscriptions, or the event is none of a stream with some.
         """
-        from qbcd.local.arrow import event_schema
         from qbcd.delivery.interest import narrowed_by
+        from qbcd.local.arrow import event_schema
         from qbcd.planning import planned_batch
         from qbcd.subscriptions.listing import ListedSubscription, Listing, one_event, trial_stream
 

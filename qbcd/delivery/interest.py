@@ -72,7 +72,10 @@ def why_wide(stream: Stream, plan: StreamPlan) -> str:
         return "the restriction of a query is fixed"
     if plan.option("per_poll") is not None:
         return "with `per_poll` a poll does not compare all rows"
-    return stream.site.strategy(plan).change_problem(columns=False, where=True)
+    strategy = stream.site.strategy(plan)
+    if getattr(strategy, "by_timestamps", False) or hasattr(strategy, "watermarked"):
+        return "a timestamp does not show every row that leaves a restriction"
+    return strategy.change_problem(columns=False, where=True)
 
 
 def _columns(stream: Stream, plan: StreamPlan) -> list[str]:
@@ -80,7 +83,7 @@ def _columns(stream: Stream, plan: StreamPlan) -> list[str]:
     expressions = stream.source.connector.expressions
     texts = [one for one in plan.captured if one.travel.kind == "text" and not one.travel.unordered]
     numbers = ("int16", "int32", "int64", "uint64", "decimal")
-    found = [one.name for one in texts if one.comparison == "typed" and expressions.compares_bytes(one)]
+    found = [one.name for one in texts if expressions.compares_bytes(one)]
     return found + [one.name for one in plan.captured if one.travel.kind in numbers]
 
 

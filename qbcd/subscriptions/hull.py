@@ -209,10 +209,8 @@ def _ends(part: Part) -> tuple[Decimal | None, Decimal | None]:
 
 def _unit(low: Decimal | None, high: Decimal | None) -> Decimal:
     """Return the power of ten to which ends are rounded: that of the width, or of an only end."""
-    if low is None or high is None:
-        size = abs(high if low is None else low) if high is not None or low is not None else Decimal(0)
-    else:
-        size = high - low or abs(high)
+    ends = [end for end in (low, high) if end is not None]
+    size = (max(ends) - min(ends)) or abs(ends[0])
     return Decimal(1) if size < 1 else Decimal(10) ** size.adjusted()
 
 

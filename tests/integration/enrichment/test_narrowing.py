@@ -25,7 +25,7 @@ REGIONS = ["EU", "US", "Ä", "o'x"]
 
 
 def made(place: Place, strategy: Any, **subscriptions: Any) -> dict[str, Any]:
-    """Return a project with two streams of one table: `wide`, and `near`, whose only sink is of subscriptions."""
+    """Return a project with two streams of one table: `wide`, and `s`, whose only sink is of subscriptions."""
     kind, when, columns = TEXT[place.kind], place.quote("when"), place.quote("columns")
     place.sql(f"CREATE TABLE orders (id integer PRIMARY KEY, region {kind}, status {kind}, amount decimal(12,2))")
     place.sql(
@@ -34,11 +34,11 @@ def made(place: Place, strategy: Any, **subscriptions: Any) -> dict[str, Any]:
     )
     tables = [
         {"name": name, "table": "orders", "strategy": strategy, "sinks": sinks}
-        for name, sinks in (("wide", ["all"]), ("near", []))
+        for name, sinks in (("wide", ["all"]), ("s", []))
     ]
     section = {
         "from": {"source": "shop", "table": "subscription"},
-        "streams": {"wide": "all", "near": "all"},
+        "streams": {"wide": "all", "s": "all"},
         "deliver": ["hooks"],
         "narrow": True,
         **subscriptions,
@@ -50,7 +50,7 @@ def subscribe(place: Place, *rows: tuple[Any, ...]) -> None:
     """Insert id, condition, and if given when, ops, columns, for both streams."""
     for one in rows:
         every = (*one, *[None] * (5 - len(one)))
-        place.insert("subscription", [(f"{stream}-{every[0]}", stream, *every[1:]) for stream in ("wide", "near")])
+        place.insert("subscription", [(f"{stream}-{every[0]}", stream, *every[1:]) for stream in ("wide", "s")])
 
 
 def matches(folder: Path, stream: str) -> set[tuple[int, str]]:
@@ -63,7 +63,7 @@ def matches(folder: Path, stream: str) -> set[tuple[int, str]]:
     }
 
 
-def needs(project: qbcd.Project, stream: str = "near") -> str:
+def needs(project: qbcd.Project, stream: str = "s") -> str:
     return next(one.narrowed for one in project.subscriptions().interests if one.stream == stream)
 
 
@@ -89,7 +89,7 @@ def change(place: Place, rng: random.Random) -> None:
                     f"DELETE FROM orders WHERE id = {key}",
                     f"DELETE FROM orders WHERE id = {key}; INSERT INTO orders VALUES ({key}, '{region}', NULL, 2)",
                 ]
-            )  # fmt: skip
+            )
         )
 
 
@@ -111,14 +111,14 @@ def test_matches_are_those_of_all_rows(strategy: str, place: Place, workspace: P
             if turn == 5:
                 place.sql("DELETE FROM subscription WHERE id LIKE '%first-old'")
             change(place, rng)
-            for folder in ("wide", "near"):
+            for folder in ("wide", "s"):
                 for file in (workspace / "out/hooks" / folder).rglob("*.jsonl"):
                     file.unlink()
             poll(project)
-            wide, near = matches(workspace, "wide"), matches(workspace, "near")
+            wide, near = matches(workspace, "wide"), matches(workspace, "s")
             assert near <= wide
             assert {name for _, name in wide - near} <= new, (turn, wide - near)
-            total |= {("near", *one) for one in near}
+            total |= {("s", *one) for one in near}
         assert len(total) > 30
         assert "XX" not in needs(project)
         assert needs(project, "wide") == ""
@@ -133,14 +133,14 @@ def test_rows_that_enter_because_the_hull_grew_are_no_events(place: Place, works
         project.prepare()
         subscribe(place, ("us", "region = 'US'", "new"), ("inside", "region = 'EU' AND id > 0", "either"))
         place.sql("UPDATE orders SET region = 'US' WHERE id = 1; INSERT INTO orders VALUES (4, 'EU', NULL, 4)")
-        [outcome] = poll(project, "near")
+        [outcome] = poll(project, "s")
         assert outcome.report is not None
         assert outcome.report.counts == {"c": 3, "u": 1}, "the rows enter, the old one stays"
-        assert matches(workspace, "near") == {(1, "inside"), (4, "eu"), (4, "inside")}
+        assert matches(workspace, "s") == {(1, "inside"), (4, "eu"), (4, "inside")}
         place.sql("UPDATE orders SET amount = 5 WHERE id = 2")
-        poll(project, "near")
-        assert matches(workspace, "near") == {(1, "inside"), (2, "us"), (4, "eu"), (4, "inside")}
-        [outcome] = poll(project, "near")
+        poll(project, "s")
+        assert matches(workspace, "s") == {(1, "inside"), (2, "us"), (4, "eu"), (4, "inside")}
+        [outcome] = poll(project, "s")
         assert outcome.report is not None
         assert not outcome.report.counts
         assert not outcome.report.change
@@ -152,13 +152,13 @@ def test_growth_that_was_killed_is_no_event(database: str, workspace: Path) -> N
     place.sql("INSERT INTO orders VALUES (1, 'EU', NULL, 1), (2, 'US', 'x', 2)")
     subscribe(place, ("eu", "region = 'EU'"))
     with opened(data, workspace) as project:
-        project.prepare("near")
+        project.prepare("s")
     subscribe(place, ("us", "region = 'US'"))
-    for point in ("before_commit", "after_commit", "enrichment_written", "mid_publish"):
-        kill_at(point, data, workspace, None, stream="near")
+    for point in ("before_commit", "after_commit", "enrichment_written", "after_enrichment"):
+        kill_at(point, data, workspace, None)
     with opened(data, workspace) as project:
-        poll(project, "near")
-        assert not matches(workspace, "near")
+        poll(project, "s")
+        assert not matches(workspace, "s")
         place.sql("UPDATE orders SET amount = 5")
-        poll(project, "near")
-    assert matches(workspace, "near") == {(1, "eu"), (2, "us")}
+        poll(project, "s")
+    assert matches(workspace, "s") == {(1, "eu"), (2, "us")}
