@@ -21,6 +21,7 @@ from qbcd.catalog.drift import check_requested
 from qbcd.catalog.resolve import UncapturedChange
 from qbcd.common.wording import counted
 from qbcd.delivery.batches import deliver, enroll, pending, removed_sinks, starts_from_replica
+from qbcd.delivery.initial import begin_subscriptions, refuse_initial
 from qbcd.delivery.interest import narrowed
 from qbcd.delivery.resend import refuse_unfilled, refuse_without_rows, resend_waiting
 from qbcd.enrichment import forget_files
@@ -70,6 +71,7 @@ def run_stream(stream: Stream, report: Report) -> None:
         if change.added:
             refuse_unfit_sinks(stream, plan, held.row)
         report.change = change.describe()
+        postponed = begin_subscriptions(stream, plan, held, report) or postponed
         for found in _detected(stream, plan, held):
             report.add(found)
             if found.header:
@@ -164,13 +166,18 @@ def prepare_stream(stream: Stream) -> Report:
         if starts_from_replica(stream, name):
             refuse_without_rows(stream, plan, name)
     report.warnings += stream.site.examine_before_prepare(plan, option_place(stream))
+    refuse_initial(stream, plan)
     stream.site.create(plan, stream.settings)
     with _noting_spark(stream, report), stream.site.context.hold(register=True) as held:
         if held.row.prepared:
             raise Refused("another process has just prepared it", stream=stream.name, remedy="qbcd status")
         enroll(stream, held.row)
+        if stream.settings.baseline_events:
+            begin_subscriptions(stream, plan, held, report, rows_are_events=True)
         found = stream.narrowing(lambda: stream.site.prepare(plan, stream.settings, held))
         report.add(found)
+        if not stream.settings.baseline_events:
+            begin_subscriptions(stream, plan, held, report)
         resend_waiting(stream, held, report)
         deliver(stream, held, report)
         if not report.headers:  # a first batch claims the place itself

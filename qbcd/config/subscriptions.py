@@ -102,6 +102,7 @@ class SubscriptionsConfig(Section):
         quota: Most subscriptions of a stream; further rows are refused, by the order of their ids.
         equality: Equality of texts: that of the source, or that of their bytes.
         narrow: Streams whose sinks are all in `deliver` capture only rows that some condition may need.
+        initial: ``replica``: a new subscription first gets the rows that it matches already.
     """
 
     relation: RelationConfig | None = Field(default=None, alias="from")
@@ -111,6 +112,7 @@ class SubscriptionsConfig(Section):
     quota: Count = 100_000
     equality: Equality = "source"
     narrow: bool = False
+    initial: Literal["replica"] | None = None
 
     @model_validator(mode="after")
     def _has_some(self) -> SubscriptionsConfig:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from qbcd.common import hooks
 from qbcd.common.wording import batch_numbers, counted
+from qbcd.enrichment import BatchView
 from qbcd.errors import (
     ConfigError,
     DeliveryError,
@@ -339,15 +340,19 @@ def sink_batch(
     header: BatchHeader,
     make: Callable[[], DataFrame],
     open_local: Callable[[range], AbstractContextManager[LocalRows]],
-    sink: str = "",
+    sink: str | BatchView = "",
 ) -> Iterator[SinkBatch]:
     """A batch for sinks, with its staged rows as a DataFrame or in a local database.
 
-    It has the added fields of the stream; a `sink` that takes selected events only gets only those.
+    It has the added fields of the stream. A `sink` that takes selected events only gets only those; it may be given by
+    its view of the batch.
     """
     context = stream.site.context
     why_spark = context.why_spark_for(stream.settings.engine, header.size)
-    view = None if stream.enrichment is None else stream.enrichment.view(header, sink)
+    if isinstance(sink, str):
+        view = None if stream.enrichment is None else stream.enrichment.view(header, sink)
+    else:
+        view = sink
     with ExitStack() as opened:
 
         def local(part: range) -> LocalRows:

@@ -6,7 +6,7 @@ See docs/design/protocol.md#rule-26.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -164,6 +164,31 @@ class Enrichment:
         if sink in self.selecting and stored.counts is not None:
             seen = replace(seen, counts=stored.counts, selected=True)
         return BatchView(header, seen, path, {name: f"f_{i}" for i, name in enumerate(stored.fields)})
+
+    @contextmanager
+    def matched(
+        self,
+        header: BatchHeader,
+        opened: Callable[[range], AbstractContextManager[LocalRows]],
+        digests: Collection[str],
+    ) -> Iterator[BatchView]:
+        """Yield a view of rows of the replica with those that some of the selecting enricher's interests select.
+
+        Its file is of this attempt alone: the rows, and so the values, are equal in the next one.
+        """
+        from qbcd.enrichment.files import FileOfBatch
+
+        assert self._select is not None
+        one = self.enrichers[self._select]
+        file = FileOfBatch(folder_of(self._context), _number(header), 0, 1, 0)
+        try:
+            with opened(range(header.size)) as rows:
+                batch = BatchToEnrich(header, rows)
+                file.write(_aligned([_ops(batch), one.chosen(batch, digests)]))
+            seen = replace(header, added=self.fields, counts=file.counts or {}, selected=True)
+            yield BatchView(header, seen, file.path, {one.field: "f_0"})
+        finally:
+            file.drop()
 
     def _mark(self) -> Number:
         return max((number for number, one in self._rows.items() if not one.file), default=(0, 0))

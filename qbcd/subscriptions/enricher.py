@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 FIELD = "subscriptions"
 EVENTS_AT_ONCE = 32_768
+DIGITS = 32  # of a digest
 NAMED = 3  # refused subscriptions that a warning names
 
 
@@ -48,6 +50,9 @@ class SubscriptionEnricher(Enricher):
         self._told: dict[str, str] = {}
         self.writes_status = True
         self.narrows = False
+        self.sends_initial = subscriptions.config.initial == "replica"
+        self._recorded: tuple[object, ...] = ()
+        self._digests: dict[str, str] = {}
         self.captured: Hull | None = None  # while a hull grows: the one before; subscriptions outside have no matches
         self._parts: dict[str, Mapping[str, Part]] = {}
 
@@ -57,10 +62,12 @@ class SubscriptionEnricher(Enricher):
 
     @override
     def values(self, batch: BatchToEnrich) -> Iterator[pa.Array]:
+        reader = batch.events()
+        yield from self._pieces(self.matcher_for(batch.header, reader.schema), reader)
+
+    def _pieces(self, matcher: Matcher, reader: pa.RecordBatchReader) -> Iterator[pa.Array]:
         import pyarrow as pa
 
-        reader = batch.events()
-        matcher = self.matcher_for(batch.header, reader.schema)
         waiting: list[pa.RecordBatch] = []
         try:
             for piece in reader:
@@ -105,6 +112,7 @@ class SubscriptionEnricher(Enricher):
                 kept.pop(one.id, None)
             self._own = kept | self._matcher.add(new)
             self._note_parts(gone, new)
+            self._note_digests(gone, new)
             self._known, self._version = dict(found.accepted), found.version
             self.refused = {**found.refused, **self._own}
             if self.writes_status:
@@ -126,6 +134,44 @@ class SubscriptionEnricher(Enricher):
         """Return what can bound a hull, of each subscription that has matches; needs `narrows`."""
         return list(self._parts.values())
 
+    # -- rows that a new subscription matches already ----------------------------------------------------------------
+    def _note_digests(self, gone: Iterable[str], new: Iterable[Subscription]) -> None:
+        if self.sends_initial:
+            for each in gone:
+                self._digests.pop(each, None)
+            for one in new:
+                self._digests[one.id] = digest_of(one)
+
+    @property
+    def is_recorded(self) -> bool:
+        """True if :meth:`note_recorded` was called for the present subscriptions."""
+        return self._recorded == (self._version, self.captured)
+
+    def note_recorded(self) -> None:
+        """Note that the state has the digests of the present subscriptions."""
+        self._recorded = (self._version, self.captured)
+
+    def digests(self) -> tuple[set[str], set[str]]:
+        """Return digests of the subscriptions that have begun, and of all that have matches."""
+        waiting = self._waiting()
+        every = {each: digest for each, digest in self._digests.items() if each not in self._own}
+        return {digest for each, digest in every.items() if each not in waiting}, set(every.values())
+
+    @override
+    def chosen(self, batch: BatchToEnrich, digests: Collection[str]) -> Iterator[pa.Array]:
+        from qbcd.subscriptions.matcher import Matcher
+
+        self.begin()
+        reader, header = batch.events(), batch.header
+        self.matcher_for(header, reader.schema)
+        wanted = [one for each, one in self._known.items() if self._digests.get(each) in digests]
+        allowed = self._all.config.allowed(self._stream)
+        with Matcher(
+            reader.schema, folded=self._folded(), old_values=header.before, allowed=allowed or None
+        ) as matcher:
+            matcher.add(wanted)
+            yield from self._pieces(matcher, reader)
+
     def _waiting(self) -> set[str]:
         """Return the subscriptions that begin when the hull has grown."""
         hull = self.captured
@@ -146,3 +192,9 @@ class SubscriptionEnricher(Enricher):
                 quoted = self._quoted[each] = json.dumps(each, ensure_ascii=False)
             found[position].append(quoted)
         return pa.array([f"[{','.join(some)}]" for some in found], pa.string())
+
+
+def digest_of(one: Subscription) -> str:
+    """Return a digest of a subscription: another id, condition or interest has another one."""
+    text = json.dumps([one.id, one.condition, one.when, sorted(one.ops), sorted(one.columns)])
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
