@@ -338,7 +338,8 @@ class ProjectParts:
             return None
         written = self.config.subscriptions
         selecting = frozenset(() if written is None else written.deliver) & stream.sinks.keys()
-        return Enrichment(stream.site, enrichers, selecting)
+        splits = written is not None and written.split
+        return Enrichment(stream.site, enrichers, selecting, splits=splits)
 
     def _interest(self, stream: Stream) -> Interest | None:
         """Return what narrows a stream to its subscriptions; None if they were never to do that."""

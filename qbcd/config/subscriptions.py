@@ -103,6 +103,7 @@ class SubscriptionsConfig(Section):
         equality: Equality of texts: that of the source, or that of their bytes.
         narrow: Streams whose sinks are all in `deliver` capture only rows that some condition may need.
         initial: ``replica``: a new subscription first gets the rows that it matches already.
+        split: These sinks get a batch for each subscription, in a folder of its own.
     """
 
     relation: RelationConfig | None = Field(default=None, alias="from")
@@ -113,6 +114,7 @@ class SubscriptionsConfig(Section):
     equality: Equality = "source"
     narrow: bool = False
     initial: Literal["replica"] | None = None
+    split: bool = False
 
     @model_validator(mode="after")
     def _has_some(self) -> SubscriptionsConfig:
@@ -124,6 +126,11 @@ class SubscriptionsConfig(Section):
                 "write streams: {orders: all}, or the columns instead of all",
             )
         return self
+
+    @property
+    def known_streams(self) -> list[str]:
+        """The streams that may be subscribed to."""
+        return list(self.streams) or list(dict.fromkeys(one.stream for one in self.inline))
 
     def allowed(self, stream: str) -> tuple[str, ...] | None:
         """Return the columns that conditions on a stream may use; empty for all.

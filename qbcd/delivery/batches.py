@@ -240,7 +240,11 @@ def _publish(stream: Stream, held: LeasedStream, name: str, header: BatchHeader,
     opened = partial(sink_batch, stream, header, *rows, name)
     passed = f"qbcd skip {stream.name} {name} --batch {header.number} passes over it; its events are then missing in "
     unfit = f"{UNSUPPORTED if sink.has_policy else ''}{passed}{name}"
-    if not _selects_none(stream, header, name):
+    if stream.enrichment is not None and stream.enrichment.splits and name in stream.enrichment.selecting:
+        for part in stream.enrichment.parts(stream.enrichment.view(header, name), rows[1]):
+            of_part = partial(sink_batch, stream, header, *rows, part)
+            write_batch(stream, held, sink, BatchOnItsWay(part.header, of_part, unfit))
+    elif not _selects_none(stream, header, name):
         write_batch(stream, held, sink, BatchOnItsWay(header, opened, unfit))
     stream.project.acknowledge(stream.name, name, header)
     hooks.reach("after_acknowledge")

@@ -1,4 +1,4 @@
-"""Send a new subscription the rows of the replica that it matches already: once, before its first events.
+"""Send a new subscription the rows that it matches already, once, before its events.
 
     new subscription -> record and request (state, one transaction) -> rows of the replica -> matched -> the sinks
 
@@ -19,13 +19,21 @@ from qbcd.subscriptions.enricher import SubscriptionEnricher
 
 
 def refuse_initial(stream: Stream, plan: StreamPlan) -> None:
-    """Refuse a stream that cannot send the rows of its replica to the sinks of subscriptions.
+    """Refuse a stream whose sinks of subscriptions cannot get what the configuration wants.
 
     Raises:
-        ConfigError: A sink takes batches only.
+        ConfigError: A sink takes whole batches of events only.
         Refused: The replica has no rows.
     """
-    for name in _sinks(stream) if _enricher(stream) is not None else ():
+    for name in _sinks(stream):
+        if stream.enrichment is not None and stream.enrichment.splits and not stream.sinks[name].takes_parts:
+            raise ConfigError(
+                f"sink {name} takes no batches that are split by subscription",
+                stream=stream.name,
+                remedy="deliver to a sink of files (jsonl, parquet), or remove `split`",
+            )
+        if _enricher(stream) is None:
+            continue
         refuse_without_rows(stream, plan, name)
         if not stream.sinks[name].takes_resends:
             raise ConfigError(
@@ -38,7 +46,7 @@ def refuse_initial(stream: Stream, plan: StreamPlan) -> None:
 def begin_subscriptions(
     stream: Stream, plan: StreamPlan, held: LeasedStream, report: Report, *, rows_are_events: bool = False
 ) -> bool:
-    """Record subscriptions that are new, and send their rows; call it under the lease, before changes are looked for.
+    """Record new subscriptions and send their rows; call it under the lease, before detection.
 
     Args:
         rows_are_events: The baseline, which follows, has the rows as events.
@@ -46,10 +54,10 @@ def begin_subscriptions(
     Returns:
         True if the rows have to wait until the poll has applied a change of the captured definition.
     """
+    refuse_initial(stream, plan)
     enricher, sinks = _enricher(stream), _sinks(stream)
     if enricher is None or not sinks:
         return False
-    refuse_initial(stream, plan)
     enricher.begin()
     header = planned_batch(stream, plan, held.row)
     from qbcd.local.arrow import event_schema

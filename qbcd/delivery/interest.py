@@ -16,7 +16,7 @@ log = logging.getLogger("qbcd")
 
 
 def narrowed(stream: Stream, plan: StreamPlan, row: StreamRow | None) -> Stream:
-    """Return the stream with the restriction that its subscriptions need now; itself if that is as before.
+    """Return the stream with the restriction that is needed now; itself if that is as before.
 
     Call it under the lease, or before the first `prepare`.
 
@@ -53,14 +53,14 @@ def narrowed(stream: Stream, plan: StreamPlan, row: StreamRow | None) -> Stream:
 
 
 def narrowed_by(stream: Stream, plan: StreamPlan) -> tuple[str, str]:
-    """Return the restriction by which a stream is narrowed, or why it is not; one of them is empty."""
+    """Return the restriction by which a stream is narrowed, or why it is not."""
     interest = stream.interest
     if interest is None:
         return "", "only tables of databases are narrowed"
     if interest.hull is not None:
         return interest.where(interest.hull, stream.source.connector), ""
     why = interest.why_not or why_wide(stream, plan)
-    return "", why or "no column bounds every subscription, or the next poll begins it"
+    return "", why or interest.why_every_row
 
 
 def why_wide(stream: Stream, plan: StreamPlan) -> str:

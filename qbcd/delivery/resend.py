@@ -199,8 +199,8 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
             opened = partial(sink_batch, stream, header, rows.staged, rows.open_local)
             if first is not None:
                 with _matched(stream, header, rows, first) as view:
-                    if view.header.size:
-                        write_batch(stream, held, sink, BatchOnItsWay(view.header, partial(opened, view), unfit))
+                    for part in _parts(stream, view, rows):
+                        write_batch(stream, held, sink, BatchOnItsWay(part.header, partial(opened, part), unfit))
                     return view.header.size
             if rows.count or sink.shows_all_rows:
                 write_batch(stream, held, sink, BatchOnItsWay(header, opened, unfit))
@@ -222,6 +222,16 @@ def _matched(stream: Stream, header: ResentRows, rows: ReplicaRows, first: int) 
         yield BatchView(header, replace(header, counts={}), None, {})
         return
     with stream.enrichment.matched(header, rows.open_local, digests) as view:
+        yield view
+
+
+def _parts(stream: Stream, view: BatchView, rows: ReplicaRows) -> Iterator[BatchView]:
+    """Yield the view, or with `split` its parts; nothing without events."""
+    if not view.header.size or stream.enrichment is None:
+        return
+    if stream.enrichment.splits:
+        yield from stream.enrichment.parts(view, rows.open_local)
+    else:
         yield view
 
 

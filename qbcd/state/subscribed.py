@@ -1,4 +1,4 @@
-"""Subscriptions that have begun, and the requests that send them the rows that they match already.
+"""Subscriptions that have begun, requests for their first rows, and hulls of streams.
 
 A new subscription is recorded together with a request for each sink, in one transaction. So a kill before it begins
 again, and a kill after it repeats the request (`qbcd.delivery.initial`).
@@ -7,13 +7,14 @@ again, and a kill after it repeats the request (`qbcd.delivery.initial`).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
 
 from sqlalchemy import delete, func, insert, select
 from sqlalchemy.engine import Connection
 
 from qbcd.state.project import ProjectState
-from qbcd.state.project_tables import RESEND, SUBSCRIBED
-from qbcd.state.tables import seal
+from qbcd.state.project_tables import INTEREST, RESEND, SUBSCRIBED
+from qbcd.state.tables import seal, unseal
 
 INITIAL = (
     "subscriptions >= "  # begin of the restriction of such a request; the first number of its subscriptions follows
@@ -22,7 +23,10 @@ _AT_ONCE = 500  # rows of a statement
 
 
 def subscribed(state: ProjectState, stream: str) -> dict[str, int]:
-    """Return the digests of the subscriptions that have begun, with the number of their request; 0 for none."""
+    """Return the digests of subscriptions that have begun, with the numbers of their requests.
+
+    0 is none.
+    """
     with state.read() as conn:
         rows = conn.execute(select(SUBSCRIBED).where(SUBSCRIBED.c.stream == stream))
         return {row.digest: row.number for row in rows}
@@ -52,7 +56,7 @@ def note_subscribed(
 
 
 def first_number(restriction: str) -> int | None:
-    """Return the first number of the subscriptions of a request; None for a request of another kind."""
+    """Return the first number of the subscriptions of a request; None for another request."""
     return int(restriction.removeprefix(INITIAL)) if restriction.startswith(INITIAL) else None
 
 
@@ -65,3 +69,38 @@ def _chunks(items: Collection[str]) -> Iterator[list[str]]:
     every = sorted(items)
     for start in range(0, len(every), _AT_ONCE):
         yield every[start : start + _AT_ONCE]
+
+
+# -- hulls ------------------------------------------------------------------------------------------------------------
+class StoredInterest(NamedTuple):
+    """The hulls of a stream, as texts.
+
+    Attributes:
+        wanted: The hull that polls apply.
+        captured: The hull of the last poll that was complete.
+    """
+
+    wanted: str
+    captured: str
+
+
+def stored_interest(state: ProjectState, stream: str) -> StoredInterest | None:
+    """Return the hulls of a stream; None if it was never narrowed.
+
+    Raises:
+        Refused: The row is damaged.
+    """
+    with state.read() as conn:
+        row = conn.execute(select(INTEREST).where(INTEREST.c.stream == stream)).mappings().first()
+    if row is None:
+        return None
+    found = unseal(INTEREST, dict(row))
+    return StoredInterest(found["wanted"], found["captured"])
+
+
+def put_interest(state: ProjectState, stream: str, one: StoredInterest) -> None:
+    """Store the hulls of a stream; call it under the lease."""
+    values = {"stream": stream, "wanted": one.wanted, "captured": one.captured}
+    with state.write() as conn:
+        conn.execute(delete(INTEREST).where(INTEREST.c.stream == stream))
+        conn.execute(insert(INTEREST).values(**seal(INTEREST, values), at=state.facts.clock))

@@ -100,7 +100,7 @@ class Anchor:
 
 @dataclass(frozen=True)
 class Bound:
-    """A conjunct that bounds a column by literals: its values, or the lower or upper end of an interval.
+    """A conjunct that bounds a column by literals: its values, or an end of an interval.
 
     Attributes:
         column: Its name.

@@ -18,7 +18,7 @@ from qbcd.subscriptions.registry import Subscriptions
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from qbcd.subscriptions.hull import Hull, Part
+    from qbcd.subscriptions.hull import Extent, Hull
     from qbcd.subscriptions.matcher import Matcher
 
 FIELD = "subscriptions"
@@ -54,7 +54,7 @@ class SubscriptionEnricher(Enricher):
         self._recorded: tuple[object, ...] = ()
         self._digests: dict[str, str] = {}
         self.captured: Hull | None = None  # while a hull grows: the one before; subscriptions outside have no matches
-        self._parts: dict[str, Mapping[str, Part]] = {}
+        self._parts: dict[str, Mapping[str, Extent]] = {}
 
     @override
     def begin(self) -> None:
@@ -90,6 +90,25 @@ class SubscriptionEnricher(Enricher):
         shown = "; ".join(f"{each}: {why}" for each, why in list(new.items())[:NAMED])
         more = f" and {len(new) - NAMED:,} more (qbcd subscriptions)" if len(new) > NAMED else ""
         return [f"refused subscriptions have no matches: {shown}{more}"]
+
+    def examined(self, header: BatchHeader, events: pa.Schema) -> dict[str, str]:
+        """Return the refused subscriptions with their reasons, read now; no status is written.
+
+        Those about no stream are among those of the first stream that may be subscribed to.
+        """
+        self.begin()
+        writes, self.writes_status = self.writes_status, False
+        try:
+            self.matcher_for(header, events)
+        finally:
+            self.writes_status = writes
+        is_first = self._stream == self._all.config.known_streams[0]
+        return {**self.refused, **(self._all.astray if is_first else {})}
+
+    @property
+    def active(self) -> int:
+        """The number of subscriptions with matches."""
+        return len(self._known) - len(self._own)
 
     def matcher_for(self, header: BatchHeader, events: pa.Schema) -> Matcher:
         """Return the matcher of the present subscriptions for events of a batch."""
@@ -130,7 +149,7 @@ class SubscriptionEnricher(Enricher):
             else:
                 self._parts[one.id] = self._matcher.parts(one)
 
-    def parts(self) -> list[Mapping[str, Part]]:
+    def parts(self) -> list[Mapping[str, Extent]]:
         """Return what can bound a hull, of each subscription that has matches; needs `narrows`."""
         return list(self._parts.values())
 

@@ -27,7 +27,7 @@ Value = Decimal | str
 
 
 @dataclass(frozen=True)
-class Part:
+class Extent:
     """The values of one column with which a row can meet a condition.
 
     Attributes:
@@ -51,9 +51,9 @@ class Hull:
     """
 
     column: str = ""
-    part: Part = Part(frozenset())
+    part: Extent = Extent(frozenset())
 
-    def covers(self, parts: Mapping[str, Part]) -> bool:
+    def covers(self, parts: Mapping[str, Extent]) -> bool:
         """Return True if every row that meets a condition is inside.
 
         Args:
@@ -101,10 +101,10 @@ def hull_of_json(text: str) -> Hull:
     if "values" in data:
         values = frozenset(Decimal(one["number"]) if isinstance(one, dict) else one for one in data["values"])
     ends = (None if data[name] is None else Decimal(data[name]) for name in ("low", "high"))
-    return Hull(data["column"], Part(values, *ends))
+    return Hull(data["column"], Extent(values, *ends))
 
 
-def parts_of(one: Subscription, bounds: Sequence[Bound], literals: Sequence[str]) -> dict[str, Part]:
+def parts_of(one: Subscription, bounds: Sequence[Bound], literals: Sequence[str]) -> dict[str, Extent]:
     """Return the columns that could bound a hull with this subscription inside.
 
     Args:
@@ -113,7 +113,7 @@ def parts_of(one: Subscription, bounds: Sequence[Bound], literals: Sequence[str]
     """
     if not _crosses_unseen(one):
         return {}
-    found: dict[str, Part] = {}
+    found: dict[str, Extent] = {}
     for bound in bounds:
         if one.columns and bound.column not in one.columns:
             continue
@@ -125,7 +125,7 @@ def parts_of(one: Subscription, bounds: Sequence[Bound], literals: Sequence[str]
     return found
 
 
-def grown(hull: Hull | None, wanted: Iterable[Mapping[str, Part]], columns: frozenset[str]) -> Hull | None:
+def grown(hull: Hull | None, wanted: Iterable[Mapping[str, Extent]], columns: frozenset[str]) -> Hull | None:
     """Return a hull with everything that is wanted inside; None if there is none.
 
     Args:
@@ -156,17 +156,17 @@ def grown(hull: Hull | None, wanted: Iterable[Mapping[str, Part]], columns: froz
 
 
 def _crosses_unseen(one: Subscription) -> bool:
-    """Return True if a match stays one, and no match a none, when an update becomes an insert or a delete."""
+    """Return True if an update that becomes an insert or a delete has the same matches."""
     ops = set(one.ops or OPS)
     new, old = one.when in ("new", "enters", "either"), one.when in ("old", "leaves", "either")
     return (not new or ("u" in ops) == ("c" in ops)) and (not old or ("u" in ops) == ("d" in ops))
 
 
-def _both(known: Part | None, form: str, values: Sequence[Value]) -> Part:
+def _both(known: Extent | None, form: str, values: Sequence[Value]) -> Extent:
     """Return the values that one more conjunct leaves, or more."""
     if form == "in":
         fewer = frozenset(values)
-        return Part(fewer if known is None or known.values is None else known.values & fewer)
+        return Extent(fewer if known is None or known.values is None else known.values & fewer)
     end = values[0]
     if known is not None and known.values is not None:
         return known
@@ -176,16 +176,16 @@ def _both(known: Part | None, form: str, values: Sequence[Value]) -> Part:
         low = end if low is None else max(low, end)
     else:
         high = end if high is None else min(high, end)
-    return Part(None, low, high)
+    return Extent(None, low, high)
 
 
-def _hull_part(parts: Sequence[Part]) -> Part | None:
+def _hull_part(parts: Sequence[Extent]) -> Extent | None:
     """Return a part with all `parts` inside, rounded outward; None if it has no bound."""
     if all(part.values is not None for part in parts):
         values = frozenset(value for part in parts for value in part.values or ())
         texts = any(isinstance(value, str) for value in values)
         if len(values) <= (MOST_TEXTS if texts else MOST_NUMBERS):
-            return Part(values)
+            return Extent(values)
         if texts:
             return None
     ends = [_ends(part) for part in parts if part.values is None or part.values]
@@ -197,10 +197,10 @@ def _hull_part(parts: Sequence[Part]) -> Part | None:
     with localcontext() as context:
         context.prec = 4 * MOST_DIGITS
         unit = _unit(low, high)
-        return Part(None, None if low is None else _down(low, unit), None if high is None else -_down(-high, unit))
+        return Extent(None, None if low is None else _down(low, unit), None if high is None else -_down(-high, unit))
 
 
-def _ends(part: Part) -> tuple[Decimal | None, Decimal | None]:
+def _ends(part: Extent) -> tuple[Decimal | None, Decimal | None]:
     if part.values is None:
         return part.low, part.high
     numbers = [value for value in part.values if isinstance(value, Decimal)]

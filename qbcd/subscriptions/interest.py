@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from qbcd.connectors.base import Connector
 from qbcd.state import ProjectState
-from qbcd.state.interest import StoredInterest, put_interest, stored_interest
+from qbcd.state.subscribed import StoredInterest, put_interest, stored_interest
 from qbcd.subscriptions.enricher import SubscriptionEnricher
 from qbcd.subscriptions.hull import Hull, grown, hull_of_json
 
@@ -47,6 +47,11 @@ class Interest:
         """The hull that polls apply; None for every row."""
         return None if self._stored is None else _hull(self._stored.wanted)
 
+    @property
+    def why_every_row(self) -> str:
+        """Why there is no hull, of a stream that may be narrowed."""
+        return "the next poll decides it" if self._stored is None else "no column bounds all subscriptions"
+
     def where(self, hull: Hull | None, connector: Connector) -> str:
         """Return the restriction of the stream by a hull, that of the configuration included."""
         if hull is None:
@@ -55,7 +60,7 @@ class Interest:
         return f"({self.base}\n) AND ({sql})" if self.base else sql
 
     def needed(self, columns: Iterable[str], *, prepared: bool) -> Hull | None:
-        """Return the hull that the subscriptions need now: the present one, a larger one, or None for every row.
+        """Return the hull that is needed now: the present one, a larger one; None for every row.
 
         Args:
             columns: Those that a hull may bound.

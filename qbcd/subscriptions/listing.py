@@ -44,7 +44,7 @@ class ListedShape:
 
 
 @dataclass(frozen=True)
-class Interest:
+class NeededPart:
     """The part of a stream that its subscriptions need.
 
     Attributes:
@@ -71,7 +71,7 @@ class Listing:
 
     subscriptions: list[ListedSubscription] = field(default_factory=list)
     shapes: list[ListedShape] = field(default_factory=list)
-    interests: list[Interest] = field(default_factory=list)
+    interests: list[NeededPart] = field(default_factory=list)
     matches: list[str] | None = None
 
     def add(
@@ -98,7 +98,7 @@ class Listing:
         if active and all(one.columns for one in active):
             wanted = {*header.key, *matcher.used_columns, *(name for one in active for name in one.columns)}
             columns = tuple(name for name, _ in header.columns if name in wanted)
-        self.interests.append(Interest(stream, columns, matcher.hull, *narrowed))
+        self.interests.append(NeededPart(stream, columns, matcher.hull, *narrowed))
 
 
 def trial_stream(event: Any) -> str:

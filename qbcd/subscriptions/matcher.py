@@ -16,7 +16,7 @@ from qbcd.sql.render import render
 from qbcd.subscriptions.condition import Anchor, Columns, Shape, divided, kind_of_literal, shape_of
 from qbcd.subscriptions.definition import NEEDS_OLD, OPS, WHENS, ConditionRefused, Subscription
 from qbcd.subscriptions.few_events import FewEvents, ShapeIndex, TooMany, is_supported
-from qbcd.subscriptions.hull import Part, parts_of
+from qbcd.subscriptions.hull import Extent, parts_of
 
 SHAPES_PER_QUERY = 64
 MOST_VALUES = 20  # that the hull names
@@ -126,8 +126,8 @@ class Matcher:
         values = [str(value) if plain else "'" + str(value).replace("'", "''") + "'" for (value,) in found]
         return f"{name} IN ({', '.join(values)})"
 
-    def parts(self, one: Subscription) -> dict[str, Part]:
-        """Return the columns whose values decide that a row cannot meet a subscription, with the other values.
+    def parts(self, one: Subscription) -> dict[str, Extent]:
+        """Return the columns that bound the rows of a subscription, with their values.
 
         Empty for a subscription that is refused.
         """

@@ -71,6 +71,8 @@ OF_PROJECT = {
     "qbcd_history": "id* stream started_at finished_at outcome epoch batch_seq counts cost message",
     "qbcd_resend": "stream* sink* number restriction pending at seal",
     "qbcd_enriched": "stream* epoch* batch_seq* fingerprint fields file hash counts at seal",
+    "qbcd_interest": "stream* wanted captured at seal",
+    "qbcd_subscribed": "stream* digest* number seal",
     "qbcd_lookup_key": "lookup* digest* number text at seal",
     "qbcd_refusal": "stream* kind version amount message at",
 }

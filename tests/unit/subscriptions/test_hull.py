@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from qbcd.subscriptions import Matcher, Subscription
-from qbcd.subscriptions.hull import Hull, Part, grown, hull_of_json
+from qbcd.subscriptions.hull import Extent, Hull, grown, hull_of_json
 
 IMAGE = pa.struct([("id", pa.int64()), ("status", pa.string()), ("amount", pa.decimal128(12, 2)), ("f", pa.float64())])
 SCHEMA = pa.schema([("before", IMAGE), ("after", IMAGE), ("op", pa.string()), ("changed", pa.list_(pa.string()))])
@@ -57,11 +57,11 @@ def test_hull(conditions: list[str], sql: str | None) -> None:
 
 def test_growth_keeps_the_column_and_what_was_inside() -> None:
     hull = hull_of("status = 'late' AND id = 3")
-    assert hull == Hull("id", Part(frozenset({Decimal(3)})))
-    assert hull_of("id = 4", before=hull) == Hull("id", Part(frozenset({Decimal(3), Decimal(4)})))
+    assert hull == Hull("id", Extent(frozenset({Decimal(3)})))
+    assert hull_of("id = 4", before=hull) == Hull("id", Extent(frozenset({Decimal(3), Decimal(4)})))
     assert hull_of("status = 'late'", before=hull) is None
     wide = hull_of("id BETWEEN 1 AND 70", before=hull)
-    assert wide == Hull("id", Part(None, Decimal(0), Decimal(70)))
+    assert wide == Hull("id", Extent(None, Decimal(0), Decimal(70)))
     assert wide == hull_of_json(wide.to_json())
     with Matcher(SCHEMA) as matcher:
         inside = {
