@@ -9,7 +9,6 @@ from qbcd.delivery.interest import narrowed_by
 from qbcd.model import PlannedBatch
 from qbcd.planning import plan_of
 from qbcd.stream import Stream
-from qbcd.subscriptions.enricher import SubscriptionEnricher
 
 NAMED = 5  # refused subscriptions
 
@@ -20,11 +19,12 @@ def check_subscriptions(stream: Stream, planned: PlannedBatch) -> list[Finding]:
     Raises:
         QbcdError: They cannot be read, or what they want cannot be done.
     """
-    every = () if stream.enrichment is None else stream.enrichment.enrichers
-    enricher = next((one for one in every if isinstance(one, SubscriptionEnricher)), None)
-    if enricher is None:
+    if stream.enrichment is None or not stream.enrichment.selects:
         return []
     from qbcd.local.arrow import event_schema
+    from qbcd.subscriptions.enricher import SubscriptionEnricher
+
+    enricher = next(one for one in stream.enrichment.enrichers if isinstance(one, SubscriptionEnricher))
 
     plan, _ = plan_of(stream, stream.site.context.row())
     refuse_initial(stream, plan)

@@ -8,6 +8,8 @@ same rows until the sink has them.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from qbcd.delivery.resend import refuse_without_rows, resend_waiting
 from qbcd.errors import ConfigError
 from qbcd.model import StreamPlan
@@ -15,7 +17,9 @@ from qbcd.planning import planned_batch
 from qbcd.sites import LeasedStream
 from qbcd.state.subscribed import note_subscribed, subscribed
 from qbcd.stream import Report, Stream
-from qbcd.subscriptions.enricher import SubscriptionEnricher
+
+if TYPE_CHECKING:
+    from qbcd.subscriptions.enricher import SubscriptionEnricher
 
 
 def refuse_initial(stream: Stream, plan: StreamPlan) -> None:
@@ -77,7 +81,11 @@ def begin_subscriptions(
 
 
 def _enricher(stream: Stream) -> SubscriptionEnricher | None:
-    found = () if stream.enrichment is None else stream.enrichment.enrichers
+    if stream.enrichment is None or not stream.enrichment.selects:  # the module is imported where it is used
+        return None
+    from qbcd.subscriptions.enricher import SubscriptionEnricher
+
+    found = stream.enrichment.enrichers
     return next((one for one in found if isinstance(one, SubscriptionEnricher) and one.sends_initial), None)
 
 

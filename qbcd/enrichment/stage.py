@@ -59,6 +59,11 @@ class Enrichment:
         self._select = places[0] if places else None
 
     @property
+    def selects(self) -> bool:
+        """True if an enricher selects events."""
+        return self._select is not None
+
+    @property
     def fields(self) -> tuple[tuple[str, Travel], ...]:
         """The added fields, with their form for typed readers."""
         return tuple((one.field, one.travel) for one in self.enrichers)
