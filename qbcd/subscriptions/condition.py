@@ -21,7 +21,9 @@ from qbcd.subscriptions.definition import ConditionRefused
 Tree = Any  # a node of sqlglot, whose types change between versions
 Kind = str  # of a column: number, float, text, boolean, set, or a DuckDB type that texts are cast to
 _LITERAL = re.compile(r"""("(?:[^"]|"")*")|('(?:[^']|'')*')|(?<![\w.$])(\d+(?:\.\d+)?)(?![\w.])""")
+_TEXT_OR_NUMBER = re.compile(r"""('(?:[^']|'')*'|(?<![\w.$])\d+(?:\.\d+)?(?![\w.]))""")
 PARAMETER = "qbcd_p"
+_NAMES = [f":{PARAMETER}{place}" for place in range(64)]
 _SETS = {"CONTAINS_ALL", "CONTAINS_ANY", "CONTAINED_IN"}
 NUMBERS = {"number", "float"}
 MOST_DIGITS = 30  # of a literal
@@ -79,7 +81,8 @@ class Columns:
                 return place
         free = ", ".join(one for one in self.kinds if one not in self.barred)
         what = "may not be used in subscriptions" if name in self.barred else "is not captured"
-        raise ConditionRefused(f"column {name!r} {what}", remedy=f"use one of: {free}")
+        remedy = f"use one of: {free}" if free else "name captured columns under `subscriptions.streams`"
+        raise ConditionRefused(f"column {name!r} {what}", remedy=remedy)
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,15 @@ class Bound:
 
 
 @dataclass(frozen=True)
+class OfSet:
+    """A conjunct about the elements of a set: the name of a column, a function in upper case, places of literals."""
+
+    column: str
+    function: str
+    parameters: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Shape:
     """A condition without its literals.
 
@@ -126,6 +138,8 @@ class Shape:
         equal: The columns that must equal a literal, with its place.
         patterns: The literals that are patterns of LIKE.
         bounds: Conjuncts that bound a text or an exact number.
+        conjuncts: Their number.
+        of_set: The first conjunct about a set; None without one.
     """
 
     text: str
@@ -137,17 +151,28 @@ class Shape:
     tree: Tree = None
     patterns: tuple[int, ...] = ()
     bounds: tuple[Bound, ...] = ()
+    conjuncts: int = 0
+    of_set: OfSet | None = None
+
+
+def _name(place: int) -> str:
+    return f":{PARAMETER}{place}"
 
 
 def divided(condition: str) -> tuple[str, tuple[str, ...]]:
     """Return a condition without literals, and its literals: numbers as written, quoted texts."""
-    literals: list[str] = []
+    if '"' not in condition:
+        parts = _TEXT_OR_NUMBER.split(condition)
+        literals = parts[1::2]
+        parts[1::2] = _NAMES[: len(literals)] if len(literals) <= len(_NAMES) else map(_name, range(len(literals)))
+        return "".join(parts), tuple(literals)
+    literals = []
 
     def named(match: re.Match[str]) -> str:
         if match[1]:  # a quoted identifier
             return match[1]
         literals.append(match[0])
-        return f":{PARAMETER}{len(literals) - 1}"
+        return _name(len(literals) - 1)
 
     return _LITERAL.sub(named, condition), tuple(literals)
 
@@ -211,9 +236,20 @@ class _Reader:
         anchors = [anchor for part in _conjuncts(tree) if isinstance(part, exp.EQ) and (anchor := self._anchored(part))]
         patterns = tuple(_number(bare(node.expression)) for node in tree.find_all(exp.Like))
         equal = tuple((anchor.column, anchor.parameters[0]) for anchor in anchors)
-        bounds = tuple(bound for part in _conjuncts(tree) for bound in self._bounds(part))
-        sql = partial(self._sql, tree)
-        return Shape(_shown(tree), types, self._anchor(tree), sql, columns, equal, tree, patterns, bounds)
+        parts = _conjuncts(tree)
+        return Shape(
+            _shown(tree),
+            types,
+            self._anchor(tree),
+            partial(self._sql, tree),
+            columns,
+            equal,
+            tree,
+            patterns,
+            tuple(bound for part in parts for bound in self._bounds(part)),
+            len(parts),
+            next((_of_set(part) for part in parts if isinstance(part, exp.Anonymous)), None),
+        )
 
     def _refuse_unknown(self, node: Tree) -> None:
         if isinstance(node, exp.Anonymous) and node.name.upper() in _SETS:
@@ -258,6 +294,8 @@ class _Reader:
         sides = [node.this, *node.args.get("expressions", ()), *(node.args.get(key) for key in _OPERANDS)]
         operands = [bare(side) for side in sides if side is not None]
         shown = _shown(node)
+        if isinstance(node, exp.In) and not node.expressions:
+            raise ConditionRefused(f"{shown} has no values", remedy="name values, or leave it out")
         kinds = {self._of_operand(operand) for operand in operands}
         if "set" in kinds:
             raise ConditionRefused(f"{shown} compares a set", remedy="use contains_all, contains_any or contained_in")
@@ -397,6 +435,11 @@ class _Reader:
 
         # first the functions, since `transform` does not visit what it has replaced
         return str(tree.copy().transform(_functions).transform(spelled).sql("duckdb"))
+
+
+def _of_set(part: Tree) -> OfSet:
+    column, *elements = part.expressions
+    return OfSet(column.name, part.name.upper(), tuple(map(_number, elements)))
 
 
 _OPERANDS = ("expression", "low", "high")

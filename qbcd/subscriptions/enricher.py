@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
+from qbcd.common.bulk import many_objects
 from qbcd.enrichment import BatchToEnrich, Enricher
 from qbcd.errors import UnsupportedType
 from qbcd.model import BatchHeader, Travel
@@ -119,7 +120,13 @@ class SubscriptionEnricher(Enricher):
         if self._matcher is None or fits != self._fits:
             if self._matcher is not None:
                 self._matcher.close()
-            self._matcher = Matcher(events, folded=self._folded(), old_values=header.before, allowed=allowed or None)
+            self._matcher = Matcher(
+                events,
+                folded=self._folded(),
+                old_values=header.before,
+                allowed=allowed or None,
+                shapes=self._all.config.shapes,
+            )
             self._fits, self._version, self._known, self._parts = fits, -1, {}, {}
         found = self._all.of(self._stream)
         if found.version != self._version:
@@ -129,7 +136,8 @@ class SubscriptionEnricher(Enricher):
             kept = {each: why for each, why in self._own.items() if each in found.accepted}
             for one in new:
                 kept.pop(one.id, None)
-            self._own = kept | self._matcher.add(new)
+            with many_objects():
+                self._own = kept | self._matcher.add(new)
             self._note_parts(gone, new)
             self._note_digests(gone, new)
             self._known, self._version = dict(found.accepted), found.version

@@ -182,6 +182,8 @@ def test_matches_are_those_of_each_condition_alone(
         ("id = 1234567890123456789012345678901", "has more than 30 digits"),
         ("id", "id is neither true nor false"),
         ("id = 1 OR", "cannot be parsed"),
+        ("id IN ()", "id IN () has no values (name values"),
+        ("NOT status IN ()", "has no values"),
         ("id = 1; DROP TABLE subscription", "without comments"),
         ("id = 1 -- x", "without comments"),
         ("status = 'x", "cannot be parsed"),
@@ -213,8 +215,9 @@ def test_a_condition_that_is_not_exact_is_refused_alone(condition: str, reason: 
 
 def test_what_the_local_database_refuses_is_refused_alone() -> None:
     with Matcher(SCHEMA) as matcher, mock.patch("qbcd.subscriptions.matcher.shape_of") as shape_of:
-        shape_of.return_value = Shape("x", (), None, lambda *_: "e.v0 IS 1")
-        assert matcher.add([Subscription("bad", "id = id")]) == {"bad": "x cannot be evaluated"}
+        shape_of.return_value = Shape("x", (), None, lambda *_: "e.v0 IS 1 1")
+        refused = matcher.add([Subscription("bad", "id = id")])
+    assert refused["bad"].startswith("x cannot be evaluated: syntax error")
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
@@ -313,6 +316,28 @@ def test_many_conditions_are_few_shapes() -> None:
         event: dict[str, Any] = {"op": "c", "before": None, "after": row, "changed": []}
         found = matcher.match(pa.Table.from_pylist([event], schema=SCHEMA).to_batches()[0])
     assert found.column("id").to_pylist() == ["s7", "t1", "t9"]
+
+
+def test_shapes_have_a_limit_and_one_that_is_no_longer_used_makes_room() -> None:
+    with Matcher(SCHEMA, shapes=2) as matcher:
+        assert (
+            matcher.add([Subscription("a", "id = 1"), Subscription("b", "status = 'x'"), Subscription("c", "id = 2")])
+            == {}
+        )
+        refused = matcher.add([Subscription("d", "id > 1"), Subscription("e", "id = 3")])
+        assert list(refused) == ["d"]
+        assert "there are 2 shapes of conditions already" in refused["d"]
+        matcher.remove(["b"])
+        assert matcher.add([Subscription("d", "id > 1")]) == {}
+        assert matcher.shapes == {"id = ?": 3, "id > ?": 1}
+
+
+def test_a_stream_without_columns_for_conditions_says_so() -> None:
+    with Matcher(SCHEMA, allowed=["none"]) as matcher:
+        refused = matcher.add([Subscription("a", "id = 1")])
+    assert refused == {
+        "a": "column 'id' may not be used in subscriptions (name captured columns under `subscriptions.streams`)"
+    }
 
 
 def test_a_pattern_that_fails_is_refused_by_itself() -> None:
