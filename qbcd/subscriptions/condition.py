@@ -118,7 +118,13 @@ class Bound:
 
 @dataclass(frozen=True)
 class OfSet:
-    """A conjunct about the elements of a set: the name of a column, a function in upper case, places of literals."""
+    """A conjunct about the elements of a set.
+
+    Attributes:
+        column: Its name.
+        function: ``CONTAINS_ALL``, ``CONTAINS_ANY`` or ``CONTAINED_IN``.
+        parameters: The places of the literals.
+    """
 
     column: str
     function: str

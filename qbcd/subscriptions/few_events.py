@@ -89,7 +89,7 @@ class ShapeIndex:
 def _set_search(
     shape: Shape, columns: Columns, literals: Mapping[int, Sequence[Any]]
 ) -> tuple[int, SetRelation, SetIndex[int]] | None:
-    """Return column, relation and index of a conjunct about a set, which finds the subscriptions; None without one."""
+    """Return column, relation and index of a conjunct about a set; None without one."""
     one = shape.of_set
     if one is None or (shape.anchor is not None and not shape.anchor.element):
         return None
