@@ -346,7 +346,7 @@ def test_words_of_resends() -> None:
         ("s.part-3", "s:1700000000:12.part-3:"),
     ]
     assert (HEADER.folder, HEADER.event_prefix) == ("s", "s:1700000000:12:")
-    assert batch_to_json(HEADER).keys() == {field.name for field in fields(BatchHeader)} - {"added", "selected"}
+    assert batch_to_json(HEADER).keys() == {field.name for field in fields(BatchHeader)} - {"added", "selected", "part"}
 
 
 def test_words_of_target_tables() -> None:
