@@ -40,6 +40,7 @@ COMPARISONS = {
     "mirrors": "Mirrors and histories: inserts, updates, mixed batches next to a bare load",
     "lookups": "Look-ups of keys in a large relation: mesh, lists of keys, single look-ups over JDBC",
     "set_indexes": "The six set indexes of Helmer's thesis over equal sets, in this process",
+    "set_digests": "Digests of sets on PostgreSQL: as they are, sorted, and by a sum over elements",
     "matcher": "Subscriptions against events, and joins of sets, in this process",
     "subscriptions": "Polls with many subscriptions, against polls without",
     "id_locks": "An ID pass while writers work: length of transactions, latency of writers",
