@@ -88,17 +88,9 @@ def test_with_a_baseline_of_events_it_sends_nothing_else(database: str, workspac
 
 
 @pytest.mark.parametrize(
-    "point",
-    [
-        "mid_publish",
-        "after_publish",
-        *(
-            pytest.param(each, marks=pytest.mark.campaign)
-            for each in ("before_publish", "after_acknowledge", "before_commit", "after_commit")
-        ),
-    ],
+    "point", ["mid_publish", "after_publish", "before_publish", "after_acknowledge", "before_commit", "after_commit"]
 )
-@pytest.mark.parametrize("strategy", ["mds", pytest.param("id_rcs", marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("strategy", ["mds", "id_rcs"])
 def test_exactly_once_when_killed(point: str, strategy: str, database: str, workspace: Path) -> None:
     place = place_of(database)
     data = project_of(place, strategy)

@@ -138,7 +138,7 @@ def wanted(one: Subscription, event: dict[str, Any]) -> bool:
     return met and of_interest and (not one.ops or event["op"] in one.ops)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=6)
 @given(written=SUBSCRIPTIONS, events=EVENTS, removed=st.sets(st.integers(0, 9), max_size=3))
 def test_matches_are_those_of_each_condition_alone(
     written: list[tuple[str, When, tuple[str, ...], tuple[str, ...]]], events: list[dict[str, Any]], removed: set[int]
@@ -376,8 +376,8 @@ def test_many_calls_with_one_event_use_the_index_until_a_subscription_changes() 
         assert matcher.match(events).column("id").to_pylist() == ["n", "t"]
 
 
-@settings(deadline=None, max_examples=2)
-@given(rows=st.lists(st.tuples(st.none() | ROWS, st.none() | ROWS), min_size=8, max_size=16))
+@settings(deadline=None, max_examples=1)
+@given(rows=st.lists(st.tuples(st.none() | ROWS, st.none() | ROWS), min_size=12, max_size=16))
 def test_few_events_match_as_by_a_join(rows: list[tuple[dict[str, Any] | None, dict[str, Any] | None]]) -> None:
     """Every condition, alone and within others, over rows with NULL."""
     plain = [one for one in PLAIN_CONDITIONS if "LIKE" not in one and "share" not in one]
