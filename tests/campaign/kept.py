@@ -32,7 +32,7 @@ KEPT: dict[str, tuple[str, ...]] = {
         "mariadb-mds",
         "postgresql-id_rcs",
     ),
-    "tests/integration/enrichment/test_subscriptions.py::test_statements_of_a_poll_are_the_same_for_any_number_of_subscriptions": (
+    "tests/integration/enrichment/test_subscriptions.py::test_statements_of_a_poll_are_the_same_for_any_number": (
         "postgresql-1000",
     ),
     "tests/integration/sites/test_sets.py::test_another_kind_is_refused_until_reset": (),

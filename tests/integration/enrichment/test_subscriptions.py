@@ -214,9 +214,7 @@ def sent(place: Place, project: qbcd.Project) -> tuple[int, int]:
 
 
 @over("most", [1_000, pytest.param(10_000, marks=pytest.mark.campaign)], elsewhere=[1_000])
-def test_statements_of_a_poll_are_the_same_for_any_number_of_subscriptions(
-    most: int, place: Place, workspace: Path
-) -> None:
+def test_statements_of_a_poll_are_the_same_for_any_number(most: int, place: Place, workspace: Path) -> None:
     data = made(place, relation(place))
     with opened(data, workspace) as project:
         project.stream("s").prepare()
