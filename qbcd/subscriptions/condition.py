@@ -117,7 +117,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class OfSet:
+class SetTest:
     """A conjunct about the elements of a set.
 
     Attributes:
@@ -158,7 +158,7 @@ class Shape:
     patterns: tuple[int, ...] = ()
     bounds: tuple[Bound, ...] = ()
     conjuncts: int = 0
-    of_set: OfSet | None = None
+    of_set: SetTest | None = None
 
 
 def _name(place: int) -> str:
@@ -443,9 +443,9 @@ class _Reader:
         return str(tree.copy().transform(_functions).transform(spelled).sql("duckdb"))
 
 
-def _of_set(part: Tree) -> OfSet:
+def _of_set(part: Tree) -> SetTest:
     column, *elements = part.expressions
-    return OfSet(column.name, part.name.upper(), tuple(map(_number, elements)))
+    return SetTest(column.name, part.name.upper(), tuple(map(_number, elements)))
 
 
 _OPERANDS = ("expression", "low", "high")

@@ -133,8 +133,8 @@ class FewEvents:
             TooMany: There are too many candidates.
         """
         found: list[tuple[int, str]] = []
-        befores, afters = self._rows(old), self._rows(new)
-        for position, (op, before, after) in enumerate(zip(ops.to_pylist(), befores, afters, strict=True)):
+        olds, news = self._rows(old), self._rows(new)
+        for position, (op, before, after) in enumerate(zip(ops.to_pylist(), olds, news, strict=True)):
             is_new, is_old = self._met(after), self._met(before)
             names: list[str] | None = None
             for number in is_new | is_old:

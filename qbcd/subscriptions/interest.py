@@ -50,7 +50,7 @@ class Interest:
     @property
     def why_every_row(self) -> str:
         """Why there is no hull, of a stream that may be narrowed."""
-        return "the next poll decides it" if self._stored is None else "no column bounds all subscriptions"
+        return "no poll has found a column that bounds all subscriptions"
 
     def where(self, hull: Hull | None, connector: Connector) -> str:
         """Return the restriction of the stream by a hull, that of the configuration included."""

@@ -61,7 +61,10 @@ def test_check_names_what_is_refused(database: str, workspace: Path) -> None:
     subscribe(place, ("a", "region = 'EU'"), ("b", "region > 'EU'"), ("c", "nowhere = 1"), ("d", "id = 1"))
     with opened(data, workspace) as project:
         messages = [(one.level, one.message) for one in project.check() if one.subject == "subscriptions"]
-        assert messages[0] == ("ok", "1 subscription has matches; not narrowed: the next poll decides it")
+        assert messages[0] == (
+            "ok",
+            "1 subscription has matches; not narrowed: no poll has found a column that bounds all subscriptions",
+        )
         refused = [one.split(" is refused: ")[0] for level, one in messages if level == "warning"]
         assert refused == ["s-d", "s-b", "s-c", "wide-a", "wide-b", "2 more are refused: qbcd subscriptions"]
         assert "its quota of 3" in messages[1][1]
