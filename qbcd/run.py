@@ -68,6 +68,7 @@ def run_stream(stream: Stream, report: Report) -> None:
         if (other := narrowed(stream, plan, held.row)) is not stream:
             stream = other
             plan, warnings = plan_of(stream, held.row)
+        report.plan = plan
         report.warnings += warnings
         report.uncaptured = [one for one in warnings if isinstance(one, UncapturedChange)]
         change = change_of(held.row.checkpoint, plan)
