@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from qbcd.common import hooks
-from qbcd.errors import DeliveryError
+from qbcd.errors import DeliveryError, QbcdError
 from qbcd.model import BatchHeader, PlannedBatch, ResentRows
 from qbcd.model.value_limits import ValueLimits
 from qbcd.sinks.base import Sink, SinkBatch, SinkPlace
@@ -120,10 +120,8 @@ class LakeSink(Sink):
         change = self._change(batch, layout, table, found, failed)
         hooks.reach("mid_publish")
         try:
-            if self.options.mode == "log":
-                self._attempt(table.append, change)
-            else:
-                self._attempt(table.merge, replace(change, replace=judged == "replace"))
+            commit = {"log": table.append, "mirror": table.merge, "scd2": table.end_and_begin}[self.options.mode]
+            self._attempt(commit, replace(change, replace=judged == "replace"))
         except Exception as error:
             raise failed[0] if failed else error from error
 
@@ -153,7 +151,7 @@ class LakeSink(Sink):
             columns.after(table.schema, self.format.widens),
             within,
             rows,
-            soft=self.options.deletes == "soft",
+            self.options,
         )
 
     def _refuse_lost(self, header: BatchHeader) -> None:
@@ -236,6 +234,11 @@ class LakeSink(Sink):
                 f"sink {self.name} needs a library that is not installed ({error.name})",
                 remedy=f"pip install 'qbcd[{self.format_name}]'",
             ) from error
+        except QbcdError:
+            raise
+        except Exception as error:
+            said = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise DeliveryError(f"sink {self.name}: {said}", remedy=self.format.remedy) from error
 
     @property
     def format_name(self) -> str:
