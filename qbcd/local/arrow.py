@@ -146,7 +146,7 @@ def _pieces(rows: LocalRows, make: Callable[[Query], Query], stream: str, part: 
 
 
 def pieces_of(database: LocalDatabase, sql: str, rows: int, values: Sequence[Any] = ()) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a query in pieces of at most `rows`; `values` are those of its placeholders."""
+    """Yield the rows of a query in pieces of at most `rows`; its placeholders get `values`."""
     cursor = database.connection.cursor()  # others may read at the same time; DuckDB 1.4 ends reads with their cursor
     relation: Any = cursor.sql(sql, params=list(values) or None)
     read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # the name in older versions

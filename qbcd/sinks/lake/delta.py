@@ -202,7 +202,9 @@ class DeltaTableOfSink(LakeTable):
             rows = _stream(_with_op(schema), itertools.chain(closed, _marked(found.opened(), "c", schema)))
             is_current = f"t.{_quoted(names.valid_to)} IS NULL AND s.{_quoted(STAGE_OP)} = '{CLOSED}'"
             merge = self._merging(change, rows, is_current)
-            merge = merge.when_matched_update({_quoted(n): f"s.{_quoted(n)}" for n in (names.valid_to, names.is_deleted)})
+            merge = merge.when_matched_update(
+                {_quoted(n): f"s.{_quoted(n)}" for n in (names.valid_to, names.is_deleted)}
+            )
             values = {_quoted(name): f"s.{_quoted(name)}" for name in schema.names}
             self._commit(change, merge.when_not_matched_insert(values, f"s.{_quoted(STAGE_OP)} <> '{CLOSED}'"))
 
@@ -234,7 +236,7 @@ class DeltaTableOfSink(LakeTable):
         return merge.when_not_matched_by_source_update({flag: "true"}) if change.replace else merge
 
     def _merging(self, change: LakeChange, rows: pa.RecordBatchReader, *more: str) -> TableMerger:
-        """Return a merge of rows `s` into the table `t`, matched by the key and by `more` conditions."""
+        """Return a merge of rows `s` into the table `t`, matched by key and `more` conditions."""
         same = (f"t.{_quoted(name)} = s.{_quoted(name)}" for name in change.layout.key)
         return self._table.merge(
             rows,

@@ -22,7 +22,7 @@ class LakeOptions(AppliedOptions):
         partition_by: Columns by whose values a new table is parted.
     """
 
-    partition_by: Names = ()
+    partition_by: Names = Field(default_factory=list)
 
     @property
     @override

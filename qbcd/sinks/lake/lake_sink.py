@@ -129,7 +129,7 @@ class LakeSink(Sink):
         self, batch: SinkBatch, layout: Layout, table: LakeTable, found: TableRecord | None, failed: list[Exception]
     ) -> LakeChange:
         """Return the batch for a commit; errors of its rows are noted in `failed`."""
-        from qbcd.sinks.lake.rows import refuse_empty, rows_of
+        from qbcd.sinks.lake.rows import refuse_empty, row_schema, rows_of
 
         header, columns = batch.header, self._columns(batch.header, layout)
         within = columns.within(table.schema)
@@ -151,6 +151,7 @@ class LakeSink(Sink):
             columns.after(table.schema, self.format.widens),
             within,
             rows,
+            row_schema(layout, within, self.options),
             self.options,
         )
 

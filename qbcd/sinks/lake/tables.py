@@ -27,6 +27,7 @@ class LakeChange:
         columns: Those of them that the stream has, with the type in which the rows have them.
         rows: Returns the rows in pieces; it may be called several times. Those of a log have all columns of `schema`;
             those of a mirror have `columns`, and before them the operation; those of a history lack its own columns.
+        staged: The columns of `rows`.
         options: Mode, and what belongs to it.
         replace: The rows of a mirror, or the current ones of a history, are all that the table has after the commit.
     """
@@ -37,15 +38,9 @@ class LakeChange:
     schema: pa.Schema
     columns: pa.Schema
     rows: Callable[[], Iterator[pa.RecordBatch]]
+    staged: pa.Schema
     options: TableOptions
     replace: bool = False
-
-    @property
-    def staged(self) -> pa.Schema:
-        """The columns of `rows`."""
-        from qbcd.sinks.lake.rows import row_schema
-
-        return row_schema(self.layout, self.columns, self.options)
 
     @property
     def facts(self) -> dict[str, str]:

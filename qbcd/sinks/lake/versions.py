@@ -1,4 +1,4 @@
-"""The versions that a batch ends and begins in a history (SCD 2), for formats whose commits have no joins.
+"""The versions that a batch ends and begins in a history (SCD 2).
 
 DuckDB compares the batch with the current versions of its keys, in little memory; it spills into a temporary folder.
 """
@@ -26,7 +26,7 @@ CLOSED = "d"  # in `STAGE_OP`, of versions that end
 
 
 class Versions:
-    """What a batch changes in a history.
+    """The changes of a history by a batch.
 
     Args:
         database: Has the table `s` with the rows of the batch, and `c` with the current versions.
@@ -37,7 +37,7 @@ class Versions:
         self._moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=change.record.boundary)
 
     def closed(self) -> Iterator[pa.RecordBatch]:
-        """Yield the versions that end, whole, with their end. The columns are those that the table has."""
+        """Yield the versions that end, with their end, and with all columns of the table."""
         names, change = self._change.options.history, self._change
         values = {name: f"c.{quoted(name)}" for name in self._existing.names}
         values |= {names.valid_to: "?", names.is_deleted: f"s.{quoted(STAGE_OP)} IS NULL OR s.{quoted(STAGE_OP)} = 'd'"}
@@ -46,7 +46,7 @@ class Versions:
         return self._pieces(sql, self._existing)
 
     def opened(self) -> Iterator[pa.RecordBatch]:
-        """Yield the versions that begin. The columns are those of the stream."""
+        """Yield the versions that begin, with the columns of the stream."""
         names, change = self._change.options.history, self._change
         values = {name: f"s.{quoted(name)}" for name in (*change.layout.key, *change.layout.values)}
         values |= {names.valid_from: "?", names.valid_to: "NULL::TIMESTAMPTZ", names.is_deleted: "false"}
@@ -75,7 +75,7 @@ class Versions:
 
 @contextmanager
 def new_versions(change: LakeChange, current: pa.RecordBatchReader, existing: pa.Schema) -> Iterator[Versions]:
-    """What a batch changes, for the block.
+    """The changes of a history by a batch, for the block.
 
     Args:
         current: The versions without an end, in the version of the table on which the commit is based.

@@ -17,6 +17,7 @@ from qbcd.errors import DeliveryError
 from qbcd.sinks.lake.lake_sink import LakeSink
 from tests.support.lake_batches import keyed, lake_batches
 from tests.support.s3_server import S3Server, s3_server
+from tests.support.table_batches import State
 
 pytestmark = pytest.mark.campaign
 KINDS = ("delta", "iceberg")
@@ -83,11 +84,11 @@ def numbers(kind: str, table: Any) -> list[int]:
 @pytest.mark.parametrize("mode", ["mirror", "scd2", "log"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_bucket_has_the_rows(kind: str, mode: str, s3: S3Server, tmp_path: Path) -> None:
-    sink, events = sink_of(kind, s3, tmp_path, mode=mode), 0
-    for batch, rows in lake_batches(3, 12):
+    sink, events, rows = sink_of(kind, s3, tmp_path, mode=mode), 0, State()
+    for batch, state in lake_batches(3, 12):
         sink.write(batch)
         sink.write(batch)
-        events += len(batch.made)
+        events, rows = events + len(batch.made), state
     table = table_of(kind, s3, tmp_path)
     found = rows_of(kind, table)
     if mode == "log":
