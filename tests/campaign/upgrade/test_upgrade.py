@@ -1,7 +1,7 @@
 """A project of an earlier version continues under this version.
 
-Right events, no loss, no new baseline. The earlier version prepares and polls all streams in a process of its own. It is
-killed in the middle of two polls, and one sink takes none of its batches. Then this version polls the same project on
+Right events, no loss, no new baseline. The earlier version prepares and polls all streams in a process of its own. That
+is killed in two polls, and one sink takes none of its batches. Then this version polls the same project on
 the same server.
 """
 
